@@ -49,28 +49,22 @@ class LayerFiles:
             ) from error
         self.count += rows.shape[1]
 
-    @property
-    def starts(self) -> range:
-        """The first row of each block."""
-        return range(0, self.count, ROWS)
-
-    def block(self, layer: int, start: int, size: int | None = None) -> Tensor:
-        """[n ≤ size, width] rows of a layer from ``start`` on; ``size`` is that of a block."""
-        file = self._files[layer]
-        file.seek(start * self.width * self.dtype.itemsize)
-        rows = np.fromfile(file, self._numpy_type, min(size or ROWS, self.count - start) * self.width)
-        return torch.from_numpy(rows.reshape(-1, self.width))
-
     def blocks(self, layer: int) -> Iterator[Tensor]:
         """All rows of a layer, block by block."""
-        return (self.block(layer, start) for start in self.starts)
+        return (self._read(layer, start, ROWS) for start in range(0, self.count, ROWS))
 
     def layer(self, layer: int, device: torch.device) -> Matrix:
         """[n, width] of a layer: a tensor on the device, or a memory map where that is large."""
         if self.count * self.width * self.dtype.itemsize > LOADED and device.type == "cpu":
             mapped: Matrix = np.memmap(self._files[layer], self._numpy_type, "r", shape=(self.count, self.width))
             return mapped
-        return self.block(layer, 0, max(1, self.count)).to(device)
+        return self._read(layer, 0, self.count).to(device)
+
+    def _read(self, layer: int, start: int, size: int) -> Tensor:
+        file = self._files[layer]
+        file.seek(start * self.width * self.dtype.itemsize)
+        rows = np.fromfile(file, self._numpy_type, min(size, self.count - start) * self.width)
+        return torch.from_numpy(rows.reshape(-1, self.width))
 
     @property
     def _numpy_type(self) -> str:

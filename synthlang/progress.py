@@ -9,50 +9,44 @@ shows it is not its business. ``done`` counts from 0 to ``total``; the note is f
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable
 from types import TracebackType
 
+from rich import progress as bars
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
-PERIOD = 60.0  # seconds: old enough to even out parts that end together, new enough to follow a change
+PERIOD = 3600.0  # seconds that a rate looks back, at most 1,000 samples: work of many minutes a unit has a rate, too
 SHORTEST = 1.0  # seconds: what less time says is chance
 
 
-class Speed:
-    """Units a second over the last PERIOD seconds; the clock starts at ``now``, in seconds."""
+class Pace:
+    """The rate of work whose ``done`` is counted up from a first number, where the clock starts.
 
-    def __init__(self, now: float) -> None:
-        self._done = 0
-        self._samples = deque([(now, 0)])
+    It is rich's, of a task without a total: rich forgets the rate of a bar whenever its total, an estimate, changes.
+    """
 
-    def add(self, now: float, amount: int) -> None:
-        """``amount`` more units are done."""
-        self._done += amount
-        self._samples.append((now, self._done))
-        while len(self._samples) > 2 and self._samples[1][0] <= now - PERIOD:
-            self._samples.popleft()
+    def __init__(self, done: int = 0) -> None:
+        self.done = done
+        self._rates = bars.Progress(speed_estimate_period=PERIOD, get_time=time.monotonic)
+        self._id = self._rates.add_task("", total=None, completed=done - 1)
+        self._rates.update(self._id, completed=done)  # rich's clock runs from the first sample, which does not count
 
-    def wait(self, now: float) -> None:
-        """Nothing was done until now; before the first unit that is no part of the work."""
-        if not self._done:
-            self._samples = deque([(now, 0)])
-
-    @property
-    def per_second(self) -> float | None:
-        """None as long as there is too little to tell."""
-        (start, first), (end, last) = self._samples[0], self._samples[-1]
-        return (last - first) / (end - start) if last > first and end - start >= SHORTEST else None
+    def shown(self, done: float, total: float | None) -> str:
+        """The rate and, with a total, the time left; "" as long as there is too little to tell."""
+        self._rates.update(self._id, completed=self.done)
+        (task,) = self._rates.tasks
+        if not (rate := task.speed) or (task.elapsed or 0) < SHORTEST:
+            return ""
+        shown = f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s" if rate >= 0.1 else f"{60 * rate:.1f}/min"
+        return shown if total is None or done >= total else f"{shown}, {duration((total - done) / rate)} left"
 
 
-def pace(speed: Speed, done: int, total: int | None) -> str:
-    """The rate and, with a total, the time left; "" as long as there is too little to tell."""
-    rate = speed.per_second
-    if rate is None:
-        return ""
-    shown = f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s" if rate >= 0.1 else f"{60 * rate:.1f}/min"
-    return shown if total is None or done >= total else f"{shown}, {duration((total - done) / rate)} left"
+class PaceColumn(bars.ProgressColumn):
+    """The ``pace`` of a task, computed when the bar is drawn, not at each report."""
+
+    def render(self, task: bars.Task) -> Text:
+        return Text(task.fields["pace"].shown(task.completed, task.total))
 
 
 def duration(seconds: float) -> str:
@@ -93,18 +87,18 @@ class Display:
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(stderr=True)
         self.live = self.console.is_terminal
-        self._tasks: dict[str, TaskID] = {}
-        self._speeds: dict[str, tuple[Speed, int]] = {}
+        self._tasks: dict[str, bars.TaskID] = {}
+        self._paces: dict[str, Pace] = {}
         self._printed: dict[str, float] = {}
         self._ended: dict[str, float] = {}
-        self._bars = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[pace]}"),
-            TextColumn("{task.fields[note]}", markup=False),
+        self._bars = bars.Progress(
+            bars.SpinnerColumn(),
+            bars.TextColumn("{task.description}", markup=False),
+            bars.BarColumn(bar_width=24),
+            bars.MofNCompleteColumn(),
+            bars.TimeElapsedColumn(),
+            PaceColumn(),
+            bars.TextColumn("{task.fields[note]}", markup=False),
             console=self.console,
         )
 
@@ -121,13 +115,11 @@ class Display:
 
     def report(self, task: str, done: int, total: int, note: str = "") -> None:
         """Show that ``done`` of ``total`` units of a task are done."""
-        now = time.monotonic()
-        speed, before = self._speeds.get(task, (None, 0))
-        if speed is None or done < before:  # the first report of a resumed run starts high
-            speed, before = Speed(now), done
-        speed.add(now, done - before)
-        self._speeds[task] = speed, done
-        self._show(task, done, total, speed, note, ended=done >= total)
+        pace = self._paces.get(task)
+        if pace is None or done < pace.done:  # the first report of a resumed run starts high
+            pace = self._paces[task] = Pace(done)
+        pace.done = done
+        self._show(task, done, total, pace, note, ended=done >= total)
 
     def counter(self, task: str, size: Callable[[str], int | None] | None = None) -> Counter:
         """Counts work in parts, such as splits; ``size(part)`` tells the total of one, about, where that is known."""
@@ -137,17 +129,16 @@ class Display:
         """Print a line above the bars."""
         self.console.print(text, soft_wrap=True, markup=False, emoji=False)
 
-    def _show(self, task: str, done: int, total: int | None, speed: Speed, note: str, ended: bool = False) -> None:
+    def _show(self, task: str, done: int, total: int | None, pace: Pace, note: str, ended: bool = False) -> None:
         now = time.monotonic()
         told = ended and now - self._ended.get(task, -SECONDS_BETWEEN_LINES) >= SECONDS_BETWEEN_LINES
         if told:
             self._ended[task] = now
         if self.live:
             if task not in self._tasks:
-                self._tasks[task] = self._bars.add_task(task, total=total, note=note, pace="")
-            shown = pace(speed, done, total)
+                self._tasks[task] = self._bars.add_task(task, total=total, note=note, pace=pace)
             # update() takes the total None for no change, which is right: a total is not forgotten
-            self._bars.update(self._tasks[task], completed=done, total=total, note=note, pace=shown)
+            self._bars.update(self._tasks[task], completed=done, total=total, note=note, pace=pace)
             if ended:  # a finished task becomes a line, so that a long grid does not fill the screen
                 self._bars.remove_task(self._tasks.pop(task))
                 if told:
@@ -156,7 +147,7 @@ class Display:
         if told or now - self._printed.get(task, -SECONDS_BETWEEN_LINES) >= SECONDS_BETWEEN_LINES:
             self._printed[task] = now
             percent = "" if total is None else f"{100 * done / max(total, 1):.0f} %"
-            facts = ", ".join(fact for fact in (percent, pace(speed, done, total)) if fact)
+            facts = ", ".join(fact for fact in (percent, pace.shown(done, total)) if fact)
             amount = str(done) if total is None else f"{done}/{total}"
             self.message(f"{task}: {amount}{f' ({facts})' if facts else ''} {note}".rstrip())
 
@@ -168,20 +159,21 @@ class Counter:
         self._display, self._task, self._size = display, task, size
         self._done: dict[str, int] = {}
         # one for all parts: several may end together, and the time of one is not known by itself
-        self._speed = Speed(time.monotonic())
+        self._pace = Pace()
 
     def __call__(self, part: str, amount: int) -> None:
         """Show that ``amount`` more units of a part are done."""
-        self._speed.add(time.monotonic(), amount)
+        self._pace.done += amount
         self._count(part, amount)
 
     def already(self, part: str, amount: int) -> None:
         """Show that ``amount`` more units of a part were done before this run."""
-        self._speed.wait(time.monotonic())
+        if not self._pace.done:  # the time until now, of checksums say, was not spent on new ones
+            self._pace = Pace()
         self._count(part, amount)
 
     def _count(self, part: str, amount: int) -> None:
         done = self._done[part] = self._done.get(part, 0) + amount
         size = self._size(part) if self._size else None
         total = None if size is None else max(size, done)  # an estimate may be too low
-        self._display._show(f"{self._task} {part}", done, total, self._speed, "")
+        self._display._show(f"{self._task} {part}", done, total, self._pace, "")

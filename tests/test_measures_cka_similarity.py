@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
 from probes import spool
+from probes.measures.cka import similarity
 from probes.measures.cka.similarity import CKA
 from synthlang.errors import InputError
 from synthlang_bench.probes import parser_of, run_cka
@@ -132,27 +133,55 @@ def test_the_debiased_one_is_unbiased_over_draws():
     assert np.mean([float(draw.biased) for draw in draws]) > 0.2
 
 
-@pytest.mark.parametrize("memory", [1, 20_000, 10**9])
+@pytest.mark.parametrize(("memory", "groups"), [(1, 29), (100_000, 3), (10**9, 1)])
 @pytest.mark.parametrize("sizes", [1, 7, 101])
-def test_batches_and_memory_change_not_a_bit_and_a_result_may_come_at_any_time(sizes, memory, monkeypatch):
-    """One left layer at a time, two, or all."""
-    monkeypatch.setattr(spool, "ROWS", 32)
+def test_batches_and_memory_change_not_a_bit(sizes, memory, groups, monkeypatch):
+    """One pair of layers at a time, some, or all as the states come."""
+    monkeypatch.setattr(similarity, "ROWS", 32)
+    monkeypatch.setattr(spool, "ROWS", 20)
     left, right = states(5, 101, 24) + 10.0, states(4, 101, 16, seed=1)
     once, gather, heard = gathered(left, right), CKA(5, 4, 24, 16, memory=memory), []
-    assert gather.group == {1: 1, 20_000: 1, 10**9: 81380}[memory]
-    for a, b in zip(left[:, :70].split(sizes, 1), right[:, :70].split(sizes, 1), strict=True):
+    assert len(gather.groups) == groups and len({pair for group in gather.groups for pair in group}) == 5 * 4 + 5 + 4
+    for a, b in zip(left.split(sizes, 1), right.split(sizes, 1), strict=True):
         gather.update(a, b)
-    same(gather.result(), gathered(left[:, :70], right[:, :70]), atol=0)
-    gather.update(left[:, 70:70], right[:, 70:70])  # no sentences are no sentences
-    gather.update(left[:, 70:], right[:, 70:])
+    gather.update(left[:, :0], right[:, :0])  # no sentences are no sentences
     same(gather.result(lambda task, done, total, note: heard.append((done, total))), once, atol=0)
-    assert heard[-1] == (5, 5) and len(heard) == (1 if memory > 1e6 else 5)
+    assert heard == [(done, groups) for done in range(1, groups + 1)]
+
+
+@pytest.mark.parametrize("memory", [100_000, 10**9])
+def test_a_result_may_come_at_any_time(memory, monkeypatch):
+    monkeypatch.setattr(similarity, "ROWS", 32)
+    left, right = states(5, 101, 24) + 10.0, states(4, 101, 16, seed=1)
+    gather = CKA(5, 4, 24, 16, memory=memory)
+    for start in range(0, 101, 10):
+        gather.update(left[:, start : start + 10], right[:, start : start + 10])
+        same(gather.result(), gathered(left[:, : start + 10], right[:, : start + 10]), atol=1e-12)
+
+
+def test_what_fits_in_memory_needs_no_files(monkeypatch):
+    monkeypatch.setattr(similarity, "LayerFiles", None)
+    assert len(CKA(13, 13, 768, 768).groups) == 1
+    with pytest.raises(TypeError):
+        CKA(25, 25, 1024, 1024)
+
+
+def test_a_first_block_unlike_the_rest(monkeypatch):
+    """Sentences in an order with a trend, so that the points are far from the means."""
+    monkeypatch.setattr(similarity, "ROWS", 16)
+    left, right = states(1, 400, 6), states(1, 400, 6, seed=1)
+    left[:, :16] += 1e4
+    right += torch.linspace(0, 50, 400, dtype=torch.float64)[:, None]
+    found = gathered(left, right)
+    biased, debiased = of_kernels(*((side[0] - side[0].mean(0)).numpy() for side in (left, right)))
+    assert float(found.biased) == pytest.approx(biased, abs=1e-9)
+    assert float(found.debiased) == pytest.approx(debiased, abs=1e-9)
 
 
 @pytest.mark.parametrize("away", [1e3, 1e6])
 def test_a_mean_far_away_costs_no_digits(away, monkeypatch):
     """The same rows to the last bit, moved: only what the move itself rounds off is lost."""
-    monkeypatch.setattr(spool, "ROWS", 16)
+    monkeypatch.setattr(similarity, "ROWS", 16)
     grid = [(side * 64).round() / 64 for side in (states(2, 120, 6), states(2, 120, 40, seed=1))]
     expected = gathered(*grid)
     same(gathered(grid[0] + away, grid[1] - 2 * away), expected, atol=1e-11)

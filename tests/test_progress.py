@@ -12,7 +12,7 @@ from rich.console import Console
 
 from synthlang.export import export_language
 from synthlang.language import parse_language
-from synthlang.progress import PERIOD, Display, Speed, already, pace
+from synthlang.progress import PERIOD, SHORTEST, Display, Pace, already, duration
 from synthlang.sources import size as sizes
 from synthlang.sources.base import size_of
 from synthlang.sources.conllu import ConlluSource
@@ -20,19 +20,20 @@ from synthlang.sources.text import TextSource
 from synthlang.tasks import open_task
 
 
+class Clock:
+    """Stands still but for ``tick``."""
+
+    def __init__(self, monkeypatch):
+        self.now = 100.0
+        monkeypatch.setattr("synthlang.progress.time.monotonic", lambda: self.now)
+
+    def tick(self, seconds):
+        self.now += seconds
+
+
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that stands still but for ``tick``."""
-
-    class Clock:
-        now = 100.0
-
-        def tick(self, seconds):
-            self.now += seconds
-
-    clock = Clock()
-    monkeypatch.setattr("synthlang.progress.time.monotonic", lambda: clock.now)
-    return clock
+    return Clock(monkeypatch)
 
 
 def shown(live=False):
@@ -128,19 +129,31 @@ def test_bars_have_rate_and_time_left(clock):
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(st.tuples(st.floats(0, 30), st.integers(0, 100)), min_size=1, max_size=60))
-def test_speed_is_that_of_the_period(steps):
-    """Against all samples: from the newest one that is a period old, or the first, to the last."""
-    speed, now, done = Speed(0.0), 0.0, 0
-    samples = [(0.0, 0)]
-    for seconds, amount in steps:
-        now, done = now + seconds, done + amount
-        speed.add(now, amount)
-        samples.append((now, done))
-    start, first = max((s for s in samples[:-1] if s[0] <= now - PERIOD), default=samples[0])
-    expected = (done - first) / (now - start) if done > first and now - start >= 1 else None
-    assert speed.per_second == (expected if expected is None else pytest.approx(expected))
-    assert expected is None or ["left" in pace(speed, done, done + more) for more in (1, 0)] == [True, False]
+@given(st.lists(st.tuples(st.floats(0.1, 30), st.integers(0, 100)), min_size=1, max_size=60), st.integers(0, 10**12))
+def test_the_rate_is_that_from_the_start_to_the_last_unit(steps, first):
+    """However much was done before, and nothing is told of less than a second."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        clock = Clock(monkeypatch)
+        pace, began, last = Pace(first), clock.now, 0.0
+        for seconds, amount in steps:
+            clock.tick(seconds)
+            pace.done += amount
+            shown = pace.shown(pace.done, pace.done + 1)
+            last = clock.now - began if amount else last
+        new = pace.done - first
+        assert bool(shown) == (new > 0 and clock.now - began >= SHORTEST)
+        assert not shown or shown.endswith(f", {duration(last / new)} left")
+        assert "left" not in pace.shown(pace.done, pace.done)
+
+
+def test_the_rate_follows_a_change_and_is_known_of_slow_work(clock):
+    pace = Pace()
+    for seconds, rounds in ((1.0, 100), (PERIOD / 2, 10)):  # a unit a second, then one in half the period
+        for _ in range(rounds):
+            clock.tick(seconds)
+            pace.done += 1
+            shown = pace.shown(pace.done, None)
+    assert shown == f"{120 / PERIOD:.1f}/min"
 
 
 TEXT = [

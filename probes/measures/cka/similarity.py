@@ -9,15 +9,21 @@ unrelated states come near 1. The debiased estimator puts HSIC₁ (Song et al. 2
 Murphy et al. 2024; it is about 0 for unrelated states, and may be below.
 
 Both follow from sums over sentences in float64, without any n × n kernel. With rows x and y of two layers about their
-means, k = ‖x‖² and l = ‖y‖², these are C = Σ x yᵀ, S = Σ k l, T = Σ k and T′ = Σ l. Of the linear kernels K = XXᵀ and
-L = YYᵀ and the centring matrix H:
+means, k = ‖x‖² and l = ‖y‖², these are C = Σ x yᵀ, T = Σ k, T′ = Σ l and V = Σ k l − T T′ / n. Of the linear kernels
+K = XXᵀ and L = YYᵀ and the centring matrix H:
 
     biased      tr(KHLH) = ‖C‖²                                                       Kornblith et al. 2019, HSIC
     debiased    tr(K̃L̃) + 1ᵀK̃1 1ᵀL̃1 / ((n − 1)(n − 2)) − 2 / (n − 2) 1ᵀK̃L̃1            Song et al. 2012, HSIC₁
-                = ‖C‖² − S n / (n − 2) + T T′ / ((n − 1)(n − 2))
+                = ‖C‖² − V n / (n − 2) − T T′ / (n − 1)
 
 without their factors of n, which cancel in CKA. K̃ is K with zeros on its diagonal. The last line holds because HSIC₁
 does not change when rows are shifted, and because about the mean K1 = 0, so that K̃1 = −k.
+
+States are read once, so their means are known only at the end, and the sums are about points near them ("shifted
+data": Chan, Golub & LeVeque 1983, "Algorithms for Computing the Sample Variance", section 3). Let u be the d + 2
+numbers x, ‖x‖² and 1, x a state about its point, and v those of y. Σ u vᵀ is all that is needed: it ends with Σ u, Σ v
+and n, and the rest of it less Σ u Σ vᵀ / n is Q, whose first d rows and d′ columns are C. About its mean x̄ a state
+has the squared length ‖x‖² − 2x̄ᵀx + ‖x̄‖², so V = (−2x̄, 1) Q (−2ȳ, 1)ᵀ and T = Σ ‖x‖² − n ‖x̄‖².
 """
 
 from __future__ import annotations
@@ -25,13 +31,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import compress, product
 
 import torch
 from torch import Tensor
 
 from probes.measures.cka import Estimator
 from probes.rotation.procrustes import NOTHING
-from probes.spool import LayerFiles
+from probes.spool import ROWS, LayerFiles
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 
@@ -39,67 +47,81 @@ MEMORY = 1280 * 2**20
 """Bytes: the products of 13 × 13 layers of width 768 fit, and a process stays under 2 GB."""
 SIDES = ("left", "right")
 CPU = torch.device("cpu")
+Pair = tuple[int, int]
+"""Two layers, or a layer with itself; the numbers of the right layers follow those of the left ones."""
 
 
-class States:
-    """The states of one side, in files; as ``rows`` they are float64, about the mean of their layer.
+class Sums:
+    """Σ u vᵀ of some pairs of layers, by blocks of fixed size, so that the sizes of batches change nothing.
 
-    names      what the layers are called in messages
-    squares    [layers, n] the squared length of each row
-    constant   [layers] whether all sentences are the same, but for rounding
+    ``layers`` are the numbers of those in a pair, ascending; ``widths`` are those of all.
     """
 
-    def __init__(self, layers: int, width: int, names: Sequence[str], device: torch.device) -> None:
-        self._files, self.names, self._device = LayerFiles(layers, width), names, device
+    def __init__(self, pairs: Sequence[Pair], widths: Sequence[int], device: torch.device) -> None:
+        self.layers = sorted({i for pair in pairs for i in pair})
+        self._products = {
+            (i, j): torch.zeros(widths[i] + 2, widths[j] + 2, dtype=torch.float64, device=device) for i, j in pairs
+        }
+        self._blocks = {i: torch.ones(ROWS, widths[i] + 2, dtype=torch.float64, device=device) for i in self.layers}
+        self._points: dict[int, Tensor] = {}  # the means of the first block
+        self._rounding: dict[int, float] = {}
+        self._waiting = 0
 
-    def __len__(self) -> int:
-        return self._files.count
+    def add(self, states: Sequence[Tensor]) -> None:
+        """Add n sentences: states [n, d] of each of ``layers``."""
+        done, n = 0, len(states[0])
+        while done < n:
+            some = min(n - done, ROWS - self._waiting)
+            for i, x in zip(self.layers, states, strict=True):
+                self._blocks[i][self._waiting : self._waiting + some, :-2] = x[done : done + some]
+                self._rounding[i] = torch.finfo(torch.promote_types(x.dtype, torch.float32)).eps
+            done, self._waiting = done + some, self._waiting + some
+            if self._waiting == ROWS:
+                self._take()
 
-    def check(self, states: Tensor) -> None:
-        """InputError if one of the states [layers, n, d] is not finite."""
-        bad = (~states.isfinite()).flatten(1).any(1)
-        if bool(bad.any()):
-            name = self.names[int(bad.nonzero()[0])]
-            raise InputError(f"{name} gives NaN or infinity, so there is no CKA: it has diverged")
+    def _take(self) -> None:
+        rows = {i: u[: self._waiting] for i, u in self._blocks.items()}
+        for i, u in rows.items():
+            x = u[:, :-2]
+            if i not in self._points:
+                self._points[i] = x.mean(0)
+            x -= self._points[i]
+            u[:, -2] = torch.linalg.vecdot(x, x)
+        for (i, j), products in self._products.items():
+            products.addmm_(rows[i].T, rows[j])
+        self._waiting = 0
 
-    def write(self, states: Tensor) -> None:
-        """Add n sentences [layers, n, d]."""
-        self._files.write(states)
+    def hsic(self) -> Iterator[tuple[Pair, Tensor]]:
+        """Of each pair the biased and the debiased estimate, the latter for at least 4 sentences.
 
-    def centre(self) -> None:
-        """Find the means of all that was written."""
-        layers = range(self._files.layers)
-        # about the first row, so that a mean far from 0 costs no digits
-        self._points = torch.cat([self._files.block(layer, 0, 1).double() for layer in layers]).to(self._device)
-        self._shifts = torch.zeros_like(self._points)
-        sums = [sum(rows.sum(0) for rows in self.rows([layer])) for layer in layers]
-        self._shifts = torch.stack([torch.as_tensor(total) for total in sums]) / len(self)
-        squares = [torch.cat([torch.linalg.vecdot(rows, rows) for rows in self.rows([layer])]) for layer in layers]
-        self.squares = torch.stack(squares)
-        # rows that differ by no more than rounding does are the same
-        rounding = torch.finfo(self._files.dtype).eps ** 2 * (self._points + self._shifts).square().sum(1)
-        self.constant = self.squares.sum(1) <= len(self) * rounding
-
-    def rows(self, layers: Sequence[int]) -> Iterator[Tensor]:
-        """Block by block the rows of some layers, one beside the other [n, layers · d]."""
-        for start in self._files.starts:
-            blocks = (self._files.block(layer, start).to(self._device).double() for layer in layers)
-            parts = [rows - self._points[i] - self._shifts[i] for i, rows in zip(layers, blocks, strict=True)]
-            yield torch.cat(parts, dim=1)
-
-    def own(self) -> Tensor:
-        """[layers] ‖Σ x xᵀ‖² of each layer with itself."""
-        every = range(self._files.layers)
-        return torch.cat([squares for i in every for squares in _squares(self, [i], self, [i])])
+        A layer that says nothing but what rounding leaves has none with itself: NaN.
+        """
+        self._take()
+        for (i, j), products in self._products.items():
+            n, totals = float(products[-1, -1]), (products[:-1, -1], products[-1, :-1])
+            q = torch.addr(products[:-1, :-1], *totals, alpha=-1 / n)
+            # a norm makes no copy of its squares
+            biased = torch.linalg.matrix_norm(q[:-1, :-1]).square()
+            about_means = [torch.cat([-2 / n * total[:-1], total.new_ones(1)]) for total in totals]
+            covariance = about_means[0] @ q @ about_means[1]
+            spreads = [total[-1] - total[:-1].square().sum() / n for total in totals]
+            debiased = biased - covariance * n / (n - 2) - spreads[0] * spreads[1] / (n - 1)
+            found = torch.stack([biased, debiased])
+            if i == j:
+                equal = spreads[0] <= n * self._rounding[i] ** 2 * self._points[i].square().sum()
+                # what float32's rounding of n sentences leaves of 0, see NOTHING
+                equally_far = debiased <= n * NOTHING * biased
+                found = found.masked_fill(torch.stack([equal, equal | equally_far]), math.nan)
+            yield (i, j), found.cpu()
 
 
 class CKA:
     """Gathers states batch by batch; ``result`` may be called at any time.
 
-    The states wait in temporary files. The products of L × R pairs of layers take 8 L R d d′ bytes; where they are
-    more than ``memory`` (bytes) allows, ``result`` reads the files once for as many left layers as fit: the products
-    of one left layer with all right ones, 8 R d d′ bytes, are the least. All is computed on ``device``, which must have
-    float64. ``names`` are what the layers of each side are called in messages (default: left layer 0 …).
+    The products of P pairs of layers, L · R and each layer with itself, take 8 P d d′ bytes. Where these and a block of
+    all layers are more than ``memory`` (bytes), the states wait in temporary files, and ``result`` reads those once for
+    as many pairs as fit, for one at least. All is computed on ``device``, which must have float64. ``names`` are what
+    the layers of each side are called in messages (default: left layer 0 …).
     """
 
     def __init__(
@@ -114,47 +136,64 @@ class CKA:
     ) -> None:
         shapes = (left_layers, width_left), (right_layers, width_right)
         called = names or [[f"{side} layer {i}" for i in range(n)] for side, (n, _) in zip(SIDES, shapes, strict=True)]
-        self._left, self._right = (States(*shape, own, device) for shape, own in zip(shapes, called, strict=True))
-        self.group = max(1, memory // (8 * right_layers * width_left * width_right))
-        self._layers = range(left_layers), range(right_layers)
+        self._names, self._lefts = [*called[0], *called[1]], left_layers
+        self._widths = [width_left] * left_layers + [width_right] * right_layers
+        self._device, self._n = device, 0
+        every = range(len(self._widths))
+        pairs = [*product(every[:left_layers], every[left_layers:]), *zip(every, every, strict=True)]
+        fit = max(1, (memory - 8 * ROWS * sum(self._widths)) // (8 * max(self._widths) ** 2))
+        self.groups = [pairs[start : start + fit] for start in range(0, len(pairs), fit)]
+        self._sums = Sums(pairs, self._widths, device) if len(self.groups) == 1 else None
+        self._files = [] if self._sums else [LayerFiles(*shape) for shape in shapes]
 
     def update(self, left: Tensor, right: Tensor) -> None:
         """Add n sentences: states [L, n, d] and [R, n, d′]; InputError if one is not finite, and then none is added."""
         assert left.shape[1] == right.shape[1], (left.shape, right.shape)
-        both = (self._left, left), (self._right, right)
-        for side, states in both:
-            side.check(states)
-        for side, states in both:
-            side.write(states)
+        states = [*left, *right]
+        for name, x in zip(self._names, states, strict=True):
+            if not bool(x.isfinite().all()):
+                raise InputError(f"{name} gives NaN or infinity, so there is no CKA: it has diverged")
+        self._n += left.shape[1]
+        if self._sums:
+            self._sums.add(states)
+        else:
+            for files, side in zip(self._files, (left, right), strict=True):
+                files.write(side)
 
     def result(self, report: Report = silent) -> CKAResult:
         """The similarities so far; InputError with fewer than 2 sentences.
 
         A layer whose sentences are all the same has none: NaN, and a line in ``undefined``. So has, of the debiased
-        ones, a layer whose sentences are equally far from each other. ``report`` hears of left layers done.
+        ones, a layer whose sentences are equally far from each other. ``report`` hears of groups of pairs done.
         """
-        left, right = self._left, self._right
-        if (n := len(left)) < 2:
+        if (n := self._n) < 2:
             raise InputError(f"CKA needs at least 2 sentences (the debiased one 4), but there are {n}")
-        for side in (left, right):
-            side.centre()
-        found, (mine, theirs) = [], self._layers
-        for start in range(0, len(mine), self.group):
-            found += _squares(left, mine[start : start + self.group], right, theirs)
-            report("CKA", len(found), len(mine), "")
-        return similarities(torch.stack(found), left, right)
+        found = torch.zeros(2, len(self._names), len(self._names), dtype=torch.float64)
+        for done, pairs in enumerate(self.groups, 1):
+            for (i, j), estimates in (self._sums or self._read(pairs)).hsic():
+                found[:, i, j] = estimates
+            report("CKA", done, len(self.groups), "")
+        own, lefts = found.diagonal(dim1=1, dim2=2), self._lefts
+        lengths = own.clamp_min(0).sqrt()
+        # one after the other: the product of two small lengths may be 0
+        biased, debiased = found[:, :lefts, lefts:] / lengths[:, :lefts, None] / lengths[:, None, lefts:]
+        same, without = own.isnan()
+        undefined = [f"{name}: all {n} sentences have the same vector" for name in compress(self._names, same)]
+        if n < 4:
+            return CKAResult(biased, None, n, tuple(undefined))
+        undefined += [
+            f"{name}, debiased: all {n} sentences are equally far from each other"
+            for name in compress(self._names, without & ~same)
+        ]
+        return CKAResult(biased, debiased, n, tuple(undefined))
 
-
-def _squares(left: States, some: Sequence[int], right: States, others: Sequence[int]) -> list[Tensor]:
-    """For each of ``some`` layers of the left side [others] ‖Σ x yᵀ‖² with other layers of the right one."""
-    products: list[Tensor] = []
-    for x, y in zip(left.rows(some), right.rows(others), strict=True):
-        parts = x.chunk(len(some), dim=1)
-        products = products or [x.new_zeros(part.shape[1], y.shape[1]) for part in parts]
-        for product, part in zip(products, parts, strict=True):
-            product.addmm_(part.T, y)
-    # a norm makes no copy of its squares
-    return [torch.linalg.vector_norm(one.view(len(one), len(others), -1), dim=(0, 2)).square() for one in products]
+    def _read(self, pairs: Sequence[Pair]) -> Sums:
+        """The sums of some pairs, from the files."""
+        sums = Sums(pairs, self._widths, self._device)
+        layers = [partial(files.blocks, i) for files in self._files for i in range(files.layers)]
+        for blocks in zip(*(layers[i]() for i in sums.layers), strict=True):
+            sums.add(blocks)
+        return sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,42 +219,6 @@ class CKAResult:
         """The same as JSON has it: None where one is not defined."""
         table = self.table(estimator)
         return None if table is None else [[_number(value) for value in row] for row in table.tolist()]
-
-
-def similarities(cross: Tensor, left: States, right: States) -> CKAResult:
-    """From the squared products [L, R] of the layers of both sides."""
-    n, sides, own = len(left), (left, right), (left.own(), right.own())
-    undefined = [
-        f"{side.names[i]}: all {n} sentences have the same vector"
-        for side in sides
-        for i in side.constant.nonzero().flatten().tolist()
-    ]
-    biased = _ratios(cross, *(_lengths(squares, side.constant) for side, squares in zip(sides, own, strict=True)))
-    if n < 4:
-        return CKAResult(biased, None, n, tuple(undefined))
-    spread = [side.squares.sum(1) for side in sides]
-    scale = (n - 1) * (n - 2)
-    lengths = []
-    for side, squares, total in zip(sides, own, spread, strict=True):
-        debiased = squares - side.squares.square().sum(1) * n / (n - 2) + total.square() / scale
-        # what float32's rounding of n sentences leaves of 0, see NOTHING
-        empty = debiased <= n * NOTHING * squares
-        lengths.append(_lengths(debiased, empty | side.constant))
-        undefined += [
-            f"{side.names[i]}, debiased: all {n} sentences are equally far from each other"
-            for i in (empty & ~side.constant).nonzero().flatten().tolist()
-        ]
-    cross = cross - left.squares @ right.squares.T * n / (n - 2) + torch.outer(*spread) / scale
-    return CKAResult(biased, _ratios(cross, *lengths), n, tuple(undefined))
-
-
-def _lengths(squares: Tensor, without: Tensor) -> Tensor:
-    return squares.clamp_min(0.0).sqrt().masked_fill(without, math.nan)
-
-
-def _ratios(cross: Tensor, left: Tensor, right: Tensor) -> Tensor:
-    # one after the other: the product of two small lengths may be 0
-    return (cross / left[:, None] / right).cpu()
 
 
 def _number(value: float) -> float | None:
