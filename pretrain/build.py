@@ -12,6 +12,7 @@ import torch
 from pretrain.artifacts import Artifacts
 from pretrain.checkpoints import load_weights, selected_checkpoint
 from pretrain.config import PretrainConfig
+from pretrain.config.training import Packing
 from pretrain.data.batch import RowSource
 from pretrain.data.batches import Batches
 from pretrain.data.masking import Masker, random_word_tables
@@ -92,7 +93,8 @@ def dev_batches(config: PretrainConfig, artifacts: Artifacts, language: int) -> 
     """
     own = artifacts.languages[language]
     assert own.dev is not None, f"{own.name} has no dev split"
-    source = _monolingual(config, artifacts, language, own.dev, f"{own.name} (dev)")
+    packing = config.validation.packing or config.batch.packing
+    source = _monolingual(config, packing, artifacts, language, own.dev, f"{own.name} (dev)")
     masker = build_masker(config, artifacts, for_dev=True)
     also = ("positions", "valid") if config.objective.needing("pairs") else ()
     return Batches([source], [1], config.batch.rows, masker, VALIDATION_SEED, also)
@@ -102,6 +104,7 @@ def build_masker(config: PretrainConfig, artifacts: Artifacts, for_dev: bool = F
     """What masks the rows of a run; of a dev split as plain MLM."""
     space, objective = artifacts.id_space, config.objective
     seed, relabels = VALIDATION_SEED if for_dev else config.seed, {}
+    rate = (config.validation.mask_rate if for_dev else None) or objective.mask_rate
     for term in () if for_dev else objective.on:
         if relabel := term.relabel(objective, artifacts, objective.uses_language_ids):
             relabels[term.name] = relabel
@@ -110,7 +113,7 @@ def build_masker(config: PretrainConfig, artifacts: Artifacts, for_dev: bool = F
     own = config.sharing.softmax == "language"
     tables = random_word_tables(trained, "same-language" if own else objective.random_words)
     length = config.batch.length
-    return Masker(space.specials, space.size, objective.mask_rate, length, tables, seed, NAMES, relabels)
+    return Masker(space.specials, space.size, rate, length, tables, seed, NAMES, relabels)
 
 
 def sampling_weights(
@@ -137,7 +140,7 @@ class _Texts:
     @cached_property
     def monolingual(self) -> list[RowSource]:
         return [
-            _monolingual(self.config, self.artifacts, i, one.train, one.name, self.report)
+            _monolingual(self.config, self.config.batch.packing, self.artifacts, i, one.train, one.name, self.report)
             for i, one in enumerate(self.artifacts.languages)
         ]
 
@@ -155,9 +158,15 @@ class _Texts:
 
 
 def _monolingual(
-    config: PretrainConfig, artifacts: Artifacts, language: int, shards: Shards, name: str, report: Report = silent
+    config: PretrainConfig,
+    packing: Packing,
+    artifacts: Artifacts,
+    language: int,
+    shards: Shards,
+    name: str,
+    report: Report = silent,
 ) -> RowSource:
     length, specials = config.batch.length, artifacts.id_space.specials
-    if config.batch.packing == "stream":
+    if packing == "stream":
         return StreamRows(shards, language, length, specials, name)
-    return SentenceRows(shards, language, length, specials, name, report, alone=config.batch.packing == "sentence")
+    return SentenceRows(shards, language, length, specials, name, report, alone=packing == "sentence")

@@ -280,6 +280,18 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
+def test_dev_rows_may_be_masked_and_packed_as_those_of_other_runs(store):
+    def dev(trained, rate, **validation):
+        config = config_of({"kind": "mlm", "mask_rate": rate}, {"packing": trained}, validation=validation)
+        return dev_batches(config, prepare(config, store), 1).batch(0)
+
+    fixed = {"every": 10, "mask_rate": 0.15, "packing": "sentence"}
+    one, other, plain = dev("stream", 0.4, **fixed), dev("sentence", 0.15, every=10), dev("stream", 0.4, every=10)
+    assert one.sentences is not None and plain.sentences is None and plain.masked.shape[1] > one.masked.shape[1]
+    for name in FIELDS:
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+
+
 def shapes(batch: Batch) -> dict[str, tuple[tuple[int, ...], str] | None]:
     """Shape and dtype of each field; None where there is none."""
     values = {f.name: getattr(batch, f.name) for f in fields(batch) if f.name != "groups"}

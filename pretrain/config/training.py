@@ -9,6 +9,8 @@ from pydantic import Field
 from synthlang.config import StrictModel
 from synthlang.errors import InputError
 
+Packing = Literal["stream", "sentences", "sentence"]
+
 
 class BatchConfig(StrictModel):
     """``rows`` rows of ``length`` tokens a step, over all processes and micro-batches.
@@ -22,7 +24,7 @@ class BatchConfig(StrictModel):
     rows: int = Field(default=128, ge=2)
     length: int = Field(default=512, ge=8)
     accumulation: int = Field(default=1, ge=1)
-    packing: Literal["stream", "sentences", "sentence"] = "stream"
+    packing: Packing = "stream"
 
 
 class OptimizerConfig(StrictModel):
@@ -47,11 +49,15 @@ class OptimizerConfig(StrictModel):
 class ValidationConfig(StrictModel):
     """On the dev split every ``every`` steps (0: never): masked perplexity of ``rows`` rows of each language.
 
+    mask_rate   share of the words that are masked there (none: that of training)
+    packing     of these rows (none: that of training); runs that are compared by perplexity have the same two
     alignment   also how well the word embeddings of the languages are aligned
     """
 
     every: int = Field(default=0, ge=0)
     rows: int = Field(default=128, ge=1)
+    mask_rate: float | None = Field(default=None, gt=0.0, lt=1.0)
+    packing: Packing | None = None
     alignment: bool = True
 
 
