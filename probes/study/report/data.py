@@ -127,7 +127,8 @@ class Study:
     @cached_property
     def perplexities(self) -> pd.DataFrame:
         """The rows of the perplexity of pretrainings, also of those that failed."""
-        return self.measured[self.measured["measure"].astype(str).str.startswith(PERPLEXITIES)]
+        names = [name for name in self.measured["measure"].unique() if name.startswith(PERPLEXITIES)]
+        return self.measured[self.measured["measure"].isin(names)]
 
     @cached_property
     def measures(self) -> pd.DataFrame:

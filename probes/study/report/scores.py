@@ -27,8 +27,6 @@ CLIPPED = (
 )
 FAILED_TRAINING = Badge("failed training", "bad")
 OF_ROW = ("cell", "task", "metric", "seed", "pretrain_seed", "pretrain", "adjust", FAILED)
-
-
 Column = tuple[str, Sequence[Entry]]
 """Of a table: its title and its entries."""
 
