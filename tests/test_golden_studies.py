@@ -131,12 +131,16 @@ SHARES = ("alignment_all", "alignment_dictionary", "alignment_held_out")
 # by 1e-4.
 ITEMS = {"nli": 5.1, "qa": 5.1, "ner": 5.1, "slots": 5.1, "pos": 1.2, "parsing": 1.2}
 """By task: one of 20 items; about one entity or slot; two of 182 words (in the quickstart ten of 953)."""
+OF_VALUE = 1e-4
+"""Of a value that is no share of items, and as much of 1."""
+PERPLEXITIES = ("perplexity", r"^pretrain\.perplexity\.", OF_VALUE)
 COUNTS = r"(^|\.)(types|sentences|sentence_pairs|related|unrelated|blocks|clusters)$"
 MEASURES = {
-    "quickstart": [("counts", COUNTS, 0.0), ("bands", r"\.bands\.", 2.1), ("types", "", 0.3)],
+    "quickstart": [PERPLEXITIES, ("counts", COUNTS, 0.0), ("bands", r"\.bands\.", 2.1), ("types", "", 0.3)],
     "every-kind": [
+        PERPLEXITIES,
         ("counts", COUNTS, 0.0),
-        ("states", r"^(cka|distances)\.", 1e-4),
+        ("states", r"^(cka|distances)\.", OF_VALUE),
         ("maps", r"^maps\.", 9.2),  # one of 11 words or more, or of 15 sentences
         ("tags", r"^retrieval\.tags\.", 6.7),  # one of 15 words or more
         ("retrieval", r"^retrieval\.", 1.3),  # one of 83 words or more
@@ -203,7 +207,7 @@ def numbers(text: str) -> Any:
 
 def check_results(name: str, folder: Path) -> None:
     columns, rows = table(folder, "results")
-    told = [column for column in columns if column not in (*FINGERPRINTS, *SCORES, *SHARES)]
+    told = [column for column in columns if column not in (*FINGERPRINTS, *SCORES, *SHARES, "perplexity")]
     kept = {"columns": columns, "rows": [{column: row[column] for column in told} for row in rows]}
     kept["shared"] = {column: first_seen(row[column] for row in rows) for column in FINGERPRINTS}
     check_golden(f"{name}-results", kept)
@@ -216,6 +220,8 @@ def check_results(name: str, folder: Path) -> None:
     for task, values in scores.items():
         check_golden(f"{name}-results-{task}", values, atol=ITEMS[task])
     check_golden(f"{name}-results-alignment", alignments, atol=SHARE[name])
+    perplexities = {key: numbers(row["perplexity"]) for key, row in zip(keys, rows, strict=True)}
+    check_golden(f"{name}-results-perplexity", perplexities, rtol=OF_VALUE)
 
 
 def check_measures(name: str, folder: Path) -> None:
@@ -230,7 +236,7 @@ def check_measures(name: str, folder: Path) -> None:
         parts[part].setdefault(row["cell"], {}).setdefault(row["probe"], {})[row["measure"] + at] = float(row["value"])
     for part, _, tolerance in MEASURES[name]:
         check_golden(
-            f"{name}-measures-{part}", parts[part], atol=tolerance, rtol=tolerance if part == "states" else 0.0
+            f"{name}-measures-{part}", parts[part], atol=tolerance, rtol=OF_VALUE if tolerance == OF_VALUE else 0.0
         )
 
 

@@ -16,7 +16,7 @@ from pretrain.model.encoder import MaskedLM
 from probes.study.cell import SECOND
 from probes.study.cells import expand, load_study
 from probes.study.checks import check_cells
-from probes.study.measures import ALIGNMENT
+from probes.study.measures import ALIGNMENT, PRETRAIN
 from probes.transfer.config import TransferConfig
 from probes.transfer.run import check_keep
 from synthlang.errors import InputError
@@ -122,6 +122,7 @@ def test_null_for_a_part(message, root):
         ("tasks", "x.y", "'x.y': a name of a task or probe has no dot"),
         ("probes", "a b", "name of a task or probe 'a b' must be"),
         ("probes", ALIGNMENT, "'alignment': that is what measures call the alignment of every run; give the probe"),
+        ("probes", PRETRAIN, "'pretrain': that is what measures call the perplexity of every run; give the probe"),
     ],
 )
 def test_names_are_checked_wherever_they_stand(root, name, message):
@@ -150,6 +151,8 @@ RATE = {"pretrain__checkpoints": {"every": 4, "archive": 6}}
         (r"mlm: pretrain.checkpoints.archive \(6\) must be a multiple of pretrain.checkpoints.every \(4\)", RATE),
         ("study name 'a/b'", {"name": "a/b"}),
         ("sources: unknown key; did you mean source", {"sources": "x"}),
+        ("learned.sup: no task 'poz'; there is pos", {"learned": {"sup": {"pos": 1, "poz": 80}}}),
+        ("learned.perplexity: 0.5 must be greater than or equal to 1", {"learned": {"perplexity": 0.5}}),
         ("keep: 'all' must be 'checkpoints', 'final' or 'results'", {"keep": "all"}),
         ("cell trans, mlm: probes.p.probe: unknown key; did you mean probes", {"probes": {"p": {"probe": ["cka"]}}}),
         ("cell trans, mlm: tasks.ner.lenght: unknown key; did you mean length", {"tasks": {"ner": {"lenght": 3}}}),

@@ -352,7 +352,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 def named(study: Study, name: str, config: Mapping[str, Any], **more: Any) -> Study:
     """Without numbers: what is compared is its data."""
-    study = replace(study, name=name, fingerprint=name, scale="lab", config=config, table=study.table.iloc[:0])
+    study = replace(study, name=name, fingerprint=name, scale="lab", config=config, measured=study.measured.iloc[:0])
     return replace(study, **more)
 
 
@@ -507,7 +507,7 @@ def test_other_settings_are_apart(change: dict[str, Any], together: bool, full: 
     assert len(pools([one, two])) == (1 if together else 2)
     elsewhere = replace(  # with other labels
         two,
-        table=two.table.assign(labels=two.table["labels"].map(lambda text: text[:-1] + ', "size": "big"}')),
+        measured=two.measured.assign(labels=two.measured["labels"].map(lambda text: text[:-1] + ', "size": "big"}')),
         cells=tuple(replace(cell, labels={**cell.labels, "size": "big"}) for cell in two.cells),
     )
     assert names_of_parts([one, elsewhere]) == ["a", "b"]

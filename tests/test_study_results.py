@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pretrain.config import PretrainConfig
 from probes.study import measures, results
-from probes.study.measures import alignment_measures, probe_measures
+from probes.study.measures import alignment_measures, perplexities, probe_measures
 from probes.study.results import FIXED, AxisColumns, Tables, alignment_columns, write_results, write_table
 from synthlang.files import write_json
 from synthlang.store import Store
@@ -19,7 +20,7 @@ from synthlang.store import Store
 CONTRACT = [
     *("cell", "source", "language", "objective", "task", "metric", "seed", "pretrain_seed", "parent", "sup", "zs"),
     *("delta", "alignment_all", "alignment_dictionary", "alignment_held_out", "pretrain", "transfer", "probe"),
-    *("task_name", "labels", "adjust", "mixed"),
+    *("task_name", "labels", "adjust", "mixed", "perplexity"),
 ]
 
 
@@ -99,6 +100,52 @@ def test_what_is_of_no_probe_alone():
     columns = {"alignment_all": 1.2346, "alignment_dictionary": None, "alignment_held_out": None}
     assert alignment_columns({"scores": scores}) == columns
     assert set(alignment_columns({"scores": None}).values()) == {None}
+
+
+# --- perplexity ---
+
+LOG = [
+    {"step": 2, "validation/parent": 9.0, "validation/trans": 20.0},
+    {"step": 3, "validation/parent": 4.0, "validation/trans": 30.0},  # no checkpoint is due
+    {"step": 4, "validation/parent": 5.0, "validation/trans": 40.0},
+    {"step": 6, "validation/parent": 5.0, "validation/trans": 50.0},  # no better than the one before
+    {"step": 7, "validation/parent": 6.0, "validation/trans": 60.0},
+]
+
+
+@pytest.mark.parametrize(
+    ("select", "log", "found"),
+    [
+        ("last", LOG, {"parent": 6.0, "other": 60.0}),
+        ("best", LOG, {"parent": 5.0, "other": 40.0}),
+        ("best", [LOG[0], LOG[-1]], {"parent": 6.0, "other": 60.0}),  # the last is due, too
+        ("last", LOG[:-1], {}),
+        ("best", LOG[:-1], {}),
+        ("last", [*LOG[:-1], {"step": 7, "validation/trans": 3.0}], {"other": 3.0}),
+        ("best", [{"step": 7, "loss": 1.0}], {}),
+        ("last", [], {}),
+    ],
+)
+def test_the_perplexity_is_that_of_the_checkpoint_that_is_selected(select, log, found, tmp_path):
+    settings = {"steps": 7, "checkpoints": {"every": 2, "select": select}, "validation": {"every": 1}}
+    config = PretrainConfig.model_validate({"source": "text:a", "language": "trans", **settings})
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in log) + '{"step": 8, "vali')
+    assert perplexities(tmp_path, config) == found
+    (tmp_path / "metrics.jsonl").unlink()
+    assert perplexities(tmp_path, config) == {}
+
+
+def test_languages_are_called_the_same_in_all_cells_and_several_by_name_too(tmp_path):
+    line = {"step": 1, "validation/en": 2.0, "validation/es": 3.0, "validation/fr": 4.0}
+    (tmp_path / "metrics.jsonl").write_text(json.dumps(line) + "\n")
+    for names, found in (
+        (["en"], {"parent": 2.0}),
+        (["en", "fr"], {"parent": 2.0, "other": 4.0}),
+        (["fr", "en", "es"], {"parent": 4.0, "other": 2.0, "languages.en": 2.0, "languages.es": 3.0}),
+    ):
+        languages = [{"name": name, "source": f"text:{name}"} for name in names]
+        config = PretrainConfig.model_validate({"languages": languages, "steps": 1})
+        assert perplexities(tmp_path, config) == found
 
 
 # --- columns of axes ---
@@ -220,7 +267,9 @@ def cell(name="c", pretrain=None, tasks=(), probes=(), **labels):
     return SimpleNamespace(name=name, labels=labels, pretrain=pretrain, tasks=tasks, probes=probes)
 
 
-RUN = SimpleNamespace(all_languages=[SimpleNamespace(source="text:a")], objective=SimpleNamespace(kind="mlm"), seed=7)
+RUN = PretrainConfig.model_validate(
+    {"source": "text:a", "language": "trans", "seed": 7, "steps": 9, "objective": {"kind": "mlm"}}
+)
 SCORES = {"task": "pos", "metric": "accuracy", "parent": 9.0, "sup": 8.0, "zs": 5.0, "delta": 3.0, "language": "es"}
 
 MORE = {"scores": {"zs": {"accuracy": 5.0}, "mixed question": {"accuracy": 4.0, "f1": 1.0}}}
@@ -239,6 +288,8 @@ def store(tmp_path):
         ("adjust", "aa", {"es": {"links not one to one": 5}}),
     ):
         write_json(made.path(kind, name) / "done.json", {"counts": counts})
+    line = {"step": 9, "loss": 2.0, "validation/parent": 6.50001, "validation/trans": 8.0}
+    (made.path("pretrain", "pp") / "metrics.jsonl").write_text(json.dumps(line) + "\n")
     write_json(made.path("alignment", "al") / "result.json", {"types": 1, "scores": None})
     write_json(made.path("probe", "pr") / "probes.json", {"model": "m", "probes": {"words": {"x": 1.0}}})
     return made
@@ -260,6 +311,7 @@ def test_rows_of_a_cell(store):
         **{"pretrain": "pp", "adjust": "aa", "probe": "al", "transfer": "pos3", "task_name": "pos"},
         **dict.fromkeys(results.SUBSETS),
         "mixed": '{"question": 4.0}',
+        "perplexity": 6.5,
     }
     assert [(row["task_name"], row["seed"]) for row in rest] == [("pos", 0), ("ner", 3), ("ner", 0)]
     assert all(row.keys() == results.COLUMNS.keys() for row in rest)
@@ -269,12 +321,15 @@ def test_rows_of_a_cell(store):
         "adjust": {"es": {"links not one to one": {"least": 5, "most": 5, "stages": 1, "of": 1}}},
         **{f"transfer {task}": {"test": {"too long": extent}} for task in ("pos", "ner")},
     }
-    assert list(made.measures(MADE))[1:] == [
-        {
-            **{"cell": "c", "labels": '{"b": "x"}', "pretrain_seed": 7, "probe": "mine", "measure": "words.x"},
-            **{"layer": None, "step": None, "value": 1.0},
-        }
+    measured = [(row["probe"], row["measure"], row["value"]) for row in made.measures(MADE)]
+    assert measured == [
+        ("pretrain", "pretrain.perplexity.parent", 6.5),
+        ("pretrain", "pretrain.perplexity.other", 8.0),
+        ("alignment", "alignment.types", 1.0),
+        ("mine", "words.x", 1.0),
     ]
+    common = {"cell": "c", "labels": '{"b": "x"}', "pretrain_seed": 7, "layer": None, "step": None}
+    assert all(row.items() >= common.items() for row in made.measures(MADE))
 
 
 def test_rows_of_what_is_done_so_far(store):
@@ -317,6 +372,6 @@ def test_what_a_text_to_align_lost_in_a_transfer_is_told(store):
 def test_rows_of_a_model_that_was_not_pretrained_here(store):
     plain = {"transfer pos seed 0": "pos0"}
     (row,) = Tables([cell(tasks=["pos"])], {"c": plain}, [0], store).rows(MADE)
-    empty = [row.get(name) for name in ("source", "objective", "pretrain_seed", "pretrain", "adjust", "probe")]
-    assert empty == [None] * 6
+    names = ("source", "objective", "pretrain_seed", "pretrain", "adjust", "probe", "perplexity")
+    assert [row.get(name) for name in names] == [None] * 7
     assert row["sup"] == 8.0

@@ -43,6 +43,8 @@ def expand(study: StudyConfig, path: Path | None = None, assignments: Sequence[s
         raise InputError(problem, path)
     build = CellBuilder(study, path, assignments)
     cells = [build.cell(point) for point in points]
+    if problem := _unknown_tasks(study, cells):
+        raise InputError(problem, path)
     stage_keys = StageKeys()
     problem = _two_the_same(cells, stage_keys, len(points) - len(study.grid.include)) or _labelled_the_same(points)
     if problem:
@@ -50,6 +52,14 @@ def expand(study: StudyConfig, path: Path | None = None, assignments: Sequence[s
     cells = _distinctly_named(cells, points, study)
     study.contains(fingerprint("cells", cells=[[cell.name, _settings(cell, stage_keys)] for cell in cells]))
     return cells
+
+
+def _unknown_tasks(study: StudyConfig, cells: Sequence[Cell]) -> str | None:
+    """What is wrong if a limit is of a task that no cell has."""
+    limits = study.learned.sup if study.learned is not None else None
+    tasks = dict.fromkeys(name for cell in cells for name in cell.tasks)
+    unknown = [name for name in limits if name not in tasks] if isinstance(limits, dict) else []
+    return f"learned.sup: no task {unknown[0]!r}; there is {', '.join(tasks) or 'none'}" if unknown else None
 
 
 def _hidden(points: Sequence[Point], assignments: Sequence[str]) -> str | None:

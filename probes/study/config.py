@@ -18,9 +18,24 @@ from synthlang.fingerprint import fingerprint
 FORMAT = 3  # raise when the same study has other cells
 Keep = Literal["checkpoints", "final", "results"]
 LARGEST = 2**63 - 1  # a seed is a column of 64 bits in the tables
-OF_RUNS = "alignment"
-"""What measures call the quick alignment of every run, among the probes of its cell: the name of no probe."""
+OF_RUNS = {"alignment": "the alignment of every run", "pretrain": "the perplexity of every run"}
+"""What measures call what is known of every run, among the probes of its cell: names of no probe."""
 Changes = dict[str, Any]
+
+
+class LearnedConfig(StrictModel):
+    """When a model counts as trained; one beyond a limit is called failed training, and is no evidence.
+
+    perplexity   at most this masked perplexity on the parent's dev set
+    sup          at least this SUP, and this score in the parent's language, in percent: of every task, or task → score
+    """
+
+    perplexity: float | None = Field(default=None, ge=1)
+    sup: float | dict[str, float] | None = None
+
+    def least(self, task: str) -> float | None:
+        """The limit of the scores of a task; None where there is none."""
+        return self.sup.get(task) if isinstance(self.sup, dict) else self.sup
 
 
 class StudyConfig(StrictModel):
@@ -41,6 +56,7 @@ class StudyConfig(StrictModel):
     probes     name → config of ``synthlang probe``
     seeds      of the transfer step; a pretraining seed is an axis: pretrain.seed
     scale      how large its models and data are, in a word: results of one scale are judged together
+    learned    which models count as trained; default: all
     keep       what stays of a finished run: its ``checkpoints``, the ``final`` weights, or ``results`` only
     """
 
@@ -60,6 +76,7 @@ class StudyConfig(StrictModel):
     tasks: dict[str, Changes | None] | None = None
     probes: dict[str, Changes | None] = Field(default_factory=dict)
     seeds: list[int] = Field(default=[0], min_length=1)
+    learned: LearnedConfig | None = None
     keep: Keep = "checkpoints"
     grid: GridConfig = GridConfig()
     _content: str | None = PrivateAttr(default=None)
@@ -126,10 +143,8 @@ def check_part_name(root: str, name: str) -> None:
     safe_name(name, "name of a task or probe")
     if "." in name:
         raise InputError(f"{name!r}: a name of a task or probe has no dot, so that an axis can name its keys")
-    if root == "probes" and name == OF_RUNS:
-        raise InputError(
-            f"{name!r}: that is what measures call the alignment of every run; give the probe another name"
-        )
+    if root == "probes" and name in OF_RUNS:
+        raise InputError(f"{name!r}: that is what measures call {OF_RUNS[name]}; give the probe another name")
 
 
 def _absolute(name: str, folder: Path) -> str:

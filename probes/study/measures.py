@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from pretrain.config import PretrainConfig
+from pretrain.folder import read_metrics
 from probes.study.config import OF_RUNS
 
 COLUMNS = {
@@ -21,8 +24,11 @@ COLUMNS = {
     "step": pa.int64(),
     "value": pa.float64(),
 }
-ALIGNMENT = OF_RUNS
-"""The name of the quick alignment of a run among the probes of a cell, and the first part of its measures."""
+ALIGNMENT, PRETRAIN = OF_RUNS
+"""The names of the quick alignment of a run, and of what it logged, among the probes of a cell, and the first part of
+their measures."""
+PERPLEXITIES = f"{PRETRAIN}.perplexity."
+"""What the measures of perplexity start with; the name of the language follows."""
 NO_MEASURES = frozenset(
     {
         *("counts", "asking", "candidates", "fitted", "links", "lost", "measured", "n"),  # what was measured on
@@ -58,6 +64,27 @@ def probe_measures(record: Mapping[str, Any]) -> Iterator[Measured]:
 def alignment_measures(result: Mapping[str, Any]) -> Iterator[Measured]:
     """The same of the quick alignment, as ``alignment.scores.all.cosine.mean``."""
     yield from _Numbers(None).of(result, (ALIGNMENT,))
+
+
+def perplexities(run: Path, config: PretrainConfig) -> dict[str, float]:
+    """Language → its masked perplexity on the dev set at the step whose checkpoint is selected, as the run logged it.
+
+    Languages are called the same in all cells: ``parent``, ``other`` (the first after it), and where there are several
+    others each of them ``languages.NAME``. Nothing of a run that measured none, or whose log ends before its last step.
+    The best step is found as the run found it (Trainer._note_best), so the log alone tells: weights may be gone.
+    """
+    rows = {row["step"]: row for row in read_metrics(run / "metrics.jsonl")}
+    if config.steps not in rows:
+        return {}
+    keys = [f"validation/{language.name}" for language in config.all_languages]
+    parent, *others = keys
+    selected, every = rows[config.steps], config.checkpoints.every
+    if config.checkpoints.select == "best":
+        due = [row for step, row in rows.items() if parent in row and (step % every == 0 or step == config.steps)]
+        selected = min(due, key=lambda row: float(row[parent]), default=selected)
+    called = list(zip(("parent", "other"), keys, strict=False))
+    called += [(f"languages.{key.removeprefix('validation/')}", key) for key in others if len(others) > 1]
+    return {name: float(selected[key]) for name, key in called if key in selected}
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ from probes.statistics import Interval, mean_interval
 from probes.study import measures
 from probes.study.cell import Cell
 from probes.study.labels import axis_titles, numbers_of
-from probes.study.measures import Measured, alignment_measures, probe_measures
+from probes.study.measures import Measured, alignment_measures, perplexities, probe_measures
 from probes.study.stage import DONE, PROBES, RESULT, RUNS
 from synthlang.files import atomic_file, read_json
 from synthlang.store import Store
@@ -50,9 +51,11 @@ COLUMNS = {
     "labels": pa.string(),
     "adjust": pa.string(),
     "mixed": pa.string(),
+    "perplexity": pa.float64(),
 }
 """Scores in percent points; ``labels`` and ``mixed`` (field in the other language → score; null: none) are JSON;
-``pretrain``, ``transfer``, ``probe`` (the alignment) and ``adjust`` are fingerprints."""
+``pretrain``, ``transfer``, ``probe`` (the alignment) and ``adjust`` are fingerprints; ``perplexity`` is of the
+parent."""
 SCORES = ("task", "metric", "seed", "parent", "sup", "zs", "delta", "language")
 SUBSETS = {"alignment_all": "all", "alignment_dictionary": "in_dictionary", "alignment_held_out": "held_out"}
 FIXED = frozenset({*COLUMNS, *measures.COLUMNS})
@@ -68,6 +71,7 @@ RETRIEVAL = r"(.*\.)?(cosine|csls)\.(mean|forward|backward)(\.p@\d+)?"
 PERCENT: Range = (0.0, 100.0)
 DIFFERENCE: Range = (-100.0, 100.0)
 SHARE: Range = (0.0, 1.0)
+AT_LEAST_ONE: Range = (1.0, math.inf)
 Drops = Mapping[str, Mapping[str, int]]
 """Data → reason → how many were left out or changed."""
 
@@ -96,6 +100,7 @@ class Tables:
             common |= {stage: stages.get(stage) for stage in ("pretrain", "adjust")}
             if "alignment" in stages:
                 common |= self._alignment(stages["alignment"])
+            common["perplexity"] = self._perplexities(cell, done).get("parent")
             for name in cell.tasks:
                 for seed in self._seeds:
                     key = stages[f"transfer {name} seed {seed}"]
@@ -103,10 +108,13 @@ class Tables:
                         yield {**common, **self._transfer(key), "task_name": name, "transfer": key}
 
     def measures(self, done: Collection[str]) -> Iterator[dict[str, Any]]:
-        """A row for each number of each probe of each cell, the quick alignment first."""
+        """A row for each number of each probe of each cell, what every run has first."""
         for cell in self._cells:
             stages = self._of_cell[cell.name]
             common = {**_named(cell), "pretrain_seed": _of_run(cell.pretrain)["pretrain_seed"]}
+            known = self._perplexities(cell, done).items()
+            found = ((measures.PERPLEXITIES + name, None, None, value) for name, value in known)
+            yield from _measure_rows(common, measures.PRETRAIN, found)
             if stages.get("alignment") in done:
                 result = self._json("alignment", stages["alignment"], RESULT)
                 yield from _measure_rows(common, measures.ALIGNMENT, alignment_measures(result))
@@ -138,6 +146,16 @@ class Tables:
     def _alignment(self, key: str) -> dict[str, Any]:
         if key not in self._read:
             self._read[key] = alignment_columns(self._json("alignment", key, RESULT))
+        return self._read[key]
+
+    def _perplexities(self, cell: Cell, done: Collection[str]) -> dict[str, float]:
+        """Of the cell's pretraining (measures.py); nothing of a cell without one, or whose run is not done."""
+        key = self._of_cell[cell.name].get("pretrain")
+        if cell.pretrain is None or key is None or key not in done:
+            return {}
+        if key not in self._read:
+            found = perplexities(self._store.path("pretrain", key), cell.pretrain)
+            self._read[key] = {name: round(value, DIGITS) for name, value in found.items()}
         return self._read[key]
 
     def _transfer(self, key: str) -> dict[str, Any]:
@@ -272,6 +290,8 @@ def range_of(column: str) -> Range | None:
         return DIFFERENCE
     if re.fullmatch(RETRIEVAL, column) or re.fullmatch(r"parent|sup|zs|mixed.*|alignment[^.]*", column):
         return PERCENT
+    if column == "perplexity" or column.startswith(measures.PERPLEXITIES):
+        return AT_LEAST_ONE
     return SHARE if re.fullmatch(r"(.*\.)?auc", column) else None
 
 

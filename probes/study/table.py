@@ -7,6 +7,7 @@ row; NaN is a value: that something collapsed is told.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from probes.study import measures, results
+from probes.study.config import OF_RUNS, LearnedConfig
 from probes.study.labels import unseeded
 from synthlang.errors import InputError
 
@@ -35,7 +37,7 @@ COLUMNS = {
     "adjust": "fingerprint of the adjustment, empty of none",
     "run": "what names the run that it is of in all studies, empty where that is not known",
     "probe": "name of a probe of the study",
-    "measure": "parent, sup, zs, delta, mixed, mixed FIELD, alignment_…, or the path of a measure of a probe",
+    "measure": "parent, sup, zs, delta, mixed, mixed FIELD, alignment_…, perplexity, or the path of one of a probe",
     "layer": "number, missing of none",
     "step": "of the pretraining, missing of none",
     "value": "scores in percent points",
@@ -48,11 +50,16 @@ ALIGNMENTS = {
     "alignment_held_out": "alignment.scores.held_out.cosine.mean",
 }
 """Column of the results → the same as a measure, which cells without a task have too."""
-LATER = ("task_name", "labels", "pretrain_seed", "adjust", "mixed")
+PERPLEXITY = "perplexity"
+OF_PARENT = (PERPLEXITY, f"{measures.PERPLEXITIES}parent")
+"""Column of the results, and the same as a measure, which cells without a task have too."""
+JUDGED = {"parent": "Parent", "sup": "SUP"}
+"""Scores that tell whether a model has learned, and what they are called."""
+LATER = ("task_name", "labels", "pretrain_seed", "adjust", "mixed", PERPLEXITY)
 """Columns that a results.parquet may lack."""
 WANTED = (
     *("cell", "source", "task", "task_name", "labels", "seed", "pretrain_seed", "metric", "pretrain", "transfer"),
-    *("probe", "adjust", "mixed", *SCORES, *ALIGNMENTS),
+    *("probe", "adjust", "mixed", *SCORES, *ALIGNMENTS, PERPLEXITY),
 )
 """Columns of results.parquet that are read."""
 Stages = Mapping[str, Mapping[str, str]]
@@ -116,7 +123,7 @@ def _of_results(table: pa.Table) -> pa.Table:
     names = ("cell", "labels", "task", "metric", "source", "pretrain_seed", "seed", "pretrain", "adjust")
     common = {"row": pa.array(range(len(table)), pa.int64()), **{name: table[name] for name in names}}
     parts = []
-    for measure in (*SCORES, *ALIGNMENTS):
+    for measure in (*SCORES, *ALIGNMENTS, *({PERPLEXITY} & {*table.column_names})):
         columns = common | {"run": runs[measure in ALIGNMENTS], "value": table[measure].cast(pa.float64())}
         columns["measure"] = pa.array([measure], pa.string()).take(pa.array([0] * len(table), pa.int32()))
         parts.append(pa.table(columns).filter(pc.is_valid(table[measure])))
@@ -143,7 +150,7 @@ def _of_measures(table: pa.Table, stages: Stages) -> pa.Table:
     """The rows of measures.parquet that have a value, with the stages of their cells."""
     table = table.filter(pc.is_valid(table["value"]))
     probes = [name for name in table["probe"].unique().to_pylist() if name]
-    kinds = {name: name if name == measures.ALIGNMENT else f"probe {name}" for name in probes}
+    kinds = {name: name if name in OF_RUNS else f"probe {name}" for name in probes}
     runs = {
         f"{cell}\0{name}": f"{kind.split(' ')[0]} {keys[kind]}"
         for cell, keys in stages.items()
@@ -174,6 +181,37 @@ def concat(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 def is_score(table: pd.DataFrame) -> pd.Series[bool]:
     return table["row"] >= 0
+
+
+def failed_training(table: pd.DataFrame, limits: LearnedConfig) -> pd.Series[str]:
+    """Of each row why its model counts as failed training, "" where it does not.
+
+    Over the limit of perplexity a model fails, with all that was measured of it. Under that of a task (SUP or parent,
+    means over seeds of fine-tuning) it fails on that task, and where it does on all that it was scored on, as a whole.
+    Nobody fails by what is not known; NaN is known, and beyond every limit.
+    """
+    whole, of_task = dict[str, str](), dict[tuple[str, str], str]()
+    if limits.perplexity is not None:
+        known = table[table["measure"].isin(OF_PARENT)]
+        for cell, value in known.groupby("cell", observed=True)["value"].max().items():
+            if not value <= limits.perplexity:
+                whole[str(cell)] = f"perplexity {value:.4g}, over {limits.perplexity:g}"
+    tasks = defaultdict[str, list[str]](list)
+    scores = table[is_score(table) & table["measure"].isin(list(JUDGED))]
+    keys = ["cell", "task", "measure"]
+    means = scores.groupby(keys, observed=True)["value"].mean().reset_index()
+    for cell, task, measure, value in zip(*columns_of(means, (*keys, "value")), strict=True):
+        tasks[cell].append(task)
+        least = limits.least(task)
+        if least is not None and not value >= least:
+            of_task[cell, task] = f"{task}: {JUDGED[measure]} {value:.4g}, under {least:g}"
+    for cell, names in tasks.items():
+        if all((cell, task) in of_task for task in names):
+            whole.setdefault(cell, "; ".join(of_task[cell, task] for task in dict.fromkeys(names)))
+    if not whole and not of_task:
+        return pd.Series("", table.index)
+    lines = zip(*columns_of(table, ("cell", "task")), strict=True)
+    return pd.Series([whole.get(cell) or of_task.get((cell, task), "") for cell, task in lines], table.index)
 
 
 def pooled(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:

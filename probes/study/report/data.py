@@ -14,16 +14,20 @@ from pydantic import ConfigDict, ValidationError
 from pydantic.dataclasses import dataclass
 
 from probes.report.numbers import first_few, plural
+from probes.study.config import LearnedConfig
+from probes.study.measures import PERPLEXITIES
 from probes.study.record import FORMAT, STUDY
-from probes.study.table import ALIGNMENTS, SCORES, is_score, read_table
+from probes.study.table import ALIGNMENTS, OF_PARENT, SCORES, distinct, failed_training, is_score, read_table
 from synthlang.catalogue import load_yaml
+from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.files import read_json
 
 RECORDED = ("name", "title", "fingerprint", "config", "settings", "environment", "axes", "cells", "seconds", "dropped")
 """What study.json has that is read; all of it may be missing."""
 NAMED = 5
-"""Most values without a number that are named."""
+"""Most values without a number, and cells that failed training, that are named."""
+FAILED = "failed"
 WITHOUT_CONTEXT = {
     "maps.embeddings.words.csls.mean.p@1": "embeddings, rotated",
     "maps.embeddings.static.words.csls.mean.p@1": "static vectors, rotated",
@@ -76,7 +80,7 @@ class Study:
 
     scale      in words: tiny, lab, paper or the size of the model; "" where nothing tells
     settings   every setting that cells have in common
-    table      what was measured (table.py)
+    measured   all of it (table.py), with a column more: ``failed``, why a model counts as failed training, or ""
     notes      say what was missing or could not be read
     """
 
@@ -91,12 +95,40 @@ class Study:
     cells: tuple[Cell, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     dropped: Any = None
-    table: pd.DataFrame = field(default_factory=pd.DataFrame)
+    measured: pd.DataFrame = field(default_factory=pd.DataFrame)
     notes: tuple[str, ...] = ()
 
     def count(self, status: str) -> int:
         """The number of cells with this status."""
         return sum(cell.status == status for cell in self.cells)
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """What counts: rows of models that have learned. All that compares, averages or judges reads these."""
+        return self.measured[self.measured[FAILED] == ""].drop(columns=FAILED)
+
+    @cached_property
+    def failed(self) -> dict[str, str]:
+        """Cell → why it failed training: as a whole, or on a task."""
+        rows = self.measured[self.measured[FAILED] != ""]
+        found: dict[str, list[str]] = {}
+        for cell, why in distinct(rows, "cell", FAILED):
+            found.setdefault(cell, []).append(why)
+        return {cell: "; ".join(several) for cell, several in found.items()}
+
+    @property
+    def told_failed(self) -> str:
+        """How many cells failed training, and the first of them; "" if none did."""
+        named = [f"{cell} ({why})" for cell, why in self.failed.items()]
+        cells = plural(self.measured["cell"].nunique(), "cell")
+        out = "left out of every mean, comparison and claim"
+        return f"{len(named):,} of {cells} failed training, {out}: {first_few(named, NAMED, '; ')}." if named else ""
+
+    @cached_property
+    def perplexities(self) -> pd.DataFrame:
+        """The rows of the perplexity of pretrainings, also of those that failed."""
+        names = [name for name in self.measured["measure"].unique() if name.startswith(PERPLEXITIES)]
+        return self.measured[self.measured["measure"].isin(names)]
 
     @cached_property
     def measures(self) -> pd.DataFrame:
@@ -143,14 +175,16 @@ def read_study(folder: Path) -> Study:
         first = error.errors()[0]
         raise InputError(f"not a study: {'.'.join(map(str, first['loc']))}: {first['msg']}", path) from error
     table = read_table(folder, {cell.name: cell.stages for cell in study.cells})
+    limits = parse(LearnedConfig, study.config.get("learned") or {}, path)
     scored = (folder / "results.parquet").exists()
+    notes = _not_numbers(table) if scored else ("results.parquet is missing: no cell has been scored yet.",)
     return replace(
         study,
         title=study.title or study.name,
         scale=_scale(study),
         axes=study.axes or tuple(dict.fromkeys(axis for cell in study.cells for axis in cell.labels)),
-        table=table,
-        notes=_not_numbers(table) if scored else ("results.parquet is missing: no cell has been scored yet.",),
+        measured=table.assign(**{FAILED: failed_training(table, limits)}),
+        notes=(*notes, *_not_known(table, limits)),
     )
 
 
@@ -173,6 +207,15 @@ def _not_numbers(table: pd.DataFrame) -> tuple[str, ...]:
     what = "value of results.parquet is" if len(named) == 1 else "values of results.parquet are"
     told = first_few(named, NAMED, "; ")
     return (f"{len(named)} {what} not a number, left out of every mean and shown among the seeds: {told}.",)
+
+
+def _not_known(table: pd.DataFrame, limits: LearnedConfig) -> tuple[str, ...]:
+    """A note that counts the cells that a limit of perplexity cannot judge."""
+    known = table.loc[table["measure"].isin(OF_PARENT), "cell"]
+    number = table["cell"].nunique() - known.nunique()
+    if limits.perplexity is None or not number:
+        return ()
+    return (f"No perplexity of the parent is known of {plural(number, 'cell')}: the limit judges none of them.",)
 
 
 def _scale(study: Study) -> str:

@@ -70,7 +70,7 @@ def _write(study: Study, studies: Sequence[Study], under: str, out: Path, say: S
     from probes.study.report.sections import files_of, sections  # with matplotlib
 
     comparisons = compared(studies)
-    for note in comparisons.notes:
+    for note in filter(None, (*comparisons.notes, study.told_failed)):
         say(note)
     out.mkdir(parents=True, exist_ok=True)
     return write_files(out, dict(files_of(study.title, under, sections(study, comparisons))))

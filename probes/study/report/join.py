@@ -38,7 +38,7 @@ def _merged(studies: Sequence[Study]) -> Study:
     found = grouped(((c, i) for i, s in enumerate(studies) for c in s.cells), lambda numbered: numbered[0].name)
     best = [min(several, key=lambda numbered: RANK.get(numbered[0].status, len(RANK))) for several in found.values()]
     tables = [
-        study.table[study.table["cell"].isin([cell.name for cell, number in best if number == i])]
+        study.measured[study.measured["cell"].isin([cell.name for cell, number in best if number == i])]
         for i, study in enumerate(studies)
     ]
     names = [f"folder {i}" for i in range(1, 1 + len(studies))]
@@ -46,7 +46,7 @@ def _merged(studies: Sequence[Study]) -> Study:
         studies[0],
         scale=next((study.scale for study in studies if study.scale), ""),
         cells=tuple(cell for cell, _ in best),
-        table=concat(tables),
+        measured=concat(tables),
         seconds={stage: seconds for study in studies for stage, seconds in study.seconds.items()},
         environment=_one_or_all(dict(zip(names, (study.environment for study in studies), strict=True))),
         dropped=_one_or_all({name: s.dropped for name, s in zip(names, studies, strict=True) if s.dropped}),
@@ -65,7 +65,7 @@ def without_repeats(studies: Sequence[Study]) -> list[Study]:
     found = []
     for study, name in zip(studies, names_of(studies), strict=True):
         found.append(_without(study, runs, stages))
-        runs = dict.fromkeys(study.table.loc[_is_scored(study.table), "run"].unique(), name) | runs
+        runs = dict.fromkeys(study.measured.loc[_is_scored(study.measured), "run"].unique(), name) | runs
         stages |= {stage for cell in study.cells for stage in _stages(cell)}
     return found
 
@@ -81,7 +81,7 @@ def _stages(cell: Cell) -> set[str]:
 
 
 def _without(study: Study, runs: Mapping[str, str], stages: set[str]) -> Study:
-    table = study.table
+    table = study.measured
     repeated = table[_is_scored(table) & table["run"].isin(list(runs))]
     gone = is_score(table) & table["row"].isin(repeated["row"]) | ~is_score(table) & table["run"].isin(list(stages))
     kept = table[~gone]
@@ -91,7 +91,7 @@ def _without(study: Study, runs: Mapping[str, str], stages: set[str]) -> Study:
     number, total = repeated["row"].nunique(), table.loc[is_score(table), "row"].nunique()
     told = f"{number:,} of {plural(total, 'row')} of results are the same runs as in {first} (equal fingerprints of "
     told += "all their stages): they count once, there."
-    return replace(study, cells=tuple(cells), table=kept, notes=(*study.notes, told) if number else study.notes)
+    return replace(study, cells=tuple(cells), measured=kept, notes=(*study.notes, told) if number else study.notes)
 
 
 def joined(several: Sequence[Study]) -> Study:
@@ -121,7 +121,7 @@ def joined(several: Sequence[Study]) -> Study:
         cells=tuple(cell for part in parts.values() for cell in part.cells),
         seconds={stage: seconds for part in parts.values() for stage, seconds in part.seconds.items()},
         dropped={name: part.dropped for name, part in parts.items() if part.dropped},
-        table=concat([part.table for part in parts.values()]),
+        measured=concat([part.measured for part in parts.values()]),
         notes=tuple(f"{name}: {note}" for name, part in parts.items() for note in part.notes),
     )
 
@@ -131,13 +131,15 @@ def _bare(study: Study) -> str:
 
 
 def _part(study: Study, name: str, labels: dict[str, str]) -> Study:
-    pairs = distinct(study.table, "cell", "labels")
+    pairs = distinct(study.measured, "cell", "labels")
     texts = {cell: json.dumps({**labels, **(labels_of(text) or {"cell": cell})}) for cell, text in pairs}
     names = {cell: f"{name}: {cell}" for cell in texts}
     return replace(
         study,
         cells=tuple(replace(c, name=f"{name}: {c.name}", labels={**labels, **c.labels}) for c in study.cells),
-        table=study.table.assign(cell=study.table["cell"].map(names), labels=study.table["cell"].map(texts)),
+        measured=study.measured.assign(
+            cell=study.measured["cell"].map(names), labels=study.measured["cell"].map(texts)
+        ),
     )
 
 

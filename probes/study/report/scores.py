@@ -6,17 +6,18 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any, TypeVar
 
 import pandas as pd
 
-from probes.report.numbers import plural
+from probes.report.numbers import Badge, Entry, plural
 from probes.statistics import Interval, mean_of, numbers_among
 from probes.study.judged.estimates import over_models
 from probes.study.labels import Layout, axes_that_set, is_of_languages, layout_of, settings_of
-from probes.study.report.data import Study
+from probes.study.report.data import FAILED, Study
 from probes.study.results import interval_within
-from probes.study.table import SCORES, columns_of, distinct, is_score, labels_of
+from probes.study.table import PERPLEXITY, SCORES, columns_of, distinct, is_score, labels_of
 
 T = TypeVar("T")
 
@@ -24,12 +25,18 @@ CLIPPED = (
     "Intervals are shown as far as a score can go (0 to 100, Δ −100 to 100); Student's t goes on, and the files "
     "tables/*.csv have it whole."
 )
-OF_ROW = ("cell", "task", "metric", "seed", "pretrain_seed", "pretrain", "adjust")
+FAILED_TRAINING = Badge("failed training", "bad")
+OF_ROW = ("cell", "task", "metric", "seed", "pretrain_seed", "pretrain", "adjust", FAILED)
+Column = tuple[str, Sequence[Entry]]
+"""Of a table: its title and its entries."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """The scores (percent points) of a cell on a task with a seed of fine-tuning; those it lacks are left out."""
+    """The scores (percent points) of a cell on a task with a seed of fine-tuning; those it lacks are left out.
+
+    failed   why its model counts as failed training, "" of one that has learned
+    """
 
     cell: str
     labels: Mapping[str, str]
@@ -39,12 +46,13 @@ class Row:
     pretrain_seed: int | None
     pretrain: str
     adjust: str
+    failed: str
     values: Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class Condition:
-    """Cells that differ in seeds only, on one task; of one cell the same.
+    """Cells that differ in seeds only, on one task; of one cell the same. Models that failed training are apart.
 
     With several pretraining runs the intervals are over runs (each the mean of its fine-tuning seeds): seeds of one run
     are a cluster. With one they are over fine-tuning seeds and say nothing of another pretraining.
@@ -110,10 +118,14 @@ class Condition:
         return self.interval("alignment_all")
 
     def values(self, column: str) -> list[float]:
-        """What the interval is over: means of runs, or seeds of the one run; an alignment has one value a run."""
+        """What the interval is over: means of runs, or seeds of the one run.
+
+        An alignment has one value a run, a perplexity one a pretraining.
+        """
         values, unit = over_models((row.pretrain or row.cell, row.cell, row.values.get(column)) for row in self.rows)
-        one = column.startswith("alignment") and unit == "fine-tuning seeds" and bool(values)
-        return [sum(values) / len(values)] if one else values
+        of_runs = column.startswith("alignment") and unit == "fine-tuning seeds"
+        of_pretrainings = column == PERPLEXITY and unit != "models"
+        return [sum(values) / len(values)] if values and (of_runs or of_pretrainings) else values
 
     def interval(self, column: str) -> Interval | None:
         """95 % t interval of a column; None where no row has it."""
@@ -127,11 +139,15 @@ class Condition:
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """Everything that was scored: rows in order, a record a cell and a record a condition, each for every task."""
+    """Everything that was scored: all rows in order; a record a cell and a record a condition, each for every task.
+
+    failed   conditions of models that failed training, which cells and conditions are without
+    """
 
     rows: Sequence[Row]
     cells: Sequence[Condition]
     conditions: Sequence[Condition]
+    failed: Sequence[Condition]
     layout: Layout
 
     @property
@@ -144,24 +160,26 @@ def scores_of(study: Study) -> ScoreTable:
     """The rows of a study, and what they come to; rows of a task that differ in nothing but seeds are one condition."""
     rows = _rows(study)
     settings = [settings_of(row.labels, row.cell) for row in rows]
-    of_measures = (settings_of(labels_of(text), cell) for cell, text in distinct(study.measures, "cell", "labels"))
+    named = chain.from_iterable(distinct(table, "cell", "labels") for table in (study.measures, study.perplexities))
+    of_measures = (settings_of(labels_of(text), cell) for cell, text in named)
     planned = (settings_of(cell.labels, cell.name) for cell in study.cells)
     languages = axes_that_set(study.config, is_of_languages)
     layout = layout_of(study.axes, [*settings, *of_measures], study.name, languages, planned)
     of_cell = {row.cell: labels for row, labels in zip(rows, settings, strict=True)}
-    by_cell = grouped(rows, lambda row: (row.cell, row.task))
-    by_settings = grouped(rows, lambda row: (row.task, *sorted(of_cell[row.cell].items())))
-    return ScoreTable(
-        rows,
-        [Condition(of_cell[cell], cell, task, of) for (cell, task), of in by_cell.items()],
-        [Condition(dict(items), layout.full_name(dict(items)), task, of) for (task, *items), of in by_settings.items()],
-        layout,
-    )
+
+    def conditions(rows: Sequence[Row]) -> list[Condition]:
+        found = grouped(rows, lambda row: (row.task, *sorted(of_cell[row.cell].items())))
+        return [Condition(dict(of), layout.full_name(dict(of)), task, alike) for (task, *of), alike in found.items()]
+
+    learned, failed = ([row for row in rows if bool(row.failed) is beyond] for beyond in (False, True))
+    by_cell = grouped(learned, lambda row: (row.cell, row.task))
+    cells = [Condition(of_cell[cell], cell, task, of) for (cell, task), of in by_cell.items()]
+    return ScoreTable(rows, cells, conditions(learned), conditions(failed), layout)
 
 
 def _rows(study: Study) -> list[Row]:
     """In the order of the study's cells, then of tasks and seeds."""
-    table = study.table[is_score(study.table)]
+    table = study.measured[is_score(study.measured)]
     values: dict[int, dict[str, float]] = defaultdict(dict)
     for row, measure, value in zip(*columns_of(table, ("row", "measure", "value")), strict=True):
         values[row][measure] = value
@@ -195,6 +213,12 @@ def metric_name(conditions: Sequence[Condition]) -> str:
 def delta_axis(conditions: Sequence[Condition]) -> str:
     """The label of an axis of Δ."""
     return f"Δ = SUP − ZS (points of {metric_name(conditions)})"
+
+
+def by_rows(columns: Sequence[Column]) -> tuple[list[str], list[list[Entry]]]:
+    """The header and the rows of a table of these columns."""
+    entries = (entries for _, entries in columns)
+    return [title for title, _ in columns], [list(row) for row in zip(*entries, strict=True)]
 
 
 def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> dict[Any, list[T]]:

@@ -31,11 +31,21 @@ from probes.study.report.dose import dose_responses
 from probes.study.report.files import FIGURES, HTML, MARKDOWN, TABLES
 from probes.study.report.judged import Comparisons, beside_papers, judged_claims
 from probes.study.report.layers import by_layer, over_training, words_alone
-from probes.study.report.scores import CLIPPED, Condition, ScoreTable, delta_axis, grouped, scores_of
+from probes.study.report.scores import (
+    CLIPPED,
+    FAILED_TRAINING,
+    Column,
+    Condition,
+    ScoreTable,
+    by_rows,
+    delta_axis,
+    grouped,
+    scores_of,
+)
 from probes.study.report.summary import NAMES, correlations, summary
-from probes.study.report.training import training
+from probes.study.report.training import pretraining, training
 from probes.study.settings import DIFFERS
-from probes.study.table import ALIGNMENTS, SCORES
+from probes.study.table import ALIGNMENTS, PERPLEXITY, SCORES
 from synthlang.strict_yaml import write_yaml
 
 CONDITIONS, SEEDS, FAILED, LOGS, DROPPED, CELLS = 120, 300, 50, 10, 150, 100
@@ -51,6 +61,11 @@ EXPLAINED = (
 )
 TITLES = {"delta": "Δ", "zs": "ZS", "sup": "SUP", "parent": "Parent"}
 """In the order of the tables: what matters most is seen on a phone before it is moved."""
+OF_PERPLEXITY = "Perplexity: of masked words on the parent's dev set, as the pretraining logged it."
+OF_FAILED = (
+    "Models that failed training, by the limits of the study (learned), stand last in each table: they are in no mean, "
+    "figure, comparison or claim."
+)
 DROPPED_CAPTION = (
     "What trainings, adjustments and transfers counted by reason: what they left out, cut, changed or left as it was, "
     "and the pairs that remained. Least and most: in one stage; in stages: in how many, of those that read this data."
@@ -72,6 +87,7 @@ def sections(study: Study, comparisons: Comparisons) -> list[Section]:
         beside_papers(comparisons),
         _failed(study),
         _scores(scores),
+        pretraining(study, scores.layout),
         _transfer(scores, budget) if scores.rows else None,
         dose_responses(scores, budget),
         _alignment(scores, budget) if scores.rows else None,
@@ -105,7 +121,8 @@ def _summary(study: Study, scores: ScoreTable) -> Section:
     blocks += [Paragraph(f"Scale: {study.scale}.")] if study.scale else []
     blocks += [Bullets(comparisons[:COMPARED])] if comparisons else []
     blocks += [Folded("The other groups", [Bullets(comparisons[COMPARED:])])] if len(comparisons) > COMPARED else []
-    return Section("Summary", [*blocks, *(Paragraph(note, "note") for note in study.notes)])
+    notes = filter(None, (study.told_failed, *study.notes))
+    return Section("Summary", [*blocks, *(Paragraph(note, "note") for note in notes)])
 
 
 def _failed(study: Study) -> Section | None:
@@ -122,33 +139,53 @@ def _failed(study: Study) -> Section | None:
 
 
 def _scores(scores: ScoreTable) -> Section:
-    if not scores.cells:
+    if not scores.rows:
         return Section("Scores", [Paragraph("No cell has been scored.", "note")])
-    blocks: list[Block] = [Paragraph(f"{EXPLAINED} {CLIPPED}")]
-    blocks += [_table(task, members, scores, number) for number, (task, members) in enumerate(scores.tasks.items(), 1)]
-    seeds = [["–" if seed is None else str(seed) for seed in (r.pretrain_seed, r.seed)] for r in scores.rows]
-    body: list[list[Entry]] = [
-        [r.cell, r.task, r.metric.replace("_", " "), *of, *map(r.values.get, SCORES)]
-        for r, of in zip(scores.rows, seeds, strict=True)
-    ]
-    header = ["Cell", "Task", "Metric", "Pretraining seed", "Fine-tuning seed", "Parent", "SUP", "ZS", "Δ"]
-    table = Table("One row per fine-tuning seed, percent.", header, body, 3, "seeds", SEEDS, 2)
-    return Section("Scores", [*blocks, Folded("Every seed", [table])])
+    every_seed = _every_seed(scores)
+    told = f" {OF_PERPLEXITY}" if "Perplexity" in every_seed.header else ""
+    blocks: list[Block] = [Paragraph(f"{EXPLAINED}{told} {CLIPPED}")]
+    blocks += [Paragraph(OF_FAILED)] if scores.failed else []
+    tasks = grouped([*scores.conditions, *scores.failed], lambda condition: condition.task)
+    blocks += [_table(task, members, scores, number) for number, (task, members) in enumerate(tasks.items(), 1)]
+    return Section("Scores", [*blocks, Folded("Every seed", [every_seed])])
+
+
+def _every_seed(scores: ScoreTable) -> Table:
+    rows = scores.rows
+    columns: list[Column] = [("Cell", [row.cell for row in rows]), ("Task", [row.task for row in rows])]
+    columns.append(("Metric", [row.metric.replace("_", " ") for row in rows]))
+    for title, seeds in (
+        ("Pretraining seed", [row.pretrain_seed for row in rows]),
+        ("Fine-tuning seed", [row.seed for row in rows]),
+    ):
+        columns.append((title, ["–" if seed is None else str(seed) for seed in seeds]))
+    columns += [(TITLES[name], [row.values.get(name) for row in rows]) for name in SCORES]
+    if any(PERPLEXITY in row.values for row in rows):
+        columns.append(("Perplexity", [row.values.get(PERPLEXITY) for row in rows]))
+    if scores.failed:
+        columns.append(("Failed training", [row.failed or "–" for row in rows]))
+    return Table("One row per fine-tuning seed, percent.", *by_rows(columns), 3, "seeds", SEEDS, 2)
 
 
 def _table(task: str, conditions: Sequence[Condition], scores: ScoreTable, number: int) -> Table:
     layout = scores.layout
-    columns = [*TITLES, *(name for name in ALIGNMENTS if any(c.interval(name) for c in conditions))]
-    shown = [*TITLES.values(), *(f"Alignment\n{NAMES[name]}" for name in columns[len(TITLES) :])]
     metric = conditions[0].first.metric.replace("_", " ")
     caption = f"{task}{f' ({metric})' if metric else ''}, percent: mean, 95 % t interval below."
-    body: list[list[Entry]] = [
-        [*([c.labels.get(axis, "–") for axis in layout.axes] or [c.label]), c.seeds, *map(c.interval, columns)]
-        for c in conditions
+    columns: list[Column] = [
+        (layout.titles[axis], [c.labels.get(axis, "–") for c in conditions]) for axis in layout.axes
     ]
-    header = [*(layout.titles[axis] for axis in layout.axes)] or ["study"]
+    columns = columns or [("study", [c.label for c in conditions])]
+    texts = len(columns)
+    columns.append(("Seeds", [c.seeds for c in conditions]))
+    if scores.failed:
+        columns.append(("Training", [FAILED_TRAINING if c.first.failed else "–" for c in conditions]))
+    titles = {**TITLES, PERPLEXITY: "Perplexity", **{name: f"Alignment\n{NAMES[name]}" for name in ALIGNMENTS}}
+    for name, title in titles.items():
+        values = [c.interval(name) for c in conditions]
+        if name in TITLES or any(values):
+            columns.append((title, values))
     name = f"scores-{slug(task, number)}"
-    return Table(caption, [*header, "Seeds", *shown], body, len(header), name, CONDITIONS).without_constant(("Δ",))
+    return Table(caption, *by_rows(columns), texts, name, CONDITIONS).without_constant(("Δ",))
 
 
 def _transfer(scores: ScoreTable, budget: FigureBudget) -> Section:

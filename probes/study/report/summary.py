@@ -14,6 +14,7 @@ from probes.study.judged.correlated import RESAMPLED, Correlated, Pair, correlat
 from probes.study.judged.observed import fingerprints_of
 from probes.study.report.data import Study
 from probes.study.report.scores import Condition, ScoreTable, grouped
+from probes.study.report.training import PARENT, pretrained
 
 SMALL_N = 20
 """Below so many conditions a rank correlation is called a hint."""
@@ -32,7 +33,7 @@ def summary(study: Study, scores: ScoreTable) -> Summary:
     """What the study shows, and how sure it is."""
     lead, found, tasks = [_what_was_run(study, scores)], scores.conditions, scores.tasks
     if not found:
-        return Summary(f"{lead[0]} Nothing can be compared yet.", ())
+        return Summary(f"{lead[0]} {_best_perplexity(study, scores)}", ())
     correlated = {task: correlate(members, "alignment_all") for task, members in tasks.items()}
     for reason, alike in grouped(correlated, lambda task: correlated[task].found.reason or task).items():
         named, one = f" on {first_few(alike, NAMED)}" if len(tasks) > 1 else "", correlated[alike[0]]
@@ -48,6 +49,17 @@ def summary(study: Study, scores: ScoreTable) -> Summary:
             "and another pretraining run may change the order."
         )
     return Summary(" ".join(lead), _comparisons(scores))
+
+
+def _best_perplexity(study: Study, scores: ScoreTable) -> str:
+    """What can be said of a study without scores."""
+    known = [one for one in pretrained(study) if PARENT in one.perplexities and not one.failed]
+    ranked = [(one.perplexities[PARENT], scores.layout.full_name(one.labels)) for one in known]
+    if len(ranked) < 2:
+        return "Nothing can be compared yet."
+    (first, name), (second, other), *_ = ranked
+    text = f"The perplexity of the parent is lowest for {name} ({number(first.mean)}; next {other}, "
+    return f"{text}{number(second.mean)}{_certainty(first, second)})."
 
 
 def _what_was_run(study: Study, scores: ScoreTable) -> str:

@@ -1,19 +1,35 @@
-"""The section on pretraining: alignment over steps of all conditions, and the curves of single runs."""
+"""The sections on pretraining: perplexities of all conditions; alignment over their steps, and the curves of single
+runs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from pretrain.folder import read_metrics
 from probes.figures.drawing import COLOURS, Figure
 from probes.figures.lines import curve_figures, interval_series, over_steps
 from probes.report.numbers import first_few, plural
-from probes.report.page import Block, Figures, Folded, Paragraph, Section
+from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table
+from probes.statistics import Interval, numbers_among
 from probes.study.labels import Layout, settings_of
-from probes.study.report.data import FigureBudget, Study
-from probes.study.report.scores import grouped
+from probes.study.measures import PERPLEXITIES
+from probes.study.report.data import FAILED, FigureBudget, Study
+from probes.study.report.scores import FAILED_TRAINING, Column, by_rows, grouped
 from probes.study.results import interval_within
+from probes.study.table import PERPLEXITY, columns_of, labels_of
 
+PARENT = "parent"
+LANGUAGES = {PARENT: "parent", "other": "other language"}
+"""What measures call a language → what the page does."""
+ROWS = 120
+"""Most rows of the table of perplexities of a page."""
+CAPTION = (
+    "Masked perplexity on the dev set, at the checkpoint that is selected, as the runs logged it: mean over models, "
+    "95 % t interval below; the best first."
+)
 READ = 60
 """Most runs whose logs are read: a log is long, and a figure has no room for more lines."""
 POINTS = 100
@@ -30,12 +46,79 @@ LEFT_OUT = 12
 Records = list[dict[str, float]]
 
 
+@dataclass(frozen=True)
+class Pretrained:
+    """Pretrainings that differ in seeds only; those that failed training are apart.
+
+    labels         axis → label, without the axes of seeds
+    models         how many
+    perplexities   language, as measures call it, → the interval over models
+    """
+
+    labels: Mapping[str, str]
+    failed: bool
+    models: int
+    perplexities: Mapping[str, Interval]
+
+    @property
+    def order(self) -> tuple[bool, float]:
+        """The best first, failed training last."""
+        parent = self.perplexities.get(PARENT)
+        return self.failed, math.inf if parent is None else parent.mean
+
+
+def pretrained(study: Study) -> list[Pretrained]:
+    """What pretrainings came to, the best first. One that several cells share counts once, under the first of them,
+    which has not failed if one has not."""
+    names = ("cell", "labels", "pretrain", FAILED, "measure", "value")
+    lines = sorted(zip(*columns_of(study.perplexities, names), strict=True), key=lambda line: bool(line[3]))
+    first: dict[str, str] = {}
+    for cell, _, run, *_ in lines:
+        first.setdefault(run or cell, cell)
+    counted = [line for line in lines if first[line[2] or line[0]] == line[0]]
+    found = []
+    for (failed, *labels), of in grouped(counted, _pretrained_key).items():
+        values = grouped(of, lambda line: line[4].removeprefix(PERPLEXITIES))
+        numbers = {name: numbers_among(line[5] for line in lines) for name, lines in values.items()}
+        intervals = {name: interval_within(known, PERPLEXITY) for name, known in numbers.items() if known}
+        found.append(Pretrained(dict(labels), failed, len({line[0] for line in of}), intervals))
+    return sorted(found, key=lambda one: one.order)
+
+
+def _pretrained_key(line: Sequence[Any]) -> tuple[Any, ...]:
+    cell, labels, _, failed, *_ = line
+    return bool(failed), *sorted(settings_of(labels_of(labels), cell).items())
+
+
+def pretraining(study: Study, layout: Layout) -> Section | None:
+    """A table of the perplexities of all pretrainings; None where none is known."""
+    found = pretrained(study)
+    if not found:
+        return None
+    axes = [axis for axis in layout.axes if len({one.labels.get(axis, "–") for one in found}) > 1]
+    columns: list[Column] = [(layout.titles[axis], [one.labels.get(axis, "–") for one in found]) for axis in axes]
+    columns = columns or [("study", [layout.full_name(one.labels) for one in found])]
+    texts = len(columns)
+    columns.append(("Seeds", [plural(one.models, "model") for one in found]))
+    if any(one.failed for one in found):
+        columns.append(("Training", [FAILED_TRAINING if one.failed else "–" for one in found]))
+    for language in dict.fromkeys(name for one in found for name in one.perplexities):
+        title = f"Perplexity\n{LANGUAGES.get(language, language.removeprefix('languages.'))}"
+        columns.append((title, [one.perplexities.get(language) for one in found]))
+    return Section("Pretraining", [Table(CAPTION, *by_rows(columns), texts, "pretraining", ROWS)])
+
+
 def training(study: Study, layout: Layout, budget: FigureBudget) -> Section:
     """Curves of the runs; cells that share a run share its curves."""
     cells = grouped((cell for cell in study.cells if cell.run), lambda cell: cell.run)
     if not cells:
         return Section("Training", [Paragraph("No pretraining run was recorded.", "note")])
-    conditions = {run: layout.full_name(settings_of(of[0].labels, of[0].name)) for run, of in cells.items()}
+    failed = study.failed.keys() - set(study.table["cell"])  # which are of no condition that others are of
+    conditions = {
+        run: layout.full_name(settings_of(of[0].labels, of[0].name))
+        + (f" ({FAILED_TRAINING.text})" if of[0].name in failed else "")
+        for run, of in cells.items()
+    }
     turns = {run: turn for same in grouped(cells, conditions.get).values() for turn, run in enumerate(same)}
     runs = sorted(cells, key=turns.__getitem__)  # the first of each condition, then those of other seeds
     logs: dict[str, Records] = {}
