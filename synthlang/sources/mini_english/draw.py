@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from synthlang.sources.mini_english.entries import (
     IT,
     PRONOUNS,
+    SHE,
+    SOMEONE,
+    SOMETHING,
     STATIVE,
+    THAT,
+    THIS,
     WE,
     YOU,
     Clause,
@@ -17,9 +24,12 @@ from synthlang.sources.mini_english.entries import (
     Pronoun,
     Verb,
 )
+from synthlang.sources.mini_english.realise import POSSESSIVES
 from synthlang.sources.mini_english.world import Context, Use
 
 PRONOUN_SHARE = {"subject": 0.3, "object": 0.13, "recipient": 0.45, "oblique": 0.06}
+DEFINITE = ("the", *POSSESSIVES, "this", "that")
+VAGUE = (SOMEONE, THIS, THAT, SOMETHING)
 NAME_SHARE = {"p": 0.3, "l": 0.45, "g": 0.55}
 
 
@@ -312,3 +322,13 @@ def indirect(c: Context, asked: Clause) -> Clause:
         case _:
             inner = Clause("verb", None, know, complement=asked)
             return Clause("verb", me, want, complement=inner, complement_mark="to")
+
+
+def definite(phrase: NounPhrase) -> NounPhrase:
+    """The same phrase of something known, without numeral."""
+    if phrase.head in VAGUE:
+        return NounPhrase(SHE if phrase.head is SOMEONE else IT)
+    if not isinstance(phrase.head, Noun):
+        return phrase
+    known = phrase.determiner in DEFINITE or phrase.owner is not None
+    return replace(phrase, determiner=phrase.determiner if known else "the", numeral="")

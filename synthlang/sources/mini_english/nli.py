@@ -12,30 +12,16 @@ from dataclasses import dataclass, replace
 
 from synthlang.corpus import Sentence
 from synthlang.rng import key_of, permutation
-from synthlang.sources.mini_english.draw import clause, modified, noun_phrase, verbal
-from synthlang.sources.mini_english.entries import (
-    GRAMMAR,
-    IT,
-    SHE,
-    SOMEONE,
-    SOMETHING,
-    STATIVE,
-    THAT,
-    THIS,
-    Clause,
-    Noun,
-    NounPhrase,
-    Pronoun,
-)
-from synthlang.sources.mini_english.realise import POSSESSIVES, realise
-from synthlang.sources.mini_english.source import MAX_WORDS, MiniEnglish
+from synthlang.sources.mini_english.draw import DEFINITE, definite, modified, noun_phrase, verbal
+from synthlang.sources.mini_english.entries import STATIVE, Clause, Noun, NounPhrase
+from synthlang.sources.mini_english.kinds import kind_pair
+from synthlang.sources.mini_english.realise import realise
+from synthlang.sources.mini_english.source import MiniEnglish
 from synthlang.sources.mini_english.world import Context
 
 LABELS = ("entailment", "neutral", "contradiction")
 TRIES = 40  # to find a pair of one family before another is drawn, so families keep their shares
-DEFINITE = ("the", *POSSESSIVES, "this", "that")
-VAGUE = (SOMEONE, THIS, THAT, SOMETHING)
-NUMERALS = GRAMMAR["closed"]["NUM"].split()
+LONGEST = 12  # words of a sentence
 Pair = tuple[Clause, Clause]
 
 
@@ -55,64 +41,42 @@ def nli_pairs(source: MiniEnglish, split: str, count: int) -> Iterator[NliPair]:
     """
     for index, c in source.contexts(split, count, "nli"):
         order = permutation(key_of("mini-english", "nli labels", source.seed, split, index // 3), 3)
-        yield _pair(c, index, LABELS[order[index % 3]])
+        yield _pair(c, index, LABELS[order[index % 3]], split)
 
 
-def _pair(c: Context, index: int, label: str) -> NliPair:
+def _pair(c: Context, index: int, label: str, split: str) -> NliPair:
     while True:  # ends: each try succeeds with a fair chance
         family = c.weighted("family")
         for _ in range(TRIES):
-            plans = _plans(c, family, label)
+            plans = kind_pair(c, label, split) if family == "kind" else _plans(c, family, label)
             if plans is None:
                 continue
             premise, hypothesis = realise(plans[0]), realise(plans[1])
-            short = max(len(premise["form"]), len(hypothesis["form"])) <= MAX_WORDS
+            short = max(len(premise["form"]), len(hypothesis["form"])) <= LONGEST
             if short and premise["form"] != hypothesis["form"]:
                 return NliPair(Sentence(index, premise), Sentence(index, hypothesis), label)
 
 
 def _plans(c: Context, family: str, label: str) -> Pair | None:
-    """Premise and hypothesis as plans, or None if this draw allows none."""
+    """Premise and hypothesis as plans, of every family but "kind", or None if this draw allows none."""
     broad = content(c, family)
     if broad is None:
         return None
     if label == "entailment" and c.chance(0.2):
-        pair: Pair | None = (broad, broad)  # and a second clause or the passive tells them apart
+        pair: Pair | None = (broad, broad)  # and the passive tells them apart
     else:
-        pair = {"entailment": _chain, "neutral": _neutral, "contradiction": _contradiction}[label](c, broad, family)
+        makers = {"neutral": _neutral, "contradiction": _contradiction}
+        pair = makers[label](c, broad, family) if label in makers else _chain(c, broad)
     if pair is None:
         return None
     premise, hypothesis = ((passive(plan) if c.chance(0.2) else None) or plan for plan in pair)
-    return _with_asides(c, premise, hypothesis, label)
-
-
-def _with_asides(c: Context, premise: Clause, hypothesis: Clause, label: str) -> Pair:
-    """Second clauses beside premise and hypothesis; they must not undo the label.
-
-    A clause and one beside it say no more and no less than the two together, so the result entails the clause.
-    """
-    reason, more = (_aside(c) if c.chance(0.2) else None for _ in range(2))
-    if reason is not None:  # in the hypothesis: known from the premise if it is to follow from it
-        although = ("although", reason)
-        hypothesis = replace(hypothesis, adverbial=although, adverbial_first=True)
-        if label == "entailment" or c.chance(0.3):
-            premise = replace(premise, adverbial=although, adverbial_first=True)
-    if more is not None:  # in the premise alone: it only adds to what is known
-        premise = replace(premise, conjunct=("and", more))
     return premise, hypothesis
-
-
-def _aside(c: Context) -> Clause:
-    while True:
-        plan = clause(c)
-        if plan.subject is not None and not (isinstance(plan.subject.head, Pronoun) and plan.kind == "exist"):
-            return plan
 
 
 def _neutral(c: Context, broad: Clause, family: str) -> Pair | None:
     level = c.draw()
     if level < 0.45:
-        chain = _chain(c, broad, family)
+        chain = _chain(c, broad)
         return None if chain is None else (chain[1], chain[0])
     other = (swapped(broad) if level < 0.6 else _other_predicate(c, broad, family)) or _other_object(c, broad)
     return None if other is None else (broad, other)
@@ -123,17 +87,17 @@ def _contradiction(c: Context, broad: Clause, family: str) -> Pair | None:
     other = opposite(c, broad, family)
     if other is None:
         return None
-    chain = _chain(c, broad, family) if c.chance(0.6) else None
+    chain = _chain(c, broad) if c.chance(0.6) else None
     strong = broad if chain is None or chain[1] is not broad else chain[0]
     return (strong, other) if c.chance(0.5) else (other, strong)
 
 
-def _chain(c: Context, broad: Clause, family: str) -> Pair | None:
+def _chain(c: Context, broad: Clause) -> Pair | None:
     """(entailing, entailed): a clause and a narrower one, in the direction its polarity gives."""
     down = downward(broad)
     if c.chance(0.5):
-        broad = _narrower(c, broad, family, down) or broad
-    narrow = _narrower(c, broad, family, down)
+        broad = _narrower(c, broad, down) or broad
+    narrow = _narrower(c, broad, down)
     if narrow is None:
         return None
     return (broad, narrow) if down else (narrow, broad)
@@ -146,7 +110,7 @@ def content(c: Context, family: str) -> Clause | None:
     """A plain clause of a family, or None if this draw gave none."""
     if family == "adjective":
         return _adjectival(c)
-    use = c.use("verb", "tr" if family == "number" else "in tr tr di")
+    use = c.use("verb", "in tr tr di")
     assert use is not None
     subject = noun_phrase(c, use.verb.base, "subject", use.frame.subject)
     plan = verbal(c, use, subject)
@@ -164,14 +128,8 @@ def _of_family(c: Context, plan: Clause, subject: NounPhrase, family: str) -> Cl
     match family:
         case "polarity":
             return negated(plan) if c.chance(0.5) else plan
-        case "manner":
-            with_antonym = [m for m in c.world.lexicon.manners if m.antonym in c.world.lexicon.tags]
-            return replace(plan, manner=c.one(with_antonym).form)
         case "frequency":
             return replace(plan, frequency="never" if c.chance(0.5) else "always", progressive=False)
-        case "number" if plan.object is not None and _is_counted(plan.object):
-            counted = replace(plan.object, determiner="", owner=None, plural=True, numeral=_number(c), exactly=True)
-            return replace(plan, object=counted)
         case "quantifier" if _is_counted(subject):
             subject = replace(subject, determiner=c.weighted("quantifier"), owner=None, plural=False)
             return replace(plan, subject=subject)
@@ -193,20 +151,6 @@ def _is_counted(phrase: NounPhrase) -> bool:
     return isinstance(phrase.head, Noun) and not phrase.head.mass
 
 
-def _number(c: Context) -> str:
-    return str(c.one(NUMERALS[1:7]))
-
-
-def definite(phrase: NounPhrase) -> NounPhrase:
-    """The same phrase of something known, without numeral."""
-    if phrase.head in VAGUE:
-        return NounPhrase(SHE if phrase.head is SOMEONE else IT)
-    if not isinstance(phrase.head, Noun):
-        return phrase
-    known = phrase.determiner in DEFINITE or phrase.owner is not None
-    return replace(phrase, determiner=phrase.determiner if known else "the", numeral="")
-
-
 # --- what can be made of it
 
 
@@ -224,13 +168,8 @@ def opposite(c: Context, plan: Clause, family: str) -> Clause | None:
     elif family == "adjective" and plan.adjective is not None:
         antonyms = [a for a in c.world.lexicon.adjectives if a.form == plan.adjective.antonym]
         other = replace(plan, adjective=antonyms[0]) if antonyms else None
-    elif family == "manner":
-        other = replace(plan, manner=next(m.antonym for m in c.world.lexicon.manners if m.form == plan.manner))
     elif family == "frequency":
         other = replace(plan, frequency="always" if plan.frequency == "never" else "never")
-    elif family == "number" and noun is not None:
-        numeral = _number(c)
-        other = None if numeral == noun.numeral else replace(plan, object=replace(noun, numeral=numeral))
     elif subject is not None:
         positive = "a" if c.chance(0.5) else "every"
         other = replace(plan, subject=replace(subject, determiner=positive if subject.determiner == "no" else "no"))
@@ -305,15 +244,15 @@ def _other_predicate(c: Context, plan: Clause, family: str) -> Clause | None:
 # --- special cases of a clause
 
 
-def _narrower(c: Context, plan: Clause, family: str, down: bool) -> Clause | None:
+def _narrower(c: Context, plan: Clause, down: bool) -> Clause | None:
     """A clause whose state of affairs is a special case of ``plan``'s.
 
     Where nothing is above it that turns the direction, it entails ``plan``; under "not",
     "never" and "no" ``plan`` entails it. "exactly three" and "every" allow few changes.
     """
     changes: list[str] = []
-    if family != "number" and plan.kind == "verb":
-        changes += ["oblique", "object"] if family == "manner" else ["oblique", "manner", "object"]
+    if plan.kind == "verb":
+        changes += ["oblique", "manner", "object"]
     if plan.kind == "adjective":
         changes.append("degree")
     quantified = plan.subject.determiner if plan.subject is not None else ""

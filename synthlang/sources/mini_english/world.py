@@ -13,9 +13,10 @@ from __future__ import annotations
 import random
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -23,13 +24,14 @@ from numpy.typing import NDArray
 
 from synthlang.rng import key_of, uniform
 from synthlang.sources.mini_english.entries import GRAMMAR, Adjective, Frame, Name, Noun, NounPhrase, Verb
-from synthlang.sources.mini_english.lexicon import TOPIC_WEIGHTS, Draw, build_lexicon
+from synthlang.sources.mini_english.lexicon import TOPIC_WEIGHTS, Draw, Lexicon, build_lexicon
 
 DIMENSIONS = 8
 SHARPNESS = 1.6  # τ: standard deviation of a log preference
 OFF_TOPIC = 0.15  # how often a word of another topic is kept
 TRIES = 6
 DOCUMENT = 8  # sentences of one topic
+HELD_OUT = 3  # of so many nouns of a sense, or names of a class, one stands in no training item of a task
 # prepositions any verb can take, and the senses after them
 ADJUNCTS = tuple((prep, senses) for prep, _, senses in (a.partition(":") for a in GRAMMAR["adjuncts"].split()))
 CHOICES: dict[str, tuple[tuple[str, float], ...]] = {k: tuple(v.items()) for k, v in GRAMMAR["choices"].items()}
@@ -138,8 +140,13 @@ class World:
         self.adjuncts = Vocabulary("adjunct", [Link("", *adjunct) for adjunct in ADJUNCTS], seed)
         modifiers = [Link(*line.split()) for line in GRAMMAR["modifiers"].splitlines()]
         self.modifiers = Vocabulary("modifier", modifiers, seed, lambda link, sense: sense in link.before)
+        self.held_out = frozenset(chain(*(_held_out(words) for words in _by_sense(lexicon))))
         numbers = uniform(key_of("mini-english", "plural", seed), np.arange(len(lexicon.nouns)))
         self.plural_share = dict(zip(lexicon.nouns, (0.08 + 0.5 * numbers).tolist(), strict=True))
+
+    def suits(self, split: str, forms: Iterable[str]) -> bool:
+        """Whether an item of a task may have these words: in train none that is held out, elsewhere one at least."""
+        return self.held_out.isdisjoint(forms) == (split == "train")
 
     def context(self, split: str, index: int, purpose: str = "sentence") -> Context:
         """The context of sentence or item ``index`` of a split: a function of the arguments alone."""
@@ -148,6 +155,20 @@ class World:
         topic = document.choices(range(len(TOPIC_WEIGHTS)), TOPIC_WEIGHTS)[0]
         own = random.Random(key_of("mini-english", purpose, self.seed, self.types, split, index))  # noqa: S311
         return Context(self, own.random, topic)
+
+
+def _by_sense(lexicon: Lexicon) -> Iterator[list[Noun | Name]]:
+    """The nouns of each sense that has a name of its own, and the names of each class, in order of frequency."""
+    kinds = frozenset(GRAMMAR["kinds"].values())
+    for sense in GRAMMAR["kinds"]:
+        yield [noun for noun in lexicon.nouns if noun.sense == sense and noun.singular not in kinds]
+    for names in (lexicon.given, lexicon.surnames, lexicon.places, lexicon.organisations):
+        yield [name for name in names if len(name.words) == 1 and name.joined != "head"]
+
+
+def _held_out(words: Sequence[Noun | Name]) -> Iterator[str]:
+    """The forms of every third of some words."""
+    return chain(*(word.forms for word in words[HELD_OUT - 1 :: HELD_OUT]))
 
 
 @dataclass(frozen=True, slots=True)
