@@ -196,7 +196,8 @@ class MiniEnglishTask(GroupTask):
     def __init__(self, source: MiniEnglish) -> None:
         self.source = source
         self.splits = tuple(split for split in source.splits if source.size(split))
-        self.columns = source.columns if self.tags is None else (*source.columns, self.tags)
+        tags = () if self.tags is None or self.tags in source.columns else (self.tags,)
+        self.columns = (*source.columns, *tags)
 
     @property
     def fingerprint(self) -> str:

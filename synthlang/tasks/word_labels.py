@@ -13,6 +13,7 @@ from synthlang.sources import READERS, open_source
 from synthlang.sources.base import Labelled, Source, require_columns, size_of
 from synthlang.sources.hub import HubSource
 from synthlang.sources.mini_english import MiniEnglish
+from synthlang.sources.mini_english.names import named_sentences
 from synthlang.sources.mini_english.slots import INTENTS, slot_sentences
 from synthlang.sources.slots import SlotsSource
 from synthlang.tasks.base import MiniEnglishTask, TaskSet, built_in
@@ -36,8 +37,8 @@ HUB_INTENTS = ("intent", "label")
 
 def open_words(scheme: str, rest: str) -> TaskSet:
     """The task of labelled words of a source: a source's spec, or a path that is read as its scheme usually is."""
-    if scheme == "slots" and rest.startswith("builtin:"):
-        return MiniEnglishSlots(built_in(rest))
+    if scheme in BUILT_IN and rest.startswith("builtin:"):
+        return BUILT_IN[scheme](built_in(rest))
     tags, needs, plain = WORDS[scheme]
     first, mark, name = rest.partition(":")
     source: Source
@@ -114,8 +115,28 @@ class MiniEnglishSlots(MiniEnglishTask):
     label_name = "intent"
     name = "slots:builtin:mini-english"
     labels = INTENTS
-    version = ("mini-english-slots", 1)
+    version = ("mini-english-slots", 2)
 
     def _groups(self, split: str, counts: Counter[str]) -> Iterator[ItemGroup]:  # noqa: ARG002
         for number, made in enumerate(slot_sentences(self.source, split, self.source.size(split))):
             yield ItemGroup(((0, [dict(made.sentence.columns)]),), (Item(str(number), (0,), made.intent),))
+
+
+class MiniEnglishNames(MiniEnglishTask):
+    """Named entities: sentences with a BIO tag on each word."""
+
+    kind = "words"
+    fields = FIELD
+    tags = "ner"
+    label_name = "intent"
+    name = "ner:builtin:mini-english"
+    labels = ()
+    version = ("mini-english-names", 1)
+
+    def _groups(self, split: str, counts: Counter[str]) -> Iterator[ItemGroup]:  # noqa: ARG002
+        for number, made in enumerate(named_sentences(self.source, split, self.source.size(split))):
+            yield ItemGroup(((0, [dict(made.columns)]),), (Item(str(number), (0,)),))
+
+
+# what the grammar makes items of its own for; the others are its sentences
+BUILT_IN: dict[str, type[MiniEnglishTask]] = {"ner": MiniEnglishNames, "slots": MiniEnglishSlots}

@@ -20,12 +20,13 @@ from synthlang.sources.mini_english.entries import Clause, Noun, NounPhrase
 from synthlang.sources.mini_english.facts import WHEN, WHERE, facts, overlap, words_of
 from synthlang.sources.mini_english.nli import swapped
 from synthlang.sources.mini_english.realise import Columns, Node, Span, columns_of, realise, sentence_node
-from synthlang.sources.mini_english.source import MAX_WORDS, MiniEnglish
+from synthlang.sources.mini_english.source import MiniEnglish
 from synthlang.sources.mini_english.world import Context
 
-QUESTIONS = 4  # on one context
-UNANSWERABLE = 0.25
-LONGEST = 5  # words of an answer
+QUESTIONS = 2  # on one context
+UNANSWERABLE = 0.15
+LONGEST = 3  # words of an answer
+CONTEXT, ASKED = 20, 8  # words of a context and of a question
 TRIES = 60  # to find a question before another context is drawn
 EASY = 0.35  # how often a question stays whose answer stands in the sentence most like it
 ADVERBS = ("where", "when", "how")
@@ -101,7 +102,7 @@ def paragraphs(source: MiniEnglish, split: str, count: int) -> Iterator[Paragrap
 def _paragraph(c: Context, index: int) -> Paragraph:
     while True:  # ends: most contexts have something to ask for
         sentences, told = _context(c)
-        found = _questions(c, told) if max(len(s["form"]) for s in sentences) <= MAX_WORDS else None
+        found = _questions(c, told) if sum(len(s["form"]) for s in sentences) <= CONTEXT else None
         if found is not None:
             numbered = enumerate(found, start=index * QUESTIONS)
             questions = tuple(Question(Sentence(n, columns), answer) for n, (columns, answer) in numbered)
@@ -110,11 +111,11 @@ def _paragraph(c: Context, index: int) -> Paragraph:
 
 def _context(c: Context) -> tuple[list[Columns], list[_Told]]:
     """The sentences of a context, and where each fact stands."""
-    left = facts(c, 4 + int(c.draw() * 4))
+    left = facts(c, 2 + int(c.draw() * 2))
     sentences: list[Columns] = []
     told: list[_Told] = []
     while left:
-        plan, second = left.pop(0), left.pop(0) if len(left) > 1 and c.chance(0.2) else None
+        plan, second = left.pop(0), left.pop(0) if len(left) > 1 and c.chance(0.1) else None
         link = c.weighted("joined")
         whole = plan
         if second is not None and link in ("and", "but"):
@@ -136,7 +137,8 @@ def _questions(c: Context, told: Sequence[_Told]) -> list[Asked] | None:
     for _ in range(QUESTIONS):
         make = _unanswered if c.chance(UNANSWERABLE) else _answered
         tries = (make(c, told) for _ in range(TRIES))
-        question = next((new for new in tries if new is not None and not any(_alike(new, old) for old in found)), None)
+        short = (new for new in tries if new is not None and len(new[0]["form"]) <= ASKED)
+        question = next((new for new in short if not any(_alike(new, old) for old in found)), None)
         if question is None:
             return None
         found.append(question)

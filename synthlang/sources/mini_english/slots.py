@@ -21,9 +21,10 @@ from synthlang.sources.mini_english.draw import clause as statement
 from synthlang.sources.mini_english.draw import indirect, noun_phrase, verbs_of
 from synthlang.sources.mini_english.entries import GRAMMAR, THEY, WE, YOU, Clause, I, Noun, NounPhrase, Pronoun
 from synthlang.sources.mini_english.realise import Node, Span, columns_of, prepositional_node, sentence_node
-from synthlang.sources.mini_english.source import MAX_WORDS, MiniEnglish
+from synthlang.sources.mini_english.source import MiniEnglish
 from synthlang.sources.mini_english.world import CHOICES, Context
 
+LONGEST = 20  # words
 US = 0.22
 PLACES = ("destination", "origin", "place", "via")  # slots that "where" asks for
 SPEAKERS = (I, WE, YOU)
@@ -70,16 +71,19 @@ class SlotSentence:
 
 
 def slot_sentences(source: MiniEnglish, split: str, count: int) -> Iterator[SlotSentence]:
-    """``count`` utterances for a split; utterance i is a function of (types, seed, split, i)."""
-    return (_utterance(c, index) for index, c in source.contexts(split, count, "slots"))
+    """``count`` utterances for a split; utterance i is a function of (types, seed, split, i).
+
+    Those of dev and test have a noun or a name that none of train has (``World.held_out``).
+    """
+    return (_utterance(c, index, split) for index, c in source.contexts(split, count, "slots"))
 
 
-def _utterance(c: Context, index: int) -> SlotSentence:
+def _utterance(c: Context, index: int, split: str) -> SlotSentence:
     while True:  # ends: most utterances are short
         made = utterance(c)
         root = _tree(c, made)
         columns = columns_of(root)
-        if len(columns["form"]) <= MAX_WORDS:
+        if len(columns["form"]) <= LONGEST and c.world.suits(split, columns["form"]):
             columns["slot"] = _tags(root, made, len(columns["form"]))
             return SlotSentence(Sentence(index, columns), made.intent)
 

@@ -1,0 +1,30 @@
+"""Sentences for named entities: short ones with a name, dev and test with names that training does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from synthlang.corpus import Sentence
+from synthlang.sources.mini_english.draw import sentence
+from synthlang.sources.mini_english.realise import Columns, realise
+from synthlang.sources.mini_english.source import MiniEnglish
+from synthlang.sources.mini_english.world import Context
+
+LONGEST = 16  # words
+
+
+def named_sentences(source: MiniEnglish, split: str, count: int) -> Iterator[Sentence]:
+    """``count`` annotated sentences for a split; sentence i is a function of (types, seed, split, i).
+
+    Each has a name, in dev and test one that is held out (``World.held_out``), in train none of those: what a name is
+    has to be known from the company it keeps.
+    """
+    return (Sentence(index, _named(c, split)) for index, c in source.contexts(split, count, "names"))
+
+
+def _named(c: Context, split: str) -> Columns:
+    while True:  # ends: one sentence in a few is short and has a name of each sort
+        columns = realise(sentence(c))
+        names = [word for word, tag in zip(columns["form"], columns["ner"], strict=True) if tag != "O"]
+        if names and len(columns["form"]) <= LONGEST and c.world.suits(split, names):
+            return columns
