@@ -42,7 +42,7 @@ def test_labels_are_balanced_in_an_order_that_tells_nothing() -> None:
 def test_the_hypothesis_alone_does_not_give_the_label() -> None:
     assert guessing_accuracy(lambda p: set(p.hypothesis.words)) < 0.45
     assert guessing_accuracy(lambda p: {len(p.hypothesis.words)}) < 0.45
-    for word in ("not", "no", "never", "exactly", "although"):
+    for word in ("not", "no", "never", "thing", "person"):
         shares = Counter(p.label for p in pairs() if word in p.hypothesis.words)
         assert max(shares.values()) < 2.2 * min(shares[k] for k in LABELS), word
     assert guessing_accuracy(lambda p: {p.label}) == 1.0  # the guesser works

@@ -125,7 +125,7 @@ def test_the_trees_give_the_one_answer_or_none(types: int, seed: int, count: int
 
 def test_the_reader_of_trees_can_fail() -> None:
     """Asked of another context, most questions have no answer; the check above is not empty."""
-    reader, some = Reader(MiniEnglish()), made()[:100]
+    reader, some = Reader(MiniEnglish()), made()
     asked = [(other, q.sentence) for mine, other in pairwise(some) for q in mine.questions]
     found = [answers(reader, other, reader.question(sentence)) for other, sentence in asked]
     assert np.mean([bool(f) for f in found]) < 0.05 and any(found)
@@ -135,11 +135,13 @@ def test_shares_lengths_and_overlap() -> None:
     """Overlap of words finds the answer's sentence far more often than chance, and is often wrong."""
     questions, hits, chances = [q for p in made() for q in p.questions], [], []
     given = [q.answer for q in questions if q.answer is not None]
-    assert {answer.stop - answer.start for answer in given} == {1, 2, 3, 4, 5}
-    assert 0.7 < len(given) / len(questions) < 0.8
+    assert {answer.stop - answer.start for answer in given} == {1, 2, 3}
+    assert 0.8 < len(given) / len(questions) < 0.9
     assert {w for q in questions for w in q.sentence.words if w in ASKING} == set(ASKING)
     for p in made():
-        assert 2 <= len(p.sentences) <= 7 and len({q.sentence.text for q in p.questions}) == len(p.questions) == 4
+        assert 1 <= len(p.sentences) <= 3 and len({q.sentence.text for q in p.questions}) == len(p.questions) == 2
+        words = [len(q.sentence.words) + sum(len(s.words) for s in p.sentences) for q in p.questions]
+        assert max(words) + 4 <= 32, "with separators a row of the size that models of two minutes have learned"
         answered = [q for q in p.questions if q.answer is not None]
         assert len({q.answer for q in answered}) == len(answered)
         for s in p.sentences:
@@ -175,8 +177,8 @@ def test_the_question_alone_hardly_tells_whether_it_has_an_answer():
 
 def test_the_last_context_has_fewer_questions() -> None:
     some = list(paragraphs(MiniEnglish(sentences=3), "train", 41))
-    assert some[:10] == list(made()[:10]) and some[10].sentences == made()[10].sentences
-    assert some[10].questions == made()[10].questions[:1]
+    assert some[:20] == list(made()[:20]) and some[20].sentences == made()[20].sentences
+    assert some[20].questions == made()[20].questions[:1]
 
 
 def test_the_task_set() -> None:
@@ -190,7 +192,7 @@ def test_the_task_set() -> None:
         for question, context in zip(batch.strings(0), batch.strings(1), strict=True):
             paragraph, asked = next(whole)
             assert question == asked.sentence.text and context == " ".join(s.text for s in paragraph.sentences)
-        assert len(np.unique(batch.texts[:, 1])) == -(-len(batch) // 4)  # four questions share a context
+        assert len(np.unique(batch.texts[:, 1])) == -(-len(batch) // 2)  # two questions share a context
     with pytest.raises(InputError, match="no split 'test'"):
         next(iter(task.batches("test")))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from typing import Any
 
 from synthlang.errors import InputError
 from synthlang.sources.base import Source
@@ -21,7 +22,8 @@ READERS = {
     "slots": ("slots", "SlotsSource"),
     "hf": ("hub", "HubSource"),
 }
-BUILTIN_OPTIONS = ("types", "sentences", "dev", "test", "seed")
+WHOLE, DECIMAL = "[0-9]{1,9}", r"[0-9](\.[0-9]{1,4})?"
+BUILTIN_OPTIONS = {**dict.fromkeys(("types", "sentences", "dev", "test", "seed"), WHOLE), "zipf": DECIMAL}
 
 
 def open_source(spec: str) -> Source:
@@ -43,13 +45,13 @@ def _builtin(spec: str, rest: str) -> Source:
     name, _, query = rest.partition("?")
     if name != "mini-english":
         raise InputError(f"source {spec!r}: the only built-in one is mini-english")
-    options: dict[str, int] = {}
+    options: dict[str, Any] = {}
     for part in query.split("&") if query else ():
         key, _, value = part.partition("=")
-        if key not in BUILTIN_OPTIONS or key in options or not re.fullmatch("[0-9]{1,9}", value):
+        if key not in BUILTIN_OPTIONS or key in options or not re.fullmatch(BUILTIN_OPTIONS[key], value):
             known = ", ".join(BUILTIN_OPTIONS)
             raise InputError(f"source {spec!r}: {part!r} must be NAME=NUMBER, each of these names once: {known}")
-        options[key] = int(value)
+        options[key] = float(value) if BUILTIN_OPTIONS[key] is DECIMAL else int(value)
     from synthlang.sources.mini_english import MiniEnglish
 
     return MiniEnglish(**options)

@@ -188,7 +188,7 @@ class MiniEnglishPairs(MiniEnglishTask):
     fields = FIELDS
     name = "nli:builtin:mini-english"
     labels = LABELS
-    version = ("mini-english-pairs", 1)
+    version = ("mini-english-pairs", 2)
 
     def _groups(self, split: str, counts: Counter[str]) -> Iterator[ItemGroup]:  # noqa: ARG002
         for number, pair in enumerate(nli_pairs(self.source, split, self.source.size(split))):

@@ -190,12 +190,12 @@ def _span(answer: str, start: int, text: str, context: SegmentedText, counts: Co
 
 
 class MiniEnglishQuestions(MiniEnglishTask):
-    """Extractive question answering: several questions on a context; a quarter of them have no answer in it."""
+    """Extractive question answering: questions on short contexts; one in seven has no answer in its context."""
 
     kind = "spans"
     fields = FIELDS
     name = "qa:builtin:mini-english"
-    version = ("mini-english-questions", 1)
+    version = ("mini-english-questions", 2)
     answered = CONTEXT
 
     def _groups(self, split: str, counts: Counter[str]) -> Iterator[ItemGroup]:  # noqa: ARG002

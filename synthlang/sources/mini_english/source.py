@@ -19,6 +19,7 @@ NAME = "builtin:mini-english"
 VERSION = 1  # of the grammar and word lists: another version may emit other sentences
 MIN_TYPES, MAX_TYPES = 500, 5000
 MAX_WORDS = 30
+MAX_ZIPF = 2.0
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,9 @@ class MiniEnglish:
     ``types`` word forms, function words and punctuation included; ``sentences`` in the
     train split. Only names and "I" are capitalised, not the first word of a sentence, so
     a form is a type. Eight sentences in a row share a topic. Sentence i of a split is a
-    function of (types, seed, split, i); all splits share the lexicon and its preferences.
+    function of (types, seed, zipf, split, i); all splits share the lexicon and its preferences.
+    ``zipf`` is the exponent of rank in the frequencies of the open classes: 0 makes their
+    words about equally frequent, so that a large lexicon has fewer rare ones.
 
     >>> batch = next(MiniEnglish(sentences=3).batches("train"))
     >>> len(batch), sorted(batch.columns)
@@ -40,6 +43,7 @@ class MiniEnglish:
     dev: int = 1000
     test: int = 1000
     seed: int = 0
+    zipf: float = 1.0
     licence: ClassVar[str] = "apache-2.0"  # of the project, whose grammar writes the sentences
     splits: ClassVar[tuple[str, ...]] = ("train", "dev", "test")
     columns: ClassVar[tuple[str, ...]] = ("form", "upos", "head", "deprel", "ner")
@@ -47,18 +51,23 @@ class MiniEnglish:
     def __post_init__(self) -> None:
         if not MIN_TYPES <= self.types <= MAX_TYPES:
             raise InputError(f"{NAME}: types must be between {MIN_TYPES} and {MAX_TYPES}, not {self.types}")
+        if not 0 <= self.zipf <= MAX_ZIPF:
+            raise InputError(f"{NAME}: zipf must be between 0 and {MAX_ZIPF:g}, not {self.zipf:g}")
         for name in ("sentences", "dev", "test", "seed"):
             if getattr(self, name) < 0:
                 raise InputError(f"{NAME}: {name} must be 0 or more, not {getattr(self, name)}")
 
     @property
     def fingerprint(self) -> str:
-        """Of the grammar's version and all fields."""
-        return fingerprint("source", name="mini-english", version=VERSION, **asdict(self))
+        """Of the grammar's version and all fields; one that came later counts where it is not as it was before."""
+        fields = asdict(self)
+        if self.zipf == MiniEnglish.zipf:
+            del fields["zipf"]
+        return fingerprint("source", name="mini-english", version=VERSION, **fields)
 
     @property
     def world(self) -> World:
-        return world_of(self.types, self.seed)
+        return world_of(self.types, self.seed, self.zipf)
 
     @property
     def lexicon(self) -> Lexicon:

@@ -2,10 +2,10 @@
 
 For a head h in a slot s and a word n of rank r among N:
 
-    P(n | h, s)  ∝  (r + 4 + N/20)^−1 · exp(τ·⟨u_hs, v_n⟩) · [n fits the slot]
+    P(n | h, s)  ∝  (r + 4 + N/20)^−z · exp(τ·⟨u_hs, v_n⟩) · [n fits the slot]
 
-with random unit-variance vectors u, v (functions of the seed). Within a document words of
-its topic are kept and others only now and then, so topics of unequal weight show as well.
+with random unit-variance vectors u, v (functions of the seed) and the exponent z (``zipf``, 1). Within a document words
+of its topic are kept and others only now and then, so topics of unequal weight show as well.
 """
 
 from __future__ import annotations
@@ -79,11 +79,16 @@ class Vocabulary(Generic[E]):
     """
 
     def __init__(
-        self, name: str, entries: Sequence[E], seed: int, fits: Callable[[E, str], bool] = lambda _entry, _limit: True
+        self,
+        name: str,
+        entries: Sequence[E],
+        seed: int,
+        fits: Callable[[E, str], bool] = lambda _entry, _limit: True,
+        zipf: float = 1.0,
     ) -> None:
         self.entries, self._fits, self._seed = entries, fits, seed
         self._vectors = _vectors(key_of("mini-english", "words", name, seed), len(entries))
-        self._log_frequency = -np.log(np.arange(len(entries)) + 4.0 + len(entries) / 20)
+        self._log_frequency = -zipf * np.log(np.arange(len(entries)) + 4.0 + len(entries) / 20)
         self._rows: dict[tuple[str, str, str], array[float]] = {}
 
     def _make_row(self, head: str, slot: str, limit: str) -> array[float]:
@@ -122,24 +127,26 @@ class Vocabulary(Generic[E]):
 
 
 class World:
-    """Lexicon and one vocabulary for each class of word; a function of (types, seed)."""
+    """Lexicon and one vocabulary for each class of word; a function of (types, seed, zipf)."""
 
-    def __init__(self, types: int, seed: int) -> None:
+    def __init__(self, types: int, seed: int, zipf: float = 1.0) -> None:
         self.types, self.seed = types, seed
         self.lexicon = lexicon = build_lexicon(types, seed)
         ranked = [(r + 10 * n, Use(v, f, v.topic)) for r, v in enumerate(lexicon.verbs) for n, f in enumerate(v.frames)]
         uses = [use for _, use in sorted(ranked, key=lambda pair: pair[0])]  # further frames are rarer
-        self.nouns = Vocabulary("noun", lexicon.nouns, seed, lambda noun, limit: noun.sense in limit)
-        self.uses = Vocabulary("use", uses, seed, Use.fits)
-        self.adjectives = Vocabulary("adjective", lexicon.adjectives, seed, lambda a, sense: sense in a.senses)
-        self.manners = Vocabulary("manner", lexicon.manners, seed)
-        self.given = Vocabulary("given", lexicon.given, seed)
-        self.surnames = Vocabulary("surname", lexicon.surnames, seed)
-        self.places = Vocabulary("place", lexicon.places, seed)
-        self.organisations = Vocabulary("org", lexicon.organisations, seed)
+        self.nouns = Vocabulary("noun", lexicon.nouns, seed, lambda noun, limit: noun.sense in limit, zipf)
+        self.uses = Vocabulary("use", uses, seed, Use.fits, zipf)
+        self.adjectives = Vocabulary("adjective", lexicon.adjectives, seed, lambda a, sense: sense in a.senses, zipf)
+        self.manners = Vocabulary("manner", lexicon.manners, seed, zipf=zipf)
+        self.given = Vocabulary("given", lexicon.given, seed, zipf=zipf)
+        self.surnames = Vocabulary("surname", lexicon.surnames, seed, zipf=zipf)
+        self.places = Vocabulary("place", lexicon.places, seed, zipf=zipf)
+        self.organisations = Vocabulary("org", lexicon.organisations, seed, zipf=zipf)
         self.adjuncts = Vocabulary("adjunct", [Link("", *adjunct) for adjunct in ADJUNCTS], seed)
         modifiers = [Link(*line.split()) for line in GRAMMAR["modifiers"].splitlines()]
         self.modifiers = Vocabulary("modifier", modifiers, seed, lambda link, sense: sense in link.before)
+        names = {name: sense for sense, name in GRAMMAR["kinds"].items()}
+        self.kinds = {names[noun.singular]: noun for noun in lexicon.nouns if noun.singular in names}
         self.held_out = frozenset(chain(*(_held_out(words) for words in _by_sense(lexicon))))
         numbers = uniform(key_of("mini-english", "plural", seed), np.arange(len(lexicon.nouns)))
         self.plural_share = dict(zip(lexicon.nouns, (0.08 + 0.5 * numbers).tolist(), strict=True))
@@ -211,6 +218,6 @@ class Context:
 
 
 @lru_cache(maxsize=4)
-def world_of(types: int, seed: int) -> World:
+def world_of(types: int, seed: int, zipf: float = 1.0) -> World:
     """The world, kept for the next call."""
-    return World(types, seed)
+    return World(types, seed, zipf)
