@@ -79,3 +79,58 @@ def test_changes_by_hand() -> None:
         *("she saw him .", "he was seen by her .", "he saw her .", "she did not see him .", "she saw him ."),
     ]
     assert downward(negated(plan)) and not downward(plan)
+
+
+def kind_pairs(split: str) -> list[tuple[str, str, str, list[str]]]:
+    """Label and what each sentence has that the other has not, of pairs in which one has the name of a kind."""
+    names = {noun.singular for noun in MiniEnglish().world.kinds.values()}
+    found = []
+    for p in nli_pairs(MiniEnglish(), split, 1500):
+        objects = [
+            [w for w, relation in zip(s.words, s.columns["deprel"], strict=True) if relation == "obj"]
+            for s in (p.premise, p.hypothesis)
+        ]
+        if [len(o) for o in objects] == [1, 1] and objects[0] != objects[1] and names & {*objects[0], *objects[1]}:
+            denied = ["not" in s.words for s in (p.premise, p.hypothesis)]
+            found.append((p.label, objects[0][0], objects[1][0], denied))
+    return found
+
+
+def test_pairs_of_kinds_are_true_by_the_senses_of_their_nouns() -> None:
+    lexicon, kinds = MiniEnglish().lexicon, MiniEnglish().world.kinds
+    sense = {noun.singular: noun.sense for noun in lexicon.nouns}
+    names = {noun.singular for noun in kinds.values()}
+    checked = Counter[str]()
+    for label, premise, hypothesis, denied in kind_pairs("train"):
+        if (premise in names and hypothesis in names) or not {premise, hypothesis} <= sense.keys():
+            continue  # not made by ``kind_pair``: any object may be "a thing"
+        same, telling = sense[premise] == sense[hypothesis], denied[0] == (premise in names)
+        alike = denied[0] == denied[1]
+        expected = "neutral" if not (same and telling) else "entailment" if alike else "contradiction"
+        checked[expected if label == expected else f"{label}, not {expected}"] += 1
+    assert min(checked[label] for label in LABELS) > 150
+    assert sum(n for name, n in checked.items() if name not in LABELS) < 0.01 * sum(checked.values()), checked
+
+
+def test_nouns_of_kinds_in_test_are_in_no_training_pair_of_kinds() -> None:
+    world = MiniEnglish().world
+    names = {noun.singular for noun in world.kinds.values()}
+    words = {
+        split: {w for _, *pair, _ in kind_pairs(split) if names & {*pair} for w in pair} - names
+        for split in ("train", "test")
+    }
+    assert len(words["train"]) > 40 and len(words["test"]) > 15
+    assert len(words["train"] & world.held_out) <= 2 and len(words["test"] & world.held_out) > 15
+
+
+def test_overlap_of_words_tells_little() -> None:
+    """Words of one sentence alone, how many are shared, and where there is a "not"."""
+
+    def overlap(p: NliPair) -> set[Any]:
+        a, b = set(p.premise.words), set(p.hypothesis.words)
+        denied = tuple(w in s for s in (a, b) for w in ("not", "no", "never"))
+        return {("premise", len(a - b)), ("hypothesis", len(b - a)), ("denied", denied)}
+
+    assert guessing_accuracy(lambda p: set(p.premise.words)) < 0.48
+    assert guessing_accuracy(lambda p: {f for f in overlap(p) if f[0] != "denied"}) < 0.66
+    assert guessing_accuracy(overlap) < 0.76
