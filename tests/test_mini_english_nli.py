@@ -81,7 +81,7 @@ def test_changes_by_hand() -> None:
     assert downward(negated(plan)) and not downward(plan)
 
 
-def kind_pairs(split: str) -> list[tuple[str, str, str, list[str]]]:
+def kind_pairs(split: str) -> list[tuple[str, str, str, list[bool]]]:
     """Label and what each sentence has that the other has not, of pairs in which one has the name of a kind."""
     names = {noun.singular for noun in MiniEnglish().world.kinds.values()}
     found = []
