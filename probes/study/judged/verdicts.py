@@ -34,6 +34,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from operator import attrgetter
 from typing import Literal, get_args
 
 from probes.report.numbers import plural
@@ -193,7 +194,9 @@ def _settled(part: JudgedComparison, outside: float | None) -> JudgedComparison:
 
 def decide(run: Sequence[JudgedComparison]) -> tuple[Outcome, JudgedComparison]:
     """Of the comparisons of a claim that were run: how it comes out, and which one decides."""
-    tested = sorted((one for part in run for one in _may_fail(part) if one.tested is not None), key=_outside)
+    tested = sorted(
+        (one for part in run for one in _may_fail(part) if one.tested is not None), key=attrgetter("outside")
+    )
     if any(one.outside * len(tested) <= DECIDED * rank for rank, one in enumerate(tested, 1)):  # Simes' test
         return "fails", tested[0]
     deciding = next((part for part in run if part.outcome == "open"), run[0])
@@ -203,10 +206,6 @@ def decide(run: Sequence[JudgedComparison]) -> tuple[Outcome, JudgedComparison]:
 def _may_fail(part: JudgedComparison) -> list[JudgedComparison]:
     """What of a comparison may be against the claim."""
     return [part, *(part.singles if part.none_against else ())]
-
-
-def _outside(part: JudgedComparison) -> float:
-    return part.outside
 
 
 def _tally(run: Sequence[JudgedComparison], total: int, deciding: JudgedComparison) -> str:
