@@ -65,7 +65,7 @@ Word = Literal["agrees in sign", "agrees in order", "differs", "too small to tel
 WORDS: tuple[Word, ...] = get_args(Word)
 COUNTED: dict[Outcome, str] = {"fails": "against", "open": "too small to tell"}
 """What is said of comparisons that do not hold."""
-ALONE = "by itself, not after Holm's correction"
+EARLIER = "against before Holm's correction"
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class JudgedComparison:
     said           ours in words
     singles        the same of each condition by itself, where it is a mean over several
     none_against   one of these may make the claim differ
-    against_alone  it fails by itself, but not after correction
+    against_alone  it fails by itself, but not after Holm's correction
     """
 
     what: str
@@ -188,7 +188,7 @@ def _settled(part: JudgedComparison, outside: float | None) -> JudgedComparison:
         return part
     outcome = decided(part.inside, outside)
     changed = outcome != part.outcome
-    said = part.said + (f"; against {ALONE}" if changed else "")
+    said = part.said + (f"; {EARLIER}" if changed else "")
     return replace(part, outcome=outcome, said=said, against_alone=changed)
 
 
@@ -222,8 +222,8 @@ def _tally(run: Sequence[JudgedComparison], total: int, deciding: JudgedComparis
 def _count(parts: Sequence[JudgedComparison]) -> str:
     counts = Counter(part.outcome for part in parts)
     others = "".join(f", {counts[outcome]} {word}" for outcome, word in COUNTED.items() if counts[outcome])
-    alone = sum(part.against_alone for part in parts)
-    return f"{counts['holds']} of {len(parts)} agree{others}{f' ({alone} against {ALONE})' if alone else ''}"
+    earlier = sum(part.against_alone for part in parts)
+    return f"{counts['holds']} of {len(parts)} agree{others}{f' ({earlier} {EARLIER})' if earlier else ''}"
 
 
 def _part(comparison: Comparison) -> JudgedComparison:
