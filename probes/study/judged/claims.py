@@ -111,7 +111,7 @@ class Compare(ClaimEntry):
     relation       greater, less: by more than ``margin`` (default 0). no_less, no_more: by less than ``margin`` in the
                    other direction, and anything in this one. near: by less than ``margin`` in either. The tests:
                    estimates.py. The default margin of the last three is MARGIN
-    none_against   the mean over conditions has to hold, and none of them may be against it by itself
+    none_against   the mean over conditions has to hold, and the single ones may not be against it
     """
 
     left: ComparedSide
