@@ -147,6 +147,7 @@ align --program --symmetrise --gold --gold-first --gold-reversed --links --links
 correlate --x --y --by --block --cluster --kind --level --out --figure
 study --out --store --size --executor --workers --retry --only --dry-run --slurm --no-wait --set
 report --out
+findings --keep --out
 gc --keep --unused --dry-run
 configs
 doctor
@@ -211,6 +212,9 @@ WRONG = [
     ("transfer run --set fine_tune.epoch=1", "transfer: fine_tune.epoch: unknown key; did you mean epochs?"),
     ("transfer run --set length=64", "length 64 is longer than the 48 tokens that the model reads"),
     ("report out store", "store: is no study folder"),
+    ("findings new", "new: no study is kept here yet"),
+    ("findings new --keep store", "store: is no study folder"),
+    ("findings new --keep out --out t.txt", "t.txt: was not written by synthlang findings"),
     ("study c.yaml --out new", "name: is required"),
     (STARTED + " --set pretrain.stepz=3", "s.yaml cell tiny: pretrain.stepz: unknown key; did you mean steps?"),
     (STARTED + " --executor cloud", "executor must be one of local, in-process, slurm, not 'cloud'"),

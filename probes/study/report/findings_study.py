@@ -136,6 +136,6 @@ def _columns(scores: ScoreTable, conditions: Sequence[Mapping[str, Condition]]) 
             yield title, values
     for task in dict.fromkeys(c.task for of in conditions for c in of.values()):
         of_task = [of.get(task) for of in conditions]
-        yield f"{task} SUP", [c and c.mean("sup") for c in of_task]
-        yield f"{task} ZS", [c and c.mean("zs") for c in of_task]
-        yield f"{task} Δ", [c and c.delta for c in of_task]
+        for name, title in (("sup", "SUP"), ("zs", "ZS")):
+            yield f"{task} {title}", [None if c is None else c.mean(name) for c in of_task]
+        yield f"{task} Δ", [None if c is None else c.delta for c in of_task]
