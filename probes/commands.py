@@ -17,7 +17,8 @@ from probes.study.executors.slurm_options import read_options
 from probes.study.gc import Collected, collect, delete_unused
 from probes.study.plan import plan
 from probes.study.record import LOGS, STUDY
-from probes.study.report.folder import ReportPaths, terminal_table, write_joined_report, write_report
+from probes.study.report.folder import ReportPaths, write_joined_report, write_report
+from probes.study.report.terminal import printed_numbers, score_table
 from probes.study.runner import RunOptions, StudyRun
 from synthlang.errors import InputError
 from synthlang.files import check_named
@@ -48,7 +49,7 @@ def run_study(config: Path, out: Path, options: RunOptions, overrides: list[str]
     console = Console()
     rows = list(run.tables.rows(run.done))
     if rows and len(rows) <= ROWS:
-        console.print(terminal_table(rows))
+        console.print(score_table(rows, printed_numbers(study.papers)))
     failed = [cell for cell in run.cells if cell.status == "failed"]
     for cell in failed[:FAILED]:
         _say(console, f"failed {cell.name}: {cell.error} (log: {out / LOGS / cell.log_name})", "red")
