@@ -105,7 +105,8 @@ def write_findings_page(folder: Path, keep: list[Path], out: Path | None = None)
     for kept in keep_studies(keep, folder / STUDIES):
         _say(console, f"kept: {kept.folder} ({decimal(kept.size)})")
     found = write_findings(folder, page)
-    told = f"{len(found.studies)} kept, {plural(len(found.figures), 'figure')}"
+    several = len(found.studies) > 1
+    told = f"{len(found.studies)} {'studies' if several else 'study'}, {plural(len(found.figures), 'figure')}"
     _say(console, f"page: {found.page} ({told})")
 
 

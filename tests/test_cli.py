@@ -160,6 +160,17 @@ order compare --parent --target --parent-split --target-split --substrate --seed
 }
 
 
+def test_findings_of_a_finished_study(work, call, tmp_path):
+    code, out, err = call("findings", tmp_path / "what", "--keep", work / "out")
+    kept = tmp_path / "what" / "studies" / "tiny"
+    assert (
+        (code, err) == (0, "") and f"kept: {kept} (" in out and f"page: {tmp_path}/what.md (1 study, 1 figure)" in out
+    )
+    text = (tmp_path / "what.md").read_text(encoding="utf-8")
+    assert re.search(r"Perplexity of the parent \d+\.\d; SUP of pos \d", text) and str(work) not in text
+    assert call("report", kept)[0] == 0  # a study folder, too
+
+
 def test_help_lists_every_command_and_option(call):
     for name, options in OPTIONS.items():
         code, out, err = call(*name.split(), "--help")

@@ -14,8 +14,8 @@ from probes.figures.bars import under_headings
 from probes.figures.drawing import INK, TOLD, Figure, draw, grid, shorten
 from probes.statistics import Interval
 
-PANEL, NAMES = 2.4, 2.0
-"""Inches: the width of a panel, and of the names at the left."""
+PANEL, ALONE, NAMES = 2.4, 4.2, 2.0
+"""Inches: the width of a panel, of one that stands alone, and of the names at the left."""
 ROW, HEADING, REST = 0.235, 1.4, 1.1
 """Inches of a bar, bars that a heading is as tall as, inches of axis and legend."""
 MOST = 60
@@ -54,7 +54,7 @@ def bars_beside(
 
     def paint(canvas: Canvas) -> None:
         first, *others = canvas.subplots(1, len(panels), squeeze=False, sharex=one_scale)[0]
-        places = {row: y for y, row in under_headings(first, groups, lambda name, _: name, 30)}
+        places = {row: y for y, row in under_headings(first, groups, lambda name, _: name, 36)}
         for axes in others:
             axes.set(ylim=first.get_ylim(), yticks=[])
             axes.spines["left"].set_visible(False)
@@ -68,7 +68,7 @@ def bars_beside(
     said = "; ".join(_told(bar) for bar in bars[:TOLD]) + ("; …" if len(bars) > TOLD else "")
     caption = f"{title}. {note}".strip()
     caption += f" The first {MOST} of {len(rows):,} conditions." if len(rows) > MOST else ""
-    return Figure(file, draw(NAMES + PANEL * len(panels), height, paint), f"{title}. {said}.", caption)
+    return Figure(file, draw(NAMES + max(PANEL * len(panels), ALONE), height, paint), f"{title}. {said}.", caption)
 
 
 def _of(bars: Sequence[Bar], panel: str, places: Mapping[tuple[str, str], float]) -> list[Bar]:

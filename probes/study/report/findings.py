@@ -45,8 +45,9 @@ SHORT = 110
 """Most characters of a paper's numbers in the first table."""
 CAPTION = (
     "Every claim of a paper that a study here can ask. Ours: the difference (or correlation) that decides, with its "
-    "interval; n: what the interval is over. One model: it is over seeds of one pretraining, and says nothing of "
-    "another. The last section has the claims in full; docs/reports.md says how they are judged."
+    "interval (95 %; 90 % where a match or no less is asked); n: what the interval is over. One model: it is over "
+    "seeds of one pretraining, and says nothing of another. The last section has the claims in full; docs/reports.md "
+    "says how they are judged."
 )
 FULL = "The claims in full, with the papers' numbers and how many comparisons of each hold."
 
