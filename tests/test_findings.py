@@ -168,6 +168,21 @@ def test_a_study_of_no_paper_has_its_own_section(tmp_path):
     assert "findings/figures/bars-delta.svg" in section(text, "Two objectives")
 
 
+def test_figures_are_those_that_the_reading_names(project, tmp_path):
+    run = make_grid(tmp_path / "run2", {"objective": ["MLM", "XLM"]}, steps=(10, 20), layers=2, name="emergence")
+    keep_studies([run], project / STUDIES)
+    (project / READINGS).write_text("align_mlm: {figures: [alignment, table3]}\n")
+    text = page(project)
+    links = re.findall(r"figures/([^)]*)\.svg", section(text, "ALIGN-MLM"))
+    kept = "align_mlm-table3-tiny"
+    assert links == [f"{kept}-alignment-1-nli", f"{kept}-alignment-2-ner", "3-align-mlm-table3-tiny"]
+    steps = "emergence-step-1-cka-same-layer-debiased"
+    assert steps in section(text, "A grid")
+    (project / READINGS).write_text("emergence: {figures: [delta, layers]}\n")
+    links = re.findall(r"figures/([^)]*)\.svg", section(page(project), "A grid"))
+    assert links == ["emergence-delta", "emergence-layer-1-cka-same-layer-debiased"]
+
+
 def test_models_that_failed_training_are_shown_and_told(tmp_path):
     run = paper_study(tmp_path / "run")
     change(run, config={**json.loads((run / "study.json").read_text())["config"], "learned": {"perplexity": 30}})
@@ -240,7 +255,8 @@ def test_what_cannot_be_kept_is_one_line_and_leaves_the_rest(spoil, told, tmp_pa
     [
         ("align_mlm: {lines: [" + "x, " * 11 + "]}", "at most 10"),
         ("align_mln: {lines: [x]}", "did you mean align_mlm?"),
-        ("align_mlm: {figure: table9}", "figure 'table9' has no number of ours; these have: table3"),
+        ("align_mlm: {figures: [table9]}", "nothing to draw of 'table9'; there may be: table3, dose, steps, delta, "),
+        ("align_mlm: {figures: [table3, steps]}", "nothing to draw of 'steps'"),
         ("align_mlm: {line: [x]}", "did you mean lines?"),
     ],
 )

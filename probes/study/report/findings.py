@@ -2,7 +2,7 @@
 
 FOLDER/studies/       the studies that are kept (kept.py)
 FOLDER/readings.yaml  what was written by hand: for a paper, or a study that is of none, at most LINES lines, and which
-                      table of the paper is drawn
+                      figures are drawn
 FOLDER/figures/       what is drawn; all SVG files of it are the page's own
 
 Equal results give the same page, byte for byte.
@@ -24,7 +24,7 @@ from probes.report.page import Block, Bullets, Figures, Paragraph, Section, Tabl
 from probes.study.judged.papers import read_paper
 from probes.study.report.data import Study
 from probes.study.report.findings_data import ONE_MODEL, ClaimLine, PrintedTable, Taken, papers_of, taken
-from probes.study.report.findings_study import figure_of_table, figures_of_study, scores_table
+from probes.study.report.findings_study import KINDS, figure_of_table, figures_of_study, scores_table
 from probes.study.report.kept import KeptStudy, read_kept
 from probes.study.report.pools import pools
 from probes.study.report.scores import grouped
@@ -53,10 +53,11 @@ FULL = "The claims in full, with the papers' numbers and how many comparisons of
 
 
 class Reading(StrictModel):
-    """What a person reads in the results of a paper or a study; ``figure``: the table of the paper that is drawn."""
+    """What a person reads in the results of a paper or a study; ``figures``: tables of the paper that are drawn, and
+    kinds of figures of its studies."""
 
     lines: list[str] = Field(default_factory=list, max_length=LINES)
-    figure: str | None = None
+    figures: list[str] = Field(default_factory=list)
 
 
 class _Readings(StrictModel):
@@ -175,25 +176,34 @@ def _of_paper(paper: str, kept: Sequence[KeptStudy], found: Taken, reading: Read
     of = [one for one in kept if paper in papers_of(one.study)]
     told = read_paper(paper)
     figures = _figures(paper, kept, found, reading)
-    figures = figures or [figure for one in of for figure in figures_of_study(one.name, one.study)]
     lines = [line for line in found.claims if line.paper == paper]
     blocks: list[Block] = [Paragraph(f"{told.citation} {_counted(lines) if lines else ''}".strip())]
     return Section(told.title, [*blocks, *_shown(figures, reading), *(block for one in of for block in _study(one))])
 
 
 def _figures(paper: str, kept: Sequence[KeptStudy], found: Taken, reading: Reading) -> list[Figure]:
-    """The table that is drawn, once a scale: the one that the reading names, else that of most numbers of ours."""
-    tables = [table for table in found.tables if table.paper == paper]
-    counts = Counter[str]()
-    for table in tables:
-        counts[table.name] += len(table.numbers)
-    if reading.figure is not None and reading.figure not in counts:
-        names = ", ".join(counts) or "none"
-        raise InputError(f"{READINGS}: {paper}: figure {reading.figure!r} has no number of ours; these have: {names}")
-    chosen = reading.figure or max(counts, key=counts.__getitem__, default=None)
+    """Those that the reading names; else the table with most numbers of ours, or what the studies have themselves."""
+    tables = [table for table in found.tables if table.paper == paper and table.numbers]
+    counts = Counter({name: sum(len(t.numbers) for t in of) for name, of in grouped(tables, lambda t: t.name).items()})
+    of = [one for one in kept if paper in papers_of(one.study)]
     scales = pools([one.study for one in kept])  # of all studies, so that scales are called as in the comparisons
-    drawn = [table for table in tables if table.name == chosen and table.numbers]
-    return [figure_of_table(table, _members(table, scales), place) for place, table in enumerate(drawn, 1)]
+    figures = list[Figure]()
+    for name in reading.figures or [name for name, _ in counts.most_common(1)]:
+        drawn = [table for table in tables if table.name == name]
+        figures += [
+            figure_of_table(table, _members(table, scales), len(figures) + n) for n, table in enumerate(drawn, 1)
+        ]
+        if not drawn:
+            figures += _of_kind(paper, of, name, [*counts, *KINDS])
+    return figures or [figure for one in of for figure in figures_of_study(one.name, one.study)]
+
+
+def _of_kind(whose: str, kept: Sequence[KeptStudy], kind: str, known: Sequence[str]) -> list[Figure]:
+    """The figures of this kind of each study; InputError for none."""
+    found = [f for one in kept if kind in KINDS for f in figures_of_study(one.name, one.study, kind)]
+    if not found:
+        raise InputError(f"{READINGS}: {whose}: there is nothing to draw of {kind!r}; there may be: {', '.join(known)}")
+    return found
 
 
 def _members(table: PrintedTable, scales: Mapping[str, Sequence[Study]]) -> list[Study]:
@@ -202,7 +212,8 @@ def _members(table: PrintedTable, scales: Mapping[str, Sequence[Study]]) -> list
 
 
 def _of_study(one: KeptStudy, reading: Reading) -> Section:
-    figures = figures_of_study(one.name, one.study)
+    figures = [figure for kind in reading.figures for figure in _of_kind(one.name, [one], kind, [*KINDS])]
+    figures = figures or figures_of_study(one.name, one.study)
     return Section(one.study.title, [*_shown(figures, reading), *_study(one)])
 
 

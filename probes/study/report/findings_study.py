@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from probes.figures.drawing import Figure, colours, slug
 from probes.figures.printed import Bar, bars_beside
 from probes.report.numbers import number
-from probes.report.page import Block, Figures, Paragraph, Table, flat
+from probes.report.page import Block, Figures, Paragraph, Section, Table, flat
 from probes.study.labels import layout_of
 from probes.study.report.data import FigureBudget, Study
 from probes.study.report.dose import dose_responses
 from probes.study.report.findings_data import BothNumbers, PrintedTable
+from probes.study.report.layers import Along, by_layer, curves, over_training
 from probes.study.report.scores import FAILED_TRAINING, Column, Condition, ScoreTable, by_rows, grouped, scores_of
+from probes.study.report.sections import alignment
 from probes.study.report.training import pretrained, pretraining
 from probes.study.table import PERPLEXITY
 
@@ -21,7 +24,7 @@ PREFERRED = ("delta", "zs")
 PANELS = 4
 """Most panels of a figure."""
 CURVES = 2
-"""Most figures of a study of doses: Δ, and the alignment or another task."""
+"""Most figures of a study."""
 ROWS = 60
 """Most conditions of a table."""
 SHORT = "SUP: trained and tested in the other language; ZS: trained in the parent, tested in the other; Δ = SUP − ZS."
@@ -52,33 +55,68 @@ def _axes(numbers: Sequence[BothNumbers]) -> list[str]:
     return list(dict.fromkeys(axis for one in numbers for axis in one.labels))
 
 
-def figures_of_study(name: str, study: Study) -> list[Figure]:
-    """Curves over a dose where an axis is numbers, else bars of Δ; none where nothing was scored."""
+def figures_of_study(name: str, study: Study, kind: str | None = None) -> list[Figure]:
+    """The first figures of a kind, or of the first kind that the study has anything for; none where it has nothing."""
+    for draw in [KINDS[kind]] if kind else KINDS.values():
+        if figures := draw(study)[:CURVES]:
+            told = learned([study])
+            return [replace(one, name=f"{name}-{one.name}", caption=f"{one.caption} {told}") for one in figures]
+    return []
+
+
+def _doses(study: Study) -> list[Figure]:
+    return _drawn_in(dose_responses(scores_of(study), FigureBudget(0)))
+
+
+def _steps(study: Study) -> list[Figure]:
+    return _drawn_in(over_training(study, scores_of(study).layout, FigureBudget(0)))
+
+
+def _layers(study: Study) -> list[Figure]:
+    return _drawn_in(by_layer(study, scores_of(study).layout, FigureBudget(0)))
+
+
+def _alignments(study: Study) -> list[Figure]:
     scores = scores_of(study)
-    doses = dose_responses(scores, FigureBudget(0))
-    if doses is not None:
-        figures = [figure for block in flat(doses.blocks) if isinstance(block, Figures) for figure in block.figures]
-        return [_renamed(figure, name, learned([study])) for figure in figures[:CURVES]]
-    bars = [
-        Bar(
-            f"{c.task} Δ", scores.layout.group(c.labels), scores.layout.name(c.labels), c.delta, None, c.values("delta")
-        )
-        for c in scores.conditions
-        if c.delta is not None
-    ]
-    panels = list(dict.fromkeys(bar.panel for bar in bars))[:PANELS]
-    bars = [bar for bar in bars if bar.panel in panels]
+    return _drawn_in(alignment(scores, FigureBudget(0))) if scores.rows else []
+
+
+def _drawn_in(section: Section | None) -> list[Figure]:
+    blocks = flat(section.blocks) if section else ()
+    return [figure for block in blocks if isinstance(block, Figures) for figure in block.figures]
+
+
+def _deltas(study: Study) -> list[Figure]:
+    scores, bars = scores_of(study), list[Bar]()
+    for c in scores.conditions:
+        if c.delta is not None:
+            names = scores.layout.group(c.labels), scores.layout.name(c.labels)
+            bars.append(Bar(f"{c.task} Δ", *names, c.delta, values=c.values("delta")))
+    panels = list(dict.fromkeys(bar.panel for bar in bars))
+    bars = [bar for bar in bars if bar.panel in panels[:PANELS]]
+    more = f" The first {PANELS} of {len(panels)} tasks." if len(panels) > PANELS else ""
     palette = colours([bar.name for bar in bars])
-    return (
-        [bars_beside(f"{name}-delta", study.title, bars, palette, f"Δ, lower is better. {learned([study])}")]
-        if bars
-        else []
-    )
+    return [bars_beside("delta", study.title, bars, palette, f"Δ, lower is better.{more}")] if bars else []
 
 
-def _renamed(figure: Figure, name: str, note: str) -> Figure:
-    """With the study in its file name, since several studies stand on one page."""
-    return Figure(f"{name}-{figure.name}", figure.svg, figure.alt, f"{figure.caption} {note}")
+KINDS: dict[str, Callable[[Study], list[Figure]]] = {
+    "dose": _doses,
+    "steps": _steps,
+    "delta": _deltas,
+    "alignment": _alignments,
+    "layers": _layers,
+}
+"""Curves over the numbers of an axis, or over pretraining; bars of Δ; alignment against Δ; measures by layer."""
+
+
+def measures_drawn(study: Study) -> list[str]:
+    """The measures that the curves over layers and over pretraining are of."""
+    layout, found = scores_of(study).layout, list[str]()
+    along: Along
+    for along in ("step", "layer"):
+        known = curves(study.measures[study.measures[along].notna()], layout, along)
+        found += [curve.measure for curve in known[:CURVES]]
+    return found
 
 
 def learned(studies: Sequence[Study]) -> str:

@@ -2,7 +2,7 @@
 
 KEPT/NAME-SCALE/study.json       the study, its cells and the digests of the tables; nothing of the machine that ran it
 KEPT/NAME-SCALE/results.parquet  as the study wrote it
-KEPT/NAME-SCALE/measures.parquet the measures that claims and printed tables read, and what every run has
+KEPT/NAME-SCALE/measures.parquet the measures that claims, printed tables and figures read, and what every run has
 
 A kept folder is a study folder, too: ``synthlang report`` reads it.
 """
@@ -26,6 +26,7 @@ from probes.study.judged.papers import Quantity, names_in, read_tables
 from probes.study.record import FORMAT as STUDY_FORMAT
 from probes.study.record import STUDY
 from probes.study.report.data import Cell, Study, read_study
+from probes.study.report.findings_study import measures_drawn
 from probes.study.table import ALIGNMENTS, LATER, read_columns
 from synthlang.catalogue import YAML
 from synthlang.errors import InputError
@@ -169,7 +170,7 @@ def _measures(path: Path, study: Study) -> pa.Table:
     if not path.exists():
         return pa.table({name: pa.array([], kind) for name, kind in measures.COLUMNS.items()})
     table = read_columns(path, measures.COLUMNS)
-    wanted = {*_read_by(study), *ALIGNMENTS.values()}
+    wanted = {*_read_by(study), *measures_drawn(study), *ALIGNMENTS.values()}
     names = pa.array(sorted(wanted), pa.string())
     of_runs = pc.starts_with(table["measure"], measures.PERPLEXITIES)
     return table.filter(pc.or_(pc.is_in(table["measure"], names), of_runs)).combine_chunks()
