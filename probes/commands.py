@@ -21,6 +21,7 @@ from probes.study.report.folder import ReportPaths, write_joined_report, write_r
 from probes.study.report.terminal import printed_numbers, score_table
 from probes.study.runner import RunOptions, StudyRun
 from synthlang.errors import InputError
+from synthlang.files import check_named
 from synthlang.progress import Display
 
 ROWS = 120
@@ -89,6 +90,24 @@ def write_reports(folders: list[Path], out: Path | None = None) -> None:
         return
     for folder in folders:
         _say_where(Console(), folder, write_report(folder, say))
+
+
+def write_findings_page(folder: Path, keep: list[Path], out: Path | None = None) -> None:
+    """Keep these studies in ``folder``, then write the page of all that are kept, and say how much that is."""
+    from probes.study.report.findings import STUDIES, check_page, write_findings  # with matplotlib
+    from probes.study.report.kept import keep_studies
+
+    check_named(folder)
+    page = out or folder.with_name(f"{folder.name}.md")
+    check_page(page)
+    _check_studies(keep)
+    console = Console()
+    for kept in keep_studies(keep, folder / STUDIES):
+        _say(console, f"kept: {kept.folder} ({decimal(kept.size)})")
+    found = write_findings(folder, page)
+    several = len(found.studies) > 1
+    told = f"{len(found.studies)} {'studies' if several else 'study'}, {plural(len(found.figures), 'figure')}"
+    _say(console, f"page: {found.page} ({told})")
 
 
 def _check_studies(folders: list[Path]) -> None:
