@@ -89,6 +89,7 @@ app.command()(correlate)
 
 app.command()(cli_study.study)
 app.command()(cli_study.report)
+app.command()(cli_study.findings)
 app.command()(cli_study.gc)
 
 

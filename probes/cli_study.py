@@ -1,4 +1,4 @@
-"""The commands about grids of runs: ``synthlang study``, ``report`` and ``gc``."""
+"""The commands about grids of runs: ``synthlang study``, ``report``, ``findings`` and ``gc``."""
 
 from __future__ import annotations
 
@@ -64,6 +64,19 @@ def report(
     from probes.commands import write_reports
 
     write_reports(folders, out)
+
+
+def findings(
+    folder: Annotated[Path, argument("Folder of the studies that are kept, such as docs/findings.")],
+    keep: Annotated[
+        list[Path], option("A finished study whose results are kept there first; repeatable.", metavar="STUDY")
+    ] = [],  # noqa: B006  typer copies it
+    out: Annotated[Path | None, option("The page (default: FOLDER.md).")] = None,
+) -> None:
+    """Write what came out, claim by claim and paper by paper, from the studies that are kept."""
+    from probes.commands import write_findings_page
+
+    write_findings_page(folder, keep, out)
 
 
 def gc(

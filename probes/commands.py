@@ -17,9 +17,11 @@ from probes.study.executors.slurm_options import read_options
 from probes.study.gc import Collected, collect, delete_unused
 from probes.study.plan import plan
 from probes.study.record import LOGS, STUDY
-from probes.study.report.folder import ReportPaths, terminal_table, write_joined_report, write_report
+from probes.study.report.folder import ReportPaths, write_joined_report, write_report
+from probes.study.report.terminal import printed_numbers, score_table
 from probes.study.runner import RunOptions, StudyRun
 from synthlang.errors import InputError
+from synthlang.files import check_named
 from synthlang.progress import Display
 
 ROWS = 120
@@ -47,7 +49,7 @@ def run_study(config: Path, out: Path, options: RunOptions, overrides: list[str]
     console = Console()
     rows = list(run.tables.rows(run.done))
     if rows and len(rows) <= ROWS:
-        console.print(terminal_table(rows))
+        console.print(score_table(rows, printed_numbers(study.papers)))
     failed = [cell for cell in run.cells if cell.status == "failed"]
     for cell in failed[:FAILED]:
         _say(console, f"failed {cell.name}: {cell.error} (log: {out / LOGS / cell.log_name})", "red")
@@ -88,6 +90,24 @@ def write_reports(folders: list[Path], out: Path | None = None) -> None:
         return
     for folder in folders:
         _say_where(Console(), folder, write_report(folder, say))
+
+
+def write_findings_page(folder: Path, keep: list[Path], out: Path | None = None) -> None:
+    """Keep these studies in ``folder``, then write the page of all that are kept, and say how much that is."""
+    from probes.study.report.findings import STUDIES, check_page, write_findings  # with matplotlib
+    from probes.study.report.kept import keep_studies
+
+    check_named(folder)
+    page = out or folder.with_name(f"{folder.name}.md")
+    check_page(page)
+    _check_studies(keep)
+    console = Console()
+    for kept in keep_studies(keep, folder / STUDIES):
+        _say(console, f"kept: {kept.folder} ({decimal(kept.size)})")
+    found = write_findings(folder, page)
+    several = len(found.studies) > 1
+    told = f"{len(found.studies)} {'studies' if several else 'study'}, {plural(len(found.figures), 'figure')}"
+    _say(console, f"page: {found.page} ({told})")
 
 
 def _check_studies(folders: list[Path]) -> None:

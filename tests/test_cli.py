@@ -147,6 +147,7 @@ align --program --symmetrise --gold --gold-first --gold-reversed --links --links
 correlate --x --y --by --block --cluster --kind --level --out --figure
 study --out --store --size --executor --workers --retry --only --dry-run --slurm --no-wait --set
 report --out
+findings --keep --out
 gc --keep --unused --dry-run
 configs
 doctor
@@ -157,6 +158,17 @@ order evaluate --held-out --train --labels
 order compare --parent --target --parent-split --target-split --substrate --seed
 """.strip().splitlines()
 }
+
+
+def test_findings_of_a_finished_study(work, call, tmp_path):
+    code, out, err = call("findings", tmp_path / "what", "--keep", work / "out")
+    kept = tmp_path / "what" / "studies" / "tiny"
+    assert (
+        (code, err) == (0, "") and f"kept: {kept} (" in out and f"page: {tmp_path}/what.md (1 study, 1 figure)" in out
+    )
+    text = (tmp_path / "what.md").read_text(encoding="utf-8")
+    assert re.search(r"Perplexity of the parent \d+\.\d; SUP of pos \d", text) and str(work) not in text
+    assert call("report", kept)[0] == 0  # a study folder, too
 
 
 def test_help_lists_every_command_and_option(call):
@@ -211,6 +223,9 @@ WRONG = [
     ("transfer run --set fine_tune.epoch=1", "transfer: fine_tune.epoch: unknown key; did you mean epochs?"),
     ("transfer run --set length=64", "length 64 is longer than the 48 tokens that the model reads"),
     ("report out store", "store: is no study folder"),
+    ("findings new", "new: no study is kept here yet"),
+    ("findings new --keep store", "store: is no study folder"),
+    ("findings new --keep out --out t.txt", "t.txt: was not written by synthlang findings"),
     ("study c.yaml --out new", "name: is required"),
     (STARTED + " --set pretrain.stepz=3", "s.yaml cell tiny: pretrain.stepz: unknown key; did you mean steps?"),
     (STARTED + " --executor cloud", "executor must be one of local, in-process, slurm, not 'cloud'"),

@@ -21,7 +21,7 @@ from probes.study.judged.estimates import Estimate
 from probes.study.judged.observed import Results
 from probes.study.judged.paper_tables import compare_table
 from probes.study.judged.papers import read_paper
-from probes.study.judged.verdicts import WORDS, judge
+from probes.study.judged.verdicts import WORDS, JudgedComparison, judge
 from probes.study.report.data import read_study
 from probes.study.report.judged import PoolVerdict, compared
 from probes.study.table import measurements
@@ -42,7 +42,7 @@ def judged(paper: str) -> dict[str, Any]:
     claims = {}
     for claim in read_claims(paper):
         found = judge(claim, results)
-        parts = [[part.what, part.outcome, *_estimate(part.ours)] for part in found.parts]
+        parts = [[part.what, part.outcome, *_part(part)] for part in found.parts]
         head = {"verdict": found.verdict, "ours": _interval(found.ours), "n": found.n, "unit": found.unit}
         claims[claim.id] = {
             **head, "one model": found.one_model, "tally": found.tally, "text": found.text, "parts": parts,
@@ -66,6 +66,13 @@ def judged(paper: str) -> dict[str, Any]:
 def _estimate(ours: Estimate | None) -> list[Any]:
     """Mean and bounds, n and unit, p, and whether it is of one model; nothing of none."""
     return [] if ours is None else [_interval(ours.interval), ours.interval.n, ours.unit, ours.p, ours.one_model]
+
+
+def _part(part: JudgedComparison) -> list[Any]:
+    """The same of a comparison."""
+    if part.interval is None:
+        return []
+    return [_interval(part.interval), part.interval.n, part.unit, part.p, part.one_model]
 
 
 def _interval(interval: Interval | None) -> list[float | None] | None:

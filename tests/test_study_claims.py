@@ -30,8 +30,9 @@ def test_a_claim_for_each_label():
     wanted = {(o, t) for o in ("MLM", "XLM", "DICT-MLM", "ALIGN-MLM") for t in ("nli", "ner", "pos")}
     assert {(entry.where["objective"], entry.where["task"]) for entry in easy} == wanted
     assert [
-        len(claims[one].compare or ()) for one in ("centring-improves-rotation", "adjustment-does-not-help-qa")
-    ] == [17, 8]
+        len(claims[one].entries())
+        for one in ("align-outperforms-or-is-on-par", "adjustment-does-not-help-qa", "cka-tells-sentence-retrieval")
+    ] == [27, 8, 4]
     for claim in claims.values():  # a sentence that says "every" does not rest on a mean over what it says it of
         for axis, said in (("task", "every task"), ("language", "every language")):
             if said in claim.claim and not claim.correlate:
@@ -66,7 +67,15 @@ BAD_CLAIMS = {
     "no axis": ("{task: pos}", "{tasks: pos}", "one: 'tasks' is no axis"),
     "no relation": (", relation: greater", "", "relation: is required"),
     "other relation": ("relation: greater", "relation: better", "relation"),
-    "near without margin": ("relation: greater", "relation: near", "near needs a margin above 0"),
+    "near without margin": ("relation: greater", "relation: near, margin: 0", "near needs a margin above 0"),
+    "measure without default margin": (
+        "measure: zs, left: {where: {method: A}}, right: {where: {method: B}}, relation: greater",
+        "measure: 'probe:x', left: {where: {method: A}}, right: {where: {method: B}}, relation: no_less",
+        "no_less needs a margin above 0",
+    ),
+    "negative margin": ("relation: greater", "relation: less, margin: -1", "negative: no_less and no_more allow"),
+    "without no axis": ("{method: B}}", "{method: B}, without: [size]}", "one: 'size' is no axis"),
+    "among of no label": ("measure: zs, left", "among: {method: [C]}, measure: zs, left", "method: no label 'C'"),
     "no right": (", right: {where: {method: B}}", "", "right or with a value: give one"),
     "two rights": ("relation: greater", "relation: greater, value: 1", "right or with a value: give one"),
     "no measure": ("measure: zs, ", "", "needs a measure"),
@@ -120,8 +129,7 @@ def test_claims_twice_and_over_no_axis(text, message, tmp_path):
     path.write_text(text if "claims:" in text else f"paper: mine.yaml\nclaims: [{text}]")
     refused(read_claims, path, message)
     path.write_text(f"claims: [{OVER}]")  # without a paper any axis will do
-    correlate = read_claims(path)[0].correlate
-    assert correlate is not None and correlate.over == ["size"]
+    assert [one.over for one in read_claims(path)[0].correlate or ()] == [["size"]]
 
 
 ROOT = Path(__file__).parents[1]

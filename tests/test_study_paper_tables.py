@@ -211,7 +211,7 @@ tables:
 
 @pytest.mark.parametrize(
     ("tasks", "tally"),
-    [("pos, ner", "1 of 1 hold, 1 of 2 not run"), ("pos, ner, nli", "1 of 1 hold, 2 of 3 not run"), ("pos", "")],
+    [("pos, ner", "1 of 1 agree, 1 of 2 not run"), ("pos, ner, nli", "1 of 1 agree, 2 of 3 not run"), ("pos", "")],
 )
 def test_a_claim_of_which_only_a_part_was_run_says_so(tasks, tally, tmp_path):
     (tmp_path / "claims.yaml").write_text(EVERY_TASK.replace("TASKS", tasks))

@@ -24,7 +24,7 @@ from probes.study.cells import expand
 from probes.study.config import StudyConfig
 from probes.study.labels import axis_titles, is_of_languages, is_seed, layout_of, numbers_of, short_key
 from probes.study.report.data import FIGURES_OF_MANY, read_study
-from probes.study.report.folder import terminal_table, write_report
+from probes.study.report.folder import write_report
 from probes.study.report.scores import scores_of
 from probes.study.results import interval_within
 from probes.study.settings import DIFFERS, common_settings
@@ -525,12 +525,3 @@ def test_settings_in_full_and_fingerprints_are_folded(tmp_path: Path) -> None:
     assert "details:not(.aside)" in made.html, "on paper the others are open"
     change(folder, settings=None)
     assert "Settings in full were not recorded" in report(folder).text
-
-
-def test_terminal_table(study: Path, capsys) -> None:
-    from rich.console import Console
-
-    Console(width=120).print(terminal_table(pq.read_table(study / "results.parquet").to_pylist()))
-    line = next(line for line in capsys.readouterr().out.splitlines() if "align_mlm-trans+inv" in line)
-    delta = np.mean([float(r["delta"]) for r in read_rows(study) if r["cell"] == "align_mlm-trans+inv"])
-    assert shown(float(delta)) in line

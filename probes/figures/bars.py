@@ -54,7 +54,7 @@ def retrieval_bars(name: str, title: str, bars: Sequence[Bar], note: str) -> Dra
         places = list(palette)
         tags = {group: list(of.items()) for group, of in rows.items()}
         height = 0.8 / len(palette)
-        for y, models in _under_headings(axes, tags, _with_number, 30):
+        for y, models in under_headings(axes, tags, _with_number, 30):
             for bar in models:
                 at = y - 0.4 + height * (places.index(bar.model) + 0.5)
                 axes.barh(at, bar.accuracy.mean, height=height, color=palette[bar.model], alpha=0.75)
@@ -77,7 +77,7 @@ def _with_number(tag: str, models: Sequence[Bar]) -> str:
     return f"{tag} ({max(counts):,})" if counts else tag
 
 
-def _under_headings(
+def under_headings(
     axes: Axes, groups: Mapping[str, Sequence[tuple[str, T]]], told: Callable[[str, T], str], length: int
 ) -> list[tuple[float, T]]:
     """The items of each group one under another and named at the left, the name of the group above them, bold; where
@@ -123,7 +123,7 @@ def delta_bars(file: str, task: str, gaps: Sequence[Gap], palette: Mapping[str, 
 
     def paint(canvas: Canvas) -> None:
         axes = canvas.subplots()
-        known = [(y, gap.delta.shown, gap) for y, gap in _under_headings(axes, groups, lambda name, _: name, 34)]
+        known = [(y, gap.delta.shown, gap) for y, gap in under_headings(axes, groups, lambda name, _: name, 34)]
         # all bars, then all intervals, then all dots: few artists, since each takes its time
         places, shades = [y for y, *_ in known], [palette[gap.name] for *_, gap in known]
         axes.barh(places, [delta.mean for _, delta, _ in known], height=0.66, color=shades, alpha=0.75)

@@ -169,9 +169,10 @@ def html_page(title: str, under: str, sections: Sequence[Section], command: str 
     return template.render(title=title, under=under, sections=sections, command=command)
 
 
-def markdown_page(title: str, under: str, sections: Sequence[Section]) -> str:
-    """The same sections as Markdown; figures are links into the folder ``figures``."""
-    return _templates().get_template("page.md.j2").render(title=title, under=under, sections=sections)
+def markdown_page(title: str, under: str, sections: Sequence[Section], figures: str = "figures") -> str:
+    """The same sections as Markdown; figures are links into the folder ``figures``, named from the page's folder."""
+    template = _templates().get_template("page.md.j2")
+    return template.render(title=title, under=under, sections=sections, figures=figures)
 
 
 @cache

@@ -123,13 +123,16 @@ class StudyConfig(StrictModel):
 
         ``folder`` is that of the study's file. InputError for one that cannot be read.
         """
-        papers = (self.paper,) if isinstance(self.paper, str) else self.paper or ()
-        for name in papers:
+        for name in self.papers:
             read_tables(name, folder)
         for name in self.claims:
             read_claims(name, folder)
-        named = {"paper": tuple(_absolute(name, folder) for name in papers) or None}
+        named = {"paper": tuple(_absolute(name, folder) for name in self.papers) or None}
         return self.model_copy(update={**named, "claims": tuple(_absolute(name, folder) for name in self.claims)})
+
+    @property
+    def papers(self) -> tuple[str, ...]:
+        return (self.paper,) if isinstance(self.paper, str) else self.paper or ()
 
     @property
     def fingerprint(self) -> str:

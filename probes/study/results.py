@@ -90,9 +90,10 @@ class Tables:
         self._read: dict[str, dict[str, Any]] = {}
         self._drops: dict[str, Drops] = {}
 
-    def rows(self, done: Collection[str]) -> Iterator[dict[str, Any]]:
-        """A row for each transfer whose key is in ``done`` with all that its row tells of the model."""
-        for cell in self._cells:
+    def rows(self, done: Collection[str], cells: Sequence[Cell] | None = None) -> Iterator[dict[str, Any]]:
+        """A row for each transfer, of ``cells`` (all of them), whose key is in ``done``, with all that its row tells of
+        the model."""
+        for cell in self._cells if cells is None else cells:
             stages = self._of_cell[cell.name]
             if any(stages[name] not in done for name in ("pretrain", "alignment", "adjust") if name in stages):
                 continue

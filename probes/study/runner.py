@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import json
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -38,6 +38,7 @@ from probes.study.record import (
 )
 from probes.study.report.files import newest_report
 from probes.study.report.folder import ReportPaths, write_report
+from probes.study.report.terminal import cell_line
 from probes.study.results import AxisColumns, Tables, write_results, write_table
 from probes.study.settings import common_settings, told_changes
 from probes.study.stage import Stage, StageKeys, graph
@@ -294,6 +295,8 @@ class StudyRun:
                 if not ended:
                     say(f"{schedule.stages[outcome.key].label} failed and is tried again: {outcome.error}")
                 self._note(ended)
+                for rows in self._ended_cells(ended):
+                    say(cell_line(rows))
                 over, news = over + len(ended), True
                 report(f"study {self.study.name}", over, total, "")
             if stop.is_set:
@@ -303,6 +306,14 @@ class StudyRun:
                 self.save()
                 written, news = time.monotonic(), False
                 cost = written - started
+
+    def _ended_cells(self, ended: Sequence[Outcome]) -> Iterator[list[dict[str, Any]]]:
+        """The results of each cell whose last stage has ended now."""
+        new = {outcome.key for outcome in ended}
+        for record, cell in zip(self.cells, self._expanded, strict=True):
+            keys = set(record.keys.values())
+            if keys & new and keys <= self.done and (rows := list(self.tables.rows(self.done, [cell]))):
+                yield rows
 
     def _note(self, ended: Sequence[Outcome]) -> None:
         self.done |= {outcome.key for outcome in ended if outcome.error is None}

@@ -11,16 +11,16 @@
 
 Instead of ``compare``: ``order`` (three or more things, each above the next) or ``correlate``. The rule of each is in
 verdicts.py. With ``minus`` on both sides two gaps are compared: how far each side is above what is taken off it. With
-``each: {task: [nli, pos]}`` an entry of ``compare`` or ``order`` stands for one a label (of several axes: one a
-combination), so that a sentence that says "in every task" is not judged by a mean over tasks.
+``each: {task: [nli, pos]}`` an entry stands for one a label (of several axes: one a combination), so that a sentence
+that says "in every task" is not judged by a mean over tasks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 from pathlib import Path
-from typing import Annotated, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 
@@ -39,7 +39,10 @@ from synthlang.catalogue import load_yaml, whole_file
 from synthlang.config import StrictModel, load
 from synthlang.errors import InputError
 
-Relation = Literal["greater", "less", "near"]
+Relation = Literal["greater", "less", "no_less", "no_more", "near"]
+MARGIN = 2.0
+"""Of no_less, no_more and near where a claim gives none, in points of a score in percent: what the papers call a match
+is 1.7 points apart at most (ALIGN-MLM, NLI under trans+syn)."""
 _ClaimEntry = TypeVar("_ClaimEntry", bound="ClaimEntry")
 
 
@@ -47,6 +50,7 @@ class ClaimSide(StrictModel):
     """What is looked up (see ``papers.Quantity``); what is left out is that of the comparison it stands in."""
 
     where: Where = Field(default_factory=dict)
+    without: list[str] = Field(default_factory=list)
     measure: str | None = None
     instead: str | None = None
     average: Average | None = None
@@ -61,7 +65,8 @@ class ClaimSide(StrictModel):
         average = self.average if self.average is not None else common.average or {}
         layer = self.layer if self.layer is not None else common.layer
         instead = self.instead or (common.instead if self.measure is None else None)  # it goes with its measure
-        return Quantity({**common.where, **self.where}, measure, average, layer, instead)
+        without = (*common.without, *self.without)
+        return Quantity({**common.where, **self.where}, measure, average, layer, instead, without)
 
 
 class ComparedSide(ClaimSide):
@@ -77,9 +82,14 @@ class ComparedSide(ClaimSide):
 
 
 class ClaimEntry(ClaimSide):
-    """Of ``compare`` or ``order``. ``each``: axis → labels; the entry stands for one with each combination of them."""
+    """Of ``compare``, ``order`` or ``correlate``.
+
+    each    axis → labels; the entry stands for one with each combination of them
+    among   axis → the only labels of it that count, of an axis that is not named
+    """
 
     each: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
+    among: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
 
     def one_a_label(self) -> Iterator[Self]:
         """With each combination in ``where``."""
@@ -98,27 +108,39 @@ class ClaimEntry(ClaimSide):
 class Compare(ClaimEntry):
     """``left`` against ``right`` (or against a number, ``value``); both may have a ``minus``.
 
-    relation   greater: left − right > margin; less: left − right < −margin; near: |left − right| < margin. A negative
-               margin allows as much in the other direction
+    relation       greater, less: by more than ``margin`` (default 0). no_less, no_more: by less than ``margin`` in the
+                   other direction, and anything in this one. near: by less than ``margin`` in either. The tests:
+                   estimates.py. The default margin of the last three is MARGIN
+    none_against   the mean over conditions has to hold, and the single ones may not be against it
     """
 
     left: ComparedSide
     right: ComparedSide | None = None
     value: float | None = None
     relation: Relation
-    margin: float = 0.0
+    margin: float | None = None
+    none_against: bool = False
 
     @model_validator(mode="after")
     def _complete(self) -> Compare:
         if (self.right is None) == (self.value is None):
             raise ValueError("left is compared with right or with a value: give one of them")
-        if self.relation == "near" and self.margin <= 0:
-            raise ValueError("near needs a margin above 0")
         if self.measure is None and any(side.measure is None for side in (self.left, self.right) if side is not None):
             raise ValueError("needs a measure")
         if (self.left.minus is None) != (self.right is None or self.right.minus is None):
             raise ValueError("minus goes with both sides, left and right, or with none")
+        if self.margin is not None and self.margin < 0:
+            raise ValueError("margin is negative: no_less and no_more allow as much in the other direction")
+        unlike_scores = any(one.measure.startswith("probe:") for one in self.quantities())
+        if self.relation not in ("greater", "less") and (self.margin == 0 or (self.margin is None and unlike_scores)):
+            raise ValueError(f"{self.relation} needs a margin above 0")
         return self
+
+    @property
+    def points(self) -> float:
+        """The margin, or its default."""
+        default = 0.0 if self.relation in ("greater", "less") else MARGIN
+        return default if self.margin is None else self.margin
 
     def quantities(self) -> list[Quantity]:
         """``left``, ``right`` and what is taken off each, as far as there are such."""
@@ -144,17 +166,16 @@ class Order(ClaimEntry):
         return [ClaimSide(where=where).within(self) for where in self.along]
 
 
-class Correlate(ClaimSide):
+class Correlate(ClaimEntry):
     """``x`` and ``y`` over all labels of the axes ``over``, within the labels of ``by``; other axes are averaged.
 
-    ``layer`` is an axis where the layer of both is ``each``. ``among``: axis → the only labels of it that count.
+    ``layer`` is an axis where the layer of both is ``each``.
     """
 
     x: ClaimSide
     y: ClaimSide
     over: list[str] = Field(min_length=1)
     by: list[str] = Field(default_factory=list)
-    among: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
     expect: Literal["positive", "negative"]
     kind: CorrelationKind = "spearman"
 
@@ -188,9 +209,14 @@ class Claim(StrictModel):
     whole: bool = False
     compare: list[Compare] | None = Field(default=None, min_length=1)
     order: list[Order] | None = Field(default=None, min_length=1)
-    correlate: Correlate | None = None
+    correlate: list[Correlate] | None = Field(default=None, min_length=1)
 
-    @field_validator("compare", "order")
+    @field_validator("correlate", mode="before")
+    @classmethod
+    def _one_or_several(cls, entries: Any) -> Any:
+        return [entries] if isinstance(entries, dict) else entries
+
+    @field_validator("compare", "order", "correlate")
     @classmethod
     def _one_a_label(cls, entries: list[_ClaimEntry] | None) -> list[_ClaimEntry] | None:
         return None if entries is None else [one for entry in entries for one in entry.one_a_label()]
@@ -208,8 +234,12 @@ class Claim(StrictModel):
 
     def quantities(self) -> Iterator[Quantity]:
         """All that is looked up."""
-        for entry in [*(self.compare or ()), *(self.order or ()), self.correlate]:
-            yield from entry.quantities() if entry is not None else ()
+        for entry in self.entries():
+            yield from entry.quantities()
+
+    def entries(self) -> Sequence[Compare | Order | Correlate]:
+        """Those of its one form."""
+        return self.compare or self.order or self.correlate or ()
 
 
 class _ClaimsFile(StrictModel):
@@ -245,9 +275,10 @@ def read_claims(name: str | Path, folder: Path | None = None) -> tuple[Claim, ..
         try:
             for quantity in claim.quantities():
                 check_quantity(quantity, labels)
-            if (correlate := claim.correlate) is not None:
+            for entry in claim.entries():
+                check_labels(entry.among, labels)
+            for correlate in claim.correlate or ():
                 check_labels(dict.fromkeys((*correlate.over, *correlate.by), ()), {**labels, "layer": ()})
-                check_labels(correlate.among, labels)
         except ValueError as error:
             raise InputError(f"{claim.id}: {error}", path) from error
     return tuple(content.claims)

@@ -22,13 +22,11 @@ from scipy.sparse.csgraph import connected_components
 from probes.report.numbers import plural
 from probes.statistics import Correlation, CorrelationKind, Interval, correlation, mean_of
 from probes.study.judged.claims import Relation
-from probes.study.judged.estimates import SAME, Outcome
+from probes.study.judged.estimates import DECIDED, SAME, Outcome
 from probes.study.judged.observed import GIVEN, Condition, Measured, ModelFingerprints, ModelSeeds, Replicates, Series
 
 Point = tuple[str, ...]
 """What a condition of a correlation is told by, as its labels of the axes."""
-DECIDED = 0.05
-"""Largest p of a correlation that is decided."""
 KEY = 0
 """Key of the random permutations and resamples."""
 RESAMPLED = 60

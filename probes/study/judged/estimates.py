@@ -18,10 +18,20 @@ A **gap of gaps**, (left − right) − (what is taken off left − what is take
 differences, each of them paired: first those of like models, left with right; else each side with what is taken off it.
 Where neither can be paired it is not run.
 
-A **comparison** holds where the whole interval is on the side of the margin that it says (``near``: inside both
-margins), fails where the whole interval is on the other side, and is open else, with n < 2, and where all replicates
-have the same value, which says nothing of their spread (collapsed models do that). There is no correction for the
-number of comparisons.
+A **comparison** asks whether the true value lies in a region. Each end of a region is a one-sided test of Student's t:
+
+    relation   region             sides   holds where
+    greater    > margin             2     it is shown to be above, at 5 % two-sided
+    less       < −margin            2     it is shown to be below
+    no_less    > −margin            1     non-inferiority, one test at 5 %: more does as well
+    no_more    < margin             1     the same in the other direction
+    near       within ±margin       1     equivalence, two one-sided tests at 5 %, both of them (Schuirmann 1987)
+
+It fails where the value is shown to lie outside, at the same level, and is open else: so a truth just outside is taken
+for inside, and one just inside for outside, in 5 % of all samples at most (2.5 % with two sides). It is open, too, with
+n < 2, and where all replicates have the same value, which says nothing of their spread (collapsed models do that). The
+interval shown is the one that decides: of 95 % with two sides, of 90 % with one. What is done about several comparisons
+of one claim: verdicts.py.
 """
 
 from __future__ import annotations
@@ -32,16 +42,18 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from probes.report.numbers import first_few, plural
-from probes.statistics import Interval, mean_interval, mean_of, numbers_among
+from probes.statistics import Interval, mean_of, numbers_among
 from probes.study.judged.claims import Relation
 from probes.study.judged.observed import Condition, ModelSeeds, Replicate, Replicates, Series
 
 Outcome = Literal["holds", "fails", "open", "not run"]
 Unit = Literal["models", "adjustments", "fine-tuning seeds", "conditions"]
 LEVEL = 0.95
+DECIDED = 1 - LEVEL
+"""Largest p of what is decided."""
 SAME = 1e-9  # in points: an interval no wider is of equal values, but for rounding
 NAMED = 6
 """Most conditions or seeds that are named."""
@@ -51,26 +63,96 @@ UNPAIRED = "the sides are not paired"
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean or a difference with its interval, n in it.
+    """A mean or a difference of ``n``, as Student's t has it.
 
-    unit        what was counted
-    one_model   every replicate of a side comes from one pretraining: another one may say something else
-    p           two-sided, of 0; None where the interval says nothing
-    notes       what it is over and what was left out, in words
+    error, freedom   its standard error and degrees of freedom; no error with n < 2
+    unit             what was counted
+    one_model        every replicate of a side comes from one pretraining: another one may say something else
+    notes            what it is over and what was left out, in words
     """
 
-    interval: Interval
+    mean: float
+    n: int
     unit: Unit
     one_model: bool
-    p: float | None = None
+    error: float | None = None
+    freedom: float = 0.0
     notes: tuple[str, ...] = ()
 
-    def text(self, digits: int = 1) -> str:
-        """As 3.1 (1.0 … 5.2), n = 3 models; over ner, pos."""
-        interval, low, high = self.interval, self.interval.low, self.interval.high
-        bounds = "" if low is None or high is None else f" ({low:.{digits}f} … {high:.{digits}f})"
+    @property
+    def interval(self) -> Interval:
+        """Of 95 %."""
+        return self.interval_at(LEVEL)
+
+    def interval_at(self, level: float) -> Interval:
+        """Two-sided, of ``level``; without bounds where nothing is known of the spread."""
+        if self.error is None:
+            return Interval(self.mean, None, None, self.n, level)
+        half = float(special.stdtrit(self.freedom, (1 + level) / 2)) * self.error
+        return Interval(self.mean, self.mean - half, self.mean + half, self.n, level)
+
+    @property
+    def p(self) -> float | None:
+        """Two-sided, of 0; None where the interval says nothing."""
+        return 2 * min(self.p_above(0.0), self.p_above(0.0, -1)) if self.tells else None
+
+    @property
+    def tells(self) -> bool:
+        """Whether the interval says anything: of one replicate, or of equal ones, nothing is known."""
+        return self.error is not None and self.error > SAME
+
+    def p_above(self, bound: float, side: int = 1) -> float:
+        """One-sided p that the true value is above ``bound`` (side −1: below); 1 where the interval says nothing."""
+        if self.error is None or not self.tells:
+            return 1.0
+        return float(special.stdtr(self.freedom, side * (bound - self.mean) / self.error))
+
+    def text(self, digits: int = 1, level: float = LEVEL) -> str:
+        """As 3.1 (1.0 … 5.2), n = 3 models; over ner, pos. The level is told where it is not 95 %."""
+        interval = self.interval_at(level)
+        bounds = ""
+        if interval.low is not None and interval.high is not None:
+            of = "" if level == LEVEL else f"{100 * level:.0f} %: "
+            bounds = f" ({of}{interval.low:.{digits}f} … {interval.high:.{digits}f})"
         notes = "".join(f"; {note}" for note in self.notes)
-        return f"{interval.mean:.{digits}f}{bounds}, n = {counted(interval.n, self.unit)}{notes}"
+        return f"{self.mean:.{digits}f}{bounds}, n = {counted(self.n, self.unit)}{notes}"
+
+
+class Region(NamedTuple):
+    """Where a comparison says that the true value lies, between ``low`` and ``high``, and how many ``sides`` its tests
+    have."""
+
+    low: float
+    high: float
+    sides: Literal[1, 2]
+
+    @property
+    def level(self) -> float:
+        """Of the interval that decides."""
+        return 1 - DECIDED * 2 / self.sides
+
+    def p_values(self, ours: Estimate) -> tuple[float, float]:
+        """That the value is inside, and that it is outside; 1 and 1 where nothing is known."""
+        inside, outside = 0.0, 1.0
+        for bound, side in ((self.low, 1), (self.high, -1)):
+            if math.isfinite(bound):
+                inside = max(inside, ours.p_above(bound, side))
+                outside = min(outside, ours.p_above(bound, -side))
+        return min(1.0, inside * self.sides), min(1.0, outside * self.sides)
+
+
+def region(relation: Relation, margin: float = 0.0) -> Region:
+    """By the table of this module."""
+    match relation:
+        case "greater":
+            return Region(margin, math.inf, 2)
+        case "less":
+            return Region(-math.inf, -margin, 2)
+        case "no_less":
+            return Region(-margin, math.inf, 1)
+        case "no_more":
+            return Region(-math.inf, margin, 1)
+    return Region(-margin, margin, 1)
 
 
 class EstimateOrWhy(NamedTuple):
@@ -105,10 +187,9 @@ def estimate(replicates: Replicates) -> Estimate | None:
     if not replicates:
         return None
     values, unit = _values_and_unit(replicates)
-    interval, p = mean_interval(values, LEVEL), None
-    if interval.high is not None and interval.high - interval.mean > SAME:
-        p = float(stats.ttest_1samp(values, 0).pvalue)
-    return Estimate(interval, unit, pretrainings(replicates) == 1, p)
+    n, one_model = len(values), pretrainings(replicates) == 1
+    error = None if n < 2 else float(np.std(values, ddof=1)) / n**0.5
+    return Estimate(float(np.mean(values)), n, unit, one_model, error, n - 1.0)
 
 
 def difference(left: Replicates, right: Replicates) -> Estimate | None:
@@ -129,13 +210,15 @@ def _unpaired_difference(left: Replicates, right: Replicates) -> Estimate:
     (a, of_a), (b, of_b) = _values_and_unit(left), _values_and_unit(right)
     firm: tuple[Unit, ...] = ("fine-tuning seeds", "adjustments", "models")
     n, unit = min((len(a), of_a), (len(b), of_b), key=lambda side: (side[0], firm.index(side[1])))
-    mean, p = float(np.mean(a) - np.mean(b)), None
-    low = high = None if n < 2 else mean
-    if n > 1 and max(np.ptp(a), np.ptp(b)) > SAME:
-        test = stats.ttest_ind(a, b, equal_var=False)
-        low, high, p = map(float, (*test.confidence_interval(LEVEL), test.pvalue))
-    one_model = min(pretrainings(left), pretrainings(right)) == 1
-    return Estimate(Interval(mean, low, high, n, LEVEL), unit, one_model, p, (UNPAIRED,))
+    mean, one_model = float(np.mean(a) - np.mean(b)), min(pretrainings(left), pretrainings(right)) == 1
+    if n < 2:
+        return Estimate(mean, n, unit, one_model, notes=(UNPAIRED,))
+    parts = [float(np.var(side, ddof=1)) / len(side) for side in (a, b)]
+    error = sum(parts) ** 0.5
+    if error <= SAME:
+        return Estimate(mean, n, unit, one_model, 0.0, n - 1.0, (UNPAIRED,))
+    freedom = error**4 / sum(part**2 / (len(side) - 1) for part, side in zip(parts, (a, b), strict=True))
+    return Estimate(mean, n, unit, one_model, error, freedom, (UNPAIRED,))
 
 
 def _gap(left: Replicates, right: Replicates, off_left: Replicates, off_right: Replicates) -> Unpaired:
@@ -191,14 +274,14 @@ def estimate_over(sides: Sequence[Series], conditions: Sequence[Condition]) -> E
     every = list(dict.fromkeys(condition for side in sides for condition in side))
     dropped = [condition for condition in every if condition not in conditions]
     if not conditions:
-        listed = " against ".join(_named(list(side), every) for side in sides)
+        listed = " against ".join(named(list(side), every) for side in sides)
         return EstimateOrWhy(None, f"no condition is common to all that is compared: {listed}")
     means, missing, infinite = list[Replicates](), set[Replicate](), set[Replicate]()
     for side in sides:
         mean, absent, wrong = _averaged([side[condition] for condition in conditions])
         if not mean:
             seed = "no seed with numbers" if wrong else "no seed"
-            return EstimateOrWhy(None, f"{seed} is in all conditions of one side: {_named(conditions, every)}")
+            return EstimateOrWhy(None, f"{seed} is in all conditions of one side: {named(conditions, every)}")
         means.append(mean)
         missing, infinite = missing | absent, infinite | wrong
     if len(means) == 1:
@@ -209,23 +292,21 @@ def estimate_over(sides: Sequence[Series], conditions: Sequence[Condition]) -> E
     if ours is None:
         return EstimateOrWhy(None, "the models of the sides are not the same, so that no difference of them is paired")
     notes = list(ours.notes)
-    notes += [f"over {_named(conditions, every)}"] if len(every) > 1 else []
-    notes += [f"left out, not in all that is compared: {_named(dropped, every)}"] if dropped else []
+    notes += [f"over {named(conditions, every)}"] if len(every) > 1 else []
+    notes += [f"left out, not in all that is compared: {named(dropped, every)}"] if dropped else []
     notes += [f"left out, not on both sides or in all conditions: {_seeds(missing)}"] if missing else []
     notes += [f"left out, not a number: {_seeds(infinite)}"] if infinite else []
     return EstimateOrWhy(replace(ours, notes=tuple(notes)))
 
 
-def outcome_of(interval: Interval, relation: Relation, margin: float = 0.0) -> Outcome:
-    """Whether a difference with this interval holds, fails or is open."""
-    low, high = interval.low, interval.high
-    if low is None or high is None or high - low <= SAME:
-        return "open"
-    if relation == "near":
-        return "holds" if -margin < low and high < margin else "fails" if low > margin or high < -margin else "open"
-    if relation == "less":
-        low, high = -high, -low
-    return "holds" if low > margin else "fails" if high < margin else "open"
+def outcome_of(ours: Estimate, asked: Region) -> Outcome:
+    """Whether what is asked holds, fails or is open, of one comparison by itself."""
+    return decided(*asked.p_values(ours))
+
+
+def decided(inside: float, outside: float) -> Outcome:
+    """By the p values that what is asked holds, and that it does not."""
+    return "holds" if inside <= DECIDED else "fails" if outside <= DECIDED else "open"
 
 
 def _averaged(
@@ -265,7 +346,7 @@ def _values_and_unit(replicates: Replicates) -> tuple[list[float], Unit]:
     return values, unit if any(seed is not None for _, seed in replicates) or unit == "adjustments" else "models"
 
 
-def _named(conditions: Sequence[Condition], every: Sequence[Condition]) -> str:
+def named(conditions: Sequence[Condition], every: Sequence[Condition]) -> str:
     """Conditions by the labels that differ among ``every`` one."""
     same = set.intersection(*(set(condition) for condition in every))
     names = [" ".join(label for axis, label in one if (axis, label) not in same) or "–" for one in conditions]

@@ -25,7 +25,15 @@ from itertools import combinations
 from typing import NamedTuple
 
 from probes.statistics import corrected
-from probes.study.judged.estimates import LEVEL, Estimate, Outcome, common_conditions, estimate_over, outcome_of
+from probes.study.judged.estimates import (
+    DECIDED,
+    Estimate,
+    Outcome,
+    common_conditions,
+    estimate_over,
+    outcome_of,
+    region,
+)
 from probes.study.judged.observed import Condition, Results, Series, drop_shared_runs
 from probes.study.judged.papers import Cell, Quantity, Table
 from probes.study.judged.verdicts import Word
@@ -123,7 +131,7 @@ def _row(ours: _CellEstimate, orders: Counter[str]) -> TableComparison:
     signed = ours.cell.against is not None or ours.cell.quantity.measure == "delta"
     sign: Outcome = "open"
     if signed and abs(value) > ours.tie:
-        sign = outcome_of(ours.estimate.interval, "greater" if value > 0 else "less")
+        sign = outcome_of(ours.estimate, region("greater" if value > 0 else "less"))
     text = f"{same} of {same + reversed_} decided orders of the column are the paper's, of {orders.total()} others run"
     text += f", {orders[TIED]} of them a tie in print" if orders[TIED] else ""
     notes = ((TURNED,) if sign == "fails" else ()) + ours.estimate.notes
@@ -148,7 +156,7 @@ def _orders(cells: Mapping[int, _CellEstimate], column: Sequence[int]) -> dict[i
     counts: dict[int, Counter[str]] = {number: Counter() for number in column}
     for (one, other), found, p in zip(pairs, ours, stands, strict=True):
         outcome = TIED if _tied(cells[one], cells[other]) else "open"
-        if found is not None and p is not None and p < 1 - LEVEL:
+        if found is not None and p is not None and p < DECIDED:
             printed = cells[one].cell.value - cells[other].cell.value
             outcome = "holds" if (found.interval.mean > 0) == (printed > 0) else "fails"
         counts[one][outcome] += 1

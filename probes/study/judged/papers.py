@@ -42,6 +42,7 @@ class Quantity:
               half, the ``middle`` one, the ``mean`` of all, or the ``best`` (largest value); ``each``: the layer is one
               more axis of the conditions, ``layer``. Default: the last
     instead   the measure that is read where nothing was measured of ``measure``
+    without   axes that the cells must not have
     """
 
     where: Mapping[str, str]
@@ -49,6 +50,7 @@ class Quantity:
     average: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     layer: Layer | None = None
     instead: str | None = None
+    without: tuple[str, ...] = ()
 
 
 def check_measure(value: str | None) -> str | None:
@@ -65,6 +67,7 @@ def check_quantity(quantity: Quantity, labels: Labels) -> None:
     """ValueError for an axis or a label of ``quantity`` that is not among ``labels``."""
     check_labels({axis: [label] for axis, label in quantity.where.items()}, labels)
     check_labels(quantity.average, labels)
+    check_labels(dict.fromkeys(quantity.without, ()), labels)
 
 
 def check_labels(among: Mapping[str, Sequence[str]], known: Labels) -> None:

@@ -7,28 +7,19 @@ bytes: no date, no path, no random draw without a key.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rich.markup import escape
-from rich.table import Table as RichTable
-
-from probes.report.numbers import entry_text, number, plural
-from probes.statistics import mean_of, numbers_among
 from probes.study.record import STUDY
 from probes.study.report.files import ReportPaths, check_folder, write_files
-from probes.study.results import interval_within
 from synthlang.errors import InputError
 from synthlang.progress import Say, unheard
 
 if TYPE_CHECKING:
     from probes.study.report.data import Study
 
-__all__ = ["ReportPaths", "terminal_table", "write_joined_report", "write_report"]
-
-LINES = 60
-"""Most lines of the table in a terminal."""
+__all__ = ["ReportPaths", "write_joined_report", "write_report"]
 
 
 def write_report(folder: Path, say: Say = unheard) -> ReportPaths:
@@ -74,28 +65,3 @@ def _write(study: Study, studies: Sequence[Study], under: str, out: Path, say: S
         say(note)
     out.mkdir(parents=True, exist_ok=True)
     return write_files(out, dict(files_of(study.title, under, sections(study, comparisons))))
-
-
-def terminal_table(rows: Iterable[Mapping[str, Any]]) -> RichTable:
-    """The main table for a terminal: a line per cell × task, means over seeds and 95 % t intervals.
-
-    ``rows`` have the columns of results.parquet.
-    """
-    scores: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for row in rows:
-        scores.setdefault((row["cell"], row["task_name"] or row["task"]), []).append(row)
-    more = f"; {plural(len(scores) - LINES, 'further line')} in results.csv" if len(scores) > LINES else ""
-    table = RichTable(
-        caption="percent; means over fine-tuning seeds, 95 % t interval below; Δ = SUP − ZS" + more,
-        caption_justify="left",
-    )
-    table.add_column("cell", overflow="fold")
-    table.add_column("task", no_wrap=True)
-    for name in ("seeds", "SUP", "ZS", "Δ", "alignment"):  # narrow enough for 80 characters
-        table.add_column(name, justify="right", no_wrap=True)
-    for (cell, task), seed_rows in list(scores.items())[:LINES]:
-        sup, zs, aligned = (number(mean_of(row[name] for row in seed_rows)) for name in ("sup", "zs", "alignment_all"))
-        delta = numbers_among(row["delta"] for row in seed_rows)
-        shown = entry_text(interval_within(delta, "delta") if delta else None)
-        table.add_row(escape(cell), escape(task), str(len(seed_rows)), sup, zs, shown, aligned)
-    return table

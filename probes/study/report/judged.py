@@ -8,7 +8,7 @@ also for runs that another one has (table.pooled).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeVar
 
@@ -17,7 +17,7 @@ from probes.report.numbers import Badge, Entry, plural
 from probes.report.page import Block, Folded, Paragraph, Section, Table
 from probes.study.judged import papers
 from probes.study.judged.claims import Claim, read_claims
-from probes.study.judged.estimates import NOTHING, counted
+from probes.study.judged.estimates import NOTHING, Outcome, counted
 from probes.study.judged.observed import Results
 from probes.study.judged.paper_tables import TableComparison, compare_table
 from probes.study.judged.papers import Cell, names_in, read_tables
@@ -31,17 +31,25 @@ T = TypeVar("T")
 KINDS: dict[str, Literal["good", "bad", "open"]] = {
     "agrees in sign": "good",
     "agrees in order": "good",
+    "agrees": "good",
     "differs": "bad",
 }
+PART: dict[Outcome, str] = {"holds": "agrees", "fails": "differs", "open": "too small to tell"}
+"""Verdicts of comparisons."""
 MEASURES = {"delta": "Δ", "zs": "ZS", "sup": "SUP", "parent": "Parent", "alignment_all": "alignment, all types"}
 OF_PROBE = "probe:"
 """What the name of a measure of a probe starts with, in a claim."""
 CAPTION = (
-    "What the papers claim, judged from our results by the comparison that would show it. Ours: the difference "
-    "(or correlation) with its 95 % interval, paired by models or, of one model, by seeds of fine-tuning; where "
-    "that cannot be it is Welch's, and the text below says that the sides are not paired. Too small to tell: the "
-    "interval has 0 inside, or the margin that is asked for (see below), all values are equal, or n < 2; of a "
-    "correlation, the interval has 0 inside, p is over .05, or there are fewer than five conditions."
+    "What the papers claim, judged from our results by the comparisons that would show it. Ours: the difference (or "
+    "correlation) that decides, paired by models or, of one model, by seeds of fine-tuning; where that cannot be it "
+    "is Welch's, and the text below says that the sides are not paired. Where more or less is asked its interval is "
+    "of 95 %, that of a two-sided test at 5 %; where no less, no more or a match within a margin is asked it is of "
+    "90 %, that of one-sided tests at 5 % (non-inferiority, or equivalence by two of them). A claim agrees where "
+    "all of its comparisons hold, each by itself: since all have to, nothing is corrected. It differs where they "
+    "are against it together, by Simes' test of all of them at 5 %. Else it is too small to tell, as where all "
+    "values are equal, or n < 2; a correlation is where its interval has 0 inside, p is over .05, or there are "
+    "fewer than five conditions. Below a verdict its comparisons are counted (against: after Holm's correction over "
+    "all of the claim), and the conditions that these are means over, each by itself."
 )
 READING = (
     "The numbers of the papers as printed, and ours with 95 % intervals over seeds. The models differ in size, data "
@@ -207,11 +215,26 @@ def judged_claims(comparisons: Comparisons) -> Section | None:
         why: list[list[Entry]] = [[c.heading, c.judged[0].entries[1], c.judged[0].text] for c in rest]
         table = Table("Not run, and why.", ["Claim", "Verdict", "Why"], why, 3, "claims-not-run")
         blocks.append(Folded(f"{plural(len(rest), 'claim')} not run here", [table]))
-    texts = [[f"{c.claim.id}{f', {j.pool}' if several and j.pool else ''}", j.text] for c, j in run if j.text]
-    if texts:
-        table = Table("Comparisons.", ["Claim", "What was found"], texts, 2)
+    made = [
+        row for c, j in run for row in _comparisons(f"{c.claim.id}{f', {j.pool}' if several and j.pool else ''}", j)
+    ]
+    if made:
+        said = "Comparisons; after a dash those of single conditions, where one is a mean over several."
+        table = Table(said, ["Claim", "What was found", "Verdict", "Ours", "n"], made, 3, "comparisons", ROWS, digits=2)
         blocks.append(Folded("How each claim was judged", [table]))
     return Section("Claims", [*blocks, *notes])
+
+
+def _comparisons(name: str, judged: PoolVerdict) -> Iterator[list[Entry]]:
+    """A row for each comparison of a claim, and for each condition by itself."""
+    for part in judged.parts:
+        for mark, one in (("", part), *(("– ", single) for single in part.singles)):
+            if one.interval is None:
+                if one.why != NOTHING:
+                    yield [name, mark + one.text(), "not run", "–", "–"]
+            else:
+                badge = Badge(PART[one.outcome], KINDS.get(PART[one.outcome], "open"))
+                yield [name, mark + one.text(), badge, one.interval, counted(one.interval.n, one.unit)]
 
 
 def beside_papers(comparisons: Comparisons) -> Section | None:

@@ -90,7 +90,7 @@ def sections(study: Study, comparisons: Comparisons) -> list[Section]:
         pretraining(study, scores.layout),
         _transfer(scores, budget) if scores.rows else None,
         dose_responses(scores, budget),
-        _alignment(scores, budget) if scores.rows else None,
+        alignment(scores, budget) if scores.rows else None,
         word_distances(study, scores.layout, budget),
         words_alone(study, scores.layout, budget),
         by_layer(study, scores.layout, budget, comparisons.measures),
@@ -199,7 +199,8 @@ def _transfer(scores: ScoreTable, budget: FigureBudget) -> Section:
     return Section("Zero-shot transfer", blocks or [Paragraph("No Δ to draw.", "note")])
 
 
-def _alignment(scores: ScoreTable, budget: FigureBudget) -> Section:
+def alignment(scores: ScoreTable, budget: FigureBudget) -> Section:
+    """Alignment against Δ, a figure a task, and their correlations."""
     layout, points = scores.layout, dict[str, list[Point]]()
     for c in scores.cells:
         aligned = c.mean("alignment_all")

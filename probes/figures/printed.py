@@ -1,0 +1,106 @@
+"""Our numbers beside those of a paper: bars with their intervals, and a diamond where the paper has printed one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
+
+from probes.figures.bars import under_headings
+from probes.figures.drawing import INK, TOLD, Figure, draw, grid, shorten
+from probes.statistics import Interval
+
+PANEL, ALONE, NAMES = 2.4, 4.2, 2.0
+"""Inches: the width of a panel, of one that stands alone, and of the names at the left."""
+ROW, HEADING, REST = 0.235, 1.4, 1.1
+"""Inches of a bar, bars that a heading is as tall as, inches of axis and legend."""
+MOST = 60
+"""Most bars of a panel: more are taller than a page."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A number of ours, called ``name`` in its ``group`` of a ``panel``.
+
+    printed   the paper's, None where it has none
+    values    ours of each model or seed, where they are known
+    """
+
+    panel: str
+    group: str
+    name: str
+    ours: Interval
+    printed: float | None = None
+    values: Sequence[float] = ()
+
+
+def bars_beside(
+    file: str, title: str, bars: Sequence[Bar], palette: Mapping[str, str], note: str, *, one_scale: bool = True
+) -> Figure:
+    """A panel beside another, with the same bars in each; ``palette`` has a colour for each name of a bar.
+
+    one_scale   all panels are of one unit, so that their bars can be compared
+    """
+    panels = list(dict.fromkeys(bar.panel for bar in bars))
+    rows = list(dict.fromkeys((bar.group, bar.name) for bar in bars))
+    groups: dict[str, list[tuple[str, tuple[str, str]]]] = {}
+    for group, name in rows[:MOST]:
+        groups.setdefault(group, []).append((name, (group, name)))
+    printed, seeds = any(bar.printed is not None for bar in bars), any(bar.values for bar in bars)
+
+    def paint(canvas: Canvas) -> None:
+        first, *others = canvas.subplots(1, len(panels), squeeze=False, sharex=one_scale)[0]
+        places = {row: y for y, row in under_headings(first, groups, lambda name, _: name, 36)}
+        for axes in others:
+            axes.set(ylim=first.get_ylim(), yticks=[])
+            axes.spines["left"].set_visible(False)
+            grid(axes, "x")
+        for axes, panel in zip((first, *others), panels, strict=True):
+            axes.set_title(shorten(panel, 40))
+            _paint(axes, [(places[bar.group, bar.name], bar) for bar in _of(bars, panel, places)], palette)
+        canvas.legend(handles=_legend(printed, seeds), loc="outside upper left", ncols=3, fontsize=8.5)
+
+    height = REST + ROW * (len(rows[:MOST]) + HEADING * sum(map(bool, groups)))
+    said = "; ".join(_told(bar) for bar in bars[:TOLD]) + ("; …" if len(bars) > TOLD else "")
+    caption = f"{title}. {note}".strip()
+    caption += f" The first {MOST} of {len(rows):,} conditions." if len(rows) > MOST else ""
+    return Figure(file, draw(NAMES + max(PANEL * len(panels), ALONE), height, paint), f"{title}. {said}.", caption)
+
+
+def _of(bars: Sequence[Bar], panel: str, places: Mapping[tuple[str, str], float]) -> list[Bar]:
+    return [bar for bar in bars if bar.panel == panel and (bar.group, bar.name) in places]
+
+
+def _paint(axes: Axes, bars: Sequence[tuple[float, Bar]], palette: Mapping[str, str]) -> None:
+    """All bars, then all intervals, seeds and diamonds: few artists, since each takes its time."""
+    shades = [palette[bar.name] for _, bar in bars]
+    axes.barh([y for y, _ in bars], [bar.ours.mean for _, bar in bars], height=0.66, color=shades, alpha=0.75)
+    shown = [(y, bar.ours.shown) for y, bar in bars]
+    lines = [(y, one.low, one.high) for y, one in shown if one.low is not None and one.high is not None]
+    if lines:
+        axes.hlines(*zip(*lines, strict=True), color=INK, linewidth=1.2)
+    of_seeds = [(value, y + 0.2) for y, bar in bars for value in bar.values]
+    of_paper = [(bar.printed, y) for y, bar in bars if bar.printed is not None]
+    for points, style in ((of_seeds, SEED), (of_paper, DIAMOND)):
+        if points:
+            axes.plot(*zip(*points, strict=True), **style)
+    axes.axvline(0, color=INK, linewidth=0.7)
+
+
+SEED: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 3.2, "color": "white", "mec": INK, "mew": 0.7}
+DIAMOND: dict[str, Any] = {**SEED, "marker": "D", "markersize": 5.0, "mew": 1.1, "zorder": 3, "clip_on": False}
+
+
+def _legend(printed: bool, seeds: bool) -> list[Line2D]:
+    handles = [Line2D([], [], color=INK, linewidth=1.2, label="ours: bar, 95 % interval")]
+    handles += [Line2D([], [], label="a model or seed", **SEED)] if seeds else []
+    return handles + ([Line2D([], [], label="as the paper prints it", **DIAMOND)] if printed else [])
+
+
+def _told(bar: Bar) -> str:
+    paper = "" if bar.printed is None else f" (printed {bar.printed:g})"
+    return f"{bar.panel}, {', '.join(filter(None, (bar.group, bar.name)))}: {bar.ours.mean:.1f}{paper}"

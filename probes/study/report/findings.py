@@ -1,0 +1,253 @@
+"""The page of what came out: all claims in one table, then each paper with its figure and a reading, from kept studies.
+
+FOLDER/studies/       the studies that are kept (kept.py)
+FOLDER/readings.yaml  what was written by hand: for a paper, or a study that is of none, at most LINES lines, and which
+                      figures are drawn
+FOLDER/figures/       what is drawn; all SVG files of it are the page's own
+
+Equal results give the same page, byte for byte.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import Field
+
+from probes.figures.drawing import Figure, shorten, standalone_svg
+from probes.report.numbers import Entry, plural
+from probes.report.page import Block, Bullets, Figures, Paragraph, Section, Table, markdown_page
+from probes.study.judged.papers import read_paper
+from probes.study.report.data import Study
+from probes.study.report.findings_data import ONE_MODEL, ClaimLine, PrintedTable, Taken, papers_of, taken
+from probes.study.report.findings_study import KINDS, figure_of_table, figures_of_study, scores_table
+from probes.study.report.kept import KeptStudy, read_kept
+from probes.study.report.pools import pools
+from probes.study.report.scores import grouped
+from synthlang.catalogue import load_yaml
+from synthlang.config import StrictModel, parse
+from synthlang.errors import InputError, did_you_mean
+from synthlang.files import atomic_file
+
+STUDIES, FIGURES, READINGS = "studies", "figures", "readings.yaml"
+LINES = 10
+TITLE = "What came out"
+MADE_BY = (
+    "Written by synthlang findings from the results that are kept beside it; a reading is changed in readings.yaml."
+)
+WORDS = ("agrees", "differs", "too small to tell")
+"""Verdicts, in the order that they are counted in."""
+SHORT = 110
+"""Most characters of a paper's numbers in the first table."""
+CAPTION = (
+    "Every claim of a paper that a study here can ask. Ours: the difference (or correlation) that decides, with its "
+    "interval (95 %; 90 % where a match or no less is asked); n: what the interval is over. One model: it is over "
+    "seeds of one pretraining, and says nothing of another. The last section has the claims in full; docs/reports.md "
+    "says how they are judged."
+)
+FULL = "The claims in full, with the papers' numbers and how many comparisons of each hold."
+
+
+class Reading(StrictModel):
+    """What a person reads in the results of a paper or a study; ``figures``: tables of the paper that are drawn, and
+    kinds of figures of its studies."""
+
+    lines: list[str] = Field(default_factory=list, max_length=LINES)
+    figures: list[str] = Field(default_factory=list)
+
+
+class _Readings(StrictModel):
+    readings: dict[str, Reading]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was written, and of what."""
+
+    page: Path
+    figures: Sequence[Path]
+    studies: Sequence[str]
+
+
+def check_page(page: Path) -> None:
+    """InputError for a page that was written by hand, or a place that is none."""
+    if page.is_dir():
+        raise InputError("is a folder; name a file for the page", page)
+    if page.exists() and MADE_BY not in page.read_text(encoding="utf-8", errors="replace"):
+        raise InputError("was not written by synthlang findings; move it away or name another file (--out)", page)
+
+
+def write_findings(folder: Path, page: Path) -> Findings:
+    """Write the page of the studies that are kept in ``folder``, and its figures.
+
+    InputError where none is kept, one is damaged, a reading cannot be read or is of nothing that is kept, and for a
+    page that was written by hand.
+    """
+    check_page(page)
+    kept = read_kept(folder / STUDIES)
+    if not kept:
+        raise InputError(
+            "no study is kept here yet: synthlang findings FOLDER --keep STUDY keeps a finished one", folder
+        )
+    parts = sections(kept, _readings(folder / READINGS, kept))
+    figures = {
+        f.name: f for part in parts for block in part.blocks if isinstance(block, Figures) for f in block.figures
+    }
+    place = folder / FIGURES
+    for path in set(place.glob("*.svg")) - {place / f"{name}.svg" for name in figures}:
+        path.unlink()
+    for name, figure in figures.items():
+        _write(place / f"{name}.svg", standalone_svg(figure))
+    where = Path(os.path.relpath(place, page.parent)).as_posix()
+    _write(page, markdown_page(TITLE, MADE_BY, parts, where))
+    return Findings(page, [place / f"{name}.svg" for name in figures], [one.name for one in kept])
+
+
+def _write(path: Path, text: str) -> None:
+    with atomic_file(path, "w") as handle:
+        handle.write(text)
+
+
+def _readings(path: Path, kept: Sequence[KeptStudy]) -> Mapping[str, Reading]:
+    """Paper or study → reading; none without the file."""
+    if not path.exists():
+        return {}
+    found = parse(_Readings, {"readings": load_yaml(path)}, path).readings
+    names = [*_papers(kept), *(one.name for one in kept if not papers_of(one.study))]
+    for name in found:
+        if name not in names:
+            raise InputError(f"{name}: {did_you_mean(name, names)}there are readings of: {', '.join(names)}", path)
+    return found
+
+
+def _papers(kept: Sequence[KeptStudy]) -> list[str]:
+    return sorted({paper for one in kept for paper in papers_of(one.study)})
+
+
+def sections(kept: Sequence[KeptStudy], readings: Mapping[str, Reading]) -> list[Section]:
+    """The claims, a section a paper, one a study that is of none, and the claims in full."""
+    found = taken([one.study for one in kept])
+    lines = sorted(found.claims, key=lambda line: line.paper)
+    parts = [_claims(lines, found.notes)]
+    parts += [_of_paper(paper, kept, found, readings.get(paper, Reading())) for paper in _papers(kept)]
+    for one in kept:
+        if not papers_of(one.study):
+            parts.append(_of_study(one, readings.get(one.name, Reading())))
+    return [*parts, _in_full(lines)] if lines else parts
+
+
+def _claims(lines: Sequence[ClaimLine], notes: Sequence[str]) -> Section:
+    run = [line for line in lines if line.was_run]
+    said: list[Block] = [Paragraph(note, "note") for note in notes]
+    if not run:
+        return Section("Claims", [Paragraph("No study that is kept asks a claim."), *said])
+    rows: list[list[Entry]] = [
+        [f"{line.words}\n{line.paper}", _short(line.printed), line.ours, line.n or "–", line.scale or "–", _word(line)]
+        for line in run
+    ]
+    header = ["Claim", "Paper", "Ours", "n", "Scale", "Verdict"]
+    return Section("Claims", [Paragraph(_counted(lines)), Table(CAPTION, header, rows, 2, digits=2), *said])
+
+
+def _word(line: ClaimLine) -> str:
+    return line.verdict + (f"\n{ONE_MODEL}" if line.one_model else "")
+
+
+def _short(printed: str) -> str:
+    """The first sentence of a paper's numbers."""
+    return shorten(printed.split(". ", maxsplit=1)[0].rstrip("."), SHORT) or "–"
+
+
+def _counted(lines: Sequence[ClaimLine]) -> str:
+    """How many verdicts of each word, and how many claims none of these studies asks."""
+    verdicts = Counter(line.verdict for line in lines if line.was_run)
+    asked = {(line.paper, line.words) for line in lines if line.was_run}
+    left = len({(line.paper, line.words) for line in lines} - asked)
+    told = "; ".join(f"{word}: {verdicts[word]}" for word in WORDS if verdicts[word])
+    rest = f" {plural(left, 'further claim')} {'is' if left == 1 else 'are'} asked by no study here." if left else ""
+    return f"{plural(len(asked), 'claim')}, {plural(verdicts.total(), 'verdict')}{f': {told}' if told else ''}.{rest}"
+
+
+def _of_paper(paper: str, kept: Sequence[KeptStudy], found: Taken, reading: Reading) -> Section:
+    of = [one for one in kept if paper in papers_of(one.study)]
+    told = read_paper(paper)
+    figures = _figures(paper, kept, found, reading)
+    lines = [line for line in found.claims if line.paper == paper]
+    blocks: list[Block] = [Paragraph(f"{told.citation} {_counted(lines) if lines else ''}".strip())]
+    return Section(told.title, [*blocks, *_shown(figures, reading), *(block for one in of for block in _study(one))])
+
+
+def _figures(paper: str, kept: Sequence[KeptStudy], found: Taken, reading: Reading) -> list[Figure]:
+    """Those that the reading names; else the table with most numbers of ours, or what the studies have themselves."""
+    tables = [table for table in found.tables if table.paper == paper and table.numbers]
+    counts = Counter({name: sum(len(t.numbers) for t in of) for name, of in grouped(tables, lambda t: t.name).items()})
+    of = [one for one in kept if paper in papers_of(one.study)]
+    scales = pools([one.study for one in kept])  # of all studies, so that scales are called as in the comparisons
+    figures = list[Figure]()
+    for name in reading.figures or [name for name, _ in counts.most_common(1)]:
+        drawn = [table for table in tables if table.name == name]
+        figures += [
+            figure_of_table(table, _members(table, scales), len(figures) + n) for n, table in enumerate(drawn, 1)
+        ]
+        if not drawn:
+            figures += _of_kind(paper, of, name, [*counts, *KINDS])
+    return figures or [figure for one in of for figure in figures_of_study(one.name, one.study)]
+
+
+def _of_kind(whose: str, kept: Sequence[KeptStudy], kind: str, known: Sequence[str]) -> list[Figure]:
+    """The figures of this kind of each study; InputError for none."""
+    found = [f for one in kept if kind in KINDS for f in figures_of_study(one.name, one.study, kind)]
+    if not found:
+        raise InputError(f"{READINGS}: {whose}: there is nothing to draw of {kind!r}; there may be: {', '.join(known)}")
+    return found
+
+
+def _members(table: PrintedTable, scales: Mapping[str, Sequence[Study]]) -> list[Study]:
+    """The studies of a scale that are of the paper; all of it where none says so and its labels are the paper's."""
+    return [study for study in scales[table.scale] if table.paper in papers_of(study)] or [*scales[table.scale]]
+
+
+def _of_study(one: KeptStudy, reading: Reading) -> Section:
+    figures = [figure for kind in reading.figures for figure in _of_kind(one.name, [one], kind, [*KINDS])]
+    figures = figures or figures_of_study(one.name, one.study)
+    return Section(one.study.title, [*_shown(figures, reading), *_study(one)])
+
+
+def _shown(figures: Sequence[Figure], reading: Reading) -> list[Block]:
+    found: list[Block] = [Figures(figures)] if figures else []
+    return found + ([Bullets(reading.lines)] if reading.lines else [])
+
+
+def _study(one: KeptStudy) -> list[Block]:
+    """Its scores, after what has to be known of it."""
+    study = one.study
+    failed = study.count("failed")
+    scale = f", {study.scale}" if study.scale else ""
+    broken = f", {failed} of them failed" if failed else ""
+    told = f"Study {study.name}{scale}: {plural(len(study.cells), 'cell')}{broken}; kept as {one.name}, "
+    told += f"fingerprint {study.fingerprint}."
+    notes = [Paragraph(note, "note") for note in (study.told_failed, *study.notes) if note]
+    return [Paragraph(told), *notes, *scores_table(study)]
+
+
+def _in_full(lines: Sequence[ClaimLine]) -> Section:
+    claims = grouped(lines, lambda line: (line.paper, line.words)).values()
+    rows: list[list[Entry]] = [
+        [
+            f"{of[0].words}\n{of[0].paper}",
+            f"{of[0].sentence}\n{of[0].source}",
+            of[0].printed or "–",
+            "; ".join(_found(line) for line in of),
+        ]
+        for of in claims
+    ]
+    return Section("The claims in full", [Table(FULL, ["Claim", "In full", "Paper", "What was found"], rows, 4)])
+
+
+def _found(line: ClaimLine) -> str:
+    scale = f"{line.scale}: " if line.scale and line.was_run else ""
+    return f"{scale}{line.verdict}" + (f" ({line.told})" if line.told else "")

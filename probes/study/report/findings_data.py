@@ -1,0 +1,146 @@
+"""What the page of findings takes of the comparisons of studies with papers: a line a claim and scale, and the numbers
+that both have. Nothing else of that page reads what ``compared`` gives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from probes.statistics import Interval
+from probes.study.judged.claims import Claim, claims_files, read_claims
+from probes.study.judged.estimates import counted
+from probes.study.judged.papers import names_in
+from probes.study.report.data import Study
+from probes.study.report.judged import JudgedClaim, JudgedNumber, PoolVerdict, compared
+
+NOT_RUN = "not run"
+VERDICTS = {"agrees in sign": "agrees", "agrees in order": "agrees"}
+"""Verdict → in a word, where it has several."""
+ONE_MODEL = "one model"
+
+
+@dataclass(frozen=True)
+class ClaimLine:
+    """What one scale says of a claim of a paper.
+
+    words    the claim in few words, ``sentence`` in full, ``source`` where that stands
+    printed  the paper's numbers, to be read
+    n        what ours is of, and how many
+    told     how many of its comparisons hold, or why none was run
+    """
+
+    paper: str
+    words: str
+    sentence: str
+    source: str
+    printed: str
+    scale: str
+    verdict: str
+    ours: Interval | None = None
+    n: str = ""
+    one_model: bool = False
+    told: str = ""
+
+    @property
+    def was_run(self) -> bool:
+        """Whether it has a verdict."""
+        return self.verdict != NOT_RUN
+
+
+@dataclass(frozen=True)
+class BothNumbers:
+    """A number of a paper and ours: ``panel`` says of which task and what, ``labels`` of which other axes."""
+
+    panel: str
+    measure: str
+    labels: Mapping[str, str]
+    printed: float
+    ours: Interval
+
+
+@dataclass(frozen=True)
+class PrintedTable:
+    """The numbers of a paper's table that studies of one scale measured, too."""
+
+    paper: str
+    name: str
+    title: str
+    scale: str
+    numbers: Sequence[BothNumbers]
+
+
+@dataclass(frozen=True)
+class Taken:
+    """All of it; ``notes`` say what could not be read."""
+
+    claims: Sequence[ClaimLine]
+    tables: Sequence[PrintedTable]
+    notes: Sequence[str]
+
+
+def taken(studies: Sequence[Study]) -> Taken:
+    """Compare the studies with the claims and the tables that they name; those of one scale are judged together."""
+    comparisons = compared(studies)
+    papers = _papers_of_claims(studies)
+    claims = [line for judged in comparisons.claims for line in _claim_lines(judged, papers)]
+    tables = []
+    for table, lines in comparisons.tables:
+        for place, first in enumerate(lines[0].judged if lines else ()):
+            numbers = tuple(_both(lines, place))
+            tables.append(PrintedTable(table.paper, table.name, table.title, first.pool, numbers))
+    return Taken(claims, tables, comparisons.notes)
+
+
+def papers_of(study: Study) -> list[str]:
+    """The papers whose claims or tables a study names, each once."""
+    claims = [claims_files(name)[-1].stem for name in names_in(study.config.get("claims"))]
+    return list(dict.fromkeys([*claims, *(name.partition("/")[0] for name in names_in(study.config.get("paper")))]))
+
+
+def _papers_of_claims(studies: Sequence[Study]) -> list[tuple[Claim, str]]:
+    """Claims with their papers; a file that names none is of the paper that it is called by."""
+    names = dict.fromkeys(name for study in studies for name in names_in(study.config.get("claims")))
+    return [(claim, Path(claims_files(name)[-1]).stem) for name in names for claim in read_claims(name)]
+
+
+def _claim_lines(judged: JudgedClaim, papers: Sequence[tuple[Claim, str]]) -> Iterator[ClaimLine]:
+    claim = judged.claim
+    paper = next((paper for one, paper in papers if one == claim), "")
+    for verdict in judged.judged:
+        yield ClaimLine(
+            paper=paper,
+            words=in_few_words(claim.id, f"{claim.claim} {claim.paper}"),
+            sentence=claim.claim,
+            source=claim.source,
+            printed=claim.paper_and_note,
+            scale=verdict.pool,
+            verdict=VERDICTS.get(verdict.verdict, verdict.verdict),
+            ours=verdict.ours,
+            n=counted(verdict.n, verdict.unit) if verdict.n else "",
+            one_model=verdict.marked,
+            told=verdict.tally if verdict.verdict != NOT_RUN else verdict.text,
+        )
+
+
+def _both(lines: Sequence[JudgedNumber], place: int) -> Iterator[BothNumbers]:
+    for line in lines:
+        verdict: PoolVerdict = line.judged[place]
+        if verdict.ours is not None:
+            labels = {axis: label for axis, label in line.where.items() if axis != "task"}
+            labels |= dict.fromkeys(line.cell.quantity.average, "mean")
+            yield BothNumbers(line.names([])[1], line.cell.quantity.measure, labels, line.cell.value, verdict.ours)
+
+
+def in_few_words(name: str, text: str) -> str:
+    """The name of a claim as words, those that its text writes in capitals as there.
+
+    >>> in_few_words("align-beats-mlm", "ALIGN-MLM transfers better than MLM.")
+    'ALIGN beats MLM'
+    >>> in_few_words("anchors-are-not-needed", "Without any shared string …")
+    'Anchors are not needed'
+    """
+    capitals = {word.lower(): word for word in re.findall(r"[A-Za-z]+", text) if word[1:] != word[1:].lower()}
+    words = " ".join(capitals.get(word, word) for word in re.findall(r"[^-_ ]+", name))
+    return words[:1].upper() + words[1:]

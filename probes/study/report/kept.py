@@ -1,0 +1,218 @@
+"""Finished studies kept in the project: what claims, tables and figures read of them, small enough for a repository.
+
+KEPT/NAME-SCALE/study.json       the study, its cells and the digests of the tables; nothing of the machine that ran it
+KEPT/NAME-SCALE/results.parquet  as the study wrote it
+KEPT/NAME-SCALE/measures.parquet the measures that claims, printed tables and figures read, and what every run has
+
+A kept folder is a study folder, too: ``synthlang report`` reads it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from probes.report.numbers import plural
+from probes.study import measures, results
+from probes.study.judged.claims import read_claims
+from probes.study.judged.papers import Quantity, names_in, read_tables
+from probes.study.record import FORMAT as STUDY_FORMAT
+from probes.study.record import STUDY
+from probes.study.report.data import Cell, Study, read_study
+from probes.study.report.findings_study import measures_drawn
+from probes.study.table import ALIGNMENTS, LATER, read_columns
+from synthlang.catalogue import YAML
+from synthlang.errors import InputError
+from synthlang.files import atomic_folder, read_json, write_json
+from synthlang.fingerprint import sha256_file
+
+FORMAT = 1
+RESULTS, MEASURES = "results.parquet", "measures.parquet"
+KEPT, DIGESTS = "kept", "sha256"
+"""Keys of study.json."""
+OF_PROBE = "probe:"
+TRANSFER = "transfer "
+"""How the stages begin that rows of results name themselves."""
+PLACE = re.compile(r"(^|:)/(?=[^/])[^:?]*?(?=[^/:?]+(?:/[^/:?]+)?/?(?:[:?]|$))")
+"""The front of an absolute path, in a text of its own or after ``text:``, up to its last two parts."""
+ABOVE = "…/"
+"""Stands for it."""
+
+
+@dataclass(frozen=True)
+class KeptStudy:
+    """A study as it is kept, by the name of its folder."""
+
+    name: str
+    study: Study
+
+
+@dataclass(frozen=True)
+class KeptFolder:
+    """Where a study is kept, and the size of its files in bytes."""
+
+    folder: Path
+    size: int
+
+
+@dataclass(frozen=True)
+class _Content:
+    name: str
+    record: dict[str, Any]
+    tables: Mapping[str, pa.Table]
+
+
+def keep_studies(folders: Sequence[Path], into: Path) -> list[KeptFolder]:
+    """Keep these studies, each in place of what was kept of it before; nothing is written unless all can be kept.
+
+    InputError for a study that is not finished, has no results, or whose claims or papers do not come along.
+    """
+    return [_write(content, into) for content in [_content(folder) for folder in folders]]
+
+
+def read_kept(kept: Path) -> list[KeptStudy]:
+    """The studies that are kept, by their names; none where there is no such folder.
+
+    InputError for one that is damaged, or was kept by another version.
+    """
+    folders = sorted(path for path in kept.iterdir() if path.is_dir()) if kept.is_dir() else []
+    for folder in folders:
+        _check(folder)
+    return [KeptStudy(folder.name, read_study(folder)) for folder in folders]
+
+
+def _check(folder: Path) -> None:
+    path = folder / STUDY
+    again = "keep the study again (synthlang findings --keep)"
+    if not path.is_file():
+        raise InputError(f"is no study that was kept: {STUDY} is missing; {again}", folder)
+    record = read_json(path)
+    told = record.get(KEPT) if isinstance(record, dict) else None
+    if not isinstance(told, dict):
+        raise InputError(f"is no record of a study that was kept; {again}", path)
+    if told.get("format") != FORMAT:
+        raise InputError(f"was kept in format {told.get('format')}, this version reads {FORMAT}; {again}", path)
+    digests = told.get(DIGESTS)
+    for name in (RESULTS, MEASURES):
+        if not (folder / name).is_file():
+            raise InputError(f"{name} is missing; {again}", folder)
+        if not isinstance(digests, dict) or digests.get(name) != sha256_file(folder / name):
+            raise InputError(f"is damaged, not what was kept; {again}", folder / name)
+
+
+def _write(content: _Content, into: Path) -> KeptFolder:
+    path = into / content.name
+    with atomic_folder(path, replace=True) as folder:
+        for name, table in content.tables.items():
+            pq.write_table(table, folder / name, compression="zstd")
+        digests = {name: sha256_file(folder / name) for name in content.tables}
+        write_json(folder / STUDY, {**content.record, KEPT: {"format": FORMAT, DIGESTS: digests}})
+    return KeptFolder(path, sum(file.stat().st_size for file in path.iterdir()))
+
+
+def _content(folder: Path) -> _Content:
+    study = read_study(folder)
+    if waiting := len(study.cells) - study.count("done") - study.count("failed"):
+        raise InputError(f"{plural(waiting, 'cell')} of {len(study.cells)} not run yet: finish the study first", folder)
+    if not (folder / RESULTS).is_file():
+        raise InputError(f"has no {RESULTS}: there is nothing to keep", folder)
+    scored = read_columns(folder / RESULTS, results.COLUMNS, LATER)
+    sources = [None if text is None else _without_place(text) for text in scored["source"].to_pylist()]
+    scored = scored.set_column(scored.column_names.index("source"), "source", pa.array(sources, pa.string()))
+    tables = {RESULTS: scored, MEASURES: _measures(folder / MEASURES, study)}
+    return _Content(_name(study, folder), _record(study), tables)
+
+
+def _name(study: Study, folder: Path) -> str:
+    """The study's name with its scale, where it says one: studies of several scales have one name."""
+    scale = str(study.config.get("scale") or "")
+    words = re.findall(r"[A-Za-z0-9_.+]+", study.name if scale in study.name else f"{study.name} {scale}")
+    if not words:
+        raise InputError(f"the name of the study ({study.name!r}) has no letter that a folder can have", folder)
+    return "-".join(words)
+
+
+def _record(study: Study) -> dict[str, Any]:
+    """What study.json says of the study; the scale that was read from a run folder is written down."""
+    config = {**study.config, **({"scale": study.scale} if study.scale else {})}
+    return {
+        "format": STUDY_FORMAT,
+        "name": study.name,
+        "title": study.title,
+        "fingerprint": study.fingerprint,
+        "config": _without_places(config),
+        "settings": _without_places(study.settings),
+        "axes": list(study.axes),
+        "cells": [_cell(cell) for cell in study.cells],
+    }
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    stages = {name: key for name, key in cell.stages.items() if not name.startswith(TRANSFER)}
+    return {
+        "name": cell.name,
+        "labels": dict(cell.labels),
+        "overrides": _without_places(cell.overrides),
+        "status": cell.status,
+        "stages": stages,
+    }
+
+
+def _measures(path: Path, study: Study) -> pa.Table:
+    """The rows of measures.parquet that something reads; none of a study that has no such file."""
+    if not path.exists():
+        return pa.table({name: pa.array([], kind) for name, kind in measures.COLUMNS.items()})
+    table = read_columns(path, measures.COLUMNS)
+    wanted = {*_read_by(study), *measures_drawn(study), *ALIGNMENTS.values()}
+    names = pa.array(sorted(wanted), pa.string())
+    of_runs = pc.starts_with(table["measure"], measures.PERPLEXITIES)
+    return table.filter(pc.or_(pc.is_in(table["measure"], names), of_runs)).combine_chunks()
+
+
+def _read_by(study: Study) -> Iterator[str]:
+    """The measures of probes that the claims and the printed tables of a study read."""
+    for quantity in _quantities(study):
+        for name in (quantity.measure, quantity.instead):
+            if name is not None and name.startswith(OF_PROBE):
+                yield name.removeprefix(OF_PROBE)
+
+
+def _quantities(study: Study) -> Iterator[Quantity]:
+    """All that its claims and printed tables look up; InputError for files that do not come along with synthlang."""
+    claims, tables = names_in(study.config.get("claims")), names_in(study.config.get("paper"))
+    for name in (*claims, *tables):
+        if name.endswith(YAML) or any(f"{ending}/" in name for ending in YAML):
+            raise InputError(
+                f"study {study.name}: {name} is not kept with it; name claims and papers of synthlang configs"
+            )
+    for name in claims:
+        for claim in read_claims(name):
+            yield from claim.quantities()
+    for name in tables:
+        for table in read_tables(name):
+            for cell in table.cells:
+                yield from (quantity for quantity in (cell.quantity, cell.against) if quantity is not None)
+
+
+def _without_places(value: Any) -> Any:
+    """Settings without the folders of the machine: ``text:/home/me/data/text/en`` is ``text:…/text/en``."""
+    if isinstance(value, Mapping):
+        return {key: _without_places(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_places(inner) for inner in value]
+    return _without_place(value) if isinstance(value, str) else value
+
+
+def _without_place(text: str) -> str:
+    """
+    >>> _without_place("text:/home/me/data/text/en?x=1"), _without_place("/data/ner"), _without_place("text:data/en")
+    ('text:…/text/en?x=1', '…/data/ner', 'text:data/en')
+    """
+    return PLACE.sub(rf"\g<1>{ABOVE}", text)

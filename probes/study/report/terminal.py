@@ -1,0 +1,108 @@
+"""The scores of a study in a terminal: a line for each cell as it ends, then a table of conditions beside the paper."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from probes.report.numbers import bounds, number, plural
+from probes.statistics import mean_of
+from probes.study.judged.estimates import over_models
+from probes.study.judged.papers import read_tables
+from probes.study.labels import settings_of
+from probes.study.results import interval_within
+from synthlang.errors import InputError
+
+LINES = 60
+"""Most lines of the table."""
+EACH = 5
+"""Most models of a condition whose Δ is told one by one."""
+ALIGNMENT = "alignment_all"
+
+Row = Mapping[str, Any]
+Printed = Mapping[tuple[str, frozenset[tuple[str, str]]], float]
+"""Measure, and the labels that a paper gives it with → the number in print."""
+
+
+def cell_line(rows: Sequence[Row]) -> str:
+    """What came out of a cell, of its rows in the results: means over seeds of fine-tuning, percent."""
+    tasks: dict[str, list[Row]] = {}
+    for row in rows:
+        tasks.setdefault(row["task_name"] or row["task"], []).append(row)
+    told = [f"{name.split('_')[0]} {number(rows[0][name])}" for name in (ALIGNMENT,) if rows[0][name] is not None]
+    told += [
+        f"{task}: " + ", ".join(f"{shown} {number(mean_of(row[name] for row in of))}" for shown, name in SCORES)
+        for task, of in tasks.items()
+    ]
+    return f"{rows[0]['cell']}: {'; '.join(told)}"
+
+
+SCORES = (("SUP", "sup"), ("ZS", "zs"), ("Δ", "delta"))
+
+
+def printed_numbers(papers: Sequence[str]) -> Printed:
+    """The scores that tables of papers print; of one that stands in two tables the first. Files that cannot be read
+    have none: the report says so."""
+    found: dict[tuple[str, frozenset[tuple[str, str]]], float] = {}
+    for name in papers:
+        try:
+            tables = read_tables(name)
+        except InputError:
+            continue
+        for cell in (cell for table in tables for cell in table.cells if cell.against is None):
+            found.setdefault((cell.quantity.measure, frozenset(cell.quantity.where.items())), cell.value)
+    return found
+
+
+def score_table(rows: Iterable[Row], printed: Printed) -> Table:
+    """A line for each condition and task: means over models (or seeds of fine-tuning) with the 95 % t interval of Δ,
+    and what the paper prints. ``rows`` have the columns of results.parquet."""
+    conditions: dict[tuple[tuple[tuple[str, str], ...], str], list[Row]] = {}
+    for row in rows:
+        labels = settings_of(json.loads(row["labels"]), row["cell"])
+        conditions.setdefault((tuple(labels.items()), row["task_name"] or row["task"]), []).append(row)
+    several = len({task for _, task in conditions}) > 1
+    lines = [_line(dict(labels), task, of, printed, several) for (labels, task), of in conditions.items()]
+    more = f"; {plural(len(lines) - LINES, 'further line')} in results.csv" if len(lines) > LINES else ""
+    table = Table(
+        caption="percent; Δ = SUP − ZS of each model, and their mean with its 95 % t interval" + more,
+        caption_justify="left",
+    )
+    table.add_column("condition", overflow="fold")
+    for name in lines[0]:
+        table.add_column(name, justify="left" if name == "task" else "right", no_wrap=True)
+    for (condition, _), line in list(zip(conditions, lines, strict=True))[:LINES]:
+        table.add_row(escape(", ".join(label for _, label in condition)), *line.values())
+    empty = [place for place, name in enumerate(lines[0], 1) if all(line[name] in ("", "–") for line in lines)]
+    table.columns = [column for place, column in enumerate(table.columns) if place not in empty]
+    return table
+
+
+def _line(labels: Mapping[str, str], task: str, rows: Sequence[Row], printed: Printed, several: bool) -> dict[str, str]:
+    """Column → what stands there."""
+
+    def values(name: str) -> list[float]:
+        return over_models((row["pretrain"] or row["cell"], row["cell"], row[name]) for row in rows)[0]
+
+    def paper(measure: str) -> str:
+        known = {*labels.items(), ("task", task)}
+        found = [(len(where), value) for (what, where), value in printed.items() if what == measure and where <= known]
+        return number(max(found)[1]) if found else ""
+
+    delta = values("delta")
+    interval = interval_within(delta, "delta").shown if delta else None
+    return {
+        **({"task": escape(task)} if several else {}),
+        "SUP": number(mean_of(values("sup"))),
+        "each Δ": " ".join(number(value) for value in delta) if 1 < len(delta) <= EACH else "",
+        "Δ": "–" if interval is None else number(interval.mean),
+        "95 %": "" if interval is None else bounds(interval.low, interval.high) or "",
+        "paper Δ": paper("delta"),
+        "alignment": number(mean_of(row[ALIGNMENT] for row in rows)),
+        "paper's": paper(ALIGNMENT),
+        "perplexity": number(mean_of(row["perplexity"] for row in rows)),
+    }

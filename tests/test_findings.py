@@ -1,0 +1,307 @@
+"""The page of what came out: made from studies that are kept, the same bytes each time, damage told in a line."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pyarrow.parquet as pq
+import pytest
+
+from probes.figures.drawing import colours
+from probes.figures.printed import Bar, bars_beside
+from probes.statistics import Interval
+from probes.study.judged.claims import read_claims
+from probes.study.report.findings import FIGURES, MADE_BY, READINGS, STUDIES, check_page, write_findings
+from probes.study.report.findings_data import taken
+from probes.study.report.kept import keep_studies, read_kept
+from synthlang.errors import InputError
+from tests.report_study import cells_of, change, change_rows, make_grid, report, unrendered, write_measures  # noqa: F401
+
+DOCS = Path(__file__).parents[1] / "docs"
+AXES = {
+    "objective": ["MLM", "XLM", "DICT-MLM", "ALIGN-MLM"],
+    "transform": ["trans", "trans+inv", "trans+syn"],
+    "pretrain.seed": ["0", "1", "2"],
+}
+TASKS = ("nli", "ner", "pos")
+NAMES: dict[str, Any] = {"paper": "align_mlm/table3", "claims": ["align_mlm"]}
+SMALL = {**AXES, "transform": ["trans", "trans+inv"]}
+
+
+def paper_study(folder: Path, scale: str = "tiny", axes: dict[str, list[str]] = SMALL, **more: Any) -> Path:
+    """A study beside table 3 of ALIGN-MLM; the perplexities of its models are 10, 11 …"""
+    config = {**NAMES, "scale": scale, "source": "text:/home/me/data/text/en", "seeds": [0, 1]}
+    make_grid(folder, axes, TASKS, jitter=1.0, name="align_mlm-table3", config=config, **more)
+    place = {cell["name"]: float(number) for number, cell in enumerate(cells_of(folder), 10)}
+    change_rows(folder, lambda row, _: {"perplexity": place[row["cell"]], "source": "text:/home/me/data/text/en"})
+    return folder
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """The folder of findings with one study of a paper, kept."""
+    keep_studies([paper_study(tmp_path / "run")], tmp_path / "docs" / "findings" / STUDIES)
+    return tmp_path / "docs" / "findings"
+
+
+def page(folder: Path) -> str:
+    """The page of a folder, written beside it."""
+    return write_findings(folder, folder.with_suffix(".md")).page.read_text(encoding="utf-8")
+
+
+def section(text: str, title: str) -> str:
+    """What is under a heading."""
+    return text.split(f"\n## {title}")[1].split("\n## ", maxsplit=1)[0]
+
+
+def lines_of(text: str) -> list[list[str]]:
+    """The rows of the first table, with its header."""
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in rows if not line.startswith("| ---")]
+
+
+def test_the_first_table_has_a_line_a_claim_with_both_numbers(project):
+    text = page(project)
+    header, *rows = lines_of(section(text, "Claims"))
+    assert header == ["Claim", "Paper", "Ours", "n", "Scale", "Verdict"]
+    row = next(row for row in rows if row[0] == "ALIGN beats MLM (align_mlm)")
+    assert row[1] == "Δ: NLI 6.7 against 17.2, NER 15.5 against 43.3, POS 3.0 against 38.5"
+    assert re.fullmatch(r"[\d.]+ \([−\d.]+ to [−\d.]+\)", row[2])
+    assert row[3:5] == ["3 models", "tiny"]
+    assert {row[5] for row in rows} <= {"agrees", "differs", "too small to tell"}
+    claims = taken([one.study for one in read_kept(project / STUDIES)]).claims
+    [judged] = [line for line in claims if line.words == "ALIGN beats MLM"]
+    assert judged.ours is not None and row[2].startswith(f"{judged.ours.mean:.2f} ") and row[5] == judged.verdict
+
+
+def test_a_paper_has_its_figure_reading_and_what_the_models_learned(project):
+    (project / READINGS).write_text("align_mlm:\n  lines:\n    - The order is | that of made-up numbers.\n")
+    part = section(page(project), "ALIGN-MLM: Word Embedding Alignment is Crucial")
+    [(alt, link)] = re.findall(r"!\[(.*?)\]\((.*?)\)", part)
+    assert link == "findings/figures/1-align-mlm-table3-tiny.svg" and (project.parent / link).is_file()
+    assert "pos Δ, trans+inv, ALIGN-MLM: " in alt and "(printed 3)" in alt
+    assert "Perplexity of the parent 11.0 to 32.0; SUP of nli 90.0; SUP of ner 90.0; SUP of pos 90.0." in part
+    assert "- The order is \\| that of made-up numbers." in part
+    header, first, *rest = lines_of(part)
+    assert header[:5] == ["objective", "transform", "Seeds", "Perplexity", "Alignment"] and len(rest) == 7
+    assert header[5:8] == ["nli SUP", "nli ZS", "nli Δ"]
+    assert first[:4] == ["MLM", "trans", "3 models × 2 seeds", "11.0 (8.5 to 13.5)"]
+
+
+def test_equal_results_give_equal_bytes(project, tmp_path):
+    before = page(project)
+    figures = {path.name: path.read_bytes() for path in (project / FIGURES).iterdir()}
+    kept = {path: path.read_bytes() for path in (project / STUDIES).rglob("*.*")}
+    keep_studies([tmp_path / "run"], project / STUDIES)
+    assert {path: path.read_bytes() for path in (project / STUDIES).rglob("*.*")} == kept
+    other = shutil.copytree(project, tmp_path / "elsewhere" / "findings")
+    assert page(other) == before == page(project)
+    assert {path.name: path.read_bytes() for path in (other / FIGURES).iterdir()} == figures
+
+
+def test_the_page_in_the_project_is_that_of_what_is_kept(tmp_path):
+    """After a study was kept anew: synthlang findings docs/findings."""
+    if not read_kept(DOCS / "findings" / STUDIES):
+        pytest.skip("no study is kept in docs/findings yet")
+    folder = shutil.copytree(DOCS / "findings", tmp_path / "findings")
+    drawn = {path.name for path in (folder / FIGURES).iterdir()}
+    assert page(folder) == (DOCS / "findings.md").read_text(encoding="utf-8")
+    assert {path.name for path in (folder / FIGURES).iterdir()} == drawn
+    sizes = {study.name: sum(file.stat().st_size for file in study.iterdir()) for study in (folder / STUDIES).iterdir()}
+    assert max(sizes.values()) < 200_000, sizes
+
+
+def test_what_is_kept_is_small_and_says_nothing_of_the_machine(tmp_path):
+    run = paper_study(tmp_path / "run", axes=AXES, seconds={"pretrain-1": 7.5})
+    labels = cells_of(run)[0]["labels"]
+    names = ["pretrain.perplexity.parent", "alignment.scores.all.cosine.mean", "cka.same_layer.debiased"]
+    write_measures(run, [["MLM, trans, 0", json.dumps(labels), 0, "p", name, "", "", 1.5] for name in names])
+    [kept] = keep_studies([run], tmp_path / "kept")
+    assert kept.folder == tmp_path / "kept" / "align_mlm-table3-tiny" and kept.size < 40_000  # 324 rows of scores
+    assert {path.name for path in kept.folder.iterdir()} == {"study.json", "results.parquet", "measures.parquet"}
+    text = (kept.folder / "study.json").read_text(encoding="utf-8")
+    assert not re.search(r"environment|seconds|/home|stages/|transfer", text)
+    assert '"text:…/text/en"' in text
+    results = pq.read_table(kept.folder / "results.parquet")
+    assert set(results["source"].to_pylist()) == {"text:…/text/en"}
+    assert results.drop_columns("source").equals(pq.read_table(run / "results.parquet").drop_columns("source"))
+    assert pq.read_table(kept.folder / "measures.parquet")["measure"].to_pylist() == names[:2]
+    assert report(kept.folder).table("Claim", "Verdict") == report(run).table("Claim", "Verdict")
+
+
+def test_measures_that_a_claim_reads_are_kept(tmp_path):
+    names = [q.measure for claim in read_claims("emerging") for q in claim.quantities()]
+    read = sorted({name.removeprefix("probe:") for name in names if name.startswith("probe:")})
+    run = make_grid(tmp_path / "run", {"objective": ["MLM"]}, config={"claims": ["emerging"]})
+    write_measures(run, [["MLM", "{}", 0, "p", name, layer, "", 1.5] for name in [*read, "other"] for layer in (0, 1)])
+    [kept] = keep_studies([run], tmp_path / "kept")
+    found = pq.read_table(kept.folder / "measures.parquet")["measure"].to_pylist()
+    assert read and found == [name for name in read for _ in (0, 1)]
+
+
+def test_studies_of_several_scales_have_a_figure_and_a_line_each(project, tmp_path):
+    other = paper_study(tmp_path / "other", "lab", fingerprint="cd" * 8)
+    keep_studies([other], project / STUDIES)
+    text = page(project)
+    assert {row[4] for row in lines_of(section(text, "Claims"))[1:]} == {"tiny", "lab"}
+    assert len(re.findall(r"!\[", text)) == 2 and "Ours: lab. Perplexity" in text
+    claims = [row[0] for row in lines_of(section(text, "The claims in full"))]
+    assert len(set(claims)) == len(claims)
+
+
+def test_a_study_of_no_paper_has_its_own_section(tmp_path):
+    doses = make_grid(tmp_path / "a", {"strength": ["0", "0.5", "1"]}, name="doses", title="Doses of inversion")
+    bars = make_grid(tmp_path / "b", {"objective": ["MLM", "XLM"]}, name="bars", title="Two objectives")
+    into = tmp_path / "findings"
+    keep_studies([doses, bars], into / STUDIES)
+    (into / READINGS).write_text("doses: {lines: [Made up.]}\n")
+    text = page(into)
+    assert "No study that is kept asks a claim." in text and "claims in full" not in text.split("\n## ", 2)[2]
+    part = section(text, "Doses of inversion")
+    assert "findings/figures/doses-dose-1-strength-1-pos-delta.svg" in part and "- Made up." in part
+    assert "The perplexity of the parent is not known; SUP of pos 90.0." in part
+    assert "findings/figures/bars-delta.svg" in section(text, "Two objectives")
+
+
+def test_figures_are_those_that_the_reading_names(project, tmp_path):
+    run = make_grid(tmp_path / "run2", {"objective": ["MLM", "XLM"]}, steps=(10, 20), layers=2, name="emergence")
+    keep_studies([run], project / STUDIES)
+    (project / READINGS).write_text("align_mlm: {figures: [alignment, table3]}\n")
+    text = page(project)
+    links = re.findall(r"figures/([^)]*)\.svg", section(text, "ALIGN-MLM"))
+    kept = "align_mlm-table3-tiny"
+    assert links == [f"{kept}-alignment-1-nli", f"{kept}-alignment-2-ner", "3-align-mlm-table3-tiny"]
+    steps = "emergence-step-1-cka-same-layer-debiased"
+    assert steps in section(text, "A grid")
+    (project / READINGS).write_text("emergence: {figures: [delta, layers]}\n")
+    links = re.findall(r"figures/([^)]*)\.svg", section(page(project), "A grid"))
+    assert links == ["emergence-delta", "emergence-layer-1-cka-same-layer-debiased"]
+
+
+def test_models_that_failed_training_are_shown_and_told(tmp_path):
+    run = paper_study(tmp_path / "run")
+    change(run, config={**json.loads((run / "study.json").read_text())["config"], "learned": {"perplexity": 30}})
+    into = tmp_path / "findings"
+    keep_studies([run], into / STUDIES)
+    part = section(page(into), "ALIGN-MLM")
+    assert "3 of 24 cells failed training" in part
+    assert [row[2] for row in lines_of(part)[1:]].count("failed training") == 1
+
+
+def test_figures_of_a_former_page_do_not_stay(project):
+    page(project)
+    stale, other = project / FIGURES / "9-gone.svg", project / FIGURES / "notes.txt"
+    stale.write_text("<svg/>")
+    other.write_text("mine")
+    page(project)
+    assert not stale.exists() and other.exists()
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda kept: (kept / "study.json").unlink(), "study.json is missing; keep the study again"),
+        (lambda kept: (kept / "study.json").write_text("{"), "study.json"),
+        (lambda kept: (kept / "study.json").write_text("[]"), "is no record of a study that was kept"),
+        (lambda kept: change(kept, kept=None), "is no record of a study that was kept"),
+        (lambda kept: change(kept, kept={"format": 2}), "was kept in format 2, this version reads 1"),
+        (lambda kept: change(kept, kept={"format": 1}), "results.parquet: is damaged"),
+        (lambda kept: change(kept, format=1), "is of format 1, this version of synthlang reads 2"),
+        (lambda kept: change(kept, cells=3), "not a study"),
+        (lambda kept: (kept / "results.parquet").unlink(), "results.parquet is missing"),
+        (lambda kept: (kept / "measures.parquet").write_bytes(b"PAR1"), "measures.parquet: is damaged"),
+    ],
+)
+def test_a_damaged_folder_or_one_of_another_version_is_one_line(damage, told, project):
+    page(project)
+    before = project.with_suffix(".md").read_bytes()
+    damage(project / STUDIES / "align_mlm-table3-tiny")
+    with pytest.raises(InputError, match=re.escape(told)) as error:
+        page(project)
+    assert "\n" not in str(error.value) and "align_mlm-table3-tiny" in str(error.value)
+    assert project.with_suffix(".md").read_bytes() == before
+
+
+def pending(run: Path) -> None:
+    cells = cells_of(run)
+    change(run, cells=[{**cells[0], "status": "pending"}, *cells[1:]])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (pending, "1 cell of 24 not run yet: finish the study first"),
+        (lambda run: (run / "results.parquet").unlink(), "has no results.parquet"),
+        (lambda run: change(run, config={"claims": ["mine.yaml"]}), "mine.yaml is not kept with it"),
+        (lambda run: change(run, config={"paper": "my.yaml/first"}), "my.yaml/first is not kept with it"),
+        (lambda run: change(run, name="…", config={}), "has no letter that a folder can have"),
+    ],
+)
+def test_what_cannot_be_kept_is_one_line_and_leaves_the_rest(spoil, told, tmp_path):
+    good, bad = paper_study(tmp_path / "good"), paper_study(tmp_path / "bad")
+    spoil(bad)
+    with pytest.raises(InputError, match=re.escape(told)):
+        keep_studies([good, bad], tmp_path / "kept")
+    assert not (tmp_path / "kept").exists()
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("align_mlm: {lines: [" + "x, " * 11 + "]}", "at most 10"),
+        ("align_mln: {lines: [x]}", "did you mean align_mlm?"),
+        ("align_mlm: {figures: [table9]}", "nothing to draw of 'table9'; there may be: table3, dose, steps, delta, "),
+        ("align_mlm: {figures: [table3, steps]}", "nothing to draw of 'steps'"),
+        ("align_mlm: {line: [x]}", "did you mean lines?"),
+    ],
+)
+def test_a_wrong_reading_is_one_line(written, told, project):
+    (project / READINGS).write_text(written + "\n")
+    with pytest.raises(InputError, match=re.escape(told)) as error:
+        page(project)
+    assert READINGS in str(error.value)
+
+
+def test_a_page_that_was_written_by_hand_stays(project):
+    by_hand = project.with_suffix(".md")
+    by_hand.write_text("# What came out\n\nBy hand.\n")
+    with pytest.raises(InputError, match="was not written by synthlang findings"):
+        page(project)
+    assert by_hand.read_text() == "# What came out\n\nBy hand.\n"
+    with pytest.raises(InputError, match="is a folder"):
+        check_page(project)
+
+
+def test_without_a_kept_study_nothing_is_written(tmp_path):
+    with pytest.raises(InputError, match="no study is kept here yet"):
+        page(tmp_path / "findings")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_page_elsewhere_links_to_the_figures(project, tmp_path):
+    text = write_findings(project, tmp_path / "page.md").page.read_text(encoding="utf-8")
+    assert "](docs/findings/figures/1-align-mlm-table3-tiny.svg)" in text and MADE_BY in text
+    [figure] = (project / FIGURES).iterdir()
+    ElementTree.fromstring(figure.read_text(encoding="utf-8"))
+
+
+def test_bars_beside_printed_numbers():
+    numbers = {"MLM": (30.0, 38.5), "ALIGN-MLM": (5.0, 3.0)}
+    bars = [
+        Bar(panel, group, name, Interval(mean, mean - 1, mean + 1, 3, 0.95), printed if panel == "pos Δ" else None)
+        for panel in ("pos Δ", "ner Δ")
+        for group in ("trans", "")
+        for name, (mean, printed) in numbers.items()
+    ]
+    figure = bars_beside("file", "A table", bars[:-1], colours(list(numbers)), "Made up.")
+    assert figure.caption == "A table. Made up."
+    assert figure.alt.startswith("A table. pos Δ, trans, MLM: 30.0 (printed 38.5); pos Δ, trans, ALIGN-MLM: 5.0")
+    assert "ner Δ, trans, MLM: 30.0; " in figure.alt
+    many = [Bar("Δ", "", f"{n}", Interval(n, None, None, 1, 0.95)) for n in range(70)]
+    drawn = bars_beside("many", "Many", many, colours([bar.name for bar in many]), "")
+    assert drawn.caption.endswith("The first 60 of 70 conditions.") and drawn.alt.endswith("; ….")
