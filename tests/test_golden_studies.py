@@ -25,7 +25,8 @@ READ_FILES = {"align_mlm-grid-text", "align_mlm-grid-treebank", "emerging-table1
 """Studies of tiny size whose text has to be fetched first."""
 
 QUICKSTART = (
-    "source=builtin:mini-english?types=1000&sentences=2000",
+    "source=builtin:mini-english?types=500&sentences=2000",
+    "grid.product.pretrain.seed=[0]",
     "seeds=[0]",
     "pretrain.steps=20",
     "pretrain.optimizer.warmup_steps=5",

@@ -22,32 +22,37 @@ def row(objective, seed, delta, task="pos", **more):
 ROWS = [row(o, seed, delta) for o, models in DELTAS.items() for seed, of in enumerate(models) for delta in of]
 
 
-def shown(rows, papers=("align_mlm",)):
+def shown(rows, papers=("align_mlm",), width=160):
     out = io.StringIO()
-    Console(file=out, width=160).print(score_table(rows, printed_numbers(papers)))
-    return [[part.strip() for part in line.split("│")] for line in out.getvalue().splitlines() if "│" in line]
+    Console(file=out, width=width).print(score_table(rows, printed_numbers(papers)))
+    return out.getvalue().splitlines()
 
 
 def test_conditions_stand_beside_the_paper_with_every_model():
-    mlm, align = shown(ROWS)
-    assert mlm[1:-1] == [
-        "MLM, trans+inv", "96.0", "41.0 38.0 32.0", "37.0", "25.6 to 48.4", "38.5", "51.0", "0.3", "9.5",
-    ]  # fmt: skip
-    assert align[4] == "4.0" and align[6] == "3.0"  # table 3
+    heading, _, mlm, below, align, *_ = (" ".join(line.split()) for line in shown(ROWS) if line.strip())
+    assert heading == "condition SUP Δ each Δ print aligned print perpl."
+    assert mlm == "MLM, trans+inv 96.0 37.0 41.0 38.0 32.0 38.5 51.0 0.3 9.5" and below == "25.6 to 48.4"
+    assert align == "ALIGN-MLM, trans+inv 96.0 4.0 4.0 2.0 6.0 3.0 51.0 95.2 9.5"
+
+
+def test_a_table_beside_a_paper_fits_into_a_narrow_terminal():
+    lines = shown(ROWS, width=80)
+    assert max(map(len, lines)) <= 80 and "…" not in "".join(lines)
+    assert any("38.5" in line and "MLM," in line for line in lines)
 
 
 @pytest.mark.parametrize("papers", [(), ("no such paper",)])
 def test_without_a_paper_no_column_is_empty(papers):
-    mlm, _ = shown(ROWS, papers)
-    assert mlm[1:-1] == ["MLM, trans+inv", "96.0", "41.0 38.0 32.0", "37.0", "25.6 to 48.4", "51.0", "9.5"]
+    heading, _, mlm, *_ = (" ".join(line.split()) for line in shown(ROWS, papers) if line.strip())
+    assert heading == "condition SUP Δ each Δ aligned perpl."
+    assert mlm == "MLM, trans+inv 96.0 37.0 41.0 38.0 32.0 51.0 9.5"
 
 
 def test_one_model_and_missing_scores():
-    lines = shown([row("MLM", 0, 40.0, perplexity=None), row("MLM", 0, 30.0, "ner", perplexity=None, sup=None)], ())
-    assert [line[1:-1] for line in lines] == [
-        ["MLM, trans+inv", "pos", "96.0", "40.0", "50.0"],
-        ["MLM, trans+inv", "ner", "–", "30.0", "50.0"],
-    ]
+    rows = [row("MLM", 0, 40.0, perplexity=None), row("MLM", 0, 30.0, "ner", perplexity=None, sup=None)]
+    heading, _, *lines = (" ".join(line.split()) for line in shown(rows, ()) if line.strip())
+    assert heading == "condition task SUP Δ aligned"
+    assert lines[:2] == ["MLM, trans+inv pos 96.0 40.0 50.0", "MLM, trans+inv ner – 30.0 50.0"]
 
 
 def test_a_cell_is_a_line():

@@ -248,5 +248,6 @@ class PretrainConfig(StrictModel):
         if self.start is not None and self.start.extend is not None:
             settings["initialise"] = self.start.extend.initialise
         if self.checkpoints.select == "best":
-            settings["selected"] = [self.checkpoints.model_dump(mode="json"), self.validation.model_dump(mode="json")]
+            decides = self.validation.model_dump(mode="json", exclude_none=True)
+            settings["selected"] = [self.checkpoints.model_dump(mode="json"), decides]
         return fingerprint("pretrain", format=FORMAT, settings=settings, parents=parents)

@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from probes.report.numbers import bounds, number, plural
+from probes.report.numbers import entry_text, number, plural
 from probes.statistics import mean_of
 from probes.study.judged.estimates import over_models
 from probes.study.judged.papers import read_tables
@@ -22,6 +23,9 @@ LINES = 60
 EACH = 5
 """Most models of a condition whose Δ is told one by one."""
 ALIGNMENT = "alignment_all"
+EACH_DELTA, OF_PAPER = "each Δ", " "
+NARROW = 12
+"""Characters of the name of a condition, at least: a table of a paper fits into 80."""
 
 Row = Mapping[str, Any]
 Printed = Mapping[tuple[str, frozenset[tuple[str, str]]], float]
@@ -69,12 +73,15 @@ def score_table(rows: Iterable[Row], printed: Printed) -> Table:
     lines = [_line(dict(labels), task, of, printed, several) for (labels, task), of in conditions.items()]
     more = f"; {plural(len(lines) - LINES, 'further line')} in results.csv" if len(lines) > LINES else ""
     table = Table(
-        caption="percent; Δ = SUP − ZS of each model, and their mean with its 95 % t interval" + more,
+        caption="percent; Δ = SUP − ZS: mean over models with its 95 % t interval, and of each; print: the paper's"
+        + more,
         caption_justify="left",
+        box=SIMPLE_HEAD,
     )
-    table.add_column("condition", overflow="fold")
+    table.add_column("condition", overflow="fold", min_width=NARROW)
     for name in lines[0]:
-        table.add_column(name, justify="left" if name == "task" else "right", no_wrap=True)
+        text = name == "task"
+        table.add_column(name.removesuffix(OF_PAPER), justify="left" if text else "right", no_wrap=name != EACH_DELTA)
     for (condition, _), line in list(zip(conditions, lines, strict=True))[:LINES]:
         table.add_row(escape(", ".join(label for _, label in condition)), *line.values())
     empty = [place for place, name in enumerate(lines[0], 1) if all(line[name] in ("", "–") for line in lines)]
@@ -94,15 +101,13 @@ def _line(labels: Mapping[str, str], task: str, rows: Sequence[Row], printed: Pr
         return number(max(found)[1]) if found else ""
 
     delta = values("delta")
-    interval = interval_within(delta, "delta").shown if delta else None
     return {
         **({"task": escape(task)} if several else {}),
         "SUP": number(mean_of(values("sup"))),
-        "each Δ": " ".join(number(value) for value in delta) if 1 < len(delta) <= EACH else "",
-        "Δ": "–" if interval is None else number(interval.mean),
-        "95 %": "" if interval is None else bounds(interval.low, interval.high) or "",
-        "paper Δ": paper("delta"),
-        "alignment": number(mean_of(row[ALIGNMENT] for row in rows)),
-        "paper's": paper(ALIGNMENT),
-        "perplexity": number(mean_of(row["perplexity"] for row in rows)),
+        "Δ": entry_text(interval_within(delta, "delta") if delta else None),
+        EACH_DELTA: " ".join(number(value) for value in delta) if 1 < len(delta) <= EACH else "",
+        f"print{OF_PAPER}": paper("delta"),
+        "aligned": number(mean_of(row[ALIGNMENT] for row in rows)),
+        "print": paper(ALIGNMENT),
+        "perpl.": number(mean_of(row["perplexity"] for row in rows)),
     }
