@@ -77,6 +77,8 @@ def score_table(rows: Iterable[Row], printed: Printed) -> Table:
         + more,
         caption_justify="left",
         box=SIMPLE_HEAD,
+        collapse_padding=True,
+        pad_edge=False,
     )
     table.add_column("condition", overflow="fold", min_width=NARROW)
     for name in lines[0]:
