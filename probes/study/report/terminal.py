@@ -81,13 +81,12 @@ def score_table(rows: Iterable[Row], printed: Printed) -> Table:
         pad_edge=False,
     )
     table.add_column("condition", overflow="fold", min_width=NARROW)
-    for name in lines[0]:
+    names = [name for name in lines[0] if any(line[name] not in ("", "–") for line in lines)]
+    for name in names:
         text = name == "task"
         table.add_column(name.removesuffix(OF_PAPER), justify="left" if text else "right", no_wrap=name != EACH_DELTA)
     for (condition, _), line in list(zip(conditions, lines, strict=True))[:LINES]:
-        table.add_row(escape(", ".join(label for _, label in condition)), *line.values())
-    empty = [place for place, name in enumerate(lines[0], 1) if all(line[name] in ("", "–") for line in lines)]
-    table.columns = [column for place, column in enumerate(table.columns) if place not in empty]
+        table.add_row(escape(", ".join(label for _, label in condition)), *(line[name] for name in names))
     return table
 
 
