@@ -272,6 +272,7 @@ def config_of(sharing=None, **objective) -> Any:
         objective=ObjectiveConfig(**objective),
         sharing=SharingConfig(**(sharing or {})),
         batch=SimpleNamespace(length=LENGTH),
+        validation=SimpleNamespace(mask_rate=None),
         seed=1,
     )
 

@@ -12,7 +12,6 @@ from rich.table import Table
 
 from probes.report.numbers import entry_text, number, plural
 from probes.statistics import mean_of
-from probes.study.judged.estimates import over_models
 from probes.study.judged.papers import read_tables
 from probes.study.labels import settings_of
 from probes.study.results import interval_within
@@ -92,6 +91,7 @@ def score_table(rows: Iterable[Row], printed: Printed) -> Table:
 
 def _line(labels: Mapping[str, str], task: str, rows: Sequence[Row], printed: Printed, several: bool) -> dict[str, str]:
     """Column → what stands there."""
+    from probes.study.judged.estimates import over_models  # with pandas
 
     def values(name: str) -> list[float]:
         return over_models((row["pretrain"] or row["cell"], row["cell"], row[name]) for row in rows)[0]
