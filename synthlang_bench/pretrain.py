@@ -93,7 +93,7 @@ class Shape:
 
 SHAPES = {
     "v16k": Shape(16_000, ModelConfig(layers=4, heads=4, hidden=256, feed_forward=1024), rows=32, length=128),
-    # the model of the study quickstart: 1,200 tokens and their copies
+    # about the model of the study quickstart: 1,200 tokens and their copies
     "quickstart": Shape(
         2_400,
         ModelConfig(layers=2, heads=4, hidden=64, feed_forward=256, dropout=0.0, init_std=0.1),

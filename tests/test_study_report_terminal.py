@@ -60,3 +60,10 @@ def test_a_cell_is_a_line():
     assert cell_line(rows) == (
         "MLM, seed=0: alignment 50.0; pos: SUP 96.0, ZS 55.0, Δ 41.0; ner: SUP 96.0, ZS 86.0, Δ 10.0"
     )
+
+
+def test_a_cell_on_a_finished_model_has_no_alignment():
+    rows = [row("MLM", 0, 40.0, alignment_all=None, pretrain=None, perplexity=None)]
+    assert cell_line(rows) == "MLM, seed=0: pos: SUP 96.0, ZS 56.0, Δ 40.0"
+    heading, *_ = (" ".join(line.split()) for line in shown(rows, ()) if line.strip())
+    assert heading == "condition SUP Δ"

@@ -374,4 +374,4 @@ def test_rows_of_a_model_that_was_not_pretrained_here(store):
     (row,) = Tables([cell(tasks=["pos"])], {"c": plain}, [0], store).rows(MADE)
     names = ("source", "objective", "pretrain_seed", "pretrain", "adjust", "probe", "perplexity")
     assert [row.get(name) for name in names] == [None] * 7
-    assert row["sup"] == 8.0
+    assert row["sup"] == 8.0 and row["alignment_all"] is None

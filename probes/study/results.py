@@ -98,7 +98,7 @@ class Tables:
             if any(stages[name] not in done for name in ("pretrain", "alignment", "adjust") if name in stages):
                 continue
             common = {**_named(cell), **_of_run(cell.pretrain), "probe": stages.get("alignment")}
-            common |= {stage: stages.get(stage) for stage in ("pretrain", "adjust")}
+            common |= {stage: stages.get(stage) for stage in ("pretrain", "adjust")} | dict.fromkeys(SUBSETS)
             if "alignment" in stages:
                 common |= self._alignment(stages["alignment"])
             common["perplexity"] = self._perplexities(cell, done).get("parent")

@@ -199,7 +199,7 @@ def failed_training(table: pd.DataFrame, limits: LearnedConfig) -> pd.Series[str
     tasks = defaultdict[str, list[str]](list)
     scores = table[is_score(table) & table["measure"].isin(list(JUDGED))]
     keys = ["cell", "task", "measure"]
-    means = scores.groupby(keys, observed=True)["value"].mean().reset_index()
+    means = scores.groupby(keys, observed=True)["value"].agg(lambda of: of.mean(skipna=False)).reset_index()
     for cell, task, measure, value in zip(*columns_of(means, (*keys, "value")), strict=True):
         tasks[cell].append(task)
         least = limits.least(task)
