@@ -29,8 +29,8 @@ A **comparison** asks whether the true value lies in a region. Each end of a reg
 
 It fails where the value is shown to lie outside, at the same level, and is open else: so a truth just outside is taken
 for inside, and one just inside for outside, in 5 % of all samples at most (2.5 % for each of two ways). It is open,
-too, with n < 2, and where all replicates have the same value, which says nothing of their spread (collapsed models do that).
-The interval shown is the one that decides: of 95 % with two sides, of 90 % with one. What is done about several
+too, with n < 2, and where all replicates have the same value, which says nothing of their spread (collapsed models do
+that). The interval shown is the one that decides: of 95 % with two sides, of 90 % with one. What is done about several
 comparisons of one claim: verdicts.py.
 """
 
