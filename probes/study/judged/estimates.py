@@ -28,7 +28,7 @@ A **comparison** asks whether the true value lies in a region. Each end of a reg
     near       within ±margin       1     equivalence, two one-sided tests at 5 %, both of them (Schuirmann 1987)
 
 It fails where the value is shown to lie outside, at the same level, and is open else: so a truth just outside is taken
-for inside, and one just inside for outside, in 5 % of all samples at most (2.5 % for each of two ways). It is open,
+for inside, and one just inside for outside, in 5 % of all samples at most (``near``: in 10 %, two ways). It is open,
 too, with n < 2, and where all replicates have the same value, which says nothing of their spread (collapsed models do
 that). The interval shown is the one that decides: of 95 % with two sides, of 90 % with one. What is done about several
 comparisons of one claim: verdicts.py.
@@ -138,8 +138,7 @@ class Region(NamedTuple):
             if math.isfinite(bound):
                 inside = max(inside, ours.p_above(bound, side))
                 outside = min(outside, ours.p_above(bound, -side))
-        ways = max(self.sides, math.isfinite(self.low) + math.isfinite(self.high))  # in which a value can be outside
-        return min(1.0, inside * self.sides), min(1.0, outside * ways)
+        return min(1.0, inside * self.sides), min(1.0, outside * self.sides)
 
 
 def region(relation: Relation, margin: float = 0.0) -> Region:
