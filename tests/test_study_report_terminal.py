@@ -55,6 +55,13 @@ def test_one_model_and_missing_scores():
     assert lines[:2] == ["MLM, trans+inv pos 96.0 40.0 50.0", "MLM, trans+inv ner – 30.0 50.0"]
 
 
+def test_where_nothing_was_trained_on_the_target_its_zero_shot_score_stands():
+    rows = [row("MLM", seed, 40.0) | {"sup": None, "delta": None} for seed in (0, 1)] + [row("XLM", 0, 10.0)]
+    heading, _, *lines = (" ".join(line.split()) for line in shown(rows, ()) if line.strip())
+    assert heading == "condition SUP ZS Δ aligned perpl."
+    assert lines[:2] == ["MLM, trans+inv – 56.0 – 50.5 9.5", "XLM, trans+inv 96.0 10.0 50.0 9.5"]
+
+
 def test_a_cell_is_a_line():
     rows = [row("MLM", 0, 40.0), row("MLM", 0, 42.0), row("MLM", 0, 10.0, "ner")]
     assert cell_line(rows) == (

@@ -211,9 +211,9 @@ class MaskedLM(nn.Module):
             return [packed[number] for number in wanted]
         groups = (RowGroup(0, len(text.input_ids), text.spans),)
         x = self.embed(text.input_ids, text.languages, text.positions, text.segments)
-        outputs = {0: x if columns is None else at_columns(x, columns)}
+        outputs, seen = {0: x if columns is None else at_columns(x, columns)}, text.seen()
         for number, layer in enumerate(self.layers[: max(wanted)], 1):
-            x = self._through(layer, x, text.seen(), columns if number == max(wanted) else None, groups)
+            x = self._through(layer, x, seen, columns if number == max(wanted) else None, groups)
             if number in wanted:
                 outputs[number] = x if columns is None or number == max(wanted) else at_columns(x, columns)
         return [outputs[number] for number in wanted]

@@ -311,8 +311,10 @@ class StudyRun:
         """The results of each cell whose last stage has ended now."""
         new = {outcome.key for outcome in ended}
         for record, cell in zip(self.cells, self._expanded, strict=True):
-            keys = set(record.keys.values())
-            if keys & new and keys <= self.done and (rows := list(self.tables.rows(self.done, [cell]))):
+            keys = record.keys.values()
+            if new.isdisjoint(keys) or not self.done.issuperset(keys):
+                continue
+            if rows := list(self.tables.rows(self.done, [cell])):
                 yield rows
 
     def _note(self, ended: Sequence[Outcome]) -> None:

@@ -26,6 +26,7 @@ from pydantic import Field, field_validator, model_validator
 
 from probes.statistics import CorrelationKind
 from probes.study.judged.papers import (
+    OF_PROBE,
     Average,
     Layer,
     Quantity,
@@ -131,7 +132,7 @@ class Compare(ClaimEntry):
             raise ValueError("minus goes with both sides, left and right, or with none")
         if self.margin is not None and self.margin < 0:
             raise ValueError("margin is negative: no_less and no_more allow as much in the other direction")
-        unlike_scores = any(one.measure.startswith("probe:") for one in self.quantities())
+        unlike_scores = any(one.measure.startswith(OF_PROBE) for one in self.quantities())
         if self.relation not in ("greater", "less") and (self.margin == 0 or (self.margin is None and unlike_scores)):
             raise ValueError(f"{self.relation} needs a margin above 0")
         return self

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from probes.study.judged.papers import Layer, Quantity
+from probes.study.judged.papers import OF_PROBE, Layer, Quantity
 from probes.study.labels import is_seed
 from probes.study.table import ALIGNMENTS, columns_of, json_object, pooled
 
@@ -108,7 +108,7 @@ class Results:
         """
         wanted = {axis: set(labels) for axis, labels in quantity.average.items() if labels}
         inside = (set(apart) - set(quantity.average)) | set(wanted)
-        found = self._found(quantity, quantity.measure.removeprefix("probe:"), inside)
+        found = self._found(quantity, quantity.measure.removeprefix(OF_PROBE), inside)
         if not found and quantity.measure in ALIGNMENTS:
             found = self._found(quantity, ALIGNMENTS[quantity.measure], inside)
         kept: Series = {}

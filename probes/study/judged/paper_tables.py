@@ -35,7 +35,7 @@ from probes.study.judged.estimates import (
     region,
 )
 from probes.study.judged.observed import Condition, Results, Series, drop_shared_runs
-from probes.study.judged.papers import Cell, Quantity, Table
+from probes.study.judged.papers import OF_PROBE, Cell, Quantity, Table
 from probes.study.judged.verdicts import Word
 
 TIE = 0.5
@@ -82,7 +82,7 @@ def compare_table(table: Table, results: Results) -> tuple[TableComparison, ...]
 
 def _tie(column: Sequence[Cell]) -> float:
     """Scores of tasks are percent, however small; what probes measure may be shares, cosines or correlations."""
-    shares = all(cell.quantity.measure.startswith("probe:") and abs(cell.value) <= 1 for cell in column)
+    shares = all(cell.quantity.measure.startswith(OF_PROBE) and abs(cell.value) <= 1 for cell in column)
     return TIE / 100 if shares else TIE
 
 

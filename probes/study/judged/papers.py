@@ -12,7 +12,7 @@ the names and labels of the paper's cells. A table is written in blocks, so that
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -23,6 +23,8 @@ from synthlang.catalogue import whole_file
 from synthlang.config import StrictModel, load
 from synthlang.errors import InputError, did_you_mean
 
+OF_PROBE = "probe:"
+"""What the name of a measure of a probe starts with."""
 MEASURE = re.compile(r"parent|sup|zs|delta|alignment_(all|dictionary|held_out)|mixed( \w+)?|probe:\S.*")
 Where = dict[str, str]
 Average = dict[str, tuple[str, ...]]
@@ -51,6 +53,12 @@ class Quantity:
     layer: Layer | None = None
     instead: str | None = None
     without: tuple[str, ...] = ()
+
+
+def probe_measures(quantities: Iterable[Quantity]) -> list[str]:
+    """The measures of probes, by their paths, that are looked up, each once in their order."""
+    names = (name for one in quantities for name in (one.measure, one.instead) if name is not None)
+    return list(dict.fromkeys(name.removeprefix(OF_PROBE) for name in names if name.startswith(OF_PROBE)))
 
 
 def check_measure(value: str | None) -> str | None:

@@ -59,7 +59,7 @@ from probes.study.judged.estimates import (
     region,
 )
 from probes.study.judged.observed import Condition, Results, Series, drop_shared_runs
-from probes.study.judged.papers import Quantity
+from probes.study.judged.papers import OF_PROBE, Quantity
 
 Word = Literal["agrees in sign", "agrees in order", "differs", "too small to tell", "not run"]
 WORDS: tuple[Word, ...] = get_args(Word)
@@ -347,7 +347,7 @@ def _averaged(quantity: Quantity) -> list[str]:
 
 def _measure(quantity: Quantity) -> str:
     layer = "" if quantity.layer is None else f" ({quantity.layer} layer)"
-    return quantity.measure.removeprefix("probe:") + layer
+    return quantity.measure.removeprefix(OF_PROBE) + layer
 
 
 def _correlation(claim: Correlate, results: Results) -> JudgedComparison:

@@ -20,7 +20,7 @@ from probes.study.judged.claims import Claim, read_claims
 from probes.study.judged.estimates import NOTHING, Outcome, counted
 from probes.study.judged.observed import Results
 from probes.study.judged.paper_tables import TableComparison, compare_table
-from probes.study.judged.papers import Cell, names_in, read_tables
+from probes.study.judged.papers import Cell, names_in, probe_measures, read_tables
 from probes.study.judged.verdicts import WORDS, Verdict, judge
 from probes.study.report.data import Study
 from probes.study.report.pools import pools, results_of
@@ -37,8 +37,6 @@ KINDS: dict[str, Literal["good", "bad", "open"]] = {
 PART: dict[Outcome, str] = {"holds": "agrees", "fails": "differs", "open": "too small to tell"}
 """Verdicts of comparisons."""
 MEASURES = {"delta": "Δ", "zs": "ZS", "sup": "SUP", "parent": "Parent", "alignment_all": "alignment, all types"}
-OF_PROBE = "probe:"
-"""What the name of a measure of a probe starts with, in a claim."""
 CAPTION = (
     "What the papers claim, judged from our results by the comparisons that would show it. Ours: the difference (or "
     "correlation) that decides, paired by models or, of one model, by seeds of fine-tuning; where that cannot be it "
@@ -143,9 +141,7 @@ def compared(studies: Sequence[Study]) -> Comparisons:
     if not claims and not tables:
         return Comparisons(notes=notes)
     found = {name: results_of(members) for name, members in pools(studies).items()}
-    quantities = [quantity for claim in claims for quantity in claim.quantities()]
-    names = [name for quantity in quantities for name in (quantity.measure, quantity.instead) if name]
-    measures = dict.fromkeys(name.removeprefix(OF_PROBE) for name in names if name.startswith(OF_PROBE))
+    measures = probe_measures(quantity for claim in claims for quantity in claim.quantities())
     return Comparisons(
         [_claimed(claim, found) for claim in claims],
         [(table, _lines(table, found)) for table in tables],

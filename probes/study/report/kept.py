@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from probes.report.numbers import plural
 from probes.study import measures, results
 from probes.study.judged.claims import read_claims
-from probes.study.judged.papers import Quantity, names_in, read_tables
+from probes.study.judged.papers import Quantity, names_in, probe_measures, read_tables
 from probes.study.record import FORMAT as STUDY_FORMAT
 from probes.study.record import STUDY
 from probes.study.report.data import Cell, Study, read_study
@@ -37,7 +37,6 @@ FORMAT = 1
 RESULTS, MEASURES = "results.parquet", "measures.parquet"
 KEPT, DIGESTS = "kept", "sha256"
 """Keys of study.json."""
-OF_PROBE = "probe:"
 TRANSFER = "transfer "
 """How the stages begin that rows of results name themselves."""
 PLACE = re.compile(r"(^|:)/(?=[^/])[^:?]*?(?=[^/:?]+(?:/[^/:?]+)?/?(?:[:?]|$))")
@@ -170,18 +169,10 @@ def _measures(path: Path, study: Study) -> pa.Table:
     if not path.exists():
         return pa.table({name: pa.array([], kind) for name, kind in measures.COLUMNS.items()})
     table = read_columns(path, measures.COLUMNS)
-    wanted = {*_read_by(study), *measures_drawn(study), *ALIGNMENTS.values()}
+    wanted = {*probe_measures(_quantities(study)), *measures_drawn(study), *ALIGNMENTS.values()}
     names = pa.array(sorted(wanted), pa.string())
     of_runs = pc.starts_with(table["measure"], measures.PERPLEXITIES)
     return table.filter(pc.or_(pc.is_in(table["measure"], names), of_runs)).combine_chunks()
-
-
-def _read_by(study: Study) -> Iterator[str]:
-    """The measures of probes that the claims and the printed tables of a study read."""
-    for quantity in _quantities(study):
-        for name in (quantity.measure, quantity.instead):
-            if name is not None and name.startswith(OF_PROBE):
-                yield name.removeprefix(OF_PROBE)
 
 
 def _quantities(study: Study) -> Iterator[Quantity]:

@@ -22,11 +22,14 @@ LINES = 60
 EACH = 5
 """Most models of a condition whose Δ is told one by one."""
 ALIGNMENT = "alignment_all"
-EACH_DELTA, OF_PAPER = "each Δ", " "
+SCORES = (("SUP", "sup"), ("ZS", "zs"), ("Δ", "delta"))
+EACH_DELTA = "each Δ"
 NARROW = 12
 """Characters of the name of a condition, at least: a table of a paper fits into 80."""
 
 Row = Mapping[str, Any]
+Cells = list[tuple[str, str]]
+"""Heading and text of each column, empty or a dash where there is nothing."""
 Printed = Mapping[tuple[str, frozenset[tuple[str, str]]], float]
 """Measure, and the labels that a paper gives it with → the number in print."""
 
@@ -36,15 +39,13 @@ def cell_line(rows: Sequence[Row]) -> str:
     tasks: dict[str, list[Row]] = {}
     for row in rows:
         tasks.setdefault(row["task_name"] or row["task"], []).append(row)
-    told = [f"{name.split('_')[0]} {number(rows[0][name])}" for name in (ALIGNMENT,) if rows[0][name] is not None]
+    aligned = rows[0][ALIGNMENT]
+    told = [] if aligned is None else [f"alignment {number(aligned)}"]
     told += [
         f"{task}: " + ", ".join(f"{shown} {number(mean_of(row[name] for row in of))}" for shown, name in SCORES)
         for task, of in tasks.items()
     ]
     return f"{rows[0]['cell']}: {'; '.join(told)}"
-
-
-SCORES = (("SUP", "sup"), ("ZS", "zs"), ("Δ", "delta"))
 
 
 def printed_numbers(papers: Sequence[str]) -> Printed:
@@ -62,8 +63,9 @@ def printed_numbers(papers: Sequence[str]) -> Printed:
 
 
 def score_table(rows: Iterable[Row], printed: Printed) -> Table:
-    """A line for each condition and task: means over models (or seeds of fine-tuning) with the 95 % t interval of Δ,
-    and what the paper prints. ``rows`` have the columns of results.parquet."""
+    """A line for each condition and task: means over models (or seeds of fine-tuning) with the 95 % t interval of Δ
+    (ZS where nothing was trained on the target's language), and what the paper prints. ``rows`` have the columns of
+    results.parquet."""
     conditions: dict[tuple[tuple[tuple[str, str], ...], str], list[Row]] = {}
     for row in rows:
         labels = settings_of(json.loads(row["labels"]), row["cell"])
@@ -80,17 +82,17 @@ def score_table(rows: Iterable[Row], printed: Printed) -> Table:
         pad_edge=False,
     )
     table.add_column("condition", overflow="fold", min_width=NARROW)
-    names = [name for name in lines[0] if any(line[name] not in ("", "–") for line in lines)]
-    for name in names:
-        text = name == "task"
-        table.add_column(name.removesuffix(OF_PAPER), justify="left" if text else "right", no_wrap=name != EACH_DELTA)
+    filled = [place for place in range(len(lines[0])) if any(line[place][1] not in ("", "–") for line in lines)]
+    for place in filled:
+        name, _ = lines[0][place]
+        table.add_column(name, justify="left" if name == "task" else "right", no_wrap=name != EACH_DELTA)
     for (condition, _), line in list(zip(conditions, lines, strict=True))[:LINES]:
-        table.add_row(escape(", ".join(label for _, label in condition)), *(line[name] for name in names))
+        table.add_row(escape(", ".join(label for _, label in condition)), *(line[place][1] for place in filled))
     return table
 
 
-def _line(labels: Mapping[str, str], task: str, rows: Sequence[Row], printed: Printed, several: bool) -> dict[str, str]:
-    """Column → what stands there."""
+def _line(labels: Mapping[str, str], task: str, rows: Sequence[Row], printed: Printed, several: bool) -> Cells:
+    """What stands in each column."""
     from probes.study.judged.estimates import over_models  # with pandas
 
     def values(name: str) -> list[float]:
@@ -102,13 +104,14 @@ def _line(labels: Mapping[str, str], task: str, rows: Sequence[Row], printed: Pr
         return number(max(found)[1]) if found else ""
 
     delta = values("delta")
-    return {
-        **({"task": escape(task)} if several else {}),
-        "SUP": number(mean_of(values("sup"))),
-        "Δ": entry_text(interval_within(delta, "delta") if delta else None),
-        EACH_DELTA: " ".join(number(value) for value in delta) if 1 < len(delta) <= EACH else "",
-        f"print{OF_PAPER}": paper("delta"),
-        "aligned": number(mean_of(row[ALIGNMENT] for row in rows)),
-        "print": paper(ALIGNMENT),
-        "perpl.": number(mean_of(row["perplexity"] for row in rows)),
-    }
+    return [
+        ("task", escape(task) if several else ""),
+        ("SUP", number(mean_of(values("sup")))),
+        ("ZS", "" if delta else number(mean_of(values("zs")))),
+        ("Δ", entry_text(interval_within(delta, "delta") if delta else None)),
+        (EACH_DELTA, " ".join(number(value) for value in delta) if 1 < len(delta) <= EACH else ""),
+        ("print", paper("delta")),
+        ("aligned", number(mean_of(row[ALIGNMENT] for row in rows))),
+        ("print", paper(ALIGNMENT)),
+        ("perpl.", number(mean_of(row["perplexity"] for row in rows))),
+    ]
