@@ -28,7 +28,10 @@ NAMES = (
     *("cell", "source", "language", "objective", "task", "task_name", "labels", "seed", "pretrain_seed", "metric"),
     *("pretrain", "transfer", "probe", "adjust"),
 )
-SCORES = ("parent", "sup", "zs", "delta", "alignment_all", "alignment_dictionary", "alignment_held_out", "perplexity")
+SCORES = (
+    *("parent", "sup", "zs", "delta", "alignment_all", "alignment_dictionary", "alignment_held_out", "perplexity"),
+    *("moved_embeddings", "moved_layers"),
+)
 MEASURES = ("cell", "labels", "pretrain_seed", "probe", "measure", "layer", "step", "value")
 
 

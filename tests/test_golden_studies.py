@@ -126,6 +126,7 @@ EVERY_KIND: dict[str, Any] = {
 FINGERPRINTS = ("pretrain", "transfer", "probe", "adjust")
 SCORES = ("parent", "sup", "zs", "delta", "mixed")
 SHARES = ("alignment_all", "alignment_dictionary", "alignment_held_out")
+MOVED = ("moved_embeddings", "moved_layers")
 # How far numbers may be from those kept. Another instruction set (ATEN_CPU_CAPABILITY=default, MKL_CBWR=COMPATIBLE, SSE
 # 4.1 for oneDNN) moved no share of items at all, and CKA and distances by at most 4e-6 of their value; two threads
 # moved less. So a share of items may differ by an item or so, in percent points of as many as there are, and the others
@@ -208,7 +209,7 @@ def numbers(text: str) -> Any:
 
 def check_results(name: str, folder: Path) -> None:
     columns, rows = table(folder, "results")
-    told = [column for column in columns if column not in (*FINGERPRINTS, *SCORES, *SHARES, "perplexity")]
+    told = [column for column in columns if column not in (*FINGERPRINTS, *SCORES, *SHARES, "perplexity", *MOVED)]
     kept = {"columns": columns, "rows": [{column: row[column] for column in told} for row in rows]}
     kept["shared"] = {column: first_seen(row[column] for row in rows) for column in FINGERPRINTS}
     check_golden(f"{name}-results", kept)
@@ -223,6 +224,8 @@ def check_results(name: str, folder: Path) -> None:
     check_golden(f"{name}-results-alignment", alignments, atol=SHARE[name])
     perplexities = {key: numbers(row["perplexity"]) for key, row in zip(keys, rows, strict=True)}
     check_golden(f"{name}-results-perplexity", perplexities, rtol=OF_VALUE)
+    moved = {key: {column: numbers(row[column]) for column in MOVED} for key, row in zip(keys, rows, strict=True)}
+    check_golden(f"{name}-results-moved", moved, atol=OF_VALUE, rtol=OF_VALUE)
 
 
 def check_measures(name: str, folder: Path) -> None:

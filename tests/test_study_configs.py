@@ -41,7 +41,7 @@ DOSES = [
 ]
 OURS = [*DOSES, "typology", "emergence"]
 MORE = {  # further studies of one size
-    "tiny": ["align_mlm-grid-text", "align_mlm-grid-treebank", "emerging-table1-treebank"],
+    "tiny": ["align_mlm-grid-text", "align_mlm-grid-treebank", "emerging-table1-treebank", "fine-tuning"],
     "lab": ["align_mlm-trans+inv"],
     "paper": [],
 }
@@ -383,6 +383,19 @@ def test_sharing_has_every_number_of_layers(size):
         shared = cell.pretrain.model.layers - len(cell.pretrain.sharing.layers)
         assert cell.labels["layers"] == str(shared) and len(set(cell.pretrain.sharing.layers)) == 8 - shared
     assert labels(study(f"{size}/dose-sharing")[1])["layers"] == {str(number) for number in range(9)}
+
+
+def test_the_study_of_fine_tuning_has_the_models_of_the_quickstart():
+    """One fine-tuning a cell: embeddings frozen or not, four rates; probes read the model that it gives."""
+    config, cells = study("tiny/fine-tuning")
+    assert made("tiny/fine-tuning") == made("quickstart") and len(cells) == 12 * 2 * 4
+    assert config.learned == study("quickstart")[0].learned and not config.papers
+    for cell in cells:
+        (task,), tuned = cell.tasks.values(), cell.tuned
+        assert tuned is not None and (tuned.features, tuned.fine_tune) == (task.features, task.fine_tune)
+        assert task.features.freeze_embeddings == (cell.labels["embeddings"] == "frozen")
+        assert task.fine_tune.head_learning_rate == 3e-3
+    assert made("tiny/fine-tuning", "transfer") > made("quickstart", "transfer")
 
 
 def test_one_model_of_the_paper_can_become_several():

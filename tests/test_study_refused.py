@@ -334,7 +334,7 @@ SEPARATE = {"pretrain__sharing": {"embeddings": "separate"}, "pretrain__vocabula
         ("tuned.best: the probes read one", {"tuned": {"best": 2, "search": {"fine_tune.rows": [4, 8]}}}),
         ("tuned.*nowhere", {"tuned": {"train": "conllu:/nowhere"}}),
         ("tuned: the languages of the run have weights of their own", SEPARATE),
-        ("probes.w.*words.dictionary", {"probes": {"w": {"probes": ["words"]}}}),
+        ("words: inv is no language of the run", {"probes": {"w": {"probes": ["words"], "language": "inv"}}}),
         ("no such file no", {"tuned": {"language": "trans", "continual": {"pairs": {"x": NOWHERE}}}}),
         (SAME, {"grid": {"product": {"tuned.test_items": [5, 6]}}}),
         (r"tuned.fine_tune.epoch: unknown key; .*\(axis", {"grid": {"product": {"tuned.fine_tune.epoch": [5]}}}),

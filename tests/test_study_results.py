@@ -13,14 +13,22 @@ import pytest
 from pretrain.config import PretrainConfig
 from probes.study import measures, results
 from probes.study.measures import alignment_measures, perplexities, probe_measures
-from probes.study.results import FIXED, AxisColumns, Tables, alignment_columns, write_results, write_table
+from probes.study.results import (
+    FIXED,
+    AxisColumns,
+    Tables,
+    alignment_columns,
+    moved_columns,
+    write_results,
+    write_table,
+)
 from synthlang.files import write_json
 from synthlang.store import Store
 
 CONTRACT = [
     *("cell", "source", "language", "objective", "task", "metric", "seed", "pretrain_seed", "parent", "sup", "zs"),
     *("delta", "alignment_all", "alignment_dictionary", "alignment_held_out", "pretrain", "transfer", "probe"),
-    *("task_name", "labels", "adjust", "mixed", "perplexity"),
+    *("task_name", "labels", "adjust", "mixed", "perplexity", "moved_embeddings", "moved_layers"),
 ]
 
 
@@ -100,6 +108,23 @@ def test_what_is_of_no_probe_alone():
     columns = {"alignment_all": 1.2346, "alignment_dictionary": None, "alignment_held_out": None}
     assert alignment_columns({"scores": scores}) == columns
     assert set(alignment_columns({"scores": None}).values()) == {None}
+
+
+# --- how far fine-tuning moved the model ---
+
+
+@pytest.mark.parametrize(
+    ("fits", "means"),
+    [
+        ([], (None, None)),
+        ([{"setting": ""}], (None, None)),
+        ([{"moved": {"embeddings": 0.0, "layers": 0.2}}], (0.0, 0.2)),
+        ([{"moved": {"embeddings": 0.0, "layers": 0.2}}, {"moved": {"embeddings": 0.3, "layers": 0.4}}], (0.15, 0.3)),
+        ([{"moved": {"embeddings": 0.0, "layers": 0.2}}, {"setting": "of an earlier version"}], (None, None)),
+    ],
+)
+def test_movements_of_the_settings_that_are_kept(fits, means):
+    assert moved_columns(fits) == dict(zip(results.MOVED, means, strict=True))
 
 
 # --- perplexity ---
@@ -274,13 +299,22 @@ SCORES = {"task": "pos", "metric": "accuracy", "parent": 9.0, "sup": 8.0, "zs": 
 
 MORE = {"scores": {"zs": {"accuracy": 5.0}, "mixed question": {"accuracy": 4.0, "f1": 1.0}}}
 
+FITS = {
+    "source": [{"moved": {"embeddings": 0.1, "layers": 0.3}}, {"moved": {"embeddings": 0.0, "layers": 0.30006}}],
+    "target": [{"moved": {"embeddings": 9.0, "layers": 9.0}}],
+}
+"""Of a search that keeps two settings."""
+
 
 @pytest.fixture
 def store(tmp_path):
     made = Store(tmp_path / "store")
     for task, seed in (("pos", 0), ("pos", 3), ("ner", 0), ("ner", 3)):
         path = made.path("transfer", f"{task}{seed}") / "result.json"
-        write_json(path, {**SCORES, **MORE, "task": task, "seed": seed, "drops": {"test": {"too long": seed + 1}}})
+        more = {"fits": FITS} if (task, seed) == ("pos", 3) else {}
+        write_json(
+            path, {**SCORES, **MORE, **more, "task": task, "seed": seed, "drops": {"test": {"too long": seed + 1}}}
+        )
     for kind, name, counts in (
         ("pretrain", "pp", {"trans train": {}}),
         ("pretrain", "p2", {"trans train": {"too long": 3}, "inv train": {"too long": 9}}),
@@ -312,7 +346,9 @@ def test_rows_of_a_cell(store):
         **dict.fromkeys(results.SUBSETS),
         "mixed": '{"question": 4.0}',
         "perplexity": 6.5,
+        **{"moved_embeddings": 0.05, "moved_layers": 0.3},
     }
+    assert [(row["moved_embeddings"], row["moved_layers"]) for row in rest] == [(None, None)] * 3  # of earlier versions
     assert [(row["task_name"], row["seed"]) for row in rest] == [("pos", 0), ("ner", 3), ("ner", 0)]
     assert all(row.keys() == results.COLUMNS.keys() for row in rest)
     extent = {"least": 1, "most": 4, "stages": 2, "of": 2}

@@ -199,6 +199,17 @@ def test_a_probe_of_every_checkpoint_depends_on_which_there_are():
     assert kept_steps(CheckpointConfig(every=100, keep=1), 50) == [50]
 
 
+def test_a_probe_of_a_fine_tuned_model_depends_on_its_dictionary_and_on_no_checkpoint():
+    """It has one body; what counts as translations its run says."""
+    probes = {"words": {"probes": ["words"], "words": {"checkpoints": True}}}
+    data = changed(BASE, probes=probes)
+    keys = {
+        of_kind(graph_of(changed(data, **change))[0], ProbeStage)[0].key
+        for change in ({}, {"pretrain__checkpoints": {"every": 2}}, {"pretrain__dictionary": {"coverage": 0.75}})
+    }
+    assert len(keys) == 2
+
+
 def test_keys_cover_models_by_their_names_and_the_fine_tuning_for_probes():
     first = of_kind(graph_of(FULL)[0], TransferStage)[0]
     assert len({StageKeys().key(first.model_copy(update={"model": model})) for model in ("a", "b")}) == 2

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.run import adjust
 from pretrain.config import PretrainConfig
 from pretrain.folder import steps_in
-from pretrain.run import pretrain
+from pretrain.run import open_run, pretrain
+from pretrain.word_pairs import word_pairs
 from probes.measures import ProbeConfig
 from probes.measures.probe_command import measure
 from probes.measures.probe_input import ProbeInput
@@ -49,6 +51,7 @@ from tests.study_fakes import FakeStage
 from tests.study_graphs import (
     ADJUST,
     ADJUSTED,
+    BASE,
     CELLS,
     CONTINUAL,
     DISTANCES,
@@ -391,6 +394,31 @@ def test_probes_read_the_fine_tuned_model_in_the_languages_of_its_run(tuned):
     assert {model.target.language.name for model in opened} == {"trans"}
     before, after = opened[0].model.state_dict(), opened[1].model.state_dict()
     assert any(not np.array_equal(before[name], after[name]) for name in after if name.startswith("layers."))
+
+
+def test_the_alignment_of_words_after_fine_tuning(tuned, tmp_path):
+    """Its own rows, the words of its run: beside plain computation, and as they were where rows are frozen."""
+    store = copied(tuned[0], tmp_path / "words")
+    tunings = {"frozen": {"transfer.features.freeze_embeddings": True}, "far": {"tuned.fine_tune.learning_rate": 0.3}}
+    whole, cells = graph_of(changed(BASE, probes=WORDS, grid={"product": {"tuning": tunings}}))
+    check_cells(cells)
+    run_all(whole.stages, store)
+    found = {}
+    for cell in cells:
+        keys = whole.of_cell[cell.name]
+        record = read_json(store.path("probe", keys["probe w"]) / "probes.json")["probes"]["words"]
+        assert "checkpoints" not in record and record["language"] == "trans"
+        found[cell.labels["tuning"]] = record["scores"]["all"]["cosine"]["forward"]
+        rows = load_file(store.path("tune", keys["tuned"]) / "export" / "parent" / "model.safetensors")
+        words = next(tensor for name, tensor in rows.items() if name.endswith("word_embeddings.weight"))
+        pairs = word_pairs(open_run(store.path("pretrain", keys["pretrain"]))[1], 1)
+        assert pairs is not None
+        left, right = (words[ids] / np.linalg.norm(words[ids], axis=1, keepdims=True) for ids in pairs.candidates)
+        nearest = dict(zip(pairs.candidates[0].tolist(), (left @ right.T).argmax(1).tolist(), strict=True))
+        right_ones = [pairs.candidates[1][nearest[one]] == other for one, other in pairs.pairs.tolist()]
+        assert found[cell.labels["tuning"]] == pytest.approx(100 * np.mean(right_ones), abs=1e-3)
+    before = read_json(store.path("alignment", keys["alignment"]) / "result.json")["scores"]["all"]["cosine"]["forward"]
+    assert found["frozen"] == before != found["far"]
 
 
 def test_the_stage_says_what_was_fitted(tuned):

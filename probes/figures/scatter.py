@@ -1,4 +1,4 @@
-"""Scatters: alignment against Δ, and any two columns of results in groups."""
+"""Scatters: what was measured of models against Δ, and any two columns of results in groups."""
 
 from __future__ import annotations
 
@@ -40,18 +40,29 @@ SYMBOLS = {"spearman": "ρ", "kendall": "τ", "pearson": "r"}
 
 
 @dataclass(frozen=True)
-class Point:
-    """A cell: its alignment, its Δ, what it is called, and the name and the group of its condition."""
+class Across:
+    """What Δ is drawn against: its name, the label of its axis, and how a value is written."""
 
-    alignment: float
+    name: str
+    label: str
+    form: str
+
+
+@dataclass(frozen=True)
+class Point:
+    """A cell: what was measured of it, its Δ, what it is called, and the name and the group of its condition."""
+
+    x: float
     delta: Interval
     cell: str
     name: str
     group: str
 
 
-def alignment_scatter(file: str, task: str, points: Sequence[Point], palette: Mapping[str, str], axis: str) -> Figure:
-    """A point per cell: alignment of all types against mean Δ."""
+def delta_scatter(
+    file: str, task: str, points: Sequence[Point], palette: Mapping[str, str], axis: str, across: Across
+) -> Figure:
+    """A point per cell: what is measured ``across`` against mean Δ, whose axis is called ``axis``."""
     groups = list(dict.fromkeys(point.group for point in points))
     shapes = markers(groups if len(groups) <= len(MARKERS) else ["" for _ in groups])
     few = len(points) <= LABELLED
@@ -61,29 +72,29 @@ def alignment_scatter(file: str, task: str, points: Sequence[Point], palette: Ma
         axes.axhline(0, color=INK, linewidth=0.7, alpha=0.4)
         for name, group in dict.fromkeys((point.name, point.group) for point in points):
             members = [point for point in points if (point.name, point.group) == (name, group)]
-            x, y = [point.alignment for point in members], [point.delta.mean for point in members]
+            x, y = [point.x for point in members], [point.delta.mean for point in members]
             drawn = axes.plot(x, y, linestyle="", marker=shapes.get(group, "o"), color=palette[name], zorder=3)[0]
             drawn.set(markersize=7 if few else 5, markeredgecolor=INK, markeredgewidth=0.5)
         if len(points) <= INTERVALS:
             _intervals(axes, points, palette)
         grid(axes, "both")
         axes.margins(0.12)
-        axes.set_xlabel("Word-embedding alignment, all types (%)")
+        axes.set_xlabel(across.label)
         axes.set_ylabel(axis)
         _legend(canvas, {point.name: palette[point.name] for point in points}, shapes if len(shapes) > 1 else {})
         if few:
             _label(canvas, axes, points)
 
     svg = draw(WIDTH, 3.9, paint)
-    named = [f"{point.cell}: {point.alignment:.1f} %, Δ {point.delta.mean:.1f}" for point in points[:TOLD]]
-    alt = f"Scatter of alignment against Δ on {task}. " + "; ".join(named) + ("; …" if len(points) > TOLD else ".")
+    named = [f"{point.cell}: {across.form.format(point.x)}, Δ {point.delta.mean:.1f}" for point in points[:TOLD]]
+    alt = f"Scatter of {across.name} against Δ on {task}. " + "; ".join(named) + ("; …" if len(points) > TOLD else ".")
     caption = f"{task}: a point per cell."
     caption += " Lines: 95 % t interval of Δ over fine-tuning seeds." if len(points) <= INTERVALS else ""
     return Figure(file, svg, alt, caption)
 
 
 def _intervals(axes: Axes, points: Sequence[Point], palette: Mapping[str, str]) -> None:
-    shown = [(point.alignment, point.delta.shown, palette[point.name]) for point in points]
+    shown = [(point.x, point.delta.shown, palette[point.name]) for point in points]
     known = [(x, d.low, d.high, colour) for x, d, colour in shown if d.low is not None and d.high is not None]
     if known:
         x, low, high, shades = zip(*known, strict=True)
@@ -108,10 +119,10 @@ def _label(canvas: Canvas, axes: Axes, points: Sequence[Point]) -> None:
     for point in points:
         delta = point.delta.shown
         (x, y), (_, low), (_, high) = axes.transData.transform(
-            [(point.alignment, value) for value in (delta.mean, delta.low or delta.mean, delta.high or delta.mean)]
+            [(point.x, value) for value in (delta.mean, delta.low or delta.mean, delta.high or delta.mean)]
         )
         taken += [(x - 5, y - 5, x + 5, y + 5), (x - 1, low, x + 1, high)]
-    labels = [(shorten(point.cell, 26), (point.alignment, point.delta.mean), INK) for point in points]
+    labels = [(shorten(point.cell, 26), (point.x, point.delta.mean), INK) for point in points]
     place_labels(axes, labels, np.array(taken), 5.0, every=True, fontsize=8)
 
 

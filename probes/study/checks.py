@@ -315,7 +315,7 @@ class _CellChecks:
         self.opened.check_pairs("pairs", config.pairs, config.data if config.fits else None)
         if config.maps.save is not None:
             raise InputError("maps.save: the cells of a study would write one folder; use synthlang probe for that")
-        needs_words = not self.is_run or any(extra is not None for extra in (cell.adjust, cell.tuned, cell.second))
+        needs_words = not self.is_run or cell.second is not None
         if "words" in config.probes and needs_words and config.words.dictionary is None:
             raise InputError("words: which words are translations is known of runs alone; name words.dictionary")
         if config.reads_sentences and not any(config.pairs.values()):
@@ -343,7 +343,8 @@ class _CellChecks:
         if not isinstance(asked, int):
             members = [(number, run.all_languages[number].language) for number in derived_numbers(run).values()]
             asked = next((n for n, language in members if language.fingerprint == asked.fingerprint), 0)
-        if "words" in config.probes and self.cell.adjust is None and self.cell.tuned is None and not asked:
+        is_run_itself = self.cell.adjust is None and self.cell.tuned is None
+        if "words" in config.probes and not asked and (is_run_itself or config.words.dictionary is None):
             raise no_rows(str(config.language), [language.name for language in run.all_languages])
 
     def _check_limits(self, config: ProbeConfig) -> None:

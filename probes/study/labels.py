@@ -14,6 +14,8 @@ LANGUAGES = frozenset(
     {"language", "languages", "pair", "pairs", "script", "source", "target", "transform", "transforms"}
 )
 """What an axis is called that says which languages a model reads: others are compared under each of its labels."""
+TUNING = frozenset({"base", "best", "continual", "features", "fine_tune", "head", "rotation", "search", "train_items"})
+"""Of the settings of a transfer, what says how a model is fine-tuned; others say on what, and how it is scored."""
 COLOURED = 7
 """Most numbers of an axis that have a colour each."""
 
@@ -100,6 +102,17 @@ def is_of_languages(key: str) -> bool:
     (True, True, False)
     """
     return next((part for part in reversed(key.split(".")) if not part.isdigit()), "") in LANGUAGES
+
+
+def is_of_tuning(key: str) -> bool:
+    """Whether an axis, or a key of the settings, says how models are fine-tuned.
+
+    >>> is_of_tuning("transfer.fine_tune.rows"), is_of_tuning("tasks.pos.features.tune"), is_of_tuning("tasks.pos.test")
+    (True, True, False)
+    """
+    root, *parts = key.split(".")
+    inside = {"transfer": parts[:1], "tuned": parts[:1], "tasks": parts[1:2]}.get(root, [])
+    return not TUNING.isdisjoint(inside)
 
 
 def axes_that_set(config: Mapping[str, Any], is_meant: Callable[[str], bool]) -> set[str]:

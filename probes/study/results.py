@@ -52,10 +52,15 @@ COLUMNS = {
     "adjust": pa.string(),
     "mixed": pa.string(),
     "perplexity": pa.float64(),
+    "moved_embeddings": pa.float64(),
+    "moved_layers": pa.float64(),
 }
 """Scores in percent points; ``labels`` and ``mixed`` (field in the other language → score; null: none) are JSON;
 ``pretrain``, ``transfer``, ``probe`` (the alignment) and ``adjust`` are fingerprints; ``perplexity`` is of the
-parent."""
+parent; ``moved_…`` tell how far fine-tuning on the parent moved the body (probes/transfer/movement.py), null of results
+of versions that did not record it."""
+MOVED = {"moved_embeddings": "embeddings", "moved_layers": "layers"}
+"""Column → what the record of a fit calls it."""
 SCORES = ("task", "metric", "seed", "parent", "sup", "zs", "delta", "language")
 SUBSETS = {"alignment_all": "all", "alignment_dictionary": "in_dictionary", "alignment_held_out": "held_out"}
 FIXED = frozenset({*COLUMNS, *measures.COLUMNS})
@@ -71,6 +76,7 @@ RETRIEVAL = r"(.*\.)?(cosine|csls)\.(mean|forward|backward)(\.p@\d+)?"
 PERCENT: Range = (0.0, 100.0)
 DIFFERENCE: Range = (-100.0, 100.0)
 SHARE: Range = (0.0, 1.0)
+AT_LEAST_ZERO: Range = (0.0, math.inf)
 AT_LEAST_ONE: Range = (1.0, math.inf)
 Drops = Mapping[str, Mapping[str, int]]
 """Data → reason → how many were left out or changed."""
@@ -166,6 +172,7 @@ class Tables:
             mixed = {t.removeprefix(MIXED): metrics[metric] for t, metrics in scores.items() if t.startswith(MIXED)}
             self._read[key] = {name: result[name] for name in SCORES}
             self._read[key]["mixed"] = json.dumps(mixed, sort_keys=True) if mixed else None
+            self._read[key] |= moved_columns(result.get("fits", {}).get("source", []))
             texts = {f"aligned text {name}": text["counts"] for name, text in result.get("aligned", {}).items()}
             self._drops[key] = {**result.get("drops", {}), **texts}
         return self._read[key]
@@ -183,6 +190,16 @@ def alignment_columns(result: Mapping[str, Any]) -> dict[str, Any]:
     scores = result["scores"] or {}
     means = {column: (scores.get(key) or {}).get("cosine", {}).get("mean") for column, key in SUBSETS.items()}
     return {column: None if mean is None else round(mean, DIGITS) for column, mean in means.items()}
+
+
+def moved_columns(fits: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    """The columns that the fits on the parent's language fill, of a search the means over the settings that are kept;
+    null where one does not tell how far it moved the body."""
+    found: dict[str, float | None] = {}
+    for column, name in MOVED.items():
+        values = [fit.get("moved", {}).get(name) for fit in fits]
+        found[column] = None if not values or None in values else round(sum(values) / len(values), DIGITS)
+    return found
 
 
 def _of_run(config: PretrainConfig | None) -> dict[str, Any]:
@@ -291,6 +308,8 @@ def range_of(column: str) -> Range | None:
         return DIFFERENCE
     if re.fullmatch(RETRIEVAL, column) or re.fullmatch(r"parent|sup|zs|mixed.*|alignment[^.]*", column):
         return PERCENT
+    if column in MOVED:
+        return AT_LEAST_ZERO
     if column == "perplexity" or column.startswith(measures.PERPLEXITIES):
         return AT_LEAST_ONE
     return SHARE if re.fullmatch(r"(.*\.)?auc", column) else None

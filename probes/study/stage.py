@@ -249,15 +249,17 @@ class ProbeStage(ModelStage):
 
     @property
     def _words_of(self) -> tuple[PretrainStage, ...]:
-        """The run that a probe takes from which words are translations, and its checkpoints."""
-        config = self.config
+        """The run that a probe takes from which words are translations, and if it is of the run itself its
+        checkpoints."""
+        config, run = self.config, origin(self.model)
         reads = "words" in config.probes and config.words.dictionary is None and config.model2 is None
-        return (self.model,) if reads and isinstance(self.model, PretrainStage) else ()
+        return (run,) if reads and isinstance(run, PretrainStage) else ()
 
     def settings(self, stage_keys: StageKeys) -> Any:
         found: list[Any] = [stage_keys.digest(self.config), stage_keys.model_digest(self.model)]
         for run in self._words_of:  # what runs with one key need not have in common
-            steps = kept_steps(run.config.checkpoints, run.config.steps) if self.config.words.checkpoints else None
+            of_steps = self.config.words.checkpoints and run is self.model
+            steps = kept_steps(run.config.checkpoints, run.config.steps) if of_steps else None
             found += [stage_keys.digest(run.config.dictionary), None if steps is None else list(steps)]
         return found
 

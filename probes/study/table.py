@@ -37,7 +37,7 @@ COLUMNS = {
     "adjust": "fingerprint of the adjustment, empty of none",
     "run": "what names the run that it is of in all studies, empty where that is not known",
     "probe": "name of a probe of the study",
-    "measure": "parent, sup, zs, delta, mixed, mixed FIELD, alignment_…, perplexity, or the path of one of a probe",
+    "measure": "parent, sup, zs, delta, mixed, mixed FIELD, alignment_…, perplexity, moved_…, or a probe's by its path",
     "layer": "number, missing of none",
     "step": "of the pretraining, missing of none",
     "value": "scores in percent points",
@@ -55,11 +55,11 @@ OF_PARENT = (PERPLEXITY, f"{measures.PERPLEXITIES}parent")
 """Column of the results, and the same as a measure, which cells without a task have too."""
 JUDGED = {"parent": "Parent", "sup": "SUP"}
 """Scores that tell whether a model has learned, and what they are called."""
-LATER = ("task_name", "labels", "pretrain_seed", "adjust", "mixed", PERPLEXITY)
+LATER = ("task_name", "labels", "pretrain_seed", "adjust", "mixed", PERPLEXITY, *results.MOVED)
 """Columns that a results.parquet may lack."""
 WANTED = (
     *("cell", "source", "task", "task_name", "labels", "seed", "pretrain_seed", "metric", "pretrain", "transfer"),
-    *("probe", "adjust", "mixed", *SCORES, *ALIGNMENTS, PERPLEXITY),
+    *("probe", "adjust", "mixed", *SCORES, *ALIGNMENTS, PERPLEXITY, *results.MOVED),
 )
 """Columns of results.parquet that are read."""
 Stages = Mapping[str, Mapping[str, str]]
@@ -123,7 +123,8 @@ def _of_results(table: pa.Table) -> pa.Table:
     names = ("cell", "labels", "task", "metric", "source", "pretrain_seed", "seed", "pretrain", "adjust")
     common = {"row": pa.array(range(len(table)), pa.int64()), **{name: table[name] for name in names}}
     parts = []
-    for measure in (*SCORES, *ALIGNMENTS, *({PERPLEXITY} & {*table.column_names})):
+    later = [name for name in (PERPLEXITY, *results.MOVED) if name in table.column_names]
+    for measure in (*SCORES, *ALIGNMENTS, *later):
         columns = common | {"run": runs[measure in ALIGNMENTS], "value": table[measure].cast(pa.float64())}
         columns["measure"] = pa.array([measure], pa.string()).take(pa.array([0] * len(table), pa.int32()))
         parts.append(pa.table(columns).filter(pc.is_valid(table[measure])))

@@ -29,6 +29,7 @@ from probes.rotation.settings import RotationConfig
 from probes.transfer.config import FORMAT, ContinualConfig, TransferConfig, check_tried, combinations
 from probes.transfer.features import Features, TaskModel
 from probes.transfer.fit import Fitted, fine_tune, predict
+from probes.transfer.movement import movement
 from probes.transfer.splits import TransferData
 from probes.transfer.tasks.base import Examples
 from probes.transfer.tasks.metrics import Floats, Metric
@@ -176,12 +177,15 @@ class Transfer:
         """
         kept = self._tuned(seed, folder)
         models: dict[Role, list[TaskModel]] = {"source": [model for _, _, model, _ in kept], "target": []}
-        fits = {"source": [_record(label, fitted) for label, _, _, fitted in kept], "target": []}
+        fits = {
+            "source": [self._record(label, "source", model, fitted) for label, _, model, fitted in kept],
+            "target": [],
+        }
         if self.data.has_target_train:
             for label, config, _, _ in kept:
                 model, fitted = self._fit(config, "target", seed, label, folder)
                 models["target"].append(model)
-                fits["target"].append(_record(label, fitted))
+                fits["target"].append(self._record(label, "target", model, fitted))
         if keep is not None:
             readers = self.pretrained.source, self.pretrained.target
             languages = {self.pretrained.language_name(one.role): (one.tokenizer, one.number) for one in readers}
@@ -203,7 +207,7 @@ class Transfer:
         Returns the body, of a search the one that is best on the dev set, and the record of its fit.
         """
         label, _, model, fitted = self._tuned(seed, folder)[0]
-        return model.features.body("source"), _record(label, fitted)
+        return model.features.body("source"), self._record(label, "source", model, fitted)
 
     def _tuned(self, seed: int, folder: Path | None) -> list[Kept]:
         """The models fine-tuned on the source language that are kept of a search, the best one first."""
@@ -241,13 +245,28 @@ class Transfer:
         fit = config.fine_tune
         return model, fine_tune(model, train, dev, self.main, fit, seed, folder=folder, extra=further, report=progress)
 
+    def _record(self, label: str, trained: Role, model: TaskModel, fitted: Fitted) -> dict[str, Any]:
+        """What is told of a fit on a language, as JSON has it."""
+        moved = movement(self.bodies[trained], model.features.body(trained))
+        return {
+            "setting": label,
+            "best_epoch": fitted.best,
+            "steps": fitted.steps,
+            "epochs": fitted.history,
+            "moved": {name: round(value, DIGITS) for name, value in moved.items()},
+        }
+
+    @property
+    def bodies(self) -> dict[Role, MaskedLM]:
+        """What reads each language before fine-tuning."""
+        return {"source": self.pretrained.model, "target": self.pretrained.target_model}
+
     def build(self, config: TransferConfig, trained: Role, seed: int) -> TaskModel:
         """The model before its first step, on the device it is trained on."""
-        bodies: dict[Role, Any] = {"source": self.pretrained.model, "target": self.pretrained.target_model}
         also = () if config.continual is None else config.continual.loss.layers
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(key_of("transfer", seed) >> 1)  # torch takes signed 64-bit seeds
-            features = Features(bodies, config.features, self._rotation(config), also)
+            features = Features(self.bodies, config.features, self._rotation(config), also)
             model = TaskModel(features, self.task.head(features.width, self.labels[trained]))
         return model.to("cuda" if torch.cuda.is_available() else "cpu")
 
@@ -345,7 +364,3 @@ def _mean(values: list[float | None]) -> float | None:
     """None if one is: the same items count for all settings."""
     known = [value for value in values if value is not None]
     return round(float(np.mean(known)), DIGITS) if len(known) == len(values) else None
-
-
-def _record(label: str, fitted: Fitted) -> dict[str, Any]:
-    return {"setting": label, "best_epoch": fitted.best, "steps": fitted.steps, "epochs": fitted.history}

@@ -1,7 +1,7 @@
 """Probe ``words``: word-embedding alignment, by bands of frequency and over the checkpoints of a run.
 
-Of our runs the rows of a word and its counterpart are known (pretrain/word_pairs.py). Of other models a dictionary
-names words; those that are one token on both sides are compared (named.py).
+Of our runs the rows of a word and its counterpart are known (pretrain/word_pairs.py), also after a run was adjusted or
+fine-tuned. Of other models a dictionary names words; those that are one token on both sides are compared (named.py).
 """
 
 from __future__ import annotations
@@ -35,28 +35,33 @@ def words_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
 
     InputError for a language that the run has not, or its parent (it has no rows of its own), and for NaN.
     """
-    run = given.run if given.same_model else None
-    opened = None if run is None else given.pretrained.run
-    if opened is not None and not given.pretrained.target.number:  # also where a dictionary says what is compared
-        raise no_rows(given.config.language or given.name("target"), [one.name for one in opened[1].languages])
+    opened = given.pretrained.run if given.same_model else None  # also of a model that was made of the run
+    names = [] if opened is None else [language.name for language in opened[1].languages]
+    number = names.index(given.pretrained.target.tokenizer.name) if names else 0
     dictionary = given.config.of(WordsConfig).dictionary
+    if names and not number and (given.run is not None or dictionary is None):
+        raise no_rows(given.config.language or given.name("target"), names)
     if dictionary is not None:
         return words_of_dictionary(given, dictionary, report)
-    if run is None or opened is None:
+    if opened is None:
         raise InputError(
             "words: which words are translations is known of one run with both languages; else name words.dictionary"
         )
-    return _of_run(given, run, *opened, report)
+    return _of_run(given, number, *opened, report)
 
 
-def _of_run(given: ProbeInput, run: Path, config: PretrainConfig, artifacts: Artifacts, report: Report) -> ProbeResult:
-    language = artifacts.languages[given.pretrained.target.number].name
+def _of_run(
+    given: ProbeInput, number: int, config: PretrainConfig, artifacts: Artifacts, report: Report
+) -> ProbeResult:
+    language, run = artifacts.languages[number].name, given.run
+    store = given.store if run is None else store_of(run)
+    assert store is not None, "what was made of a run is probed in a study, which has one"
 
     def measured(model: MaskedLM, at: str, report: Report = silent) -> dict[str, Any]:
         """The alignment of all languages; errors name the model, and ``at`` which of its checkpoints."""
         try:
             bands = given.config.of(WordsConfig).bands
-            return probe_alignment(model, config, artifacts, store_of(run), bands, report, language)
+            return probe_alignment(model, config, artifacts, store, bands, report, language)
         except InputError as error:
             raise InputError(f"words: {given.pretrained.name}{at}: {error}") from error
 
@@ -66,7 +71,7 @@ def _of_run(given: ProbeInput, run: Path, config: PretrainConfig, artifacts: Art
         return ProbeResult(values, (), (), notes)
     names = given.name("source"), given.name("target")
     tables = [subset_table(values, names), band_table(values["bands"], names[1])]
-    if not given.config.of(WordsConfig).checkpoints:
+    if run is None or not given.config.of(WordsConfig).checkpoints:
         return ProbeResult(values, tables, (), notes)
     over, more = _over_checkpoints(run, config, artifacts, measured, report)
     drawings = _emergence(over, language)

@@ -10,12 +10,12 @@ from probes.figures.printed import Bar, bars_beside
 from probes.report.numbers import number
 from probes.report.page import Block, Figures, Paragraph, Section, Table, flat
 from probes.study.labels import layout_of
+from probes.study.report.against import alignment
 from probes.study.report.data import FigureBudget, Study
 from probes.study.report.dose import dose_responses
 from probes.study.report.findings_data import BothNumbers, PrintedTable
 from probes.study.report.layers import Along, by_layer, curves, over_training
 from probes.study.report.scores import FAILED_TRAINING, Column, Condition, ScoreTable, by_rows, grouped, scores_of
-from probes.study.report.sections import alignment
 from probes.study.report.training import pretrained, pretraining
 from probes.study.table import PERPLEXITY
 

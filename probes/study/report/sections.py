@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from probes.figures.bars import Gap, delta_bars
-from probes.figures.drawing import Figure, colours, slug, standalone_svg
-from probes.figures.scatter import Point, alignment_scatter
+from probes.figures.drawing import slug, standalone_svg
 from probes.report.latex import csv_table, latex_table
 from probes.report.numbers import Entry, plural
 from probes.report.page import (
@@ -25,6 +24,7 @@ from probes.report.page import (
     html_page,
     markdown_page,
 )
+from probes.study.report.against import alignment, by_task, movements
 from probes.study.report.data import FigureBudget, Study
 from probes.study.report.distances import word_distances
 from probes.study.report.dose import dose_responses
@@ -38,11 +38,10 @@ from probes.study.report.scores import (
     Condition,
     ScoreTable,
     by_rows,
-    delta_axis,
     grouped,
     scores_of,
 )
-from probes.study.report.summary import NAMES, correlations, summary
+from probes.study.report.summary import NAMES, summary
 from probes.study.report.training import pretraining, training
 from probes.study.settings import DIFFERS
 from probes.study.table import ALIGNMENTS, PERPLEXITY, SCORES
@@ -53,7 +52,7 @@ CONDITIONS, SEEDS, FAILED, LOGS, DROPPED, CELLS = 120, 300, 50, 10, 150, 100
 LOG_LINES = 60
 COMPARED = 4
 """Groups whose comparison is not folded away."""
-BAR_FIGURES, SCATTERS = 6, 4
+BAR_FIGURES = 6
 EXPLAINED = (
     "Parent: tuned and tested on the parent. SUP: tuned and tested on the derived or target language. ZS: tuned on the "
     "parent, tested on the other. Δ = SUP − ZS. Alignment: word embeddings, mean of both directions. Intervals are "
@@ -91,6 +90,7 @@ def sections(study: Study, comparisons: Comparisons) -> list[Section]:
         _transfer(scores, budget) if scores.rows else None,
         dose_responses(scores, budget),
         alignment(scores, budget) if scores.rows else None,
+        movements(study, scores, budget),
         word_distances(study, scores.layout, budget),
         words_alone(study, scores.layout, budget),
         by_layer(study, scores.layout, budget, comparisons.measures),
@@ -195,46 +195,8 @@ def _transfer(scores: ScoreTable, budget: FigureBudget) -> Section:
         if c.delta is not None:
             gap = Gap(layout.group(c.labels), layout.name(c.labels), c.label, c.delta, c.values("delta"))
             gaps.setdefault(c.task, []).append(gap)
-    blocks = _by_task(scores, gaps, budget, BAR_FIGURES, "delta", delta_bars)
+    blocks = by_task(scores, gaps, budget, BAR_FIGURES, "delta", delta_bars)
     return Section("Zero-shot transfer", blocks or [Paragraph("No Δ to draw.", "note")])
-
-
-def alignment(scores: ScoreTable, budget: FigureBudget) -> Section:
-    """Alignment against Δ, a figure a task, and their correlations."""
-    layout, points = scores.layout, dict[str, list[Point]]()
-    for c in scores.cells:
-        aligned = c.mean("alignment_all")
-        if aligned is not None and c.delta is not None:
-            point = Point(aligned, c.delta, c.label, layout.name(c.labels), layout.group(c.labels))
-            points.setdefault(c.task, []).append(point)
-    if not points:
-        return Section("Alignment and transfer", [Paragraph("No cell has both an alignment and a Δ.", "note")])
-    blocks = _by_task(scores, points, budget, SCATTERS, "alignment", alignment_scatter)
-    return Section("Alignment and transfer", [*blocks, *correlations({task: scores.tasks[task] for task in points})])
-
-
-def _by_task(
-    scores: ScoreTable,
-    tasks: Mapping[str, Any],
-    budget: FigureBudget,
-    most: int,
-    name: str,
-    draw: Callable[..., Figure],
-) -> list[Block]:
-    """A figure a task; a colour for each label of the main axis, also of those that only measures have."""
-    layout = scores.layout
-    main = layout.main
-    labels = [] if main is None else [layout.text(main, {main: label}) for label in layout.axes[main]]
-    palette = colours(labels or [layout.alone])
-    figures = [
-        draw(f"{name}-{slug(task, i)}", task, drawn, palette, delta_axis(scores.tasks[task]))
-        for i, (task, drawn) in enumerate(list(tasks.items())[: budget.take(len(tasks), most)], 1)
-    ]
-    blocks: list[Block] = [Figures(figures)] if figures else []
-    if left := len(tasks) - len(figures):
-        text = f"{plural(left, 'further task')} without a figure: the tables have the numbers."
-        blocks.append(Paragraph(text, "note"))
-    return blocks
 
 
 def _dropped(study: Study) -> Section | None:

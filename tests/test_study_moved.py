@@ -1,0 +1,174 @@
+"""How far fine-tuning moved models, in a study: columns of tables, old ones without them, a section of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from probes.correlation import CorrelateOptions, correlate_command
+from probes.study.labels import is_of_tuning
+from probes.study.report.data import read_study
+from probes.study.report.kept import keep_studies
+from probes.study.report.scores import scores_of
+from probes.study.results import MOVED, interval_within
+from probes.study.table import read_table
+from tests.report_study import Report, change_rows, make_grid, report, unrendered  # noqa: F401
+
+TITLE = "How far fine-tuning moved the model"
+FREEZE = "transfer.features.freeze_embeddings"
+RATE = "transfer.fine_tune.learning_rate"
+EMBEDDINGS = {"frozen": {FREEZE: True}, "tuned": {FREEZE: False}}
+AXES = {"objective": ["MLM", "ALIGN-MLM"], "embeddings": ["frozen", "tuned"], RATE: ["0.001", "0.01"]}
+Labels = Mapping[str, str]
+
+
+def moved(labels: Labels) -> dict[str, Any]:
+    """By the labels of AXES; where an axis is missing, as if it had its last one."""
+    rate = float(labels.get(RATE, 0.01))
+    rows = 0.0 if labels.get("embeddings") == "frozen" else 10 * rate
+    return {"moved_embeddings": rows, "moved_layers": 20 * rate}
+
+
+def study(
+    folder: Path,
+    axes: dict[str, list[str]] | None = None,
+    of: Callable[[Labels], dict[str, Any]] = moved,
+    named: dict[str, Any] | None = None,
+    tasks: tuple[str, ...] = ("pos",),
+) -> Path:
+    """A finished study whose fits moved the models as ``of`` says of the labels; ``named``: what named axes set."""
+    axes = AXES if axes is None else axes
+    values = {axis: labels for axis, labels in axes.items() if "." in axis}
+    product = {**values, **({"embeddings": EMBEDDINGS} if named is None else named)}
+    make_grid(folder, axes, tasks, config={"grid": {"product": product}})
+    change_rows(folder, lambda _, labels: of(labels))
+    return folder
+
+
+def section(made: Report) -> str:
+    assert f"## {TITLE}" in made.text
+    return made.text.split(f"## {TITLE}")[1].split("\n## ")[0]
+
+
+# --- the section ---
+
+
+def test_a_figure_of_word_embeddings_and_one_of_layers_for_each_task(tmp_path: Path) -> None:
+    made = report(study(tmp_path / "a", tasks=("pos", "ner")))
+    of_movement = {name for name in made.figures if name.startswith("moved")}
+    names = ("moved-embeddings-1-pos", "moved-embeddings-2-ner", "moved-layers-1-pos", "moved-layers-2-ner")
+    assert of_movement == {*names}
+    text = section(made)
+    assert "Scatter of movement of word embeddings against Δ on pos. " in text
+    assert "MLM, tuned, 0.01: 0.100, Δ 13.5" in text and "MLM, frozen, 0.01: 0.000, Δ 11.5" in text
+    assert (
+        "Scatter of movement of the layers against Δ on ner. " in text and "MLM, frozen, 0.001: 0.020, Δ 10.5" in text
+    )
+
+
+def test_where_all_are_frozen_there_is_the_figure_of_layers_alone(tmp_path: Path) -> None:
+    made = report(study(tmp_path / "a", of=lambda labels: {**moved(labels), "moved_embeddings": 0.0}))
+    assert {name for name in made.figures if name.startswith("moved")} == {"moved-layers-1-pos"}
+
+
+@pytest.mark.parametrize(
+    ("axes", "named"),
+    [
+        ({"objective": ["MLM", "XLM"], "tasks.pos.head.dropout": ["0.1", "0.2"]}, {}),
+        ({"objective": ["MLM", "XLM"], "tuning": ["a", "b"]}, {"tuning": {"a": {RATE: 1.0}, "b": {RATE: 2.0}}}),
+    ],
+    ids=["a key", "an axis of names"],
+)
+def test_axes_that_say_how_models_are_fine_tuned(tmp_path: Path, axes: dict[str, list[str]], named: Any) -> None:
+    *_, axis = axes
+    place = {label: number for number, label in enumerate(axes[axis], 1)}
+    assert section(report(study(tmp_path / "a", axes, lambda labels: {"moved_layers": place[labels[axis]]}, named)))
+
+
+@pytest.mark.parametrize(
+    ("axes", "named", "of"),
+    [
+        ({"objective": ["MLM", "XLM"]}, {}, lambda labels: {"moved_layers": len(labels["objective"])}),
+        ({"objective": ["MLM", "XLM"]}, {}, lambda labels: {}),
+        (AXES, None, lambda labels: {}),
+        (AXES, None, lambda labels: {"moved_embeddings": 0.0, "moved_layers": 0.25}),
+        ({"objective": ["M", "ALIGN"], RATE: ["1", "2"]}, {}, lambda ls: {"moved_layers": len(ls["objective"])}),
+        ({"transfer.language": ["en", "german"]}, {}, lambda ls: {"moved_layers": len(ls["transfer.language"])}),
+        (
+            {"method": ["Original", "Aligned"]},
+            {"method": {"Original": {"adjust": None, FREEZE: True}, "Aligned": {FREEZE: True}}},
+            lambda labels: {"moved_layers": len(labels["method"])},
+        ),
+    ],
+    ids=["objectives", "nothing known", "of an earlier version", "all alike", "alike but for objectives", "languages",
+         "methods of more than fine-tuning"],
+)  # fmt: skip
+def test_other_reports_have_no_such_section(tmp_path: Path, axes: Any, named: Any, of: Any) -> None:
+    made = report(study(tmp_path / "a", axes, of, named))
+    assert TITLE not in made.text and not {name for name in made.figures if name.startswith("moved")}
+
+
+@pytest.mark.parametrize(
+    ("key", "found"),
+    [
+        (RATE, True),
+        ("tasks.pos.features.tune", True),
+        ("tasks.nli.base.0", True),
+        ("tuned.continual", True),
+        ("transfer.train_items", True),
+        ("transfer.language", False),
+        ("tasks.pos.train", False),
+        ("tasks.features", False),
+        ("tasks.pos", False),
+        ("transfer", False),
+        ("pretrain.features.tune", False),
+        ("objective", False),
+    ],
+)
+def test_keys_that_say_how_a_model_is_fine_tuned(key: str, found: bool) -> None:
+    assert is_of_tuning(key) == found
+
+
+# --- tables ---
+
+
+def test_they_are_measures_of_a_condition(tmp_path: Path) -> None:
+    folder = study(tmp_path / "a")
+    table = read_table(folder, {})
+    values = table[table["measure"] == "moved_layers"]
+    assert set(values["value"].round(3)) == {0.02, 0.2} and len(values) == 16
+    frozen = table[(table["measure"] == "moved_embeddings") & table["cell"].astype(str).str.contains("frozen")]
+    assert set(frozen["value"]) == {0.0}
+    condition = scores_of(read_study(folder)).conditions[-1]
+    assert (condition.mean("moved_embeddings"), condition.mean("moved_layers")) == (0.1, 0.2)
+    assert [interval_within([0.0, 0.2], column).shown.low for column in MOVED] == [0.0, 0.0]
+
+
+def test_results_of_earlier_versions_are_read_and_kept(tmp_path: Path) -> None:
+    folder = study(tmp_path / "a")
+    path = folder / "results.parquet"
+    whole = pq.read_table(path)
+    before = report(folder).table("Δ", "SUP")
+    [new] = keep_studies([folder], tmp_path / "kept")
+    found = pq.read_table(new.folder / "results.parquet")
+    assert all(found[column].equals(whole[column]) for column in MOVED)
+    pq.write_table(whole.drop_columns(list(MOVED)), path)
+    assert not set(MOVED) & set(read_table(folder, {})["measure"])
+    made = report(folder)
+    assert TITLE not in made.text and made.table("Δ", "SUP") == before
+    [old] = keep_studies([folder], tmp_path / "kept")
+    assert pq.read_table(old.folder / "results.parquet")["moved_layers"].null_count == len(whole)
+    pq.write_table(whole.drop_columns(list(MOVED)), old.folder / "results.parquet")  # as an earlier version kept it
+    assert report(old.folder).table("Δ", "SUP") == before
+
+
+@pytest.mark.parametrize("name", ["results.csv", "results.parquet"])
+def test_they_are_correlated_by_name(tmp_path: Path, name: str) -> None:
+    folder = study(tmp_path / "a")
+    options = CorrelateOptions.of("moved_embeddings", "delta", None, None, None, "spearman", 0.95)
+    [found] = correlate_command([folder / name], options, None, None)
+    assert found.result.n == 16 and found.result.r is not None
