@@ -12,6 +12,7 @@ import pytest
 from probes.correlation import CorrelateOptions, correlate_command
 from probes.study.labels import is_of_tuning
 from probes.study.report.data import read_study
+from probes.study.report.findings_study import figures_of_study
 from probes.study.report.kept import keep_studies
 from probes.study.report.scores import scores_of
 from probes.study.results import MOVED, interval_within
@@ -131,6 +132,12 @@ def test_other_reports_have_no_such_section(tmp_path: Path, axes: Any, named: An
 )
 def test_keys_that_say_how_a_model_is_fine_tuned(key: str, found: bool) -> None:
     assert is_of_tuning(key) == found
+
+
+def test_the_page_of_findings_can_draw_it(tmp_path: Path) -> None:
+    [kept] = keep_studies([study(tmp_path / "a")], tmp_path / "kept")
+    found = figures_of_study("a", read_study(kept.folder), "moved")
+    assert [figure.name for figure in found] == ["a-moved-embeddings-1-pos", "a-moved-layers-1-pos"]
 
 
 # --- tables ---

@@ -26,6 +26,7 @@ from probes.measures.words.alignment import band_table, notes_of, probe_alignmen
 from probes.measures.words.named import words_of_dictionary
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
+from synthlang.store import Store
 
 SUBSETS = ("all", "in_dictionary", "held_out")
 
@@ -43,19 +44,19 @@ def words_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
         raise no_rows(given.config.language or given.name("target"), names)
     if dictionary is not None:
         return words_of_dictionary(given, dictionary, report)
-    if opened is None:
+    store = given.store if given.run is None else store_of(given.run)
+    if opened is None or store is None:
         raise InputError(
             "words: which words are translations is known of one run with both languages; else name words.dictionary"
         )
-    return _of_run(given, number, *opened, report)
+    return _of_run(given, *opened, number, store, report)
 
 
 def _of_run(
-    given: ProbeInput, number: int, config: PretrainConfig, artifacts: Artifacts, report: Report
+    given: ProbeInput, config: PretrainConfig, artifacts: Artifacts, number: int, store: Store, report: Report
 ) -> ProbeResult:
+    """The alignment of the run's language of that number, of the run itself also over its checkpoints."""
     language, run = artifacts.languages[number].name, given.run
-    store = given.store if run is None else store_of(run)
-    assert store is not None, "what was made of a run is probed in a study, which has one"
 
     def measured(model: MaskedLM, at: str, report: Report = silent) -> dict[str, Any]:
         """The alignment of all languages; errors name the model, and ``at`` which of its checkpoints."""

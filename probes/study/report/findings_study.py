@@ -10,7 +10,7 @@ from probes.figures.printed import Bar, bars_beside
 from probes.report.numbers import number
 from probes.report.page import Block, Figures, Paragraph, Section, Table, flat
 from probes.study.labels import layout_of
-from probes.study.report.against import alignment
+from probes.study.report.against import alignment, movements
 from probes.study.report.data import FigureBudget, Study
 from probes.study.report.dose import dose_responses
 from probes.study.report.findings_data import BothNumbers, PrintedTable
@@ -81,6 +81,10 @@ def _alignments(study: Study) -> list[Figure]:
     return _drawn_in(alignment(scores, FigureBudget(0))) if scores.rows else []
 
 
+def _movements(study: Study) -> list[Figure]:
+    return _drawn_in(movements(study, scores_of(study), FigureBudget(0)))
+
+
 def _drawn_in(section: Section | None) -> list[Figure]:
     blocks = flat(section.blocks) if section else ()
     return [figure for block in blocks if isinstance(block, Figures) for figure in block.figures]
@@ -104,9 +108,11 @@ KINDS: dict[str, Callable[[Study], list[Figure]]] = {
     "steps": _steps,
     "delta": _deltas,
     "alignment": _alignments,
+    "moved": _movements,
     "layers": _layers,
 }
-"""Curves over the numbers of an axis, or over pretraining; bars of Δ; alignment against Δ; measures by layer."""
+"""Curves over the numbers of an axis, or over pretraining; bars of Δ; alignment against Δ, and how far fine-tuning
+moved the models; measures by layer."""
 
 
 def measures_drawn(study: Study) -> list[str]:
