@@ -86,7 +86,7 @@ def test_a_file_of_ones_own_is_based_on_entries_and_files(tmp_path):
     expected = find("runs", "align_mlm/trans/tiny").data
     assert found == {**expected, "steps": 7, "seed": 3}
     found["steps"] = 0  # a copy
-    assert load_yaml("align_mlm/trans/tiny", "runs")["steps"] == 1500
+    assert load_yaml("align_mlm/trans/tiny", "runs")["steps"] == 4000
     # a file goes before an entry
     (tmp_path / "rows" / "mlm").write_text("k: 1\n")
     (tmp_path / "b.yaml").write_text("base: rows/mlm\n")

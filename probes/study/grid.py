@@ -224,7 +224,9 @@ class GridConfig(StrictModel):
     @field_validator("product", "zip", mode="before")
     @classmethod
     def _left_empty(cls, value: Any) -> Any:
-        return {} if value is None else value
+        """An axis without values is one of a base that is taken away."""
+        known = {} if value is None else value
+        return {k: v for k, v in known.items() if v is not None} if isinstance(known, dict) else known
 
     @model_validator(mode="after")
     def _sound(self) -> GridConfig:
