@@ -400,7 +400,7 @@ def test_the_study_of_fine_tuning_has_the_models_of_the_quickstart():
 
 def test_one_model_of_the_paper_can_become_several():
     """As the comments of the sizes say."""
-    for name in ("paper/emerging-figure7", "lab/emerging-figure4", "paper/align_mlm-figure1", "tiny/dose-sharing"):
+    for name in ("paper/emerging-figure7", "lab/emerging-figure4", "paper/align_mlm-figure1"):
         says = "--set grid.product.pretrain.seed='[0, 1, 2]'"
         assert says in header(name), name
         _, cells = load_study(Path(catalogued(name)), [says.removeprefix("--set ").replace("'", "")])
