@@ -39,7 +39,7 @@ DOSES = [
     f"dose-{dose}"
     for dose in ("trans", "inv", "perm", "reorder", "typology", "mark", "switch", "dictionary", "parallel", "sharing")
 ]
-OURS = [*DOSES, "typology", "emergence"]
+OURS = [*DOSES, "typology", "emergence", "align_mlm-alpha"]
 MORE = {  # further studies of one size
     "tiny": ["align_mlm-grid-text", "align_mlm-grid-treebank", "emerging-table1-treebank", "fine-tuning"],
     "lab": ["align_mlm-trans+inv"],
