@@ -56,8 +56,8 @@ def test_every_file_is_in_the_wheel(unzipped, tracked):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["configs", "sizes", "tiny"], "steps: 1500"),
-        (["study", "align_mlm-table3", "--size", "tiny", "--dry-run"], "36 cells"),
+        (["configs", "sizes", "tiny"], "steps: 4000"),
+        (["study", "align_mlm-table3", "--size", "tiny", "--dry-run"], "60 cells"),
         (["pretrain", "mlm/trans/tiny", "--set", "steps=2"], "run folder: runs/mlm-trans-tiny"),
         (
             ["derive", "builtin:mini-english?types=500&sentences=60", "--language", "french-order", "--out", "data"],
