@@ -40,10 +40,11 @@ def sources_of(kind):
 def batches(kind="stream", seed=0, rows=12, exponent=0.7, masker=None):
     sources = sources_of(kind)
     weights = sampling_weights(sources[:3], [len(t) for t in TEXTS], exponent, sources[3:])
-    return Batches(sources, weights, rows, masker or SHOWING, seed)
+    return Batches(sources, weights, rows, masker or SHOWING, seed, one_source="one" in kind)
 
 
 KINDS = ["stream", "sentences", "sentences alone", "stream tlm", "sentences tlm", "sentences alone tlm"]
+KINDS += ["stream, one language", "sentences alone tlm, one language"]
 
 
 def by_sample(parts):
@@ -124,6 +125,22 @@ def test_every_row_of_an_epoch_is_seen_once(kind, parts):
         first, second = (seen[source.spans][e * source.rows : (e + 1) * source.rows] for e in range(2))
         assert sorted(first) == sorted(second) == expected
         assert first != second
+
+
+@pytest.mark.parametrize("kind", ["stream, one language", "stream tlm, one language"])
+def test_a_batch_of_one_language(kind):
+    """All rows of a step, and of its parts, are of one source; each is drawn about as often as its weight says."""
+    data, orders = batches(kind), [source.spans for source in batches(kind).sources]
+    drawn = []
+    for step in range(150):
+        parts = [data.batch(step, part, 3) for part in range(3)]
+        (spans,) = {group.spans for part in parts for group in part.groups}
+        assert [part.groups[0].stop for part in parts] == [4, 4, 4]
+        drawn.append(orders.index(spans))
+    weights = sampling_weights(data.sources[:3], [len(t) for t in TEXTS], 0.7, data.sources[3:])
+    assert np.bincount(drawn) / 150 == pytest.approx(np.asarray(weights, float), abs=0.12)
+    other = batches(kind, seed=1)
+    assert drawn[:30] != [orders.index(other.batch(step).groups[0].spans) for step in range(30)]
 
 
 def test_samples_of_any_numbers():
