@@ -239,7 +239,7 @@ class Transfer:
             texts = self._aligned(config.aligning, seed)
             further = Continual(config.aligning, self.pretrained, model.features.body("source"), seed, texts).loss
         if folder is not None:
-            key = fingerprint("fit", settings=config.model_dump(mode="json"), seed=seed, trained=trained)
+            key = fingerprint("fit", settings=resolved(config, lambda named: named.name), seed=seed, trained=trained)
             folder = folder / f"fit-{key}"
         train, dev = (self.examples(f"{trained} {split}", trained) for split in ("train", "dev"))
         fit = config.fine_tune
