@@ -16,7 +16,7 @@ from pretrain.config.training import Packing
 from pretrain.data.batch import RowSource
 from pretrain.data.batches import Batches
 from pretrain.data.masking import Masker, random_word_tables
-from pretrain.data.sources import ParallelRows, SentenceRows, StreamRows
+from pretrain.data.sources import CopiesRows, ParallelRows, SentenceRows, StreamRows
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.from_hf import from_hf
 from pretrain.objectives import NAMES
@@ -143,10 +143,14 @@ class _Texts:
 
     @cached_property
     def monolingual(self) -> list[RowSource]:
-        return [
-            _monolingual(self.config, self.config.batch.packing, self.artifacts, i, one.train, one.name, self.report)
-            for i, one in enumerate(self.artifacts.languages)
-        ]
+        packing, found = self.config.batch.packing, []
+        for i, one in enumerate(self.artifacts.languages):
+            texts: list[RowSource] = [
+                _monolingual(self.config, packing, self.artifacts, i, shards, one.name, self.report)
+                for shards in (one.train, *one.copies)
+            ]
+            found.append(texts[0] if len(texts) == 1 else CopiesRows(texts))
+        return found
 
     def pairs(self, share: float) -> list[RowSource]:
         if not self.artifacts.parallel:

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -157,6 +158,25 @@ def test_translations_are_drawn_by_their_weights(tmp_path):
     assert len({one.fingerprint for one in (*alike, language)}) == 3
     with pytest.raises(InputError, match="here are 3 words"):
         switched(dictionary=str(path), translations="uniform")
+
+
+def test_other_draws_switch_other_words_of_the_same_dictionary():
+    """As probable and independent; transliteration and the words of the dictionary are those of the language."""
+    corpus = Corpus.of_words([["cat", "dog", "the", "hotel", "big", "old"]] * 1000)
+    language = switched(TRANS, probability=0.5, cap=1.0, coverage=0.6)
+    texts = [language.redrawn(number) for number in (0, 1, 2, 1)]
+    assert texts[0] is language and len({one.fingerprint for one in texts}) == 3
+    forms = [np.asarray(one.derive(corpus).form.values()).reshape(-1, 6) for one in texts]
+    assert (forms[1] == forms[3]).all()
+    plain = np.asarray(parse_language({"name": "x", "transforms": [TRANS]}).derive(corpus).form.values()).reshape(-1, 6)
+    changed = [form != plain for form in forms]
+    some = changed[0].any(0)
+    assert 0 < some.sum() < 6  # of the words, those of the dictionary
+    for a, b in ((0, 1), (0, 2), (1, 2)):
+        assert (changed[a].any(0) == changed[b].any(0)).all()
+        assert (changed[a] & changed[b])[:, some].mean() == pytest.approx(0.25, abs=0.05)  # independent
+        assert changed[b][:, some].mean() == pytest.approx(0.5, abs=0.05)
+    assert parse_language("trans+inv").redrawn(1).fingerprint == parse_language("trans+inv").fingerprint
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pretrain.build import dev_batches, sampling_weights, train_batches
 from pretrain.config import PretrainConfig
 from pretrain.data.batch import Batch, RowSource, Span
 from pretrain.data.batches import Batches
-from pretrain.data.sources import ParallelRows, SentenceRows, StreamRows
+from pretrain.data.sources import CopiesRows, ParallelRows, SentenceRows, StreamRows
 from pretrain.objectives import NAMES
 from pretrain.prepare import prepare
 from synthlang.config import parse
@@ -350,3 +350,39 @@ def test_the_rows_of_a_source_are_few_numbers(kind, store):
     batches = train_batches(config, prepare(config, store))
     divisions = {tuple((g.start, g.stop, g.spans) for g in batches.batch(step).groups) for step in range(200)}
     assert len(divisions) <= (1 if kind == "mlm" else 8)
+
+
+@pytest.mark.parametrize("packing", ["stream", "sentences", "sentence"])
+def test_copies_of_a_text_are_switched_anew(store, packing):
+    """An epoch has each row of every copy once, in the order asked; only what is switched differs between copies."""
+    switched = {"name": "x", "transforms": [{"kind": "transliterate"}, {"kind": "code_switch"}]}
+    languages = ["parent", {"language": switched, "copies": 3}]
+    config = config_of(languages=languages, batch={"packing": packing})
+    artifacts = prepare(config, store)
+    batches = train_batches(config, artifacts)
+    alone = config_of(languages=["parent", {"language": switched}], batch={"packing": packing})
+    assert config.fingerprint(artifacts.parents) != alone.fingerprint(prepare(alone, store).parents)
+    source, single = (
+        batches.sources[1],
+        train(store, languages=["parent", {"language": switched}], batch={"packing": packing}).sources[1],
+    )
+    texts = [artifacts.languages[1].train, *artifacts.languages[1].copies]
+    assert len({text.fingerprint for text in texts}) == len(texts) == 3
+    assert all(np.array_equal(text.sentence_ids, texts[0].sentence_ids) for text in texts)
+    assert isinstance(source, CopiesRows) and source.rows == sum(copy.rows for copy in source.copies)
+    firsts = np.cumsum([0, *(copy.rows for copy in source.copies)])
+    numbers = np.random.default_rng(0).permutation(source.rows)
+    rows = source.read(numbers)
+    for place, number in enumerate(numbers.tolist()):
+        which = int(np.searchsorted(firsts, number, side="right")) - 1
+        plain = source.copies[which].read(np.asarray([number - firsts[which]]))
+        for field in fields(plain):
+            of_row = getattr(plain, field.name)
+            assert of_row is None or np.array_equal(getattr(rows, field.name)[place], of_row[0]), field.name
+    assert np.array_equal(single.read(np.arange(single.rows)).ids, source.read(np.arange(single.rows)).ids)
+    assert (batches.batch(3).languages == train_batches(config, artifacts).batch(3).languages).all()
+
+
+def test_copies_that_would_be_the_same_are_refused():
+    with pytest.raises(InputError, match="copies of trans would all be the same: it has no transform code_switch"):
+        config_of(languages=["parent", {"language": "trans", "copies": 2}])

@@ -98,8 +98,7 @@ def settings(config: pydantic.BaseModel | None) -> Any:
     """Every setting as JSON values, the same wherever configs lie; later keys count where they are set."""
 
     def said(named: Named) -> Any:
-        whole = isinstance(named.name, pydantic.BaseModel)
-        return named.name.model_dump(mode="json", round_trip=True) if whole else named.name
+        return resolved(named.name, said) if isinstance(named.name, pydantic.BaseModel) else named.name
 
     return None if config is None else neutral(resolved(config, said))
 

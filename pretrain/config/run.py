@@ -32,11 +32,14 @@ class LanguageConfig(StrictModel):
     name      what it is called in metrics and exports (default: the language's name)
     source    default: the source of the run
     language  default: the source's own language, as it is
+    copies    of the training text, each with other draws of ``code_switch``, so that epochs differ in what is switched;
+              an epoch has the rows of all of them. The vocabulary, and pairs, are of the first
     """
 
     name: str = ""
     source: SourceSpec = ""
     language: NamedLanguage = PARENT
+    copies: Annotated[int, Field(ge=1), Later()] = 1
 
     @field_validator("name")
     @classmethod
@@ -47,6 +50,8 @@ class LanguageConfig(StrictModel):
     def _has_name(self) -> LanguageConfig:
         if not self.name:
             object.__setattr__(self, "name", self.language.name)
+        if self.copies > 1 and self.language.redrawn(1) is self.language:
+            raise ValueError(f"copies of {self.name} would all be the same: it has no transform code_switch")
         return self
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,7 @@ class CodeSwitch(Transform):
     translations: Literal["first", "uniform", "weighted"] = "first"
     _pairs: dict[str, tuple[str, ...]] | None = PrivateAttr(default=None)
     _weights: dict[str, tuple[float, ...]] = PrivateAttr(default_factory=dict)
+    _draws: int = PrivateAttr(default=0)
 
     @field_validator("batch_sentences")
     @classmethod
@@ -79,14 +80,24 @@ class CodeSwitch(Transform):
         content = PARENT_WORDS if self._pairs is None else fingerprint("muse", pairs=self._pairs)
         if self._pairs is not None and self.translations == "weighted":
             content = fingerprint("weighted", pairs=self._pairs, weights=self._weights)
-        return {**super().identity(), "dictionary": content}
+        return {**super().identity(), "dictionary": content} | ({"draws": self._draws} if self._draws else {})
+
+    def redrawn(self, number: int) -> Self:
+        """Other words are switched, and other translations drawn; the words of the dictionary are the same."""
+        redrawn = self.model_copy()
+        redrawn._draws = number
+        return redrawn
+
+    def _of_words(self, key: int) -> int:
+        """The key of what is drawn for each word."""
+        return key_of("draws", key, self._draws) if self._draws else key
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
         if not len(corpus.form.codes):
             return Rewrite.identity(corpus)
         ids = corpus.ids[corpus.sentence_of_word]
         own, target = self._targets(corpus, ids, key)
-        number = uniform(key_of("word", key), ids, corpus.position)
+        number = uniform(key_of("word", self._of_words(key)), ids, corpus.position)
         drawn = (target.codes != own) & (number < self.probability * self.strength)
         replaced = self._below_cap(corpus, drawn, number)
         form = Column(np.where(replaced, target.codes, own).astype(np.int32), target.names)
@@ -110,7 +121,7 @@ class CodeSwitch(Transform):
         flat = np.asarray([index.setdefault(o, len(index)) for all_ in options for o in all_] or [0], np.int32)
         pick = np.zeros(len(ids), np.int64)
         if self.translations != "first":
-            draw = uniform(key_of("translation", key), ids, corpus.position)
+            draw = uniform(key_of("translation", self._of_words(key)), ids, corpus.position)
             pick = (draw * many[parent.codes]).astype(np.int64)
         if self.translations == "weighted" and self._pairs is not None:
             # bounds of all types one after another, those of type t between t and t + 1
