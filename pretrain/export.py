@@ -15,7 +15,7 @@ from pretrain.checkpoints import disk_errors
 from pretrain.config import PretrainConfig
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.to_hf import to_hf
-from synthlang.files import atomic_folder, remove_leftovers
+from synthlang.files import atomic_folder, read_json, remove_leftovers, write_json
 
 
 def export_model(model: MaskedLM, artifacts: Artifacts, config: PretrainConfig, run: Path, name: str) -> None:
@@ -31,8 +31,15 @@ def export_model(model: MaskedLM, artifacts: Artifacts, config: PretrainConfig, 
             with disk_errors():
                 save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
             language.tokenizer.save(folder)
+            _limit(folder, model.embeddings.length)
             (folder / "README.md").write_text(_card(language, config, name), encoding="utf-8")
             verify(folder, weights)
+
+
+def _limit(folder: Path, positions: int) -> None:
+    """Tell users of the tokenizer how many tokens the model can read, so that truncation=True cuts there."""
+    path = folder / "tokenizer_config.json"
+    write_json(path, {**read_json(path), "model_max_length": positions})
 
 
 def verify(folder: Path, weights: Mapping[str, Tensor], carried: bool = False) -> None:

@@ -47,9 +47,7 @@ def run_study(config: Path, out: Path, options: RunOptions, overrides: list[str]
             display.message("stopped; run the same command again to go on")
             return EXIT_CODE
     console = Console()
-    rows = list(run.tables.rows(run.done))
-    if rows and len(rows) <= ROWS:
-        console.print(score_table(rows, printed_numbers(study.papers)))
+    _say_scores(console, run, out)
     failed = [cell for cell in run.cells if cell.status == "failed"]
     for cell in failed[:FAILED]:
         _say(console, f"failed {cell.name}: {cell.error} (log: {out / LOGS / cell.log_name})", "red")
@@ -57,6 +55,24 @@ def run_study(config: Path, out: Path, options: RunOptions, overrides: list[str]
         _say(console, f"… and {len(failed) - FAILED} more, see {out / LOGS}", "red")
     _say_where(console, out, paths)
     return 1 if failed else 0
+
+
+def _say_scores(console: Console, run: StudyRun, out: Path) -> None:
+    """The table of conditions, without models that failed training, which are named below it."""
+    rows = list(run.tables.rows(run.done))
+    if not rows or len(rows) > ROWS:
+        return
+    beyond, told = set[tuple[str, str]](), ""
+    if run.study.learned is not None:
+        from probes.study.report.data import read_study  # with pandas
+
+        found = read_study(out)
+        beyond, told = found.failed_on, found.told_failed
+    learned = [row for row in rows if (row["cell"], row["task_name"]) not in beyond]
+    if learned:
+        console.print(score_table(learned, printed_numbers(run.study.papers)))
+    if told:
+        _say(console, told, "yellow")
 
 
 def plan_study(config: Path, out: Path, options: RunOptions, overrides: list[str]) -> None:

@@ -209,10 +209,10 @@ LOCK = ".lock-"
 
 
 @contextmanager
-def claimed(folder: Path) -> Iterator[None]:
-    """A new folder that no other process writes meanwhile; if the block fails, parents made for it go unless used.
+def only_writer(folder: Path) -> Iterator[None]:
+    """No other process that asks writes ``folder`` in the block; it need not exist. The lock is a file beside it.
 
-    Raises InputError if ``folder`` exists or if another process writes it.
+    If the block fails, parents made for the folder go unless used. Raises InputError if another process writes it.
     """
     parents = [parent for parent in folder.parents if not parent.exists()]  # deepest first
     path = folder.with_name(LOCK + folder.name)
@@ -226,8 +226,6 @@ def claimed(folder: Path) -> Iterator[None]:
                 busy = "is being written by another process; wait for it, or name another folder"
                 raise InputError(busy, folder) from error
         try:
-            if folder.exists():
-                raise InputError("exists already; name a new folder", folder)
             yield
         finally:
             path.unlink(missing_ok=True)  # while it is ours; who opened it meanwhile finds it gone and gives up
@@ -237,6 +235,15 @@ def claimed(folder: Path) -> Iterator[None]:
             with suppress(OSError):  # it is not empty: somebody else uses it by now
                 parent.rmdir()
         raise
+
+
+@contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """A new folder that no other process writes meanwhile; InputError if it exists or another process writes it."""
+    with only_writer(folder):
+        if folder.exists():
+            raise InputError("exists already; name a new folder", folder)
+        yield
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import resource
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from importlib.metadata import version
 from pathlib import Path
 
@@ -19,10 +20,12 @@ import yaml
 from safetensors.torch import load_file
 
 from pretrain.config import PretrainConfig
+from pretrain.folder import read_metrics
+from pretrain.prepare import prepare
 from pretrain.run import pretrain
 from probes import cli
 from synthlang.config import parse
-from synthlang.files import read_json
+from synthlang.files import only_writer, read_json
 from synthlang.store import Store
 from tests.tiny import PRETRAIN, STUDY, changed
 
@@ -243,6 +246,29 @@ def test_wrong_input_is_one_line_and_costs_nothing(arguments, message, work, cal
     assert_one_line(code, err, message)
     assert content(work) == before
     assert not (work / "new").exists()
+
+
+def test_a_second_command_does_not_write_a_folder_that_is_being_written(work, call, tmp_path):
+    """In the middle of the first run, which completes; two at once wrote the lines of both into one log before."""
+    refused: list[str] = []
+
+    def second(config, store, report):
+        first = (tmp_path / "run", "c.yaml"), (tmp_path / "adjusted", "tiny")
+        for command, (out, name) in zip(("pretrain", "adjust"), first, strict=True):
+            with only_writer(out) if command == "adjust" else nullcontext():
+                words = [name] if command == "pretrain" else [work / "run", name]
+                code, _, err = call(command, *words, "--out", out)
+            assert_one_line(code, err, f"{out}: is being written by another process; wait for it, or name another")
+            refused.append(command)
+        return prepare(config, store, report)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pretrain.run.prepare", second)
+        code, _, err = call("pretrain", "c.yaml", "--out", tmp_path / "run")
+    assert code == 0 and refused == ["pretrain", "adjust"], err
+    steps = [row["step"] for row in read_metrics(tmp_path / "run" / "metrics.jsonl")]
+    assert steps == sorted(set(steps)) and (tmp_path / "run" / "done.json").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
 
 
 def test_a_run_that_is_not_finished(work, call, tmp_path):

@@ -255,7 +255,10 @@ def test_what_cannot_be_kept_is_one_line_and_leaves_the_rest(spoil, told, tmp_pa
     [
         ("align_mlm: {lines: [" + "x, " * 11 + "]}", "at most 10"),
         ("align_mln: {lines: [x]}", "did you mean align_mlm?"),
-        ("align_mlm: {figures: [table9]}", "nothing to draw of 'table9'; there may be: table3, dose, steps, delta, "),
+        (
+            "align_mlm: {figures: [table9]}",
+            "nothing to draw of 'table9'; there may be: table3, dose, maps, steps, delta, ",
+        ),
         ("align_mlm: {figures: [table3, steps]}", "nothing to draw of 'steps'"),
         ("align_mlm: {line: [x]}", "did you mean lines?"),
     ],

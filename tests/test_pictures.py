@@ -12,7 +12,6 @@ import torch
 from scipy import stats
 
 from probes.figures.bars import Bar, Gap, delta_bars, retrieval_by_tag
-from probes.figures.cka import cka_map
 from probes.figures.drawing import writable
 from probes.figures.lines import (
     Series,
@@ -23,6 +22,7 @@ from probes.figures.lines import (
     rank_series,
     retrieval_by_layer,
 )
+from probes.figures.maps import Setting, cka_map, settings_map
 from probes.figures.projection import label_pair, picture, principal, word_pairs
 from probes.measures.distances.pairs import Linked
 from probes.measures.distances.show import distance_histograms
@@ -131,6 +131,9 @@ def interval(mean, half=3.0):
     return Interval(mean, mean - half, mean + half, 50, 0.95)
 
 
+SETTINGS = Setting("steps", ["1000", "2000"]), Setting("rate", ["0.001", "0.01"])
+
+
 @functools.cache
 def cases():
     found = separated()
@@ -146,13 +149,14 @@ def cases():
         accuracy_by_rank("rank", "Rank", [rank_series("m", np.arange(100), np.arange(100) % 2)]),
         cka_map("cka", "CKA", [[0.2, 0.9], [0.3, 1.0]], "A", "B"),
         cka_map("cka-tall", "CKA", np.full((25, 3), 0.5), "A", "B"),
+        settings_map("map", "Map", [[1.0, 99.0], [float("nan"), 40.0]], *SETTINGS, "Δ", "A note.", (0.0, 100.0)),
         retrieval_by_tag("tags", "Parts of speech", bars),
         word_pairs("pairs", "Pairs " + "of a long title " * 8, drawn(right=other), "English", "Derived"),
         word_pairs("one-pair", "Pair", drawn(n=1), "English", "Derived"),
     ]
 
 
-@pytest.mark.parametrize("number", range(10))
+@pytest.mark.parametrize("number", range(11))
 def test_files_are_written_whole_and_repeat_to_the_byte(tmp_path, number):
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # a missing glyph or a layout that did not fit would warn

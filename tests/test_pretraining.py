@@ -145,6 +145,23 @@ def test_the_command_by_path_is_the_same_run(finished, tmp_path):
     assert_same_run(finished / "run", tmp_path / "run")
 
 
+def test_a_text_that_is_too_long_is_cut_to_the_positions_that_the_model_has(finished, tmp_path):
+    """In a process without this project, through the pipeline of transformers; uncut it runs over the positions."""
+    code = """
+import sys
+from transformers import pipeline
+fill = pipeline("fill-mask", model=sys.argv[1], tokenizer_kwargs={"truncation": True})
+text = f"{fill.tokenizer.mask_token} " + "the cat sat . " * 100
+print(fill.tokenizer.model_max_length, len(fill.tokenizer(text, truncation=True).input_ids), len(fill(text)))
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(finished / "run" / "export" / "parent")],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    length = config_of().batch.length
+    assert ran.stdout.split() == [str(length), str(length), "5"]
+
+
 def test_an_export_loads_without_this_project(finished, tmp_path):
     code = """
 import sys, torch

@@ -174,51 +174,102 @@ def test_nan_is_refused(wrong):
         correlation([1, 2, wrong], [1, 2, 3], 0)
 
 
-# --- clusters: what a permutation moves and what a bootstrap draws ---
+# --- clusters: one point each ---
 
 
-def test_p_is_the_share_of_all_orders_of_the_cells():
-    x, y, cell = _cells(5, 3, 1)
-    got = correlation(x, y, 0, "pearson", clusters=cell)
-    assert got.clusters == 5 and got.exact and got.r == pytest.approx(stats.pearsonr(x, y).statistic)
-    assert got.p == share_of((np.repeat(order, 3) for order in permutations(x[::3])), x, y, "pearson")
+def means(values, cluster):
+    """Of each cluster, in order of its name."""
+    return np.array(
+        [np.mean([v for v, c in zip(values, cluster, strict=True) if c == name]) for name in sorted(set(cluster))]
+    )
 
 
-def test_cells_of_other_numbers_of_seeds_exchange_their_one_x():
-    x, y, cell = _cells(5, 3, 2)
-    keep = [i for i in range(15) if i not in (4, 5, 14)]  # cells of 3, 1, 3, 3 and 2 seeds
-    cells = [cell[i] for i in keep]
-    every = ([order[c] for c in cells] for order in permutations(x[::3]))
-    p = correlation(x[keep], y[keep], 0, clusters=cells).p
-    assert p == share_of(every, x[keep], y[keep], "spearman")
-    assert correlation(y[keep], x[keep], 0, clusters=cells).p == pytest.approx(p)
+@each_kind
+def test_a_cluster_counts_as_the_means_of_its_rows(kind):
+    """Of 3, 1, 3, 3 and 2 rows; p is the share of all orders of the means; the order of the rows changes nothing."""
+    random = np.random.default_rng(1)
+    x, y, cell = random.normal(size=15), random.normal(size=15), np.repeat(np.arange(5), 3)
+    kept = [i for i in range(15) if i not in (4, 5, 14)]
+    x, y, cell = x[kept], y[kept], cell[kept].tolist()
+    of_x, of_y = means(x, cell), means(y, cell)
+    got = correlation(x, y, 0, kind, clusters=cell)
+    assert (got.n, got.clusters, got.exact) == (12, 5, True)
+    assert got.r == pytest.approx(SCIPY[kind](of_x, of_y).statistic)
+    assert got.p == share_of(permutations(of_x), of_x, of_y, kind)
+    alone = correlation(of_x, of_y, 0, kind)
+    assert (got.p, got.low, got.high) == pytest.approx((alone.p, alone.low, alone.high))
+    order = random.permutation(12)
+    mixed = correlation(x[order], y[order], 0, kind, clusters=[cell[i] for i in order])
+    assert (mixed.r, mixed.p) == pytest.approx((got.r, got.p))
 
 
-def test_runs_whose_checkpoints_differ_move_as_wholes_and_only_to_the_same_length():
-    random, sizes = np.random.default_rng(3), [4, 4, 4, 2, 2]
-    x, y = random.normal(size=16), random.normal(size=16)
-    parts = np.split(x, np.cumsum(sizes)[:-1])
-    orders = product(permutations(range(3)), permutations((3, 4)))
-    every = [np.concatenate([parts[i] for i in (*long, *short)]) for long, short in orders]
-    got = correlation(x, y, 0, "pearson", clusters=np.repeat(np.arange(5), sizes).tolist())
-    assert len(every) == 12 and got.exact and got.p == share_of(every, x, y, "pearson")
+def test_equal_numbers_of_unlike_many_rows_stay_equal():
+    """(0.1 + 0.1 + 0.1) / 3 is not 0.1, which would make ranks of a tie."""
+    x, cell = [0.1] * 3 + [0.1] * 2 + [0.7, 0.9], [0, 0, 0, 1, 1, 2, 3]
+    y = [1.0, 1.0, 1.0, 2.0, 2.0, 3.0, 4.0]
+    expected = stats.spearmanr([0.1, 0.1, 0.7, 0.9], [1, 2, 3, 4]).statistic
+    assert expected < 0.99 and correlation(x, y, 0, clusters=cell).r == pytest.approx(expected)
 
 
-def test_cells_that_are_in_several_blocks_move_with_all_their_rows():
-    """Tasks as blocks: a cell has a row in each, and all of them get the alignment of another cell."""
+def test_clusters_that_are_in_several_blocks_move_with_all_their_points():
+    """Tasks as blocks: a cell has two seeds in each, and all of them get the alignment of another cell."""
     random = np.random.default_rng(4)
-    of_cell, y = random.normal(size=4), random.normal(size=8)
-    task, cell = ["pos", "ner"] * 4, np.repeat(np.arange(4), 2)
-    every = (np.array(order)[cell] for order in permutations(of_cell))
+    of_cell, y = random.normal(size=4), random.normal(size=16)
+    task, cell = ["pos", "pos", "ner", "ner"] * 4, np.repeat(np.arange(4), 4)
+    points, tasks = y.reshape(8, 2).mean(1), ["pos", "ner"] * 4
+    every = (np.repeat(order, 2) for order in permutations(of_cell))
     got = correlation(of_cell[cell], y, 0, "pearson", blocks=task, clusters=cell.tolist())
-    assert got.exact and got.p == share_of(every, of_cell[cell], y, "pearson", task)
+    assert got.exact and got.p == share_of(every, np.repeat(of_cell, 2), points, "pearson", tasks)
+
+
+def test_only_clusters_of_the_same_blocks_change_places():
+    random = np.random.default_rng(3)
+    x, y = random.normal(size=8), random.normal(size=8)
+    block, cell = list("aaababab"), [0, 1, 2, 3, 4, 4, 5, 5]  # three are in a, one in b, two in both
+    orders = product(permutations((0, 1, 2)), permutations(((4, 5), (6, 7))))
+    every = [x[[*alone, 3, *both[0], *both[1]]] for alone, both in orders]
+    got = correlation(x, y, 0, "pearson", blocks=block, clusters=cell)
+    assert len(every) == 12 and got.exact and got.p == share_of(every, x, y, "pearson", block)
 
 
 def test_clusters_that_cannot_change_places_have_no_p():
     random = np.random.default_rng(5)
-    got = correlation(random.normal(size=6), random.normal(size=6), 0, clusters=list("aaabbc"))
+    x, y = random.normal(size=6), random.normal(size=6)
+    got = correlation(x, y, 0, blocks=list("aababc"), clusters=list("uvvwww"))
     assert got.r is not None and got.p is None and "nothing can change places" in got.no_p
-    assert got.low is None and "3 clusters" in got.no_interval
+
+
+def test_what_rises_between_conditions_and_falls_within_them_rises():
+    """12 conditions of 3 seeds: over rows it falls, and p of conditions that were moved as wholes was that of no
+    correlation; over conditions it rises."""
+    x = np.repeat(np.arange(12.0), 3) + np.tile([-30.0, 0.0, 30.0], 12)
+    y = np.repeat(np.arange(12.0), 3) + np.tile([30.0, 0.0, -30.0], 12)
+    got = correlation(x, y, 0, clusters=np.repeat(np.arange(12), 3).tolist())
+    assert stats.spearmanr(x, y).statistic < -0.5
+    assert (got.r, got.p) == pytest.approx((1.0, 1 / 10_001))
+
+
+def conditions(random, slope, within, count=12, seeds=3):
+    """x and y of seeds of conditions: ``slope`` between conditions, ``within`` between the seeds of one."""
+    between, noise = random.normal(size=(2, count, 1)), random.normal(size=(2, count, seeds))
+    x = between[0] + noise[0]
+    y = slope * between[0] + between[1] + within * noise[0] + noise[1]
+    return x.ravel(), y.ravel(), np.repeat(np.arange(count), seeds).tolist()
+
+
+@pytest.mark.parametrize(("slope", "within", "low", "high"), [(0, 0, 0.02, 0.09), (0, -3, 0.02, 0.09), (4, 0, 0.8, 1)])
+def test_size_and_power(slope, within, low, high, monkeypatch):
+    """5 % where conditions have nothing to do with each other, also where seeds do; nearly always with an effect."""
+    monkeypatch.setattr(correlations, "PERMUTATIONS", 400)
+    monkeypatch.setattr(correlations, "SMALLEST_BOOTSTRAP", 1000)
+    random, found = np.random.default_rng(7), []
+    for seed in range(300):
+        x, y, cell = conditions(random, slope, 0)
+        if within:  # the seeds of a condition differ about means that they leave alone
+            own = np.tile([-1.0, 0.0, 1.0], 12)
+            x, y = np.repeat(means(x, cell), 3) + own, np.repeat(means(y, cell), 3) + within * own
+        found.append(correlation(x, y, seed, clusters=cell).p <= 0.05)
+    assert low <= np.mean(found) <= high
 
 
 def test_seeds_taken_as_independent_find_what_is_not_there(monkeypatch):
@@ -252,14 +303,13 @@ def test_the_interval_of_clusters_with_strong_ranks_holds_the_estimate(kind):
     """Twelve cells in two blocks, two seeds each, nearly in order: the bounds must not fall together beside r."""
     random = np.random.default_rng(0)
     cell = np.repeat(np.arange(12), 2)
-    y = -2.0 * cell + random.normal(size=24)
+    y = -1.0 * cell + 1.5 * random.normal(size=24)
     got = correlation(cell, y, 0, kind, blocks=(cell // 6).tolist(), clusters=cell.tolist())
     assert got.low <= got.r <= got.high and got.high - got.low > 0.01
 
 
 def test_every_arrangement_is_there_once():
-    units = Units(np.array([0, 0, 0, 1, 1, 1]), np.arange(6))
-    groups = units.groups(np.arange(6.0))
+    groups = Units(np.array([0, 0, 0, 1, 1, 1]), np.arange(6)).groups
     rows = np.concatenate(list(every_arrangement(groups, 6)))
     assert arrangements(groups) == len(rows) == len({tuple(row) for row in rows.tolist()}) == 36
     assert (np.sort(rows[:, :3], axis=1) == [0, 1, 2]).all() and (np.sort(rows[:, 3:], axis=1) == [3, 4, 5]).all()
@@ -267,8 +317,8 @@ def test_every_arrangement_is_there_once():
 
 
 def test_draws_keep_the_number_of_clusters_of_a_block():
-    units = Units(np.array([0, 0, 0, 0, 1, 1, 2]), np.array([0, 0, 1, 2, 3, 4, 5]))
+    units = Units(np.array([0, 1, 0, 1, 0, 0, 2]), np.array([0, 0, 1, 1, 2, 3, 4]))
     weights = drawn_weights(units, 50, np.random.default_rng(0))
-    assert (weights[:, 0] == weights[:, 1]).all()  # a cell comes with all its seeds
-    assert (weights[:, [0, 2, 3]].sum(1) == 3).all() and (weights[:, [4, 5]].sum(1) == 2).all()
-    assert (weights[:, 6] == 1).all() and len(np.unique(weights, axis=0)) > 10
+    assert (weights[:, 0] == weights[:, 1]).all()  # a cell comes with its points in all blocks
+    assert (weights[:, [0, 2]].sum(1) == 2).all() and (weights[:, [4, 5]].sum(1) == 2).all()
+    assert (weights[:, 6] == 1).all() and len(np.unique(weights, axis=0)) > 5

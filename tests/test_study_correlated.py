@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from itertools import combinations, permutations
@@ -247,9 +248,12 @@ def test_one_correlation_in_summary_table_and_claims(tmp_path: Path) -> None:
     change_rows(folder, lambda row, _: {"delta": float(row["delta"]) + 4 * random.normal()})
     made = report(folder)
     rows, line = read_rows(folder), made.file("correlations")[0]
-    cells = {row["cell"]: row["alignment_all"] for row in rows}
-    deltas = [np.mean([float(row["delta"]) for row in rows if row["cell"] == cell]) for cell in cells]
-    rho = stats.spearmanr([float(value) for value in cells.values()], deltas).statistic
+    names = {
+        row["cell"]: tuple(label for a, label in json.loads(row["labels"]).items() if "seed" not in a) for row in rows
+    }
+    of_conditions = [[row for row in rows if names[row["cell"]] == one] for one in dict.fromkeys(names.values())]
+    x, y = ([np.mean([float(row[c]) for row in of]) for of in of_conditions] for c in ("alignment_all", "delta"))
+    rho = stats.spearmanr(x, y).statistic
     assert line["n"] == "6 conditions 18 models" and line["ρ"] == f"−{abs(rho):.2f}"
     p, (low, high) = line["p"].removesuffix(" exact"), line["95 % interval"].replace("−", "-").split(" to ")
     assert f"over n = 6 conditions of 18 models (exact p = {float(p):.3f}, bootstrap interval" in made.text

@@ -96,6 +96,53 @@ def test_doses_that_span_much_have_a_log_axis(doses: list[float], log: bool) -> 
     assert found[2] == ["first", *(f"{x:g}" for x in doses[1:])]
 
 
+# --- maps ---
+
+
+def cells_drawn(svg: str) -> dict[tuple[str, str], float]:
+    """Labels up and across → the number, of the text alternative of a map of steps and rate."""
+    told = re.findall(r"steps (\S+), rate (\S+): (-?[\d.]+)(?=[;.])", svg)
+    return {(up, across): float(value) for up, across, value in told}
+
+
+def test_two_axes_of_numbers_have_a_map_of_the_means_over_models(tmp_path: Path) -> None:
+    axes = {"objective": ["MLM", "XLM"], "steps": ["2000", "500"], "rate": ["0.01", "0.1", "0.02"]}
+    made = report(make_grid(tmp_path, axes | {"pretrain.seed": ["0", "1"]}, jitter=1.3))
+    rows = [(json.loads(row["labels"]), row) for row in read_rows(tmp_path)]
+    assert {name for name in made.figures if name.startswith("map-")} == {
+        *("map-1-alignment-mlm", "map-2-alignment-xlm", "map-3-pos-mlm", "map-4-pos-xlm")
+    }
+    for name, column, objective in (("1-alignment-mlm", "alignment_all", "MLM"), ("4-pos-xlm", "delta", "XLM")):
+        drawn = cells_drawn((made.paths.figures / f"map-{name}.svg").read_text())
+        assert list(drawn) == [(up, across) for up in ("500", "2000") for across in ("0.01", "0.02", "0.1")]
+        for (steps, rate), value in drawn.items():
+            where = {"objective": objective, "steps": steps, "rate": rate}.items()
+            expected = np.mean([float(row[column]) for labels, row in rows if where <= labels.items()])
+            assert value == pytest.approx(expected, abs=0.051)
+
+
+def test_a_study_without_tasks_has_a_map_of_its_alignments(tmp_path: Path) -> None:
+    folder = make_grid(tmp_path, {"steps": ["1", "2"], "rate": ["3", "4"]}, tasks=())
+    perplexity, path = "pretrain.perplexity.parent", "alignment.scores.all.cosine.mean"
+    cells = [(cell["name"], json.dumps(cell["labels"])) for cell in cells_of(folder)]
+    measured = [(*cell, 0, "alignment", path, "", "", 7.0 * i) for i, cell in enumerate(cells)]
+    write_measures(folder, [*measured, *((*cell, 0, "pretrain", perplexity, "", "", 9.0) for cell in cells)])
+    drawn = cells_drawn((report(folder).paths.figures / "map-1-alignment.svg").read_text())
+    assert drawn == {("1", "3"): 0.0, ("1", "4"): 7.0, ("2", "3"): 14.0, ("2", "4"): 21.0}
+
+
+@pytest.mark.parametrize(
+    "axes",
+    [
+        {"steps": ["1", "2"], "transform": ["trans", "inv"]},
+        {"steps": ["1", "2"], "rate": ["3"]},
+        {"steps": ["1", "2"], "pretrain.seed": ["0", "1"]},
+    ],
+)
+def test_without_two_axes_of_numbers_there_is_no_map(tmp_path: Path, axes: dict[str, list[str]]) -> None:
+    assert not any(name.startswith("map-") for name in report(make_grid(tmp_path, axes)).figures)
+
+
 # --- layers and steps ---
 
 

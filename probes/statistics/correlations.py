@@ -1,13 +1,13 @@
 """Correlation over cells, seeds and checkpoints: in blocks, by cluster, with permutation p and bootstrap interval.
 
 ``blocks`` are compared within only, so that a difference between them (the pretraining method) is no correlation.
-``clusters`` are rows that are not independent (the seeds of a cell): a permutation moves and a bootstrap draws them as
-wholes. The equations are in correlation_values.
+``clusters`` are rows that are not independent (the seeds of a cell). What is estimated is the correlation over
+clusters, each one point: the mean of its x and the mean of its y, in each block that it has rows in. So what goes
+together within clusters (a good seed and a good score) is no part of it, a permutation of the points is what would be
+if x said nothing of y, and a bootstrap draws clusters. The equations are in correlation_values.
 
-Two clusters may change places if they have the same profile: as many rows in each block. Then the rows of one get the
-x of the other, block by block and in the order of the rows. Where x is the same on all rows that a cluster has in a
-block (an alignment score of a model that was fine-tuned with several seeds), the blocks must be the same but not the
-number of rows. Rows without a cluster are clusters of one row, and they change places within their block.
+Clusters that have points in the same blocks may change places: then the points of one get the x of the other, block by
+block. Rows without a cluster are clusters of one row, and they change places within their block.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import islice, permutations, product
-from math import factorial, prod
+from math import factorial, fsum, prod
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ Codes = Sequence[str] | Sequence[int] | None
 
 @dataclass(frozen=True)
 class Correlation:
-    """A correlation over ``n`` rows of ``clusters`` clusters in ``blocks`` blocks, or None and the ``reason`` why.
+    """A correlation over ``clusters`` clusters of ``n`` rows in ``blocks`` blocks, or None and the ``reason`` why.
 
     Clusters that lie only in blocks where a side is constant say nothing of how the sides go together and are not
     counted.
@@ -94,21 +94,38 @@ def correlation(
     assert left.ndim == 1 and left.shape == right.shape, (left.shape, right.shape)
     n = len(left)
     block, cluster = _codes(blocks, n, alone=False), _codes(clusters, n, alone=True)
-    units, parts = Units(block, cluster), groups_of(block)
-    counts = (kind, n, len(parts), len(units.rows))
+    count = len(groups_of(block))
     if n < 3:
+        counts = (kind, n, count, len(groups_of(cluster)))
         return Correlation(*counts, level=level, reason=f"{n} pair{'s' * (n != 1)}: a correlation needs at least 3")
-    left, right = values_of(left, (1,)), values_of(right, (1,))
+    left, right, units = _points(values_of(left, (1,)), values_of(right, (1,)), block, cluster)
+    parts = groups_of(units.block)
     for side, values in (("first", left), ("second", right)):
         if all(np.ptp(values[rows]) == 0 for rows in parts):
             where = " within every block" if len(parts) > 1 else ""
-            return Correlation(*counts, level=level, reason=f"the {side} side is constant{where}")
+            reason = f"the {side} side is constant{where}"
+            return Correlation(kind, n, count, len(units.rows), level=level, reason=reason)
     telling = _telling(left, right, units, parts)
     r = float(permuted(left[None], right, parts, kind)[0])
     random = generator(key)
     p, exact, no_p = _permutation_p(left, right, r, units, parts, kind, random)
     low, high, no_interval = _bounds(left, right, r, units, parts, telling, kind, level, random)
-    return Correlation(kind, n, len(parts), telling, r, p, exact, low, high, level, None, no_p, no_interval)
+    return Correlation(kind, n, count, telling, r, p, exact, low, high, level, None, no_p, no_interval)
+
+
+def _points(x: Floats, y: Floats, block: Rows, cluster: Rows) -> tuple[Floats, Floats, Units]:
+    """The mean of x and of y of each cluster in each of its blocks, [k] each, and whose they are."""
+    of_points = groups_of(cluster * (int(block.max()) + 1) + block)
+    first = np.array([rows[0] for rows in of_points], np.intp)
+    means = (np.array([_mean(side[rows]) for rows in of_points]) for side in (x, y))
+    return *means, Units(block[first], cluster[first])  # type: ignore[return-value]
+
+
+def _mean(values: Floats) -> float:
+    """The mean, the same in any order of the values, and of equal ones exactly these: rounding must tell no two means
+    apart."""
+    least = float(values.min())
+    return least + fsum(value - least for value in values.tolist()) / len(values)
 
 
 def _codes(names: Codes, n: int, *, alone: bool) -> Rows:
@@ -130,12 +147,10 @@ def _telling(x: Floats, y: Floats, units: Units, parts: Sequence[Rows]) -> int:
 def _permutation_p(
     x: Floats, y: Floats, r: float, units: Units, parts: Sequence[Rows], kind: Kind, random: np.random.Generator
 ) -> tuple[float | None, bool, str | None]:
-    groups, others = units.groups(x), units.groups(y)
-    if arrangements(others) > arrangements(groups):  # y has one value a cluster, x has not
-        x, y, groups = y, x, others
+    groups = units.groups
     total = arrangements(groups)
     if total == 1:
-        return None, False, "no two clusters have the same number of rows in the same blocks: nothing can change places"
+        return None, False, "no two clusters are in the same blocks: nothing can change places"
     exact = total <= EXACT_ARRANGEMENTS
     chunks = every_arrangement(groups, len(x)) if exact else drawn_arrangements(groups, len(x), PERMUTATIONS, random)
     hits = sum(int((np.abs(permuted(x[rows], y, parts, kind)) >= abs(r) - ROUNDING).sum()) for rows in chunks)
@@ -198,28 +213,12 @@ def _bca(drawn: Floats, r: float, a: float, quantiles: Floats) -> Floats:
     return np.asarray(stats.norm.cdf(bias + z / np.maximum(1 - a * z, 1e-9)), np.float64)
 
 
-CHUNK = 1_000_000  # row numbers that a chunk of permutations holds
-
-
-@dataclass(frozen=True)
-class ExchangeableClusters:
-    """Clusters that may change places.
-
-    slots     [members, slots] the row that stands in each slot of a member
-    rows      [k] the rows of all members
-    member    [k] the member each belongs to
-    slot      [k] the slot it takes its x from
-    """
-
-    slots: Rows
-    rows: Rows
-    member: Rows
-    slot: Rows
+CHUNK = 1_000_000  # numbers of points that a chunk of permutations holds
 
 
 @dataclass(frozen=True)
 class Units:
-    """The clusters of n rows: the ``block`` [n] and the ``cluster`` [n] of each row, 0, 1, …"""
+    """The clusters of n points: the ``block`` [n] and the ``cluster`` [n] of each, 0, 1, …, no two alike in both."""
 
     block: Rows
     cluster: Rows
@@ -242,30 +241,14 @@ class Units:
         found = [units for units in members.values() if len(units) > 1]
         return [np.array(units, np.intp) for units in (*found, *([alone] if alone else []))]
 
-    def groups(self, x: Floats) -> list[ExchangeableClusters]:
-        """The clusters that may exchange their x [n], by profile."""
-        constant = all(np.ptp(x[part]) == 0 for rows in self.rows for part in self._parts(rows).values())
-        members: dict[tuple[tuple[int, int], ...], list[Rows]] = {}
+    @cached_property
+    def groups(self) -> list[Rows]:
+        """The clusters that may change places, [members, blocks] points each."""
+        members: dict[tuple[int, ...], list[Rows]] = {}
         for rows in self.rows:
-            sizes = {b: 1 if constant else len(part) for b, part in self._parts(rows).items()}
-            members.setdefault(tuple(sorted(sizes.items())), []).append(rows)
-        return [self._group(units, constant) for units in members.values() if len(units) > 1]
-
-    def _parts(self, rows: Rows) -> dict[int, Rows]:
-        return {int(b): rows[self.block[rows] == b] for b in np.unique(self.block[rows])}
-
-    def _group(self, units: Sequence[Rows], constant: bool) -> ExchangeableClusters:
-        slots, rows, member, slot = [], [], [], []
-        for number, unit in enumerate(units):
-            parts = list(self._parts(unit).values())
-            ordered = np.concatenate(parts)
-            slots.append([int(part[0]) for part in parts] if constant else ordered.tolist())
-            where = np.repeat(np.arange(len(parts)), [len(p) for p in parts]) if constant else np.arange(len(ordered))
-            rows.append(ordered)
-            member.append(np.full(len(ordered), number))
-            slot.append(where)
-        joined = (np.concatenate(columns).astype(np.intp) for columns in (rows, member, slot))
-        return ExchangeableClusters(np.array(slots, np.intp), *joined)
+            ordered = rows[np.argsort(self.block[rows])]
+            members.setdefault(tuple(self.block[ordered].tolist()), []).append(ordered)
+        return [np.stack(points) for points in members.values() if len(points) > 1]
 
 
 def groups_of(codes: NDArray[np.intp]) -> tuple[Rows, ...]:
@@ -274,39 +257,37 @@ def groups_of(codes: NDArray[np.intp]) -> tuple[Rows, ...]:
     return tuple(np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)) if len(codes) else ()
 
 
-def arrangements(groups: Sequence[ExchangeableClusters]) -> int:
+def arrangements(groups: Sequence[Rows]) -> int:
     """In how many ways the clusters can stand."""
-    return prod(factorial(len(group.slots)) for group in groups)
+    return prod(factorial(len(points)) for points in groups)
 
 
-def every_arrangement(groups: Sequence[ExchangeableClusters], n: int) -> Iterator[Rows]:
-    """All of them in chunks of [r, n]: the row each row takes its x from."""
-    choices = product(*(permutations(range(len(group.slots))) for group in groups))
+def every_arrangement(groups: Sequence[Rows], n: int) -> Iterator[Rows]:
+    """All of them in chunks of [r, n]: the point that each point takes its x from."""
+    choices = product(*(permutations(range(len(points))) for points in groups))
     while chunk := list(islice(choices, max(1, CHUNK // n))):
         yield _placed(groups, [np.array(orders, np.intp) for orders in zip(*chunk, strict=True)], n)
 
 
-def drawn_arrangements(
-    groups: Sequence[ExchangeableClusters], n: int, rounds: int, random: np.random.Generator
-) -> Iterator[Rows]:
+def drawn_arrangements(groups: Sequence[Rows], n: int, rounds: int, random: np.random.Generator) -> Iterator[Rows]:
     """``rounds`` random ones in chunks of [r, n]."""
     size = max(1, CHUNK // n)
     for start in range(0, rounds, size):
         r = min(size, rounds - start)
-        orders = [random.permuted(np.tile(np.arange(len(g.slots)), (r, 1)), axis=1) for g in groups]
+        orders = [random.permuted(np.tile(np.arange(len(points)), (r, 1)), axis=1) for points in groups]
         yield _placed(groups, orders, n)
 
 
-def _placed(groups: Sequence[ExchangeableClusters], orders: Sequence[Rows], n: int) -> Rows:
+def _placed(groups: Sequence[Rows], orders: Sequence[Rows], n: int) -> Rows:
     """[r, n] from the order [r, members] of each group."""
     found = np.tile(np.arange(n, dtype=np.intp), (len(orders[0]), 1))
-    for group, order in zip(groups, orders, strict=True):
-        found[:, group.rows] = group.slots[order[:, group.member], group.slot]
+    for points, order in zip(groups, orders, strict=True):
+        found[:, points.ravel()] = points[order].reshape(len(order), -1)
     return found
 
 
 def drawn_weights(units: Units, rounds: int, random: np.random.Generator) -> Floats:
-    """[rounds, n] how often each row was drawn, clusters with replacement within their strata."""
+    """[rounds, n] how often each point was drawn, clusters with replacement within their strata."""
     counts = np.zeros((rounds, len(units.rows)))
     for stratum in units.strata:
         picks = random.integers(len(stratum), size=(rounds, len(stratum)))

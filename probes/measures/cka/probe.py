@@ -16,9 +16,9 @@ from matplotlib.figure import Figure as Canvas
 from numpy.typing import NDArray
 from rich.table import Table
 
-from probes.figures.cka import CELLS, cka_map
 from probes.figures.drawing import Drawing
 from probes.figures.lines import Series, over_layers
+from probes.figures.maps import CELLS, cka_map
 from probes.measures.cka import CkaConfig, Estimator
 from probes.measures.cka.pairs import ESTIMATORS, Compared, Pairing, compare, paraphrase_pairing, random_pairing
 from probes.measures.probe_input import ProbeInput

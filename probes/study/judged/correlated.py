@@ -1,9 +1,9 @@
 """The correlation over conditions that claims and reports share: what counts as one condition, and how many models.
 
-The models of a condition are one **cluster**, and so are conditions that have the same measurement of a model in
-common: the same x, or the same y. Where conditions differ in fine-tuning alone one alignment of a model would count
-several times else. Different measurements of one model, as of the languages that it reads, are conditions of their own,
-and what they show is of that model.
+The models of a condition are one **cluster**, which is one point of the correlation, and so are conditions that have
+the same measurement of a model in common: the same x, or the same y. Where conditions differ in fine-tuning alone one
+alignment of a model would count several times else. Different measurements of one model, as of the languages that it
+reads, are conditions of their own, and what they show is of that model.
 """
 
 from __future__ import annotations
@@ -95,23 +95,25 @@ def clustered(
     kind: CorrelationKind = "spearman",
     blocks: Sequence[str] | None = None,
 ) -> Correlation:
-    """Correlation of (x, y) ``pairs`` [n], each a model of one of the ``conditions`` [n].
+    """Correlation over conditions of (x, y) ``pairs`` [n], each a model of one of the ``conditions`` [n].
 
-    Permutation and bootstrap move conditions as wholes; the order of the pairs changes nothing. Of more than RESAMPLED
-    conditions in one block p is that of Student's t and the interval Fisher's, whose variance is 1 / (n − 3) for
-    Pearson's r and that of Bonett & Wright (2000), (1 + ρ² / 2) / (n − 3), for Spearman's ρ, n the number of
-    conditions: with that many and one model each they agree with what resampling finds.
+    A condition is one point, the means over its models; the order of the pairs changes nothing.
+
+    Of more than RESAMPLED conditions in one block p is that of Student's t and the interval Fisher's, whose variance is
+    1 / (n − 3) for Pearson's r and that of Bonett & Wright (2000), (1 + ρ² / 2) / (n − 3), for Spearman's ρ, n the
+    number of conditions: with that many they agree with what resampling finds.
     """
     clusters: dict[str, list[tuple[str, float, float]]] = {}
-    for name, block, (left, right) in zip(conditions, blocks or [""] * len(pairs), pairs, strict=True):
-        clusters.setdefault(name, []).append((block, left, right))
+    for name, block, (one, other) in zip(conditions, blocks or [""] * len(pairs), pairs, strict=True):
+        clusters.setdefault(name, []).append((block, one, other))
     in_order = sorted(sorted(rows) for rows in clusters.values())
     ordered = [(i, *row) for i, rows in enumerate(in_order) for row in rows]
     x, y = (np.array([row[side] for row in ordered], np.float64) for side in (2, 3))
     count = len(clusters)
-    if count <= RESAMPLED or blocks is not None or kind == "kendall" or np.ptp(x) == 0 or np.ptp(y) == 0:
+    left, right = (np.array([np.mean([row[side] for row in rows]) for rows in in_order]) for side in (1, 2))
+    if count <= RESAMPLED or blocks is not None or kind == "kendall" or np.ptp(left) == 0 or np.ptp(right) == 0:
         return correlation(x, y, KEY, kind, blocks=[row[1] for row in ordered], clusters=[row[0] for row in ordered])
-    r = float((stats.spearmanr(x, y) if kind == "spearman" else stats.pearsonr(x, y)).statistic)
+    r = float((stats.spearmanr(left, right) if kind == "spearman" else stats.pearsonr(left, right)).statistic)
     found = Correlation(kind, len(x), 1, count, r)
     if abs(r) >= 1 - 1e-12:
         return replace(found, p=0.0, low=r, high=r)

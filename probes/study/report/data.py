@@ -117,6 +117,11 @@ class Study:
         return {cell: "; ".join(several) for cell, several in found.items()}
 
     @property
+    def failed_on(self) -> set[tuple[str, str]]:
+        """Cell and task of the scores of models that failed training."""
+        return set(distinct(self.measured[(self.measured[FAILED] != "") & is_score(self.measured)], "cell", "task"))
+
+    @property
     def told_failed(self) -> str:
         """How many cells failed training, and the first of them; "" if none did."""
         named = [f"{cell} ({why})" for cell, why in self.failed.items()]

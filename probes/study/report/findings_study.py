@@ -15,6 +15,7 @@ from probes.study.report.data import FigureBudget, Study
 from probes.study.report.dose import dose_responses
 from probes.study.report.findings_data import BothNumbers, PrintedTable
 from probes.study.report.layers import Along, by_layer, curves, over_training
+from probes.study.report.maps import maps
 from probes.study.report.scores import FAILED_TRAINING, Column, Condition, ScoreTable, by_rows, grouped, scores_of
 from probes.study.report.training import pretrained, pretraining
 from probes.study.table import PERPLEXITY
@@ -85,6 +86,10 @@ def _movements(study: Study) -> list[Figure]:
     return _drawn_in(movements(study, scores_of(study), FigureBudget(0)))
 
 
+def _maps(study: Study) -> list[Figure]:
+    return _drawn_in(maps(study, scores_of(study), FigureBudget(0)))
+
+
 def _drawn_in(section: Section | None) -> list[Figure]:
     blocks = flat(section.blocks) if section else ()
     return [figure for block in blocks if isinstance(block, Figures) for figure in block.figures]
@@ -105,14 +110,15 @@ def _deltas(study: Study) -> list[Figure]:
 
 KINDS: dict[str, Callable[[Study], list[Figure]]] = {
     "dose": _doses,
+    "maps": _maps,
     "steps": _steps,
     "delta": _deltas,
     "alignment": _alignments,
     "moved": _movements,
     "layers": _layers,
 }
-"""Curves over the numbers of an axis, or over pretraining; bars of Δ; alignment against Δ, and how far fine-tuning
-moved the models; measures by layer."""
+"""Curves over the numbers of an axis, maps over those of two, curves over pretraining; bars of Δ; alignment against Δ,
+and how far fine-tuning moved the models; measures by layer."""
 
 
 def measures_drawn(study: Study) -> list[str]:

@@ -31,6 +31,7 @@ from probes.study.report.dose import dose_responses
 from probes.study.report.files import FIGURES, HTML, MARKDOWN, TABLES
 from probes.study.report.judged import Comparisons, beside_papers, judged_claims
 from probes.study.report.layers import by_layer, over_training, words_alone
+from probes.study.report.maps import maps
 from probes.study.report.scores import (
     CLIPPED,
     FAILED_TRAINING,
@@ -89,6 +90,7 @@ def sections(study: Study, comparisons: Comparisons) -> list[Section]:
         pretraining(study, scores.layout),
         _transfer(scores, budget) if scores.rows else None,
         dose_responses(scores, budget),
+        maps(study, scores, budget),
         alignment(scores, budget) if scores.rows else None,
         movements(study, scores, budget),
         word_distances(study, scores.layout, budget),

@@ -1,0 +1,112 @@
+"""Maps of numbers: CKA layer by layer, a measure over two settings. Plain data in; nothing here computes a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.figure import Figure as Canvas
+from numpy.typing import ArrayLike
+
+from probes.figures.drawing import TOLD, Drawing, shorten
+from probes.statistics import Floats
+from synthlang.errors import InputError
+
+CELLS = 13
+"""A map with more rows or columns has no numbers in its cells: they would not be read."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """An axis of a map: what it is called, and its labels in order."""
+
+    name: str
+    labels: Sequence[str]
+
+
+def cka_map(name: str, title: str, values: ArrayLike, left: str, right: str) -> Drawing:
+    """CKA [L, R] of each layer of ``left`` against each of ``right``; layers count from 0, the embeddings."""
+    table = np.asarray(values, dtype=np.float64)
+    assert table.ndim == 2, table.shape
+    if not table.size or not np.isfinite(table).all():
+        raise InputError("CKA to draw holds NaN or infinity, or no layer")
+    rows, columns = table.shape
+
+    def paint(canvas: Canvas) -> None:
+        _paint(canvas, table, (0.0, 1.0), _without_zero, "CKA (0 = unlike, 1 = alike)", square=True)
+        axes = canvas.axes[0]
+        axes.set_xlabel(f"layer: {shorten(right, 40)}")
+        axes.set_ylabel(f"layer: {shorten(left, 40)}")
+        for axis, size in ((axes.xaxis, columns), (axes.yaxis, rows)):
+            every = list(range(0, size, 1 + (size - 1) // CELLS))
+            axis.set_ticks([i + 0.5 for i in every], [str(i) for i in every])
+
+    note = "How alike the representations of the same sentences are, layer by layer. Layer 0: the embeddings."
+    best = np.unravel_index(int(table.argmax()), table.shape)
+    alt = f"{title}. Largest CKA {table.max():.3f}, layer {best[0]} of {left} with layer {best[1]} of {right}."
+    return Drawing(name, title, paint, note, alt, min(6.0, 0.75 + 3.4 * rows / columns))
+
+
+def settings_map(
+    name: str,
+    title: str,
+    values: ArrayLike,
+    up: Setting,
+    across: Setting,
+    label: str,
+    note: str,
+    limits: tuple[float, float],
+) -> Drawing:
+    """A measure [U, A] over two settings with U and A labels, ``up`` and ``across``; NaN stays empty.
+
+    label    of the colours, which run over ``limits``
+    """
+    table = np.asarray(values, dtype=np.float64)
+    assert table.shape == (len(up.labels), len(across.labels)), table.shape
+
+    def paint(canvas: Canvas) -> None:
+        _paint(canvas, table, limits, "{:.0f}".format, label)
+        axes = canvas.axes[0]
+        for axis, setting in ((axes.xaxis, across), (axes.yaxis, up)):
+            axis.set_label_text(setting.name)
+            axis.set_ticks(
+                [i + 0.5 for i in range(len(setting.labels))], [shorten(text, 10) for text in setting.labels]
+            )
+
+    told = [
+        f"{up.name} {up.labels[i]}, {across.name} {across.labels[j]}: {value:.1f}"
+        for (i, j), value in np.ndenumerate(table)
+        if np.isfinite(value)
+    ]
+    alt = f"{title}. {'; '.join(told[:TOLD])}{'; …' if len(told) > TOLD else '.'}"
+    return Drawing(name, title, paint, note, alt, 1.0 + 0.42 * len(up.labels))
+
+
+def _paint(
+    canvas: Canvas,
+    table: Floats,
+    limits: tuple[float, float],
+    write: Callable[[float], str],
+    label: str,
+    *,
+    square: bool = False,
+) -> None:
+    """The colours of a table with its numbers, light on dark, and their bar."""
+    axes, (low, high) = canvas.subplots(), limits
+    drawn = axes.pcolormesh(np.ma.masked_invalid(table), cmap="cividis", vmin=low, vmax=high)
+    axes.set_aspect("equal" if square else "auto")
+    axes.tick_params(length=0)
+    if max(table.shape) <= CELLS:
+        points = 8.0 if max(table.shape) <= 9 else 6.2
+        for (i, j), value in np.ndenumerate(table):
+            if np.isfinite(value):
+                ink = "#ffffff" if value < (low + high) / 2 else "#000000"
+                axes.text(j + 0.5, i + 0.5, write(value), ha="center", va="center", color=ink, fontsize=points)
+    bar = canvas.colorbar(drawn, ax=axes, shrink=0.8 if square else 1.0, pad=0.02)
+    bar.set_label(label)
+    bar.outline.set_visible(False)
+
+
+def _without_zero(value: float) -> str:
+    return f"{value:.2f}".replace("0.", ".", 1) if 0 <= value < 0.995 else f"{value:.1f}"
