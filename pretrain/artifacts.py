@@ -16,7 +16,10 @@ from synthlang.vocabularies import Extension, IdSpace, LanguageTokenizer
 
 @dataclass(frozen=True)
 class RunLanguage:
-    """One language of a run with its data; ``spec`` names the source, ``language`` is bound to what it needs."""
+    """One language of a run with its data; ``spec`` names the source, ``language`` is bound to what it needs.
+
+    copies   of ``train``, with other draws
+    """
 
     name: str
     spec: str
@@ -25,6 +28,7 @@ class RunLanguage:
     tokenizer: LanguageTokenizer
     train: Shards
     dev: Shards | None
+    copies: tuple[Shards, ...] = ()
 
 
 @dataclass(frozen=True)

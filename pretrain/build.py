@@ -16,7 +16,7 @@ from pretrain.config.training import Packing
 from pretrain.data.batch import RowSource
 from pretrain.data.batches import Batches
 from pretrain.data.masking import Masker, random_word_tables
-from pretrain.data.sources import ParallelRows, SentenceRows, StreamRows
+from pretrain.data.sources import CopiesRows, ParallelRows, SentenceRows, StreamRows
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.from_hf import from_hf
 from pretrain.objectives import NAMES
@@ -79,10 +79,13 @@ def train_batches(config: PretrainConfig, artifacts: Artifacts, report: Report =
     texts = _Texts(config, artifacts, report)
     found = dict.fromkeys(source for term in config.objective.on for source in term.rows(config.objective, texts))
     monolingual, parallel = ([s for s in found if (len(s.languages) == 1) == alone] for alone in (True, False))
-    sentences = [len(artifacts.languages[source.languages[0]].train) for source in monolingual]
-    weights = sampling_weights(monolingual, sentences, config.sampling.exponent, parallel)
-    masker = build_masker(config, artifacts)
-    return Batches([*monolingual, *parallel], weights, config.batch.rows, masker, config.seed)
+    languages, sampling = [artifacts.languages[source.languages[0]] for source in monolingual], config.sampling
+    if sampling.shares is None:
+        weights = sampling_weights(monolingual, [len(own.train) for own in languages], sampling.exponent, parallel)
+    else:
+        weights = sampling_weights(monolingual, [sampling.shares[own.name] for own in languages], 1.0, parallel)
+    masker, alone = build_masker(config, artifacts), sampling.batches == "one-language"
+    return Batches([*monolingual, *parallel], weights, config.batch.rows, masker, config.seed, one_source=alone)
 
 
 def dev_batches(config: PretrainConfig, artifacts: Artifacts, language: int) -> Batches:
@@ -117,14 +120,15 @@ def build_masker(config: PretrainConfig, artifacts: Artifacts, for_dev: bool = F
 
 
 def sampling_weights(
-    monolingual: Sequence[RowSource], sentences: Sequence[int], exponent: float, parallel: Sequence[RowSource] = ()
+    monolingual: Sequence[RowSource], sizes: Sequence[float], exponent: float, parallel: Sequence[RowSource] = ()
 ) -> tuple[Fraction, ...]:
     """The share of each source, monolingual ones first; they sum to 1.
 
-    Among monolingual rows a language has q ∝ sentences ** exponent (Lample & Conneau 2019, section 3.1);
-    rows of pairs are mixed in uniformly: each source of them has its share of all rows.
+    Among monolingual rows a language has q ∝ size ** exponent, of how many sentences it has (Lample & Conneau 2019,
+    section 3.1) or of a number that was given; rows of pairs are mixed in uniformly: each source of them has its share
+    of all rows.
     """
-    powers = [Fraction(float(size) ** exponent) for size in sentences]
+    powers = [Fraction(float(size) ** exponent) for size in sizes]
     own = sum(source.rows for source in monolingual)
     rows = own + sum(source.rows for source in parallel)
     shares = [Fraction(own, rows) * power / sum(powers) for power in powers]
@@ -139,10 +143,14 @@ class _Texts:
 
     @cached_property
     def monolingual(self) -> list[RowSource]:
-        return [
-            _monolingual(self.config, self.config.batch.packing, self.artifacts, i, one.train, one.name, self.report)
-            for i, one in enumerate(self.artifacts.languages)
-        ]
+        packing, found = self.config.batch.packing, []
+        for i, one in enumerate(self.artifacts.languages):
+            texts: list[RowSource] = [
+                _monolingual(self.config, packing, self.artifacts, i, shards, one.name, self.report)
+                for shards in (one.train, *one.copies)
+            ]
+            found.append(texts[0] if len(texts) == 1 else CopiesRows(texts))
+        return found
 
     def pairs(self, share: float) -> list[RowSource]:
         if not self.artifacts.parallel:

@@ -44,9 +44,16 @@ def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Ar
         train, dev = texts["train"], texts.get("dev")
         if not len(trained_types(train.counts, id_space.specials.all)):  # nothing could be masked
             raise InputError(f"language {m.name}: the vocabulary knows none of the words of {m.source}")
-        languages.append(RunLanguage(m.name, m.source, source, language, tokenizer, train, dev))
+        redrawn = [language.redrawn(number) for number in range(1, m.copies)]
+        copies = tuple(_shards(source, "train", one, tokenizer, store) for one in redrawn)
+        languages.append(RunLanguage(m.name, m.source, source, language, tokenizer, train, dev, copies))
     report(task, done, total, "")
     parents = {f"language {i}": m.train.fingerprint for i, m in enumerate(languages)}
+    parents |= {
+        f"language {i} copy {n}": copy.fingerprint
+        for i, m in enumerate(languages)
+        for n, copy in enumerate(m.copies, 1)
+    }
     parents["vocabulary"] = id_space.fingerprint
     parallel = _parallel(config, languages, sources, store) if config.objective.needing("pairs") else ()
     for pair in parallel:

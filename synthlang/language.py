@@ -119,6 +119,13 @@ class Language(StrictModel):
             seen[transform.kind] += 1
         return tuple(keys)
 
+    def redrawn(self, number: int) -> Language:
+        """The same language with other draws of what is drawn for each word of a text (``code_switch``), numbered from
+        1; itself for 0, and where nothing is."""
+        steps = tuple(transform.redrawn(number) for transform in self.transforms) if number else self.transforms
+        changed = any(new is not old for new, old in zip(steps, self.transforms, strict=True))
+        return self.model_copy(update={"transforms": steps}) if changed else self
+
     def rewrite(self, corpus: Corpus) -> Rewrite:
         """The rewrite of a batch of the parent: all transforms composed.
 

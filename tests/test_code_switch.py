@@ -2,11 +2,13 @@
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synthlang.corpus import Corpus
+from synthlang.dictionary.word_dictionary import read_weighted
 from synthlang.errors import InputError
 from synthlang.language import parse_language
 from synthlang.rng import key_of, uniform
@@ -126,6 +128,73 @@ def test_translations_are_drawn_uniformly(muse):
     forms = switched(**ALL, dictionary=muse, translations="uniform").derive(corpus).form.values()
     assert forms.count("Katze") + forms.count("Kater") == 2000 == forms.count("Hund")
     assert forms.count("Katze") == pytest.approx(1000, abs=100)
+
+
+def test_translations_are_drawn_by_their_weights(tmp_path):
+    """Word by word; the words of lower case, those without a translation and those of one translation between them."""
+    path, plain = tmp_path / "weights.txt", tmp_path / "plain.txt"
+    path.write_text("cat Katze 9\ncat\tKater\t0.5\ndog Hund 3\ncat Mieze 2.5\nthe die 1\nthe der 1\n")
+    plain.write_text("cat Katze\ncat Kater\ndog Hund\ncat Mieze\nthe die\nthe der\n")
+    table = {"cat": [("Katze", 9.0), ("Kater", 0.5), ("Mieze", 2.5)], "dog": [("Hund", 3.0)]}
+    table["the"] = [("die", 1.0), ("der", 1.0)]
+    corpus = Corpus.of_words([["The", "cat", "saw", "the", "dog", "cat"]] * 2000, first=7)
+    language = switched(**ALL, dictionary=str(path), translations="weighted")
+    found, key = language.derive(corpus), key_of("translation", key_of("transform", 0, "code_switch", 0))
+    forms = found.form.values()
+    for row in range(200):
+        for place, word in enumerate(corpus[row].words):
+            number, expected = uniform(key, int(corpus.ids[row]), place)[0], word
+            options = table.get(word.lower(), [])
+            for target, weight in reversed(options):
+                before = sum(w for t, w in options[: [t for t, _ in options].index(target)])
+                expected = target if number < (before + weight) / sum(w for _, w in options) else expected
+            assert found[row].words[place] == expected
+    assert [forms.count(word) / 4000 for word in ("Katze", "Kater", "Mieze")] == pytest.approx(
+        [9 / 12, 0.5 / 12, 2.5 / 12], abs=0.03
+    )
+    # without weights as uniformly, but by another name
+    alike = [switched(**ALL, dictionary=str(plain), translations=how) for how in ("uniform", "weighted")]
+    assert alike[0].derive(corpus).texts() == alike[1].derive(corpus).texts() != found.texts()
+    assert len({one.fingerprint for one in (*alike, language)}) == 3
+    with pytest.raises(InputError, match="here are 3 words"):
+        switched(dictionary=str(path), translations="uniform")
+
+
+def test_other_draws_switch_other_words_of_the_same_dictionary():
+    """As probable and independent; transliteration and the words of the dictionary are those of the language."""
+    corpus = Corpus.of_words([["cat", "dog", "the", "hotel", "big", "old"]] * 1000)
+    language = switched(TRANS, probability=0.5, cap=1.0, coverage=0.6)
+    texts = [language.redrawn(number) for number in (0, 1, 2, 1)]
+    assert texts[0] is language and len({one.fingerprint for one in texts}) == 3
+    forms = [np.asarray(one.derive(corpus).form.values()).reshape(-1, 6) for one in texts]
+    assert (forms[1] == forms[3]).all()
+    plain = np.asarray(parse_language({"name": "x", "transforms": [TRANS]}).derive(corpus).form.values()).reshape(-1, 6)
+    changed = [form != plain for form in forms]
+    some = changed[0].any(0)
+    assert 0 < some.sum() < 6  # of the words, those of the dictionary
+    for a, b in ((0, 1), (0, 2), (1, 2)):
+        assert (changed[a].any(0) == changed[b].any(0)).all()
+        assert (changed[a] & changed[b])[:, some].mean() == pytest.approx(0.25, abs=0.05)  # independent
+        assert changed[b][:, some].mean() == pytest.approx(0.5, abs=0.05)
+    assert parse_language("trans+inv").redrawn(1).fingerprint == parse_language("trans+inv").fingerprint
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("a b 1\nc d\n", r":2: some lines have a weight and some have none"),
+        ("a b 1\na b 2\n", r":2: the pair a b has two weights"),
+        ("a b zero\n", r":1: a line holds .* and perhaps a weight, a number above 0"),
+        ("a b 0\n", "a number above 0"),
+        ("a b inf\n", "a number above 0"),
+        ("a b 1 2\n", "here are 4 words"),
+        ("\n", "holds no pair of words"),
+    ],
+)
+def test_damaged_weights_are_refused(tmp_path, lines, message):
+    (tmp_path / "d.txt").write_text(lines)
+    with pytest.raises(InputError, match=message):
+        read_weighted(tmp_path / "d.txt")
 
 
 def test_it_has_no_inverse_and_the_fingerprint_is_of_the_content(tmp_path, muse):

@@ -12,7 +12,7 @@ from pretrain.build import dev_batches, sampling_weights, train_batches
 from pretrain.config import PretrainConfig
 from pretrain.data.batch import Batch, RowSource, Span
 from pretrain.data.batches import Batches
-from pretrain.data.sources import ParallelRows, SentenceRows, StreamRows
+from pretrain.data.sources import CopiesRows, ParallelRows, SentenceRows, StreamRows
 from pretrain.objectives import NAMES
 from pretrain.prepare import prepare
 from synthlang.config import parse
@@ -40,10 +40,11 @@ def sources_of(kind):
 def batches(kind="stream", seed=0, rows=12, exponent=0.7, masker=None):
     sources = sources_of(kind)
     weights = sampling_weights(sources[:3], [len(t) for t in TEXTS], exponent, sources[3:])
-    return Batches(sources, weights, rows, masker or SHOWING, seed)
+    return Batches(sources, weights, rows, masker or SHOWING, seed, one_source="one" in kind)
 
 
 KINDS = ["stream", "sentences", "sentences alone", "stream tlm", "sentences tlm", "sentences alone tlm"]
+KINDS += ["stream, one language", "sentences alone tlm, one language"]
 
 
 def by_sample(parts):
@@ -124,6 +125,22 @@ def test_every_row_of_an_epoch_is_seen_once(kind, parts):
         first, second = (seen[source.spans][e * source.rows : (e + 1) * source.rows] for e in range(2))
         assert sorted(first) == sorted(second) == expected
         assert first != second
+
+
+@pytest.mark.parametrize("kind", ["stream, one language", "stream tlm, one language"])
+def test_a_batch_of_one_language(kind):
+    """All rows of a step, and of its parts, are of one source; each is drawn about as often as its weight says."""
+    data, orders = batches(kind), [source.spans for source in batches(kind).sources]
+    drawn = []
+    for step in range(150):
+        parts = [data.batch(step, part, 3) for part in range(3)]
+        (spans,) = {group.spans for part in parts for group in part.groups}
+        assert [part.groups[0].stop for part in parts] == [4, 4, 4]
+        drawn.append(orders.index(spans))
+    weights = sampling_weights(data.sources[:3], [len(t) for t in TEXTS], 0.7, data.sources[3:])
+    assert np.bincount(drawn) / 150 == pytest.approx(np.asarray(weights, float), abs=0.12)
+    other = batches(kind, seed=1)
+    assert drawn[:30] != [orders.index(other.batch(step).groups[0].spans) for step in range(30)]
 
 
 def test_samples_of_any_numbers():
@@ -333,3 +350,39 @@ def test_the_rows_of_a_source_are_few_numbers(kind, store):
     batches = train_batches(config, prepare(config, store))
     divisions = {tuple((g.start, g.stop, g.spans) for g in batches.batch(step).groups) for step in range(200)}
     assert len(divisions) <= (1 if kind == "mlm" else 8)
+
+
+@pytest.mark.parametrize("packing", ["stream", "sentences", "sentence"])
+def test_copies_of_a_text_are_switched_anew(store, packing):
+    """An epoch has each row of every copy once, in the order asked; only what is switched differs between copies."""
+    switched = {"name": "x", "transforms": [{"kind": "transliterate"}, {"kind": "code_switch"}]}
+    languages = ["parent", {"language": switched, "copies": 3}]
+    config = config_of(languages=languages, batch={"packing": packing})
+    artifacts = prepare(config, store)
+    batches = train_batches(config, artifacts)
+    alone = config_of(languages=["parent", {"language": switched}], batch={"packing": packing})
+    assert config.fingerprint(artifacts.parents) != alone.fingerprint(prepare(alone, store).parents)
+    source, single = (
+        batches.sources[1],
+        train(store, languages=["parent", {"language": switched}], batch={"packing": packing}).sources[1],
+    )
+    texts = [artifacts.languages[1].train, *artifacts.languages[1].copies]
+    assert len({text.fingerprint for text in texts}) == len(texts) == 3
+    assert all(np.array_equal(text.sentence_ids, texts[0].sentence_ids) for text in texts)
+    assert isinstance(source, CopiesRows) and source.rows == sum(copy.rows for copy in source.copies)
+    firsts = np.cumsum([0, *(copy.rows for copy in source.copies)])
+    numbers = np.random.default_rng(0).permutation(source.rows)
+    rows = source.read(numbers)
+    for place, number in enumerate(numbers.tolist()):
+        which = int(np.searchsorted(firsts, number, side="right")) - 1
+        plain = source.copies[which].read(np.asarray([number - firsts[which]]))
+        for field in fields(plain):
+            of_row = getattr(plain, field.name)
+            assert of_row is None or np.array_equal(getattr(rows, field.name)[place], of_row[0]), field.name
+    assert np.array_equal(single.read(np.arange(single.rows)).ids, source.read(np.arange(single.rows)).ids)
+    assert (batches.batch(3).languages == train_batches(config, artifacts).batch(3).languages).all()
+
+
+def test_copies_that_would_be_the_same_are_refused():
+    with pytest.raises(InputError, match="copies of trans would all be the same: it has no transform code_switch"):
+        config_of(languages=["parent", {"language": "trans", "copies": 2}])

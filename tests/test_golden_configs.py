@@ -25,6 +25,7 @@ from probes.transfer.transfer_command import read_transfer_config
 from synthlang.catalogue import find, names
 from synthlang.config import load, parse
 from synthlang.language import Language
+from synthlang.references import Named, resolved
 from tests.golden import FOLDER, check_golden, digest
 
 CONFIGS = Path(__file__).parents[1] / "configs"
@@ -94,8 +95,12 @@ def other_config(pinned: str) -> pydantic.BaseModel:
 
 
 def settings(config: pydantic.BaseModel | None) -> Any:
-    """Every setting as JSON values, the same wherever configs lie."""
-    return None if config is None else neutral(config.model_dump(mode="json", round_trip=True))
+    """Every setting as JSON values, the same wherever configs lie; later keys count where they are set."""
+
+    def said(named: Named) -> Any:
+        return resolved(named.name, said) if isinstance(named.name, pydantic.BaseModel) else named.name
+
+    return None if config is None else neutral(resolved(config, said))
 
 
 def neutral(value: Any) -> Any:

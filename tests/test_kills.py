@@ -30,7 +30,11 @@ OBJECTIVES: dict[str, dict[str, Any]] = {
     "align_mlm": {"objective__kind": "align_mlm", "batch__accumulation": 2},
     "sum": {"objective": {"kind": "sum", "weights": {"mlm": 1.0, "tlm": 0.5, "dict": 2.0, "align": 10.0}}},
     "separate": {"objective__kind": "mlm", "sharing": {"embeddings": "separate", "layers": [1]}},
-}
+    "one language": {
+        "objective__kind": "mlm", "sharing": {"embeddings": "separate"},
+        "sampling": {"batches": "one-language", "shares": {"parent": 2.0, "trans+inv": 1.0}},
+    },
+}  # fmt: skip
 
 
 def settings(name, **values):
@@ -85,8 +89,12 @@ def launched(main, *arguments):
 
 @pytest.mark.parametrize(
     ("start", "name", "more"),
-    [(two_processes, "sum", {"sharing": {"layers": [1]}}), (launched, "separate", {})],  # a micro-batch may lack rows
-    ids=["sum", "launcher"],
+    [
+        (two_processes, "sum", {"sharing": {"layers": [1]}}),  # a micro-batch may lack rows
+        (two_processes, "one language", {}),
+        (launched, "separate", {}),
+    ],
+    ids=["sum", "one language", "launcher"],
 )
 def test_two_processes_give_the_losses_of_one(start, name, more, tmp_path):
     """Two processes of a launch against one: the same rows, the same losses, nearly the same weights."""

@@ -155,6 +155,18 @@ def test_languages_are_sampled_by_size(folder, tmp_path):
     assert (language == 0).sum() == pytest.approx(400 * 0.8**0.7 / (0.8**0.7 + 0.2**0.7), abs=1)
 
 
+def test_languages_are_sampled_by_numbers(folder, tmp_path):
+    """Three rows of four of English, whatever the texts have; or three steps of four."""
+    languages = {}
+    for kind in ("mixed", "one-language"):
+        config = config_of(folder, sampling={"shares": {"fr": 0.5, "en": 1.5}, "batches": kind})
+        batches = train_batches(config, prepare(config, Store(tmp_path)))
+        languages[kind] = np.stack([batches.batch(step).languages[:, 0] for step in range(200)])
+    assert (languages["mixed"] == 0).sum(1).tolist() == [6] * 200
+    steps = languages["one-language"]
+    assert (steps == steps[:, :1]).all() and 130 < (steps[:, 0] == 0).sum() < 170
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [

@@ -144,6 +144,8 @@ def test_the_fingerprint_covers_what_matters_and_nothing_else():
         {"optimizer__schedule": "cosine"},
         {"sharing": {"layers": [1]}},
         {"sampling": {"exponent": 0.7}},
+        {"sampling": {"shares": {"parent": 2, "trans+inv": 1}}},
+        {"sampling": {"batches": "one-language"}},
         {"objective__language_ids": True},
         {"objective__random_words": "same-language"},
         {"precision": "bfloat16"},

@@ -16,7 +16,7 @@ from pretrain.config import ModelConfig, SharingConfig
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.text import Text
 from probes import states as sentence_vectors
-from probes.pretrained import Aligned, read_aligned
+from probes.pretrained import Aligned, Role, read_aligned
 from probes.rotation.dictionary import translations
 from probes.rotation.features import fit_rotation
 from probes.rotation.settings import RotationConfig
@@ -30,7 +30,7 @@ from synthlang.parallel.pairs import LinkedText
 from synthlang.parallel.prepare import DataConfig, prepare_pair
 from tests.aligned_runs import SEPARATE, plain_states, random_run
 from tests.maps_cases import SAME as SAME_PAIRS
-from tests.maps_cases import write_pairs
+from tests.maps_cases import plain_map, write_pairs
 
 SAME = SAME_PAIRS["x"]
 
@@ -133,6 +133,34 @@ def test_it_is_a_plain_fit(runs, kind, subword, layer, centre):
     np.testing.assert_allclose(mapped, (x - before) @ expected + after, atol=1e-3)
     assert fit.residual == pytest.approx(np.square((x - before) @ expected + after - y).sum(1).mean(), rel=1e-4)
     assert fit.residual <= fit.identity == pytest.approx(np.square(x - y).sum(1).mean(), rel=1e-4)
+
+
+@pytest.mark.parametrize("moves", ["source", "target"])
+def test_normalised_states_are_those_of_a_plain_loop(runs, moves):
+    """Emerging Cross-lingual Structure, section 5.1, word by word; new states by the means of the words of the fit."""
+    pretrained = copy.deepcopy(runs["separate"])
+    pretrained.model.eval()
+    rotation = fit_rotation(config(moves=moves, normalise="iterative"), features(2), pretrained)
+    target, source, _ = linked_words(pretrained, 2, "mean")
+    x, y = (source, target) if moves == "source" else (target, source)
+    other: Role = "target" if moves == "source" else "source"
+    of_x, of_y = plain_map(x, y, 5)
+    assert rotation.reads == (moves, other) and rotation.fits[0].pairs == len(x)
+    new = np.random.default_rng(0).normal(1.0, 3.0, (4, 7, 16))  # of no word of the fit
+    states = torch.from_numpy(new).float()
+    roles: list[tuple[Role | None, Any]] = [(moves, of_x), (other, of_y), (None, of_x)]
+    for role, plain in roles:
+        found = rotation.apply(states, 0, role)
+        assert found.dtype == torch.float32
+        np.testing.assert_allclose(found.reshape(-1, 16).numpy(), plain(new.reshape(-1, 16)), atol=2e-3)
+        np.testing.assert_allclose(np.linalg.norm(found, axis=-1), 1.0, atol=1e-5)
+    assert not np.allclose(of_x(x), plain_map(x, y, None)[0](x), atol=0.1)  # the control: without normalisation
+    sides = rotation.to_json()["layers"][0]["normalise"]
+    assert {side["rows"] for side in sides.values()} == {len(x)} and len(sides["left"]["means"]) == 5
+    linear = fit_rotation(config(moves=moves), features(2), pretrained)
+    assert (
+        linear.reads == (moves,) and linear.name != rotation.name and "normalise" not in linear.to_json()["layers"][0]
+    )
 
 
 @pytest.mark.parametrize("kind", ["shared", "separate"])

@@ -71,14 +71,18 @@ def features(*layers, subword="mean"):
     return parse(FeaturesConfig, {"tune": "none", "layers": list(layers), "subword": subword})
 
 
-def test_a_saved_map_is_the_map_that_a_transfer_fits(run, tmp_path):
-    """Fitted on the same words, equation 5 from the probe is that of the rotation."""
-    folder = saved(run, tmp_path / "maps")
+@pytest.mark.parametrize("method", [None, "iterative", "unit-centre-unit"])
+def test_a_saved_map_is_the_map_that_a_transfer_fits(run, tmp_path, method):
+    """Fitted on the same words, equation 5 from the probe is that of the rotation; so are normalised states."""
+    folder = saved(run, tmp_path / "maps", normalise=method or "centre")
     loaded = fit_rotation(RotationConfig(map=folder), features(2, -2), run)
-    fitted = fit_rotation(parse(RotationConfig, {"data": {"dev": 10}}), features(2, -2), run)
+    fitted = fit_rotation(parse(RotationConfig, {"data": {"dev": 10}, "normalise": method}), features(2, -2), run)
     states = torch.randn(7, 16)
+    assert loaded.reads == fitted.reads and len(loaded.reads) == (1 if method is None else 2)
     for index in (0, 1):
-        torch.testing.assert_close(loaded.apply(states, index), fitted.apply(states, index), atol=1e-4, rtol=0)
+        for role in loaded.reads:
+            moved = loaded.apply(states, index, role), fitted.apply(states, index, role)
+            torch.testing.assert_close(*moved, atol=1e-4, rtol=0)
     assert not torch.allclose(loaded.apply(states, 0), states, atol=0.1)
     assert loaded.fits[0].pairs == fitted.fits[0].pairs and loaded.layers == (2, -2)
     assert loaded.name == load_maps(tmp_path / "maps" / "parallel").name
@@ -86,11 +90,11 @@ def test_a_saved_map_is_the_map_that_a_transfer_fits(run, tmp_path):
 
 
 def test_a_transfer_is_one_of_its_maps(run, tmp_path):
-    """The fingerprint is of the maps, not of where they are; those that cannot move features are refused at once."""
+    """The fingerprint is of the maps, not of where they are; a folder that holds none is refused at once."""
     frozen = {"tune": "none", "layers": [2], "subword": "mean"}
     settings_of_transfer = {"task": "pos", "train": MINI, "length": 48, "features": frozen}
     names = []
-    for place, settings in (("a", {}), ("b", {}), ("c", {"normalise": "none"})):
+    for place, settings in (("a", {}), ("b", {}), ("c", {"normalise": "none"}), ("d", {"normalise": "iterative"})):
         folder = saved(run, tmp_path / place, **settings)
         config = parse(TransferConfig, {**settings_of_transfer, "rotation": {"map": folder}})
         transfer = Transfer(run, load_data(config, run), config)
@@ -98,17 +102,16 @@ def test_a_transfer_is_one_of_its_maps(run, tmp_path):
         built = transfer.build(config, "source", 0)
         rotation = built.features.rotations["source"]
         assert isinstance(rotation, Rotation) and rotation.layers == (2,)
+        assert ("target" in built.features.rotations) == (place == "d")
         assert "aligned" not in transfer.aligned
-    assert names[0] == names[1] != names[2]
-    iterative = saved(run, tmp_path / "d", normalise="iterative")
-    config = parse(TransferConfig, {**settings_of_transfer, "rotation": {"map": iterative}})
-    with pytest.raises(InputError, match=r"d/parallel: holds maps .* iterative, .*normalise: none or centre"):
-        Transfer(run, transfer.data, config)
+    assert names[0] == names[1] and len(set(names)) == 3
+    missing = parse(TransferConfig, {**settings_of_transfer, "rotation": {"map": str(tmp_path)}})
+    with pytest.raises(InputError, match=r"holds no maps.json"):
+        Transfer(run, transfer.data, missing)
 
 
 def test_maps_that_do_not_fit_are_refused(run, tmp_path):
     folder = saved(run, tmp_path / "maps")
-    iterative = saved(run, tmp_path / "iterative", normalise="iterative")
     other = replace(run, fingerprint="other")
     language = run.target.language.model_copy(update={"name": "german"})
     german = replace(run, target=replace(run.target, language=language))
@@ -123,7 +126,6 @@ def test_maps_that_do_not_fit_are_refused(run, tmp_path):
         (folder, "source", features(2, subword="first"), run, "reads start"),
         (folder, "source", features(2), other, "maps of another model or language"),
         (folder, "source", features(2), german, "maps of another model or language"),
-        (iterative, "source", features(2), run, "parallel: holds maps with the normalisation iterative, which cannot"),
         (str(tmp_path), "source", features(2), run, "holds no maps.json"),
     ):
         with pytest.raises(InputError, match=message):

@@ -6,11 +6,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import chisquare
 
 import pretrain.data.quotas as module
 from pretrain.build import sampling_weights
 from pretrain.data.batches import Epochs
-from pretrain.data.quotas import Quotas
+from pretrain.data.quotas import Draws, Quotas
+from synthlang.rng import uniform
 
 WEIGHTS: dict[str, list[Fraction | int]] = {
     "one": [1],
@@ -92,6 +94,28 @@ def test_a_late_step_of_a_long_run():
     assert Quotas([1, 1], 128).before(10**12).tolist() == [64 * 10**12] * 2
 
 
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_a_source_is_drawn_for_each_step_by_its_weight(name, monkeypatch):
+    """Against drawing one step after another; however a step is reached; shares by a test that chance passes."""
+    monkeypatch.setattr(module, "BLOCK", 64)
+    weights = [Fraction(weight) for weight in WEIGHTS[name]]
+    shares = [float(weight / sum(weights)) for weight in weights]
+    draws, steps = Draws(WEIGHTS[name], 12, key=5), 3000
+    counts, expected = np.zeros(len(weights), int), []
+    for step in range(steps):
+        expected.append(counts.copy())
+        number, source = float(uniform(5, np.asarray([step]))[0]), 0
+        while source + 1 < len(shares) and number >= sum(shares[: source + 1]):
+            source += 1
+        counts[source] += 12
+    for step in (*range(70), 2999, 3, 64, 1000):
+        assert draws.before(step).tolist() == expected[step].tolist()
+    assert draws.before(steps).tolist() == counts.tolist()
+    if len(weights) > 1:
+        assert chisquare(counts / 12, np.asarray(shares) * steps).pvalue > 0.001
+        assert Draws(WEIGHTS[name], 12, key=6).before(steps).tolist() != counts.tolist()
+
+
 def rows(*counts):
     return [SimpleNamespace(rows=count) for count in counts]
 
@@ -103,6 +127,7 @@ def test_languages_are_weighted_by_sentences_to_the_exponent():
     expected = np.asarray([100, 10_000, 50]) ** 0.7
     assert np.asarray(p, float) == pytest.approx(expected / expected.sum(), rel=1e-14)
     assert sum(p) == 1
+    assert sampling_weights(rows(10, 999), [3, 1], 1.0) == (Fraction(3, 4), Fraction(1, 4))  # by number
 
 
 def test_pairs_are_mixed_in_by_their_rows():

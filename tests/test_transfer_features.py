@@ -98,7 +98,7 @@ class Turn:
         draw = np.random.default_rng(0)
         self.maps = [torch.from_numpy(np.linalg.qr(draw.normal(size=(width, width)))[0]).float() for _ in range(2)]
 
-    def apply(self, states: Tensor, index: int) -> Tensor:
+    def apply(self, states: Tensor, index: int, role: str | None = None) -> Tensor:
         return states @ self.maps[index]
 
 

@@ -18,7 +18,6 @@ from probes.transfer.fit import fine_tune, predict, training_batches
 from probes.transfer.run import rank
 from probes.transfer.tasks.metrics import Metric
 from synthlang.errors import InputError
-from synthlang.rng import key_of
 from tests.transfer_fits import ACCURACY, FIT, OWN, body_of, model_of, moved, tokens, weights
 
 TRAIN, DEV = tokens(60), tokens(20, seed=1)
@@ -50,6 +49,20 @@ def plain():
 @pytest.fixture(scope="module")
 def learned():
     return fitted(train=tokens(120), config=changed(epochs=5))
+
+
+@pytest.mark.parametrize("items", [7, 20, 45, 60])
+def test_an_epoch_of_so_many_items_goes_on_through_the_set(items):
+    """Pass after pass over 20 rows, each row once in a pass; an epoch of the whole set is one pass."""
+    epochs = [training_batches(20, 8, items, 3, epoch) for epoch in range(20)]
+    assert all([len(rows) for rows in one] == [*[8] * (items // 8), *[items % 8] * (items % 8 > 0)] for one in epochs)
+    rows = np.concatenate([np.concatenate(one) for one in epochs])
+    passes = rows[: len(rows) // 20 * 20].reshape(-1, 20)
+    assert (np.sort(passes, axis=1) == np.arange(20)).all() and len({tuple(one) for one in passes.tolist()}) == len(
+        passes
+    )
+    whole = np.concatenate([np.concatenate(training_batches(20, 5, 20, 3, number)) for number in range(len(passes))])
+    assert (passes == whole.reshape(-1, 20)).all()
 
 
 def test_learns_what_is_planted_and_not_what_is_not(learned):
@@ -162,7 +175,7 @@ def test_equals_a_plain_loop():
     ]
     optimizer = torch.optim.AdamW(groups, lr=config.learning_rate, eps=1e-3, foreach=False)
     plain.train()
-    for rows in training_batches(len(TRAIN), 8, key_of("fit batches", 0, 0)):
+    for rows in training_batches(len(TRAIN), 8, len(TRAIN), 0, 0):
         optimizer.zero_grad()
         torch.autograd.backward(plain.loss(TRAIN.batch(rows)))
         nn.utils.clip_grad_norm_(trained, 0.5)
@@ -214,14 +227,14 @@ def test_what_cannot_be_fitted_is_one_clear_line():
 
 @pytest.mark.parametrize("count", [1, 31, 32, 33, 2048, 2049, 5000])
 def test_each_row_once_an_epoch(count):
-    batches = training_batches(count, 32, key=1)
+    batches = training_batches(count, 32, count, seed=1, epoch=0)
     assert sorted(np.concatenate(batches).tolist()) == list(range(count))
     sizes = sorted(len(batch) for batch in batches)
     assert len(batches) == -(-count // 32) and sizes[1:] == [32] * (len(sizes) - 1)
 
 
 def test_which_rows_come_together_is_chance():
-    batches, again, other = (training_batches(5000, 32, key) for key in (1, 1, 2))
+    batches, again, other = (training_batches(5000, 32, 5000, 1, epoch) for epoch in (0, 0, 1))
     assert all(np.array_equal(a, b) for a, b in zip(batches, again, strict=True))
     together = {frozenset(batch.tolist()) for batch in batches} & {frozenset(batch.tolist()) for batch in other}
     assert not together  # another epoch has other batches, not the same ones in another order
@@ -343,3 +356,15 @@ def test_a_state_of_another_fit_is_refused(finished, tmp_path_factory, monkeypat
         for other in others:
             with pytest.raises(InputError, match="is a checkpoint of another config"):
                 fitted(folder=folder, **other)
+
+
+def test_a_fit_in_epochs_of_their_own_length(tmp_path, monkeypatch):
+    """As many steps as items say, the dev set after each; one that is killed goes on to the same weights."""
+    config = changed(epochs=4, epoch_items=24)
+    whole, result = fitted(config=config)
+    assert result.steps == 4 * 3 and [entry["epoch"] for entry in result.history] == [1, 2, 3, 4]
+    killed(tmp_path, 2 * 3 + 1, monkeypatch, config=config)
+    model, again = fitted(config=config, folder=tmp_path)
+    assert again.history == result.history
+    for name, tensor in weights(whole).items():
+        assert torch.equal(tensor, weights(model)[name])

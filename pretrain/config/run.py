@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -16,7 +16,7 @@ from synthlang.errors import InputError
 from synthlang.files import safe_name
 from synthlang.fingerprint import fingerprint
 from synthlang.language import PARENT, NamedLanguage
-from synthlang.references import ModelName, SourceSpec
+from synthlang.references import Later, ModelName, SourceSpec, resolved
 from synthlang.vocabularies import ExtendSpec, VocabularySpec
 
 FORMAT = 2  # raise when training gives other weights for the same config
@@ -32,11 +32,14 @@ class LanguageConfig(StrictModel):
     name      what it is called in metrics and exports (default: the language's name)
     source    default: the source of the run
     language  default: the source's own language, as it is
+    copies    of the training text, each with other draws of ``code_switch``, so that epochs differ in what is switched;
+              an epoch has the rows of all of them. The vocabulary, and pairs, are of the first
     """
 
     name: str = ""
     source: SourceSpec = ""
     language: NamedLanguage = PARENT
+    copies: Annotated[int, Field(ge=1), Later()] = 1
 
     @field_validator("name")
     @classmethod
@@ -47,6 +50,8 @@ class LanguageConfig(StrictModel):
     def _has_name(self) -> LanguageConfig:
         if not self.name:
             object.__setattr__(self, "name", self.language.name)
+        if self.copies > 1 and self.language.redrawn(1) is self.language:
+            raise ValueError(f"copies of {self.name} would all be the same: it has no transform code_switch")
         return self
 
 
@@ -76,9 +81,17 @@ class ParallelConfig(StrictModel):
 
 
 class SamplingConfig(StrictModel):
-    """A language is sampled by its share of the sentences, to the power of ``exponent`` (0: all alike; 0.7: XLM)."""
+    """A language is sampled by its share of the sentences, to the power of ``exponent`` (0: all alike; 0.7: XLM).
+
+    shares    or by a number for each language, of any scale; then ``exponent`` is not read
+    batches   ``mixed``: each step has rows of every language, as many as its share says; ``one-language``: all rows of
+              a step are of one language, or of the sentence pairs of two, which is drawn by these shares (Conneau et
+              al. 2020, "Emerging Cross-lingual Structure", section 3.1)
+    """
 
     exponent: float = Field(default=0.0, ge=0.0, le=1.0)
+    shares: Annotated[dict[str, Annotated[float, Field(gt=0.0)]] | None, Later()] = None
+    batches: Annotated[Literal["mixed", "one-language"], Later()] = "mixed"
 
 
 class StartConfig(StrictModel):
@@ -143,6 +156,9 @@ class PretrainConfig(StrictModel):
         names = Counter(entry.name for entry in self.all_languages)
         if twice := [name for name, count in names.items() if count > 1]:
             raise ValueError(f"two languages have the name {twice[0]!r}; give each a name")
+        shares = self.sampling.shares
+        if shares is not None and shares.keys() != names.keys():
+            raise ValueError(f"sampling.shares: give each language a number, and no other: {', '.join(names)}")
         unknown = {n for pair in self.parallel for n in pair.languages} - names.keys()
         if unknown:
             raise ValueError(f"parallel: no language {min(unknown)!r}; there is {', '.join(names)}")
@@ -238,9 +254,8 @@ class PretrainConfig(StrictModel):
 
         That is the weights, and names that languages were given, which the exported models are found by.
         """
-        settings = self.model_dump(mode="json", include=set(OF_WEIGHTS - {"objective"})) | {
-            "objective": self.objective.identity()
-        }
+        named = resolved(self, lambda named: named.name)
+        settings = {name: named[name] for name in OF_WEIGHTS} | {"objective": self.objective.identity()}
         if given := {str(i): m.name for i, m in enumerate(self.all_languages) if m.name != m.language.name}:
             settings["names"] = given
         if self.sharing.softmax == "language":  # then a random word is always one of the same language

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from pretrain.data.batch import Batch, RowGroup, RowSource
 from pretrain.data.masking import Masker
-from pretrain.data.quotas import Quotas
+from pretrain.data.quotas import Draws, Quotas
 from synthlang.errors import InputError
 from synthlang.rng import key_of, permutation
 
@@ -47,8 +47,9 @@ class Epochs:
 class Batches:
     """Batches that draw from ``sources`` by ``weights``, masked.
 
-    rows      samples of a step
-    optional  fields of Rows that batches have besides those that their sources need
+    rows        samples of a step
+    optional    fields of Rows that batches have besides those that their sources need
+    one_source  all samples of a step are of one source, which is drawn; else each source has its quota of a step
     """
 
     def __init__(
@@ -59,12 +60,13 @@ class Batches:
         masker: Masker,
         seed: int,
         optional: Collection[str] = (),
+        one_source: bool = False,
     ) -> None:
         assert len({source.length for source in sources}) == 1, "rows of one length"
         assert len(weights) == len(sources), "a weight for each source"
         self.sources, self.rows, self.masker = tuple(sources), rows, masker
         self.length = self.sources[0].length
-        self.quotas = Quotas(weights, rows)
+        self.quotas = Draws(weights, rows, key_of("source", seed)) if one_source else Quotas(weights, rows)
         self.optional = frozenset(optional).union(*(source.optional for source in self.sources))
         self._epochs = [Epochs(seed, which, source.rows) for which, source in enumerate(self.sources)]
 

@@ -1,4 +1,6 @@
-"""How many samples each source of rows has had after any number of steps: exact integers, no randomness.
+"""How many samples each source of rows has had after any number of steps: exact integers.
+
+``Quotas``, of batches that have rows of every source, know no randomness; ``Draws`` choose the one source of each step.
 
 With weights p (they sum to 1) and n samples drawn so far, source i has had ⌊n·p_i⌋ or ⌈n·p_i⌉ of them. Each of
 its samples is a job with a window: number j may come once n·p_i > j − 1 and must have come when n·p_i ≥ j.
@@ -16,6 +18,8 @@ from math import gcd, lcm
 
 import numpy as np
 from numpy.typing import NDArray
+
+from synthlang.rng import uniform
 
 BLOCK = 1024  # steps in one table
 
@@ -92,3 +96,31 @@ class Quotas:
     def _deadline(self, source: int, rest: int) -> int:
         """Steps until n·p of a source is the next whole number, rounded up."""
         return -((rest - self._total) // (self.rows * self._shares[source]))
+
+
+class Draws:
+    """``before(step)`` as ``Quotas`` has it, where all samples of a step are of one source.
+
+    It is drawn by its weight (Conneau et al. 2020, "Emerging Cross-lingual Structure", section 3.1): a function of the
+    key and the step, so that every process draws the same one, and a run that goes on too.
+    """
+
+    def __init__(self, weights: Sequence[Fraction | int], rows: int, key: int) -> None:
+        assert weights and min(weights) > 0, "weights must be positive"
+        total = sum(map(Fraction, weights))
+        self.rows, self.key = rows, key
+        self._bounds = np.cumsum([float(weight / total) for weight in weights])[:-1]  # of all sources but the last
+        self._blocks = [np.zeros(len(weights), np.int64)]  # steps of each source before every BLOCK-th step
+
+    def before(self, step: int) -> NDArray[np.int64]:
+        """How many samples of each source come before a step (counted from 0)."""
+        block, place = divmod(step, BLOCK)
+        while len(self._blocks) <= block:
+            self._blocks.append(self._blocks[-1] + self._steps(len(self._blocks) - 1, BLOCK))
+        return (self._blocks[block] + self._steps(block, place)) * self.rows
+
+    def _steps(self, block: int, count: int) -> NDArray[np.int64]:
+        """How many of the first steps of a block each source has."""
+        drawn = uniform(self.key, block * BLOCK + np.arange(count))
+        sources = np.searchsorted(self._bounds, drawn, side="right")
+        return np.bincount(sources, minlength=len(self._bounds) + 1).astype(np.int64)

@@ -3,11 +3,15 @@ pairs, for TLM: one language in each half. Sentences, and pairs, share a row or 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from pretrain.artifacts import Parallel
-from pretrain.data.batch import Rows, Span
+from pretrain.data.batch import Rows, RowSource, Span
 from pretrain.data.packing import fill, pack, ranges, write_alone, write_sentences
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
@@ -118,6 +122,37 @@ class SentenceRows:
             return Rows(ids, languages, positions, number >= 0, number)
         fits = self.shards.offsets[sentence + 1] - self.shards.offsets[sentence] + 2 <= self.length
         return Rows(ids, languages, valid=write_sentences(ids, self.shards, sentence[fits], row[fits], self.specials))
+
+
+class CopiesRows:
+    """The rows of copies of one text that differ in what was drawn for their words, one copy after another.
+
+    An epoch has the rows of all copies, each once.
+    """
+
+    def __init__(self, copies: Sequence[RowSource]) -> None:
+        first = copies[0]
+        self.name, self.term, self.languages, self.length = first.name, first.term, first.languages, first.length
+        self.optional, self.spans = first.optional, first.spans
+        self.copies = tuple(copies)
+        self._stops = np.cumsum([copy.rows for copy in copies])
+        self.rows = int(self._stops[-1])
+        self.counts = {reason: sum(copy.counts[reason] for copy in copies) for reason in first.counts}
+
+    def read(self, numbers: NDArray[np.int64]) -> Rows:
+        which = np.searchsorted(self._stops, numbers, side="right")
+        place = np.argsort(np.argsort(which, kind="stable"))  # of each row among those of its copy and the ones before
+        read = [
+            copy.read(numbers[which == i] - (self._stops[i] - copy.rows))
+            for i, copy in enumerate(self.copies)
+            if (which == i).any()
+        ]
+
+        def joined(field: str) -> Any:
+            parts = [getattr(rows, field) for rows in read]
+            return None if parts[0] is None else np.concatenate(parts)[place]
+
+        return Rows(**{field.name: joined(field.name) for field in fields(Rows)})
 
 
 class ParallelRows:

@@ -15,15 +15,16 @@ from pretrain.adjust.vectors import Subword, layer_numbers
 from pretrain.model.encoder import MaskedLM
 from probes.pretrained import Aligned, Pretrained, Role, read_aligned
 from probes.rotation.dictionary import lowered_text, named_translations, translations
-from probes.rotation.fitted import fit_layers
+from probes.rotation.fitted import NormalisedMap, fit_layers
 from probes.rotation.procrustes import Fit, LinearMap
-from probes.rotation.saved import check_linear, load_maps
+from probes.rotation.saved import load_maps
 from probes.rotation.settings import RotationConfig
 from probes.states import LanguageSide, StateReader, anchors, linked_vectors, reading, sentence_pairs
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.progress import Report, silent
+from synthlang.references import resolved
 from synthlang.rng import key_of, permutation
 from synthlang.store import Store
 
@@ -46,28 +47,50 @@ class Rotation:
     """Maps of the states of one language into the space of the other one, one for each layer of the features.
 
     moves    the language whose states are mapped
-    fits     in the order of ``features.layers``
+    maps     in the order of ``features.layers``. Linear ones lead into the other language's own space, whose states
+             stay as they are; others into that of its normalised states
     counts   what was left out of the sentence pairs, by reason
     name     fingerprint of all that the maps depend on
     """
 
     moves: Role
     layers: tuple[int, ...]
-    fits: tuple[Fit, ...]
+    maps: tuple[NormalisedMap, ...]
     counts: dict[str, int]
     name: str
-    _moved: dict[Any, LinearMap] = field(default_factory=dict, init=False, repr=False)
+    _moved: dict[Any, LinearMap | NormalisedMap] = field(default_factory=dict, init=False, repr=False)
 
-    def apply(self, states: Tensor, index: int) -> Tensor:
-        """[…, d] → […, d]: the states of a layer, mapped; ``index`` is its place among ``features.layers``."""
+    @property
+    def fits(self) -> tuple[Fit, ...]:
+        """The orthogonal map of each layer, between states as they are normalised."""
+        return tuple(one.fit for one in self.maps)
+
+    @property
+    def reads(self) -> tuple[Role, ...]:
+        """The languages whose states ``apply`` is for."""
+        other: Role = "source" if self.moves == "target" else "target"
+        return (self.moves,) if self.maps[0].is_linear else (self.moves, other)
+
+    def apply(self, states: Tensor, index: int, role: Role | None = None) -> Tensor:
+        """[…, d] → […, d]: states of a layer of the language ``role`` (none: the one that moves), to be compared with
+        those of the other one; ``index`` is the layer's place among ``features.layers``.
+
+        Means are those of the fit, whatever states these are.
+        """
+        assert (role or self.moves) in self.reads, role
         key = index, states.device, torch.promote_types(states.dtype, torch.float32)
         if key not in self._moved:  # copied to a device once
-            self._moved[key] = self.fits[index].map.to(*key[1:])
-        return self._moved[key].apply(states)
+            one = self.maps[index]
+            self._moved[key] = (one.linear() if one.is_linear else one).to(*key[1:])
+        moving = self._moved[key]
+        if isinstance(moving, LinearMap) or role in (None, self.moves):
+            return moving.apply(states)
+        return moving.apply_right(states)
 
     def to_json(self) -> dict[str, Any]:
         """How many pairs each layer's map was fitted on, and how close it brings them."""
-        layers = [{"layer": layer, **fit.to_json()} for layer, fit in zip(self.layers, self.fits, strict=True)]
+        numbers = (one.fit.to_json() if one.is_linear else one.to_json() for one in self.maps)
+        layers = [{"layer": layer, **fit} for layer, fit in zip(self.layers, numbers, strict=True)]
         return {"fingerprint": self.name, "moves": self.moves, "layers": layers, "counts": self.counts}
 
 
@@ -106,17 +129,19 @@ def fit_rotation(
     sides = {role: StateReader(body, readers[role].specials, numbers[role], subword) for role, body in bodies.items()}
     text, pairs = _pairs(config, texts[0], (sides["target"], sides["source"]), seed, report)
     moved = pairs if config.moves == "target" else ((y, x) for x, y in pairs)
+    method, centre = config.normalise or "none", config.normalise is None and config.centre
     with reading(bodies.values()):
-        maps = fit_layers(moved, len(features.layers), next(iter(sizes)), "none", centre=config.centre)
+        maps = fit_layers(moved, len(features.layers), next(iter(sizes)), method, centre=centre)
     name = rotation_fingerprint(config, features, pretrained, texts[0], seed)
-    return Rotation(config.moves, features.layers, tuple(one.fit for one in maps), dict(text.data.counts), name)
+    return Rotation(config.moves, features.layers, maps, dict(text.data.counts), name)
 
 
 def rotation_fingerprint(
     config: RotationConfig, features: Read, pretrained: Pretrained, text: Aligned, seed: int
 ) -> str:
     """Of all that the maps depend on: the models, the sentence pairs with their links, and the settings."""
-    settings = config.model_dump(mode="json", exclude={"pairs", "map", "dictionary"})
+    unread = {"pairs", "map", "dictionary"}
+    settings = {key: value for key, value in resolved(config, lambda named: named.name).items() if key not in unread}
     read = {"layers": list(features.layers), "subword": features.subword}
     sides = [[reader.tokenizer.fingerprint, reader.number] for reader in (pretrained.target, pretrained.source)]
     parents: dict[str, Any] = {"model": pretrained.fingerprint, "text": text.text.fingerprint, "sides": sides}
@@ -133,7 +158,6 @@ def _saved(
     numbers: Mapping[Role, tuple[int, ...]],
 ) -> Rotation:
     """Maps of the probe ``maps``; InputError if they are of other models, layers or subwords, or move the other way."""
-    check_linear(folder)
     saved = load_maps(folder)
     about, subword = saved.about, SUBWORDS[features.subword]
     if (about.model, about.language) != (pretrained.fingerprint, pretrained.target.language.name):
@@ -144,12 +168,12 @@ def _saved(
             f"the transfer moves the {config.moves} and reads {subword} (rotation.moves, features.subword)",
             folder,
         )
-    fits = []
+    maps = []
     for source, target in zip(numbers["source"], numbers["target"], strict=True):
         if (source, target) not in zip(about.source, about.target, strict=True):
             raise InputError(f"holds no map between layer {source} of the source and {target} of the target", folder)
-        fits.append(replace(saved.maps[source].fit, map=saved.maps[source].linear()))
-    return Rotation(config.moves, features.layers, tuple(fits), {}, saved.name)
+        maps.append(saved.maps[source])
+    return Rotation(config.moves, features.layers, tuple(maps), {}, saved.name)
 
 
 def _pairs(

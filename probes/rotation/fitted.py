@@ -7,7 +7,7 @@ Kulshreshtha et al. 2020, section 2.2.1), linked words of parallel sentences (2.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -48,6 +48,16 @@ class NormalisedMap:
         """Right vectors […, d], normalised."""
         return self.right.apply(y)
 
+    @property
+    def is_linear(self) -> bool:
+        """Whether it leads into the right language's own space (``linear``), which need not be normalised then."""
+        return all(side.method in LINEAR for side in (self.left, self.right))
+
+    def to(self, device: torch.device, dtype: torch.dtype) -> NormalisedMap:
+        """The same map with its numbers on a device and in a type."""
+        left, right = (replace(side, means=side.means.to(device, dtype)) for side in (self.left, self.right))
+        return NormalisedMap(left, right, replace(self.fit, map=self.fit.map.to(device, dtype)), self.zeros)
+
     def linear(self) -> LinearMap:
         """The same map from the left language's own space to the right one's: e* = W (e − x̄) + ȳ (Kulshreshtha et al.
         2020, equation 5).
@@ -56,7 +66,7 @@ class NormalisedMap:
         languages must be normalised, ``apply`` for the left and ``apply_right`` for the right.
         """
         sides = (self.left, self.right)
-        if any(side.method not in LINEAR for side in sides):
+        if not self.is_linear:
             raise InputError(
                 f"a map with the normalisation {self.left.method} moves nothing into the other language's own space; "
                 "use none or centre, or normalise both languages"

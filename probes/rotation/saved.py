@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from pretrain.checkpoints import disk_errors
-from probes.rotation.fitted import LINEAR, NormalisedMap
+from probes.rotation.fitted import NormalisedMap
 from probes.rotation.normalise import Normaliser
 from probes.rotation.procrustes import Fit, LinearMap
 from probes.rotation.settings import Method
@@ -142,17 +142,6 @@ def _read(folder: Path) -> _Folder:
     if isinstance(found, dict) and found.get("format") != FORMAT:
         raise InputError(f"is of format {found.get('format')!r}; this version reads format {FORMAT}", folder)
     return parse(_Folder, found, folder / ABOUT)
-
-
-def check_linear(folder: Path) -> None:
-    """InputError if the maps are no linear ones (``NormalisedMap.linear``), which alone can move features."""
-    for layer in _read(folder).layers:
-        if layer.left.method not in LINEAR:
-            raise InputError(
-                f"holds maps with the normalisation {layer.left.method}, which cannot move features of a transfer; "
-                "make them again with maps.normalise: none or centre",
-                folder,
-            )
 
 
 def maps_fingerprint(folder: Path) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, model_validator
 
 from synthlang.config import StrictModel
 from synthlang.parallel.pairs import PairConfig
 from synthlang.parallel.prepare import DataConfig
-from synthlang.references import UserFile
+from synthlang.references import Later, UserFile
 
 Method = Literal["none", "centre", "unit", "unit-centre-unit", "iterative", "iterative-as-printed"]
 METHODS: tuple[Method, ...] = get_args(Method)
+ToUnitLength = Literal["unit", "unit-centre-unit", "iterative", "iterative-as-printed"]
 ROUNDS = 5  # Zhang et al. 2019 and their code
 
 
@@ -20,8 +21,8 @@ class FitSettings(StrictModel):
     """How an orthogonal map of each layer is fitted.
 
     normalise   of both languages before a map is fitted and applied: ``iterative`` (Emerging Cross-lingual Structure,
-                section 5.1), ``none`` or ``centre`` (Kulshreshtha et al. 2020), which alone can move features in a
-                transfer, or ``unit-centre-unit`` (Cao et al. 2020, section 3.4)
+                section 5.1), ``none`` or ``centre`` (Kulshreshtha et al. 2020), or ``unit-centre-unit`` (Cao et al.
+                2020, section 3.4)
     rounds      of ``iterative``
     moves       whose states are mapped to the other language's
     words       at most so many linked words or translations are used (none: all); with a normalisation that centres,
@@ -45,6 +46,10 @@ class RotationConfig(StrictModel):
     moves    whose features are mapped into the space of the other one: those of the ``source`` (Kulshreshtha et al.),
              or those of the ``target`` (Conneau et al. 2020, section 5.1.2)
     centre   languages are centred first and moved to the other's mean (NormRotateAlign, equations 4 and 5)
+    normalise     instead of ``centre``, which is not read then: both languages' states are brought to unit length, as
+             ``iterative`` has it (Conneau et al. 2020, section 5.1), before the map is fitted and wherever features are
+             read. The means that are subtracted are those of the words that the map was fitted on, each language's its
+             own. A length, once gone, cannot be given back: so the head learns on normalised states
     supervision   ``parallel``: linked words in context; ``dictionary``: the means of all occurrences of words that
              translate each other (section 2.2.1); ``sentences``: the means of the tokens of parallel sentences
              (Aldarmaki and Diab 2019, as Cao et al. 2020, table 1, have it)
@@ -59,6 +64,7 @@ class RotationConfig(StrictModel):
     pairs: dict[str, PairConfig | None] = Field(default_factory=dict)
     moves: Literal["source", "target"] = "source"
     centre: bool = True
+    normalise: Annotated[ToUnitLength | None, Later()] = None
     supervision: Literal["parallel", "dictionary", "sentences"] = "parallel"
     dictionary: UserFile | None = None
     lower: bool | None = None

@@ -21,7 +21,7 @@ from synthlang.errors import InputError
 from synthlang.fingerprint import canonical_json
 from synthlang.parallel.pairs import PairConfig, TextPair
 from synthlang.parallel.prepare import DataConfig
-from synthlang.references import ItemsSpec, LanguageSpec, ModelName, ParserSpec
+from synthlang.references import ItemsSpec, LanguageSpec, Later, ModelName, ParserSpec
 
 FORMAT = 5  # raise when the same settings give other scores
 
@@ -91,11 +91,14 @@ class HeadConfig(StrictModel):
 class FineTuneConfig(StrictModel):
     """AdamW; the rate rises linearly over ``warmup_share`` of the steps, then falls to 0 (linear) or stays.
 
+    epoch_items          items of an epoch, which go on through the training set pass after pass (the library of Conneau
+                         et al. 2020: 20,000); none: each item once
     head_learning_rate   of the head and of new layers; none: the same
     patience             stop after so many epochs without a better dev score (none: all epochs)
     """
 
     epochs: int = Field(default=10, ge=1)
+    epoch_items: Annotated[int | None, Field(ge=1), Later()] = None
     rows: int = Field(default=32, ge=1)
     learning_rate: float = Field(default=2e-5, gt=0.0)
     head_learning_rate: float | None = Field(default=None, gt=0.0)

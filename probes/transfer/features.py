@@ -46,7 +46,7 @@ class Features(nn.Module):
     those of all columns, [r, w, width].
 
     bodies       role → what reads its rows; they are copied, so that fine-tuning does not touch the originals
-    rotations    role → what maps the states of its rows, layer by layer, before layers are combined
+    rotations    role → what maps, or normalises, the states of its rows, layer by layer, before layers are combined
     also_read    layers that a further loss reads besides, whose weights move too
 
     Weights that nothing reads (the output, the layers above the last one that is read) do not move. The new layers on
@@ -120,7 +120,7 @@ class Features(nn.Module):
             states = body.read(batch.text, columns, layers)
             if batch.role in self.rotations:
                 rotation = self.rotations[batch.role]
-                states = [rotation.apply(layer, index) for index, layer in enumerate(states)]
+                states = [rotation.apply(layer, index, batch.role) for index, layer in enumerate(states)]
             if len(states) == 1:
                 return states[0]
             return torch.cat(states, -1) if self.config.combine == "concat" else torch.stack(states).mean(0)

@@ -30,6 +30,7 @@ from synthlang.errors import InputError
 from synthlang.files import read_json
 from synthlang.fingerprint import canonical_json, fingerprint
 from synthlang.progress import Report, Say, silent, unheard
+from synthlang.references import resolved
 from synthlang.rng import key_of, permutation
 
 FORMAT = 2  # raise when the same settings give other weights, or a state has other content
@@ -129,7 +130,8 @@ class _Fit:
 
     def __post_init__(self) -> None:
         self.model.to(self.model.device).precision = self.config.precision
-        self.per_epoch = -(-len(self.train) // self.config.rows)
+        self.items = self.config.epoch_items or len(self.train)
+        self.per_epoch = -(-self.items // self.config.rows)
         self.steps = self.per_epoch * self.config.epochs
         self.trained = {name: p for name, p in self.model.named_parameters() if p.requires_grad}
         self.optimizer = _optimizer(self.trained, self.config, self.model.device)
@@ -140,14 +142,14 @@ class _Fit:
         return frozen_states(self.model, self.train), frozen_states(self.model, self.dev)
 
     def epoch(self, epoch: int, history: History) -> float:
-        """Train on every row once; the mean loss of the steps. ``epoch`` counts from 0."""
+        """Train on the rows of an epoch; the mean loss of the steps. ``epoch`` counts from 0."""
         frozen, _ = self.frozen
         self.model.train()
-        key = key_of("fit batches", self.seed, epoch)
+        batches = training_batches(len(self.train), self.config.rows, self.items, self.seed, epoch)
         before = f", dev {history[-1]['dev']:.1f}" if history else ""
         losses: list[Tensor] = []
         total = 0.0
-        for i, rows in enumerate(training_batches(len(self.train), self.config.rows, key)):
+        for i, rows in enumerate(batches):
             losses.append(self._step(epoch * self.per_epoch + i, rows, frozen))
             if len(losses) == EVERY or i == self.per_epoch - 1:
                 done = epoch * self.per_epoch + i + 1
@@ -215,14 +217,18 @@ def _optimizer(trained: dict[str, nn.Parameter], config: FineTuneConfig, device:
     return torch.optim.AdamW(settings, lr=config.learning_rate, betas=betas, eps=config.epsilon, fused=fused)
 
 
-def training_batches(count: int, rows: int, key: int) -> list[Rows]:
-    """Batches of ``rows`` of ``count`` rows, each once, in a random order that is a function of the key.
+def training_batches(count: int, rows: int, items: int, seed: int, epoch: int) -> list[Rows]:
+    """Batches of ``rows`` of the ``items`` that an epoch (from 0) takes, of pass after pass over ``count`` rows.
 
-    The last batch may have fewer. Length plays no part: it often goes with a class, and batches of one class train
-    badly. What is padding costs little, since the model leaves it out (pretrain.model.text).
+    A pass has each row once, in a random order that is a function of (seed, pass). The last batch may have fewer.
+    Length plays no part: it often goes with a class, and batches of one class train badly. What is padding costs
+    little, since the model leaves it out (pretrain.model.text).
     """
-    order = permutation(key, count)
-    return [order[start : start + rows] for start in range(0, count, rows)]
+    first = epoch * items
+    passes = range(first // count, -(-(first + items) // count))
+    orders = np.concatenate([permutation(key_of("fit batches", seed, number), count) for number in passes])
+    taken = orders[first - passes[0] * count :][:items]
+    return [taken[start : start + rows] for start in range(0, items, rows)]
 
 
 @dataclass
@@ -314,6 +320,6 @@ def fit_fingerprint(
     data = [hashlib.sha256(examples.lengths.astype(np.int64).tobytes()) for examples in sets]
     for digest, examples in zip(data, sets, strict=True):
         digest.update(canonical_json([list(examples.ids), list(examples.gold)]).encode())
-    parts = {"settings": config.model_dump(mode="json"), "data": [digest.hexdigest() for digest in data]}
+    parts = {"settings": resolved(config, lambda named: named.name), "data": [digest.hexdigest() for digest in data]}
     weight = weights.hexdigest()
     return fingerprint("fit", format=FORMAT, weights=weight, further=further, seed=seed, metric=metric, **parts)

@@ -24,7 +24,7 @@ from pretrain.adjust.loss import AlignmentLoss
 from pretrain.model.encoder import MaskedLM
 from probes.pretrained import Aligned, Pretrained, Role, keep_languages, read_aligned
 from probes.rotation.features import Rotation, fit_rotation
-from probes.rotation.saved import check_linear, maps_fingerprint
+from probes.rotation.saved import maps_fingerprint
 from probes.rotation.settings import RotationConfig
 from probes.transfer.config import FORMAT, ContinualConfig, TransferConfig, check_tried, combinations
 from probes.transfer.features import Features, TaskModel
@@ -92,9 +92,9 @@ class Transfer:
         store: Store | None = None,
     ) -> None:
         if config.rotation is not None and config.rotation.map is not None:
-            check_linear(user_path(config.rotation.map))
+            maps_fingerprint(user_path(config.rotation.map))  # what is wrong with it is said before anything is read
         elif config.rotation is not None and config.rotation.dictionary is not None:
-            read_muse(user_path(config.rotation.dictionary))  # what is wrong with it is said before anything is read
+            read_muse(user_path(config.rotation.dictionary))
         self.pretrained, self.data, self.config = pretrained, data, config
         self.report, self.store = report, store
         self.name = f"{config.task} {pretrained.name} → {pretrained.language_name('target')}"
@@ -106,7 +106,7 @@ class Transfer:
         if pretrained.natural and data.has_target_train:
             self.labels["target"] = self.task.labels(data.sets["target train"].batch)
         self._encoded: dict[tuple[str, str], Examples] = {}
-        self._rotations: dict[str, dict[Role, Rotation]] = {}
+        self._rotations: dict[str, Rotation] = {}
         self._texts: dict[str, tuple[Aligned, ...]] = {}
 
     @cached_property
@@ -148,7 +148,7 @@ class Transfer:
         """What aligned text was read and what was left out of it, and the rotations fitted on it."""
         texts = {text.data.name: text for texts in self._texts.values() for text in texts}
         found = {name: {"fingerprint": t.text.fingerprint, "counts": t.data.counts} for name, t in texts.items()}
-        fits = [rotation.to_json() for by_role in self._rotations.values() for rotation in by_role.values()]
+        fits = [rotation.to_json() for rotation in self._rotations.values()]
         return {**({"aligned": found} if found else {}), **({"rotations": fits} if fits else {})}
 
     def examples(self, name: str, trained: Role = "source") -> Examples:
@@ -239,7 +239,7 @@ class Transfer:
             texts = self._aligned(config.aligning, seed)
             further = Continual(config.aligning, self.pretrained, model.features.body("source"), seed, texts).loss
         if folder is not None:
-            key = fingerprint("fit", settings=config.model_dump(mode="json"), seed=seed, trained=trained)
+            key = fingerprint("fit", settings=resolved(config, lambda named: named.name), seed=seed, trained=trained)
             folder = folder / f"fit-{key}"
         train, dev = (self.examples(f"{trained} {split}", trained) for split in ("train", "dev"))
         fit = config.fine_tune
@@ -277,8 +277,8 @@ class Transfer:
         if key not in self._rotations:
             texts = None if config.rotation.map is not None else self._aligned(config.rotation)
             fitted = fit_rotation(config.rotation, config.features, self.pretrained, report=self.report, texts=texts)
-            self._rotations[key] = {config.rotation.moves: fitted}
-        return self._rotations[key]
+            self._rotations[key] = fitted
+        return dict.fromkeys(self._rotations[key].reads, self._rotations[key])
 
     def check(self) -> None:
         """Encode every set, so that whatever is wrong with one is known before anything is trained.

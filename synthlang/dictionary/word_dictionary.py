@@ -1,17 +1,18 @@
 """Word dictionaries: files in the format of MUSE, how a dictionary is drawn by coverage, and its folder.
 
 A MUSE file has a line ``source target``, several lines for a word with several translations; the two words have spaces
-or a tab between them, so neither may hold white space. UTF-8. Format: https://github.com/facebookresearch/MUSE
-(ground-truth bilingual dictionaries). A folder holds dictionary.txt (in this format) and manifest.json, which says what
-the dictionary comes from.
+or a tab between them, so neither may hold white space. A third column, where it is read, is the weight of the pair.
+UTF-8. Format: https://github.com/facebookresearch/MUSE (ground-truth bilingual dictionaries). A folder holds
+dictionary.txt (in this format) and manifest.json, which says what the dictionary comes from.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from pathlib import Path
 from typing import Any, Literal
 
@@ -37,19 +38,57 @@ def read_muse(path: Path) -> list[Pair]:
     file must not become a smaller dictionary in silence.
     """
     pairs: dict[Pair, None] = {}
-    for number, line in read_lines(path):
-        words = line.split()
-        if words and len(words) != 2:
-            raise InputError(
-                f"a line holds a source word and a target word, here are {len(words)} words; mend or delete it",
-                path,
-                number,
-            )
-        if words:
-            pairs[words[0], words[1]] = None
-    if not pairs:
-        raise InputError("holds no pair of words", path)
+    for number, words in _lines(path):
+        if len(words) != 2:
+            raise _not_a_pair(words, "", path, number)
+        pairs[words[0], words[1]] = None
     return list(pairs)
+
+
+def read_weighted(path: Path) -> dict[Pair, float]:
+    """The pairs of a file with their weights, the third column, such as the quality of a translation in PanLex.
+
+    A file without weights gives each pair 1. Raises InputError with the line for one that holds neither two words nor
+    these and a number above 0, where some lines have a weight and some have none, and for a pair that comes again with
+    another weight.
+    """
+    weights: dict[Pair, float] = {}
+    columns = 0
+    for number, words in _lines(path):
+        weight = _weight(words[2]) if len(words) == 3 else 1.0
+        if len(words) not in (2, 3) or weight is None:
+            raise _not_a_pair(words, ", and perhaps a weight, a number above 0", path, number)
+        if columns not in (0, len(words)):
+            raise InputError("some lines have a weight and some have none; give all of them one", path, number)
+        columns = len(words)
+        if weights.setdefault((words[0], words[1]), weight) != weight:
+            raise InputError(f"the pair {words[0]} {words[1]} has two weights; keep one line of it", path, number)
+    return weights
+
+
+def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The number and the columns of each line that is not blank; InputError if there is none."""
+    empty = True
+    for number, line in read_lines(path):
+        if words := line.split():
+            empty = False
+            yield number, words
+    if empty:
+        raise InputError("holds no pair of words", path)
+
+
+def _not_a_pair(words: Sequence[str], also: str, path: Path, line: int) -> InputError:
+    told = f"a line holds a source word and a target word{also}, here are {len(words)} words; mend or delete it"
+    return InputError(told, path, line)
+
+
+def _weight(text: str) -> float | None:
+    """A number above 0; None for anything else."""
+    try:
+        weight = float(text)
+    except ValueError:
+        return None
+    return weight if 0.0 < weight < inf else None
 
 
 def write_muse(pairs: Iterable[Pair], path: Path) -> None:

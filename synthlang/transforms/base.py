@@ -49,6 +49,14 @@ class Transform(StrictModel):
         del counts
         return self
 
+    def redrawn(self, number: int) -> Self:
+        """The transform with other draws where it draws for each word of a text anew, numbered; itself if it does not.
+
+        What is of the language stays: which types of words change, and how.
+        """
+        del number
+        return self
+
     def files(self) -> dict[str, Path]:
         """The files that options name, by option."""
         named = {field: getattr(self, field) for field in self.file_fields}

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PrivateAttr, field_validator
 
 from synthlang.corpus import Column, Corpus
-from synthlang.dictionary.word_dictionary import read_muse
+from synthlang.dictionary.word_dictionary import read_muse, read_weighted
 from synthlang.fingerprint import fingerprint
 from synthlang.rewrite import Rewrite
 from synthlang.rng import key_of, uniform
@@ -33,7 +33,8 @@ class CodeSwitch(Transform):
     dictionary       ``parent``: the word of the parent itself; or a file with ``source target`` a line, looked up by
                      the parent's word as it is, then in lower case
     coverage         share of the parent's word types that are in the dictionary, by a hash of the form
-    translations     of several: the ``first``, or one drawn ``uniform``\\ ly
+    translations     of several: the ``first``, or one drawn ``uniform``\\ ly or ``weighted``, by the file's third
+                     column (the quality of a translation in PanLex, as the paper has it; without one uniformly)
     cap              at most this share of the words of each batch of ``batch_sentences`` (exactly
                      floor(cap · words) where more were drawn): those with the smallest random numbers
 
@@ -50,8 +51,10 @@ class CodeSwitch(Transform):
     probability: float = Field(default=0.3, ge=0.0, le=1.0)
     cap: float = Field(default=0.15, ge=0.0, le=1.0)
     batch_sentences: int = Field(default=1000, ge=1)
-    translations: Literal["first", "uniform"] = "first"
+    translations: Literal["first", "uniform", "weighted"] = "first"
     _pairs: dict[str, tuple[str, ...]] | None = PrivateAttr(default=None)
+    _weights: dict[str, tuple[float, ...]] = PrivateAttr(default_factory=dict)
+    _draws: int = PrivateAttr(default=0)
 
     @field_validator("batch_sentences")
     @classmethod
@@ -63,22 +66,38 @@ class CodeSwitch(Transform):
     def model_post_init(self, context: Any, /) -> None:
         """Keep the pairs: the file is read once, so what runs is what the fingerprint says."""
         del context
-        if self.dictionary != PARENT_WORDS:
-            pairs: dict[str, list[str]] = {}
-            for source, target in read_muse(Path(self.dictionary)):
-                pairs.setdefault(source, []).append(target)
-            self._pairs = {source: tuple(targets) for source, targets in pairs.items()}
+        if self.dictionary == PARENT_WORDS:
+            return
+        path, is_weighted = Path(self.dictionary), self.translations == "weighted"
+        weights = read_weighted(path) if is_weighted else dict.fromkeys(read_muse(path), 1.0)
+        found: dict[str, list[tuple[str, float]]] = {}
+        for (source, target), weight in weights.items():
+            found.setdefault(source, []).append((target, weight))
+        self._pairs = {source: tuple(target for target, _ in targets) for source, targets in found.items()}
+        self._weights = {source: tuple(weight for _, weight in targets) for source, targets in found.items()}
 
     def identity(self) -> dict[str, Any]:
         content = PARENT_WORDS if self._pairs is None else fingerprint("muse", pairs=self._pairs)
-        return {**super().identity(), "dictionary": content}
+        if self._pairs is not None and self.translations == "weighted":
+            content = fingerprint("weighted", pairs=self._pairs, weights=self._weights)
+        return {**super().identity(), "dictionary": content} | ({"draws": self._draws} if self._draws else {})
+
+    def redrawn(self, number: int) -> Self:
+        """Other words are switched, and other translations drawn; the words of the dictionary are the same."""
+        redrawn = self.model_copy()
+        redrawn._draws = number
+        return redrawn
+
+    def _of_words(self, key: int) -> int:
+        """The key of what is drawn for each word."""
+        return key_of("draws", key, self._draws) if self._draws else key
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
         if not len(corpus.form.codes):
             return Rewrite.identity(corpus)
         ids = corpus.ids[corpus.sentence_of_word]
         own, target = self._targets(corpus, ids, key)
-        number = uniform(key_of("word", key), ids, corpus.position)
+        number = uniform(key_of("word", self._of_words(key)), ids, corpus.position)
         drawn = (target.codes != own) & (number < self.probability * self.strength)
         replaced = self._below_cap(corpus, drawn, number)
         form = Column(np.where(replaced, target.codes, own).astype(np.int32), target.names)
@@ -93,16 +112,22 @@ class CodeSwitch(Transform):
     def _targets(self, corpus: Corpus, ids: NDArray[np.int64], key: int) -> tuple[NDArray[np.int32], Column]:
         """The codes of the words, and the translation of each word or the word itself, under the same names."""
         parent = parent_words(corpus)
-        options = self._translations(parent.names or (), key)
+        names = parent.names or ()
+        options = self._translations(names, key)
         many = np.asarray([len(o) for o in options], np.int64)
         starts = np.cumsum(many) - many
         index: dict[str, int] = {}
         own = np.asarray([index.setdefault(name, len(index)) for name in corpus.form.names or ()], np.int32)
         flat = np.asarray([index.setdefault(o, len(index)) for all_ in options for o in all_] or [0], np.int32)
         pick = np.zeros(len(ids), np.int64)
-        if self.translations == "uniform":
-            draw = uniform(key_of("translation", key), ids, corpus.position)
+        if self.translations != "first":
+            draw = uniform(key_of("translation", self._of_words(key)), ids, corpus.position)
             pick = (draw * many[parent.codes]).astype(np.int64)
+        if self.translations == "weighted" and self._pairs is not None:
+            # bounds of all types one after another, those of type t between t and t + 1
+            bounds = [t + bound for t, name in enumerate(names) if many[t] for bound in self._bounds(name)]
+            pick = np.searchsorted(np.asarray(bounds), parent.codes + draw, side="right") - starts[parent.codes]
+            pick = np.minimum(pick, np.maximum(many[parent.codes] - 1, 0))
         known = (many[parent.codes] > 0) & parent.lookup(lambda name: name != "_")
         at = np.where(known, starts[parent.codes] + pick, 0)
         codes = own[corpus.form.codes]
@@ -112,12 +137,21 @@ class CodeSwitch(Transform):
         """The translations of each word, none for a word that is not in the dictionary."""
         found: list[tuple[str, ...]] = [(word,) for word in words]
         if self._pairs is not None:
-            most = None if self.translations == "uniform" else 1
-            found = [(self._pairs.get(word) or self._pairs.get(word.lower()) or ())[:most] for word in words]
+            most = 1 if self.translations == "first" else None
+            found = [self._pairs.get(self._entry(word), ())[:most] for word in words]
         if self.coverage < 1.0:
             below = type_hashes(key, words) < self.coverage
             found = [t if is_below else () for t, is_below in zip(found, below.tolist(), strict=True)]
         return found
+
+    def _entry(self, word: str) -> str:
+        """What a word is looked up by."""
+        return word if word in (self._pairs or ()) else word.lower()
+
+    def _bounds(self, word: str) -> NDArray[np.float64]:
+        """Up to where in [0, 1] a number draws each translation of a word."""
+        sums = np.cumsum(self._weights[self._entry(word)])
+        return np.asarray(sums / sums[-1])
 
     def _below_cap(self, corpus: Corpus, drawn: Flags, number: NDArray[np.float64]) -> Flags:
         """[words] the drawn words with the smallest numbers of each batch, at most floor(cap · words) of them."""
