@@ -24,6 +24,12 @@ class Reference:
     kind: Kind
 
 
+@dataclass(frozen=True)
+class Later:
+    """Marks a field that a config did not have at first: at its default it is no part of ``resolved``, so that what was
+    made before there was such a field is found by the same fingerprint."""
+
+
 SourceSpec = Annotated[str, Reference("source")]
 """Sentences, as ``conllu:PATH`` (synthlang.sources)."""
 ItemsSpec = Annotated[str, Reference("items")]
@@ -72,8 +78,20 @@ def resolved(config: pydantic.BaseModel, say: Callable[[Named], Any], place: tup
         assert value is None or isinstance(value, int | float), f"{'.'.join(place)} is {value!r}, which is no JSON"
         return value
 
-    fields = _fields(type(config)).items()
-    return {name: told(getattr(config, name), hint, kind, (*place, name)) for name, (hint, kind) in fields}
+    values = {name: getattr(config, name) for name in _fields(type(config))}
+    idle = {name for name, default in _later(type(config)).items() if values[name] == default}
+    fields = [(name, *of_field) for name, of_field in _fields(type(config)).items() if name not in idle]
+    return {name: told(values[name], hint, kind, (*place, name)) for name, hint, kind in fields}
+
+
+@lru_cache(maxsize=256)
+def _later(model: type[pydantic.BaseModel]) -> dict[str, Any]:
+    """Field that is marked as ``Later`` → its default."""
+    return {
+        name: field.get_default(call_default_factory=True)
+        for name, field in model.model_fields.items()
+        if any(isinstance(mark, Later) for mark in field.metadata)
+    }
 
 
 @lru_cache(maxsize=256)
