@@ -25,6 +25,7 @@ from probes.transfer.transfer_command import read_transfer_config
 from synthlang.catalogue import find, names
 from synthlang.config import load, parse
 from synthlang.language import Language
+from synthlang.references import Named, resolved
 from tests.golden import FOLDER, check_golden, digest
 
 CONFIGS = Path(__file__).parents[1] / "configs"
@@ -94,8 +95,14 @@ def other_config(pinned: str) -> pydantic.BaseModel:
 
 
 def settings(config: pydantic.BaseModel | None) -> Any:
-    """Every setting as JSON values, the same wherever configs lie."""
-    return None if config is None else neutral(config.model_dump(mode="json", round_trip=True))
+    """Every setting as JSON values, the same wherever configs lie; without those that came later and have their
+    defaults, which are in no fingerprint either."""
+    return None if config is None else neutral(resolved(config, as_it_is))
+
+
+def as_it_is(named: Named) -> Any:
+    whole = isinstance(named.name, pydantic.BaseModel)
+    return named.name.model_dump(mode="json", round_trip=True) if whole else named.name
 
 
 def neutral(value: Any) -> Any:
