@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
+from synthlang.config import load
 from synthlang.errors import InputError
 from synthlang.files import read_json, user_path
 from synthlang.language import Language, parse_language
@@ -26,6 +28,15 @@ def is_run(path: Path) -> bool:
         return (path / "config.yaml").exists()
     told = read_json(record)
     return isinstance(told, dict) and "data" in told
+
+
+def adjusted_from(model: str) -> str | None:
+    """The original of an adjusted model, by its name when it was adjusted; None of any other model."""
+    folder, found = user_path(model), None
+    while (config := folder / "config.yaml").is_file() and not is_run(folder):
+        found = load(AdjustConfig, config).model
+        folder = user_path(found)
+    return found
 
 
 def derived_numbers(config: PretrainConfig) -> dict[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -18,12 +18,12 @@ from pretrain.build import trained_model
 from pretrain.checkpoints import disk_errors
 from pretrain.config import PretrainConfig, SharingConfig
 from pretrain.folder import EXPORT, export_sizes
-from pretrain.hub import open_base
+from pretrain.hub import Base, open_base
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.from_hf import from_hf
 from pretrain.model.to_hf import to_hf
 from pretrain.run import open_run
-from probes.model_names import asked_for, derived_numbers, is_run, model_path, no_language
+from probes.model_names import adjusted_from, asked_for, derived_numbers, is_run, model_path, no_language
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder, read_json, safe_name, user_path, write_json
@@ -79,6 +79,7 @@ class Pretrained:
     text           the spec of the pretraining text that derived languages have sentence pairs in; None: not known
     natural        whether the target has sentences of its own and is not derived from the source
     run            the settings and the data of the run of ours that the model is, or that has its languages
+    original       the name of f⁰ of continual learning, where that is not the model itself: what it was adjusted from
     """
 
     model: MaskedLM
@@ -90,6 +91,7 @@ class Pretrained:
     text: str | None
     natural: bool = False
     run: tuple[PretrainConfig, Artifacts] | None = None
+    original: str | None = None
 
     @property
     def length(self) -> int:
@@ -104,6 +106,21 @@ class Pretrained:
             return []
         names = ", ".join(language.name for language in self.run[0].all_languages)
         return [f"the model was not pretrained on {self.language_name('target')}, only on {names}"]
+
+    def reader_of(self, language: str, natural: bool) -> Reader:
+        """How the model that reads the target reads a further language, by its name or spec.
+
+        InputError for a language that the run does not have, and for an adjusted run, whose others are not open.
+        """
+        if self.run is not None:
+            number, spoken = _transferred_to(*self.run, language, natural)
+            tokenizer = self.run[1].languages[number].tokenizer
+            number = min(number, self.target_model.language_count - 1)  # an adjusted body knows no languages
+            return replace(self.target, language=spoken, tokenizer=tokenizer, number=number)
+        if self.source.tokenizer.fingerprint != self.target.tokenizer.fingerprint:
+            raise InputError(f"{self.name} has a tokenizer for each language, and that of {language} is not open")
+        spoken = Language(name=language) if natural else parse_language(language)
+        return replace(self.target, language=spoken)
 
     def language_name(self, role: Role) -> str:
         """What a language is called; two natural ones are as their run calls them, for both have no transforms."""
@@ -199,15 +216,52 @@ def _of_checkpoint(model: str, language: str | None, natural: bool) -> Pretraine
             if folder not in base.folders:
                 raise InputError(f"{model} has no language {folder!r}; there is {', '.join(base.folders)}")
     checkpoints = {role: base.checkpoints[folder] for role, folder in folders.items()}
-    ids = np.unique(np.concatenate([_ids(checkpoint) for checkpoint in checkpoints.values()]))
-    rows = max(checkpoint.rows for checkpoint in checkpoints.values())
-    body = from_hf(str(base.folder), SharingConfig(), ids=[ids], size=rows, language_ids=False, seed=0)
+    body = body_of(base, checkpoints.values())
     source, target = (
         Reader(read, tokenizer_of(role, checkpoint), 0, base.specials, role, body.architecture == "bert")
         for (role, checkpoint), read in zip(checkpoints.items(), (PARENT, spoken), strict=True)
     )
     name = Path(model).name or model
-    return Pretrained(body, body, source, target, name, fingerprint("model", **base.parents()), None, natural)
+    opened = Pretrained(body, body, source, target, name, fingerprint("model", **base.parents()), None, natural)
+    return replace(opened, original=adjusted_from(model))
+
+
+def body_of(base: Base, checkpoints: Iterable[Checkpoint], languages: int = 1) -> MaskedLM:
+    """The body of a model, which reads the ids of the ``checkpoints`` and knows so many languages, all alike."""
+    checkpoints = list(checkpoints)
+    ids = np.unique(np.concatenate([_ids(checkpoint) for checkpoint in checkpoints]))
+    rows = max(checkpoint.rows for checkpoint in checkpoints)
+    return from_hf(str(base.folder), SharingConfig(), ids=[ids] * languages, size=rows, language_ids=False, seed=0)
+
+
+def open_original(pretrained: Pretrained) -> Base | None:
+    """f⁰ of continual learning, found and not loaded; None where it is the model itself.
+
+    InputError for a model that is not there, and for one that cuts words into other tokens.
+    """
+    if pretrained.original is None:
+        return None
+    try:
+        base = open_base(pretrained.original)
+    except InputError as error:
+        raise InputError(f"continual.before: f⁰, the model before it was adjusted: {error}") from error
+    known = [checkpoint.tokenizer.get_vocab() for checkpoint in base.checkpoints.values()]
+    for reader in (pretrained.source, pretrained.target):
+        if reader.tokenizer.tokenizer.get_vocab() not in known:
+            raise InputError(
+                f"continual.before: {pretrained.original} has another vocabulary than {pretrained.name}, so f⁰ has no "
+                "vectors of the same words; name another model"
+            )
+    return base
+
+
+def load_original(base: Base, pretrained: Pretrained) -> MaskedLM:
+    """The body of f⁰; InputError for one of another size than the model's."""
+    body = body_of(base, base.checkpoints.values(), pretrained.model.language_count)
+    sizes = [(one.shape.layers, one.shape.hidden) for one in (body, pretrained.model)]
+    if sizes[0] != sizes[1]:
+        raise InputError(f"continual.before: f⁰ has {sizes[0]} layers and units, {pretrained.name} has {sizes[1]}")
+    return body
 
 
 def tokenizer_of(name: str, checkpoint: Checkpoint) -> LanguageTokenizer:

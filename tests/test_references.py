@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pydantic
 import pytest
 
 from pretrain.adjust.config import AdjustConfig
@@ -10,7 +11,7 @@ from probes.measures import ProbeConfig
 from probes.transfer.config import TransferConfig
 from synthlang.config import parse
 from synthlang.language import Language
-from synthlang.references import references, resolved
+from synthlang.references import Later, references, resolved
 from tests.tiny import PRETRAIN
 
 TEXT = {
@@ -67,6 +68,17 @@ CASES: dict[str, tuple[type[Any], dict[str, Any], dict[str, str]]] = {
             "rotation.map": "file maps",
         },
     ),
+    "transfer of several languages": (
+        TransferConfig,
+        {"chosen_by": "mean", "dev_also": [{"language": "de", "dev": "bank#dev"}, {"language": "inv"}]}
+        | {"tested_on": "both", "continual": {"before": "bert"}},
+        {
+            "dev_also.0.language": "language de",
+            "dev_also.0.dev": "items bank#dev",
+            "dev_also.1.language": "language inv",
+            "continual.before": "model bert",
+        },
+    ),
     "probe": (
         ProbeConfig,
         {"language": "fr", "model2": "bert", "words": {"dictionary": "muse"}, "distances": {"before": {"b": "run"}}}
@@ -87,6 +99,13 @@ CASES: dict[str, tuple[type[Any], dict[str, Any], dict[str, str]]] = {
 }
 
 
+def idle_of(config: pydantic.BaseModel) -> set[str]:
+    """The fields that came later and have their defaults."""
+    fields = type(config).model_fields.items()
+    later = {name: field.default for name, field in fields if any(isinstance(mark, Later) for mark in field.metadata)}
+    return {name for name, default in later.items() if getattr(config, name) == default}
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_every_typed_field_is_found_and_can_be_replaced(case):
     model, data, expected = CASES[case]
@@ -97,7 +116,7 @@ def test_every_typed_field_is_found_and_can_be_replaced(case):
     }
     assert found == expected
     settings = resolved(config, lambda named: f"<{named.kind}>")
-    assert settings.keys() == type(config).model_fields.keys()
+    assert settings.keys() == type(config).model_fields.keys() - idle_of(config)
     for named in references(config):
         value: Any = settings
         for key in named.place:
@@ -107,4 +126,6 @@ def test_every_typed_field_is_found_and_can_be_replaced(case):
 
 def test_what_is_no_reference_stays_as_json_has_it():
     config = parse(TransferConfig, {"search": {"fine_tune.rows": [8, 16]}})
-    assert resolved(config, lambda named: "") == config.model_dump(mode="json")
+    told = resolved(config, lambda named: "")
+    assert told == config.model_dump(mode="json", exclude=idle_of(config))
+    assert "chosen_by" in idle_of(config) and "task" in told

@@ -332,6 +332,7 @@ SEPARATE = {"pretrain__sharing": {"embeddings": "separate"}, "pretrain__vocabula
         ("tuned.features.tune: with none no body", {"tuned": {"search": {"features.tune": ["all", "none"]}}}),
         ("tuned.rotation: a rotation is no part of the model", {"transfer__rotation": {}}),
         ("tuned.best: the probes read one", {"tuned": {"best": 2, "search": {"fine_tune.rows": [4, 8]}}}),
+        ("tuned.chosen_by: the model that probes read", {"tuned": {"chosen_by": "target"}}),
         ("tuned.*nowhere", {"tuned": {"train": "conllu:/nowhere"}}),
         ("tuned: the languages of the run have weights of their own", SEPARATE),
         ("words: inv is no language of the run", {"probes": {"w": {"probes": ["words"], "language": "inv"}}}),

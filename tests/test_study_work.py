@@ -4,6 +4,7 @@ Each is as the commands one by one would make it, and as it would be without the
 """
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +33,12 @@ from probes.study.stage import (
     AlignmentStage,
     PretrainStage,
     ProbeStage,
+    StageKeys,
     TransferStage,
     TuneStage,
 )
 from probes.study.work import open_model
-from probes.transfer.config import TransferConfig
+from probes.transfer.config import ContinualConfig, TransferConfig
 from probes.transfer.fit import _Fit
 from probes.transfer.result import read_predictions
 from probes.transfer.run import Transfer
@@ -46,6 +48,7 @@ from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
 from synthlang.progress import silent
 from synthlang.store import Store
+from tests.adjust_models import save_model
 from tests.study_cases import run_here
 from tests.study_fakes import FakeStage
 from tests.study_graphs import (
@@ -58,6 +61,7 @@ from tests.study_graphs import (
     FIRST,
     FULL,
     OWN,
+    PAIR,
     PROBE,
     PROBES,
     SOURCE,
@@ -265,6 +269,47 @@ def test_probes_of_an_adjusted_model_have_the_one_before_beside_it(adjusted):
     assert distances["settings"]["distances"]["before"] == {"before": "cell:model"}
     assert "before" in str(distances["probes"]["distances"])
     assert "maps" in next(record for record in found if record is not distances)["probes"]
+
+
+def test_continual_learning_holds_an_adjusted_model_where_the_original_was(adjusted):
+    """f⁰ is the model before its adjustment (equation 1), as for the command; another one may be named."""
+    store, first = adjusted
+    befores = {"printed": {}, "original": "cell:model", "adjusted": "cell:adjusted"}
+    axis = {name: {"transfer.continual.before": before} if before else {} for name, before in befores.items()}
+    data = changed(ADJUSTED, seeds=[0], tasks={"pos": {}}, probes={}, grid={"product": {"before": axis}})
+    whole, cells = graph_of(changed(data, transfer__continual=CONTINUAL))
+    check_cells(cells)
+    run_all(whole.stages, store)
+    stages = of_kind(whole, TransferStage)
+    assert len({stage.key for stage in stages}) == 3
+    printed, original, itself = (read_json(place(store, stage) / "result.json") for stage in stages)
+    assert printed["fits"] == original["fits"] != itself["fits"]
+    run, mine = (place(store, stage) for stage in (of_kind(first, PretrainStage)[0], of_kind(first, AdjustStage)[0]))
+    by_name = open_pretrained(str(mine), "trans+inv")
+    assert by_name.original == str(run)
+    pair = {**PAIR, "right": "parent"}
+    config = stages[0].config.model_copy(
+        update={"train": SOURCE, "continual": parse(ContinualConfig, {"pairs": {"x": pair}})}
+    )
+    transfer = Transfer(by_name, load_data(config, by_name), config, store=store)
+    before, plain = transfer._before, open_pretrained(str(run), None).model
+    assert before is not None
+    for name, tensor in plain.state_dict().items():
+        assert np.array_equal(before.state_dict()[name], tensor) or "ids" in name
+    alone = Transfer(replace(by_name, original=None), transfer.data, config, store=store)
+    assert alone._before is None and alone.fingerprint != transfer.fingerprint
+    stranger = replace(by_name, original=str(save_model(store.root / "stranger", "bert")))
+    with pytest.raises(InputError, match=r"continual\.before: .* has another vocabulary than"):
+        Transfer(stranger, transfer.data, config).run(0)
+
+
+def test_the_keys_of_what_was_never_adjusted_are_as_before_there_was_a_name_for_f0():
+    data = changed(FULL, seeds=[0], tasks={"pos": {}}, probes={}, transfer__continual=CONTINUAL)
+    (stage,) = of_kind(graph_of(data)[0], TransferStage)
+    assert "before" not in StageKeys().settings_of(stage.config)["continual"]
+    assert stage.settings(StageKeys()) == [StageKeys().digest(stage.config), 0, None]
+    (other,) = of_kind(graph_of({**data, "adjust": ADJUST})[0], TransferStage)
+    assert other.settings(StageKeys()) == [StageKeys().digest(stage.config), 0, None, "original"]
 
 
 def test_an_adjustment_goes_on_after_its_store_was_moved(adjusted, tmp_path):

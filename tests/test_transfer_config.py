@@ -101,6 +101,13 @@ def test_a_search_over_what_is_not_there(search, message):
         ({"mixed": True}, "mixed is for tasks of pairs: nli and qa"),
         ({"task": "nli", "mixed": True, "target_model": "x", "features": {"tune": "none"}}, "mixed needs one model"),
         ({"task": "nli", "mixed": True, "rotation": {}}, "mixed rows have both languages"),
+        ({"chosen_by": "target", "target": {"test": "x"}}, r"chosen_by target needs target\.dev"),
+        ({"tested_on": "dev", "target": {"test": "x"}}, r"tested_on dev needs target\.dev"),
+        ({"dev_also": [{"language": "de"}]}, "dev_also has no effect unless chosen_by is mean"),
+        (
+            {"chosen_by": "mean", "dev_also": [{"language": "de"}], "rotation": {}},
+            "dev_also needs one model that reads every language as it is",
+        ),
     ],
 )
 def test_settings_that_contradict_each_other(settings, message):

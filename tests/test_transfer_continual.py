@@ -245,6 +245,23 @@ def test_the_loss_is_that_of_a_plain_one(runs, kind, loss):
             continual_of(config(), wrong, body, seed=1)[0].loss(0)
 
 
+def test_the_regularizer_is_from_f0_of_another_model(runs):
+    """Of an adjusted model f⁰ is the original one (equation 1): R is not 0 at the first step, and is the plain one."""
+    pretrained = runs["shared"]
+    original, body = (copy.deepcopy(pretrained.model).eval() for _ in range(2))
+    moved(body)  # the adjustment
+    settings = config(loss={"pulled": "all", "subword": "mean"})
+    texts = read_aligned(settings.pairs, settings.data, pretrained, seed=1)
+    found = {}
+    for name, before in (("original", original), ("itself", None)):
+        continual = Continual(settings, pretrained, body, 1, texts, before)
+        plain = plain_loss(continual, texts, pretrained, body, before or body, 0, [2], "mean")
+        found[name] = continual.loss(0)
+        torch.testing.assert_close(found[name], 0.5 * plain, rtol=1e-5, atol=1e-4)
+        assert all(p.grad is None and not p.requires_grad for p in continual._align.frozen.parameters())
+    assert found["original"] > found["itself"] + 1.0
+
+
 def test_it_is_a_function_of_the_seed_and_the_step(runs):
     pretrained = runs["shared"]
     body = copy.deepcopy(pretrained.model).train()

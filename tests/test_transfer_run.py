@@ -140,6 +140,63 @@ def test_copied_embeddings_transfer_and_shuffled_ones_fall_to_the_baseline(run):
     assert found[True]["zs"]["accuracy"] < majority["zs"] + 10
 
 
+SEVERAL = {"fine_tune": {"epochs": 3, "learning_rate": 1e-2, "rows": 16}}
+
+
+def test_a_model_is_chosen_by_the_dev_sets_that_are_named(run):
+    """How it is trained is the same, so a mean over dev sets is that of what is said of each alone."""
+
+    def fitted(pretrained=run, **settings):
+        transfer = transfer_of(pretrained, **SEVERAL, **settings)
+        transfer.check()
+        result = transfer.run(0)
+        return [epoch["dev"] for epoch in result.fits["source"][0]["epochs"]], result, transfer
+
+    (source, plain, _), (target, chosen, _) = fitted(), fitted(chosen_by="target")
+    as_parent = replace(run.source, role="target", language=parse_language("trans"))  # the run never saw it
+    trans = fitted(replace(run, target=as_parent), chosen_by="target")[0]
+    both, _, _ = fitted(chosen_by="mean")
+    all_three, _, transfer = fitted(chosen_by="mean", dev_also=[{"language": "trans"}], tested_on="both")
+    assert both == pytest.approx(np.mean([source, target], axis=0)) and source != target
+    assert all_three == pytest.approx(np.mean([source, target, trans], axis=0)) and trans != target
+    assert chosen.fits["source"][0]["best_epoch"] == 1 + int(np.argmax(target))
+    assert chosen.fits["target"] == plain.fits["target"]  # SUP is chosen by the dev set of its own language
+    assert "dev trans" in transfer.data.sets and list(transfer.tests)[-3:] == ["parent dev", "zs dev", "sup dev"]
+
+
+def test_scores_of_dev_sets(run, tmp_path):
+    """Beside those of the test sets, or in their place; they are those that the epoch was chosen by."""
+    both = transfer_of(run, **SEVERAL, tested_on="both", chosen_by="target")
+    file = ResultFile(tmp_path / "t.json", both.fingerprint)
+    found = both.run(0)
+    file.add(both, found)
+    saved = json.loads(file.path.read_text())
+    assert [line[0] for line in rows_of(saved)] == ["parent", "sup", "zs", "delta", "parent dev", "sup dev", "zs dev"]
+    assert result_table(saved).row_count == 7
+    for role, test in (("source", "zs dev"), ("target", "sup dev")):
+        fit = found.fits[role][0]
+        assert found.scores[test]["accuracy"] == pytest.approx(fit["epochs"][fit["best_epoch"] - 1]["dev"], abs=1e-3)
+    alone = transfer_of(run, **SEVERAL, tested_on="dev", chosen_by="target").run(0)
+    assert alone.scores == {test: found.scores[f"{test} dev"] for test in ("parent", "zs", "sup")}
+
+
+def test_a_natural_dev_set_of_a_further_language(run, tmp_path):
+    """Its own sentences, written down, are chosen by as the derived ones are."""
+    derived = transfer_of(run, **SEVERAL, chosen_by="mean", dev_also=[{"language": "trans+inv"}])
+    lines = []
+    batch = derived.data.sets["dev trans+inv"].batch
+    tags = batch.corpus.columns["upos"].values()
+    for i in range(len(batch)):
+        words, start = batch.corpus[i].words, int(batch.corpus.offsets[i])
+        rows = ["\t".join((str(n + 1), w, "_", tags[start + n], *"______")) for n, w in enumerate(words)]
+        lines += [*rows, ""]
+    (tmp_path / "x.conllu").write_text("\n".join([*lines, ""]), encoding="utf-8")
+    also = [{"language": "trans+inv", "dev": f"pos:conllu:{tmp_path / 'x.conllu'}"}]
+    natural = transfer_of(run, **SEVERAL, chosen_by="mean", dev_also=also)
+    assert natural.run(0).fits["source"] == derived.run(0).fits["source"]
+    assert natural.fingerprint != derived.fingerprint
+
+
 def test_seeds_are_added_and_another_transfer_is_refused(plain, tmp_path):
     transfer, first, _ = plain
     path, name = tmp_path / "t.json", transfer.fingerprint

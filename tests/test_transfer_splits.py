@@ -142,6 +142,37 @@ def test_it_is_what_a_derived_language_has(run, files):
     assert len(few.sets["mixed premise"].batch) == len(few.sets["target test"].batch) == 6
 
 
+@pytest.mark.parametrize("natural", [False, True], ids=["derived", "natural"])
+def test_each_item_once_with_a_text_that_is_drawn(run, files, natural):
+    """As if of the items with each text in turn one were drawn: the same rows, and what the same model says of them."""
+    folder, _ = files
+    settings = {"train": f"nli:{folder / 'en'}", "target": {"test": f"nli:{folder / 'xx.tsv'}"}} if natural else {}
+    model = replace(run, natural=natural)
+    found, said = {}, {}
+    for how in (True, "random"):
+        data = load_data(config(mixed=how, **settings), model)
+        found[how] = {name: items.batch for name, items in data.sets.items() if name.startswith("mixed ")}
+        result = Transfer(model, data, config(mixed=how, **settings)).run(0)
+        said[how] = {part.test: dict(zip(part.ids, part.predicted, strict=True)) for part in result.predictions}
+        scores = result.scores
+    assert {name for name in said["random"] if name.startswith("mixed")} == {"mixed random"}
+    ids = [one for batch in found["random"].values() for one in batch.ids]
+    assert sorted(ids) == sorted(found[True]["mixed premise"].ids) and len(ids) == 40
+    for name, batch in found["random"].items():
+        assert 10 < len(batch) < 30
+        texts = dict(zip(found[True][name].ids, zip(*map(found[True][name].strings, (0, 1)), strict=True), strict=True))
+        assert [texts[one] for one in batch.ids] == list(zip(*map(batch.strings, (0, 1)), strict=True))
+        assert [said["random"]["mixed random"][one] for one in batch.ids] == [
+            said[True][name][one] for one in batch.ids
+        ]
+    gold: dict[str, str] = {}
+    for batch in found["random"].values():
+        assert batch.label is not None
+        gold |= dict(zip(batch.ids, batch.label.values(), strict=True))
+    right = [said["random"]["mixed random"][one] == label for one, label in gold.items()]
+    assert scores["mixed random"]["accuracy"] == pytest.approx(100 * np.mean(right), abs=1e-3)
+
+
 def test_trees_of_one_set_alone_are_no_matter(run, files, monkeypatch):
     """A parser reads the source's sets, the target's stay as they are."""
     folder, _ = files

@@ -13,9 +13,10 @@ from pretrain.config import PretrainConfig
 from probes.measures import ProbeConfig
 from probes.transfer.config import TransferConfig
 
-# what stands in a config for a model of the cell: its own before it is adjusted, its second one, what its own starts
-# from
-MODEL, SECOND, START = "cell:model", "cell:second", "cell:start"
+# what stands in a config for a model of the cell: its own before it is adjusted and after, its second one, what its own
+# starts from
+MODEL, ADJUSTED, SECOND, START = "cell:model", "cell:adjusted", "cell:second", "cell:start"
+OF_CELL = (MODEL, ADJUSTED, SECOND, START)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from probes.report.numbers import plural
 from probes.static.settings import TrainedVectors
 from probes.static.training import INSTALL
 from probes.study.builder import in_study
-from probes.study.cell import MODEL, SECOND, START, Cell, ModelLimits, limits_of
+from probes.study.cell import ADJUSTED, MODEL, OF_CELL, SECOND, Cell, ModelLimits, limits_of
 from probes.study.stage import StageKeys
 from probes.transfer.config import TransferConfig, check_tried, combinations
 from probes.transfer.splits import check_columns, open_splits, open_training
@@ -44,7 +44,10 @@ from synthlang.references import references
 from synthlang.sources import open_source
 
 Pairs = Mapping[str, TextPair | DerivedPair | None]
-ITEMS = {*("task", "train", "dev", "test", "target", "parser", "length", "score", "language", "mixed", "target_model")}
+ITEMS = {
+    *("task", "train", "dev", "test", "target", "parser", "length", "score", "language", "mixed", "target_model"),
+    *("chosen_by", "dev_also"),
+}
 """What of a transfer its items depend on, and which columns they must have."""
 SEPARATE = "the languages of the run have weights of their own"
 
@@ -69,7 +72,7 @@ def check_names(config: pydantic.BaseModel, has_second: bool = False) -> None:
             raise InputError(f"{where}: no such file {named.name}")
         if named.kind == "model" and named.name == SECOND and not has_second:
             raise InputError(f"{where}: the cell has no second model")
-        if named.kind == "model" and named.name not in (MODEL, SECOND, START):
+        if named.kind == "model" and named.name not in OF_CELL:
             model_path(str(named.name))
 
 
@@ -196,9 +199,9 @@ class _CellChecks:
         cell = self.cell
         if model == SECOND:
             return None if cell.second is None else self._limits_of_run(cell.second, None)
-        if model == MODEL and cell.pretrain is not None:
+        if model in (MODEL, ADJUSTED) and cell.pretrain is not None:
             return self._limits_of_run(cell.pretrain, cell.start)
-        name = cell.model if model == MODEL else model
+        name = cell.model if model in (MODEL, ADJUSTED) else model
         return None if name is None else self.opened.limits(name)
 
     def _limits_of_run(self, run: PretrainConfig, start: PretrainConfig | None) -> ModelLimits | None:
@@ -260,6 +263,8 @@ class _CellChecks:
             raise InputError(
                 "rotation: a rotation is no part of the model that probes read; set tuned.rotation to null"
             )
+        if config.chosen_by != "source":
+            raise InputError("chosen_by: the model that probes read is chosen on the source's dev set alone")
         if config.best > 1:
             raise InputError("best: the probes read one model, that of the best setting; leave it at 1")
         run = self._run

@@ -16,7 +16,7 @@ from typing import Any
 from pretrain.config import PretrainConfig
 from pretrain.folder import CARD, EXPORT
 from probes.model_names import is_run
-from probes.study.cell import MODEL, SECOND, START
+from probes.study.cell import OF_CELL
 from synthlang.catalogue import YAML, files_behind
 from synthlang.config import load
 from synthlang.errors import InputError
@@ -192,7 +192,7 @@ def _model(name: str, _task: str | None, digests: Digests) -> Content:
     """A local folder; of a run what says what it is, and the texts that it was trained on, which are read again where
     its languages are."""
     folder = user_path(name)
-    if name in (MODEL, SECOND, START) or not folder.is_dir():
+    if name in OF_CELL or not folder.is_dir():
         return [], lambda: name
     # of a checkpoint, or with one in ``export``; not other checkpoints that a trainer left there
     top_files = [path for path in sorted(folder.iterdir()) if path.is_file() and path.name != CARD]

@@ -29,7 +29,7 @@ from pretrain.folder import BEST, steps_in
 from probes.study.cell import Cell
 from probes.study.done import DROPPED, is_whole, kept_of, noted
 from probes.study.record import LIST, read_record, studies_of
-from probes.study.stage import KINDS, RUNS, ProbeStage, Stage
+from probes.study.stage import KINDS, RUNS, ProbeStage, Stage, TransferStage, TuneStage, holds_original, origin
 from synthlang.errors import InputError
 from synthlang.files import TEMPORARY, read_json, remove_leftovers, write_json
 from synthlang.fingerprint import LENGTH
@@ -224,7 +224,7 @@ def check_weights(stages: Sequence[Stage], done: Collection[str], store: Store) 
     """InputError if one of the ``stages``, which are to be made, reads weights that were deleted; ``done`` are keys."""
     lost: dict[str, str | None] = {}
     for stage in stages:
-        for parent in stage.parents:
+        for parent in (*stage.parents, *_further_of(stage)):
             if parent.key not in done or parent.kind not in RUNS.values():
                 continue
             run = store.path(parent.kind, parent.key)
@@ -236,6 +236,14 @@ def check_weights(stages: Sequence[Stage], done: Collection[str], store: Store) 
                     f"{stage.label} needs weights that synthlang gc deleted (it kept {lost[parent.key]}); delete the "
                     f"folder {run} and start again: the run is trained anew, with the same result{less}"
                 )
+
+
+def _further_of(stage: Stage) -> tuple[Stage, ...]:
+    """The model before its adjustment, where continual learning reads it."""
+    if not isinstance(stage, TransferStage | TuneStage) or not holds_original(stage.config, stage.model):
+        return ()
+    before = origin(stage.model)
+    return (before,) if isinstance(before, Stage) else ()
 
 
 def _reads_lost(stage: Stage, kept: str | None) -> bool:

@@ -29,7 +29,8 @@ from pretrain.config.run import OF_WEIGHTS
 from pretrain.folder import kept_steps
 from probes.measures import FORMAT as PROBE_FORMAT
 from probes.measures import ProbeConfig
-from probes.study.cell import Cell
+from probes.model_names import adjusted_from
+from probes.study.cell import MODEL, Cell
 from probes.study.digests import Digests, Stats
 from probes.transfer.config import FORMAT as TRANSFER_FORMAT
 from probes.transfer.config import TransferConfig
@@ -207,6 +208,19 @@ class AdjustStage(ModelStage):
 Untuned = Annotated[PretrainStage | AdjustStage, Field(discriminator="kind")] | str
 
 
+def holds_original(config: TransferConfig, model: Untuned) -> bool:
+    """Whether continual learning holds the words of an adjusted model where they were before the adjustment."""
+    if config.aligning is None or config.aligning.before not in (None, MODEL):
+        return False
+    return adjusted_from(model) is not None if isinstance(model, str) else isinstance(model, AdjustStage)
+
+
+def _transferred(config: TransferConfig, model: Untuned, seed: int, stage_keys: StageKeys) -> list[Any]:
+    """What a fit of a model and its tests depend on besides the parents."""
+    found = [stage_keys.digest(config), seed, stage_keys.model_digest(model)]
+    return [*found, "original"] if holds_original(config, model) else found
+
+
 class TuneStage(ModelStage):
     """Fine-tune the body of a model on the source language of a task, for probes to read.
 
@@ -225,7 +239,7 @@ class TuneStage(ModelStage):
         return f"tune {short(self.model)} on {_task(self.config)} seed {self.seed}"
 
     def settings(self, stage_keys: StageKeys) -> Any:
-        return [stage_keys.digest(self.config), self.seed, stage_keys.model_digest(self.model)]
+        return _transferred(self.config, self.model, self.seed, stage_keys)
 
 
 class ProbeStage(ModelStage):
@@ -281,7 +295,7 @@ class TransferStage(ModelStage):
         return f"{self.name} seed {self.seed} of {short(self.model)}"
 
     def settings(self, stage_keys: StageKeys) -> Any:
-        return [stage_keys.digest(self.config), self.seed, stage_keys.model_digest(self.model)]
+        return _transferred(self.config, self.model, self.seed, stage_keys)
 
 
 KINDS: dict[str, type[Stage]] = {

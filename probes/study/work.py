@@ -9,15 +9,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from pretrain.adjust.run import adjust
 from pretrain.build import trained_model
 from pretrain.checkpoints import is_sound
-from pretrain.config import PretrainConfig, SharingConfig
+from pretrain.config import PretrainConfig
 from pretrain.folder import kept_steps, steps_in
 from pretrain.hub import open_base
-from pretrain.model.from_hf import from_hf
 from pretrain.prepare import prepare
 from pretrain.run import open_run, pretrain
 from pretrain.stopping import on_sigterm
@@ -26,8 +23,8 @@ from probes.measures.probe_command import measure
 from probes.measures.probe_input import ProbeInput
 from probes.measures.words.alignment import probe_alignment
 from probes.model_names import is_run, model_path
-from probes.pretrained import Languages, Pretrained, keep_languages, of_run, open_pretrained, tokenizer_of
-from probes.study.cell import MODEL, SECOND
+from probes.pretrained import Languages, Pretrained, body_of, keep_languages, of_run, open_pretrained, tokenizer_of
+from probes.study.cell import ADJUSTED, MODEL, SECOND
 from probes.study.digests import Digests
 from probes.study.done import is_done, is_intact
 from probes.study.stage import (
@@ -44,6 +41,7 @@ from probes.study.stage import (
     origin,
     short,
 )
+from probes.transfer.config import TransferConfig
 from probes.transfer.result import drops, facts, of_sets, seed_record, write_predictions
 from probes.transfer.run import Transfer, check_keep
 from probes.transfer.splits import load_data, load_training
@@ -239,11 +237,11 @@ def _filled(config: ProbeConfig, models: dict[str, str]) -> ProbeConfig:
 
 
 def _opened(stage: TransferStage | TuneStage | ProbeStage, store: Store) -> tuple[Pretrained, dict[str, str]]:
-    """The model, and the folders of what configs call ``cell:model`` and ``cell:second``."""
+    """The model, and the folders of what configs call ``cell:model``, ``cell:adjusted`` and ``cell:second``."""
     model, config = _model(store, stage.model), stage.config
     first, other = origin(stage.model), None if isinstance(stage, TuneStage) else stage.second
     root = _model(store, first)
-    models = {MODEL: root}
+    models = {MODEL: root, ADJUSTED: model}
     if other is not None:
         models[SECOND] = _model(store, other)
     configs = {_model(store, run): _config_of(run, store) for run in (first, other) if isinstance(run, PretrainStage)}
@@ -259,7 +257,10 @@ def _opened(stage: TransferStage | TuneStage | ProbeStage, store: Store) -> tupl
     second = None if named is None else models.get(named, named)
     opened = open_model(model, language, natural, second, None if root == model else root, configs)
     both = [short(each) for each in (stage.model, other) if each is not None]
-    return replace(opened, name=" and ".join(both)), models
+    original = root if root != model else opened.original
+    if isinstance(config, TransferConfig) and config.aligning is not None and config.aligning.before is not None:
+        original = models.get(config.aligning.before, config.aligning.before)
+    return replace(opened, name=" and ".join(both), original=None if original == model else original), models
 
 
 def _config_of(stage: PretrainStage, store: Store) -> PretrainConfig:
@@ -305,12 +306,7 @@ def open_model(
         return open_pretrained(model, language, natural, second, configs)
     config, artifacts = open_run(Path(before), configs.get(before))
     base = open_base(model)
-    checkpoints = list(base.checkpoints.values())
-    ids = np.unique(
-        [n for checkpoint in checkpoints for n in checkpoint.tokenizer.get_vocab(with_added_tokens=True).values()]
-    )
-    rows = max(checkpoint.rows for checkpoint in checkpoints)
-    body = from_hf(str(base.folder), SharingConfig(), ids=[ids], size=rows, language_ids=False, seed=0)
+    body = body_of(base, base.checkpoints.values())
     opened = of_run(config, artifacts, body, fingerprint("model", **base.parents()), language, natural)
     return replace(opened, name=Path(model).name, target=replace(opened.target, number=0))
 

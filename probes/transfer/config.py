@@ -44,6 +44,14 @@ class TargetData(StrictModel):
     test: ItemsSpec
 
 
+class DevSet(StrictModel):
+    """The dev set of a further language, by which a model is chosen, too: its own sentences, or those of the parent,
+    derived."""
+
+    language: LanguageSpec
+    dev: ItemsSpec | None = None
+
+
 class FeaturesConfig(StrictModel):
     """What the head reads, and which weights move.
 
@@ -135,6 +143,10 @@ class ContinualConfig(StrictModel):
 
     pairs   sentence pairs with links, as in an adjustment; none: the pretraining text in the derived language and in
             the parent's, aligned by construction
+    before  the model that f⁰ of the regularizer is: a run, a folder or a name. None: the original model, as printed
+            ("initial values in the 'original' mBERT", equation 1), that is what an adjusted model was adjusted from,
+            and of a model that was not adjusted itself. In a study ``cell:model`` is the cell's model before it is
+            adjusted and ``cell:adjusted`` that after
     """
 
     alpha: float = Field(default=0.01, ge=0.0)
@@ -142,6 +154,7 @@ class ContinualConfig(StrictModel):
     pairs: dict[str, PairConfig | None] = Field(default_factory=dict)
     loss: LossConfig = LossConfig(subword="mean", pulled="all")
     data: DataConfig = DataConfig(dev=0)
+    before: Annotated[ModelName | None, Later()] = None
 
     @property
     def has_text(self) -> bool:
@@ -159,14 +172,24 @@ class TransferConfig(StrictModel):
                        split of ``train``. A source with several splits gives the one of that name; ``SOURCE#dev``
                        chooses another one
     target             the sentences of another natural language; none: those of the parent, derived
-    mixed              pair tasks are also tested with one text in the target language and the other in the parent's;
-                       with a ``target`` its test set has to be the translation of the parent's, item for item
+    mixed              pair tasks are also tested with one text in the target language and the other in the parent's:
+                       all items with each text in turn (``true``), or each item once, with a text that is drawn at
+                       random (``random``; Impact, section 4.2); with a ``target`` its test set has to be the
+                       translation of the parent's, item for item
+    chosen_by          the dev sets by whose score the epoch and the settings of a model that is trained on the parent
+                       are chosen: the parent's (``source``), the ``target`` language's (Kulshreshtha et al. 2020,
+                       section 4.2), or the ``mean`` of the scores on both and on those of ``dev_also`` (Cao et al.
+                       2020, section 3.5). SUP is always chosen by the dev set of its own language
+    dev_also           with ``chosen_by: mean`` the dev sets of further languages
+    tested_on          ``test``; ``dev``: the scores are those of the dev sets, not of the test sets (Kulshreshtha et
+                       al. 2020, section 4.2); ``both``: beside ``parent``, ``zs`` and ``sup`` there are ``parent dev``,
+                       ``zs dev`` and ``sup dev``
     parser             an engine such as ``spacy:NAME`` that gives the sentences trees, for languages that need them
     train_items …      at most so many of each split, the first ones of the file (none: all)
     length             longest row in tokens, sentence tokens included (none: what the model reads); words beyond it are
                        not predicted and count as errors; ``stride`` tokens of a paragraph come again in its next window
                        (qa)
-    search             dotted key → values: every combination is fine-tuned, those best on the source's dev set are kept
+    search             dotted key → values: every combination is fine-tuned, those best by ``chosen_by`` are kept
                        (``best`` of them; scores are means over them, as in Conneau et al. 2020, section 3.2)
     target_model       the model that reads the target language, on frozen features, when it is another one
     """
@@ -177,7 +200,10 @@ class TransferConfig(StrictModel):
     dev: ItemsSpec | None = None
     test: ItemsSpec | None = None
     target: TargetData | None = None
-    mixed: bool = False
+    mixed: bool | Literal["random"] = False
+    chosen_by: Annotated[Literal["source", "target", "mean"], Later()] = "source"
+    dev_also: Annotated[tuple[DevSet, ...], Later()] = ()
+    tested_on: Annotated[Literal["test", "dev", "both"], Later()] = "test"
     parser: ParserSpec | None = None
     train_items: int | None = Field(default=None, ge=1)
     dev_items: int | None = Field(default=None, ge=1)
@@ -205,7 +231,14 @@ class TransferConfig(StrictModel):
 
         Of the target language that is all but, with continual learning, which one it is.
         """
-        unread = {"target": None, "test": None, "test_items": None, "mixed": False, "continual": self.aligning}
+        unread: dict[str, Any] = {
+            "target": None,
+            "test": None,
+            "test_items": None,
+            "mixed": False,
+            "continual": self.aligning,
+        }
+        unread["tested_on"] = "test"
         return self.model_copy(update=unread | ({"language": None} if self.aligning is None else {}))
 
     @property
@@ -233,6 +266,7 @@ class TransferConfig(StrictModel):
     @model_validator(mode="after")
     def _sound(self) -> TransferConfig:
         frozen, pairs = self.features.tune == "none", [name for name, task in TASKS.items() if task.pairs]
+        no_dev = self.target is not None and self.target.dev is None and self.target.train is None
         wrong = {
             "target_model needs features that stay as they are: features.tune none": self.target_model and not frozen,
             "continual learning moves the body: features.tune must be all": self.continual and frozen,
@@ -240,6 +274,16 @@ class TransferConfig(StrictModel):
             "mixed needs one model that reads both texts: leave target_model out": self.mixed and self.target_model,
             "mixed rows have both languages, and a rotation moves the states of one: leave one out": (
                 self.mixed and self.rotation
+            ),
+            f"chosen_by {self.chosen_by} needs target.dev, the target language's own dev set": (
+                self.chosen_by != "source" and no_dev
+            ),
+            f"tested_on {self.tested_on} needs target.dev, the target language's own dev set": (
+                self.tested_on != "test" and no_dev
+            ),
+            "dev_also has no effect unless chosen_by is mean": self.dev_also and self.chosen_by != "mean",
+            "dev_also needs one model that reads every language as it is: leave target_model and rotation out": (
+                self.dev_also and (self.target_model is not None or self.rotation is not None)
             ),
         }
         for message, is_wrong in wrong.items():

@@ -70,6 +70,7 @@ def fine_tune(
     config: FineTuneConfig,
     seed: int,
     *,
+    also: Sequence[Examples] = (),
     folder: Path | None = None,
     extra: Extra | None = None,
     report: Report = silent,
@@ -78,14 +79,16 @@ def fine_tune(
 
     Order of rows and dropout are functions of (seed, step), and PyTorch's generators are left as they were.
 
+    also     further dev sets: an epoch's score is the mean of those on all of them
     folder   where a state is kept after each epoch, from which a killed fit goes on to the same weights
     extra    step → a further loss that is added to that of the task
     report   is told of the steps, under the name ""
 
     Raises InputError if the loss is not finite, and if the folder's state is damaged or of another fit.
     """
-    fit = _Fit(model, train, dev, metric, config, seed, extra, report)
-    run = "" if folder is None else fit_fingerprint(model, (train, dev), metric.name, config, seed, extra is not None)
+    fit = _Fit(model, train, (dev, *also), metric, config, seed, extra, report)
+    sets = (train, dev, *also)
+    run = "" if folder is None else fit_fingerprint(model, sets, metric.name, config, seed, extra is not None)
     progress = Progress(fit.trained, fit.optimizer, config, folder, run)
     progress.resume(lambda text: report("", 0, fit.steps, text))
     device = model.device
@@ -121,7 +124,7 @@ class _Fit:
 
     model: TaskModel
     train: Examples
-    dev: Examples
+    dev: tuple[Examples, ...]
     metric: Metric
     config: FineTuneConfig
     seed: int
@@ -137,13 +140,13 @@ class _Fit:
         self.optimizer = _optimizer(self.trained, self.config, self.model.device)
 
     @cached_property
-    def frozen(self) -> tuple[FrozenStates | None, FrozenStates | None]:
-        """The states of both sets where they do not change."""
-        return frozen_states(self.model, self.train), frozen_states(self.model, self.dev)
+    def frozen(self) -> tuple[FrozenStates | None, ...]:
+        """The states of the training set and of each dev set where they do not change."""
+        return tuple(frozen_states(self.model, examples) for examples in (self.train, *self.dev))
 
     def epoch(self, epoch: int, history: History) -> float:
         """Train on the rows of an epoch; the mean loss of the steps. ``epoch`` counts from 0."""
-        frozen, _ = self.frozen
+        frozen = self.frozen[0]
         self.model.train()
         batches = training_batches(len(self.train), self.config.rows, self.items, self.seed, epoch)
         before = f", dev {history[-1]['dev']:.1f}" if history else ""
@@ -161,8 +164,10 @@ class _Fit:
         return total / self.per_epoch
 
     def score(self) -> float:
-        """The metric on the dev set, in percent."""
-        return self.metric(self.dev.gold, predict(self.model, self.dev, frozen=self.frozen[1]))
+        """The metric on the dev set, of several its mean, in percent."""
+        sets = zip(self.dev, self.frozen[1:], strict=True)
+        scores = [self.metric(dev.gold, predict(self.model, dev, frozen=frozen)) for dev, frozen in sets]
+        return sum(scores) / len(scores)
 
     def _step(self, step: int, rows: Rows, frozen: FrozenStates | None) -> Tensor:
         """One optimizer step; its loss."""
@@ -312,7 +317,7 @@ class _Weights(nn.Module):
 def fit_fingerprint(
     model: nn.Module, sets: Sequence[Examples], metric: str, config: FineTuneConfig, seed: int, further: bool
 ) -> str:
-    """Of a fit from the weights that ``model`` has now on ``sets`` (training and dev)."""
+    """Of a fit from the weights that ``model`` has now on ``sets`` (training, dev and further ones)."""
     weights = hashlib.sha256()
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
         weights.update(name.encode())

@@ -144,6 +144,7 @@ def _with_seeds(interval: Interval, seeds: Floats) -> dict[str, float | int | No
 def rows_of(result: Mapping[str, Any]) -> list[tuple[str, str, dict[str, Any], list[float | None]]]:
     """(test, label, summary, score of each seed) for every line of a table of a result."""
     labels = {"parent": "parent", "sup": "SUP", "zs": "ZS", "delta": "Δ = SUP − ZS"}
+    labels |= {f"{test} dev": f"{labels[test]} on dev" for test in KEYS}
     labels |= {test: test for test in result["all"] if test.startswith("mixed ")}
     rows = []
     for test, label in labels.items():

@@ -5,6 +5,7 @@ zs       the same model, tested on the target language
 sup      train on the target language (for a derived one: the translated training set), test on it
 delta    sup − zs, in percent points of the main metric
 mixed …  the model of parent and zs, tested on pairs of texts of which one is in each language
+… dev    the first three on the dev sets (``tested_on: both``)
 """
 
 from __future__ import annotations
@@ -21,8 +22,17 @@ from torch import Tensor
 
 from pretrain.adjust.batches import PairBatches
 from pretrain.adjust.loss import AlignmentLoss
+from pretrain.hub import Base
 from pretrain.model.encoder import MaskedLM
-from probes.pretrained import Aligned, Pretrained, Role, keep_languages, read_aligned
+from probes.pretrained import (
+    Aligned,
+    Pretrained,
+    Role,
+    keep_languages,
+    load_original,
+    open_original,
+    read_aligned,
+)
 from probes.rotation.features import Rotation, fit_rotation
 from probes.rotation.saved import maps_fingerprint
 from probes.rotation.settings import RotationConfig
@@ -30,7 +40,7 @@ from probes.transfer.config import FORMAT, ContinualConfig, TransferConfig, chec
 from probes.transfer.features import Features, TaskModel
 from probes.transfer.fit import Fitted, fine_tune, predict
 from probes.transfer.movement import movement
-from probes.transfer.splits import TransferData
+from probes.transfer.splits import DEV, MIXED, TransferData
 from probes.transfer.tasks.base import Examples
 from probes.transfer.tasks.metrics import Floats, Metric
 from synthlang.dictionary.word_dictionary import read_muse
@@ -51,7 +61,7 @@ Kept = tuple[str, TransferConfig, TaskModel, Fitted]  # of a search: the label o
 class Predictions:
     """What one fine-tuned model predicted on a test set.
 
-    test      ``parent``, ``zs``, ``sup`` or ``mixed …``
+    test      ``parent``, ``zs``, ``sup``, ``mixed …`` or ``… dev``
     setting   0, 1, …: its rank where several settings of a search are kept
     """
 
@@ -123,6 +133,8 @@ class Transfer:
         continual, rotation = self.config.aligning, self.config.rotation
         if continual is not None:
             parents["continual"] = self._text_fingerprints(continual)
+            if self._original is not None:
+                parents["original"] = fingerprint("model", **self._original.parents())
         if rotation is not None and rotation.map is not None:
             parents["rotation"] = maps_fingerprint(user_path(rotation.map))
         elif rotation is not None:
@@ -130,6 +142,15 @@ class Transfer:
             if rotation.dictionary is not None:
                 parents["rotation dictionary"] = sha256_file(user_path(rotation.dictionary))
         return fingerprint("transfer", format=FORMAT, settings=settings, parents=parents)
+
+    @cached_property
+    def _original(self) -> Base | None:
+        """f⁰ of continual learning; None where it is the model itself."""
+        return open_original(self.pretrained)
+
+    @cached_property
+    def _before(self) -> MaskedLM | None:
+        return None if self._original is None else load_original(self._original, self.pretrained)
 
     def _text_fingerprints(self, settings: ContinualConfig | RotationConfig) -> list[list[str]]:
         return [[text.data.name, text.text.fingerprint] for text in self._aligned(settings)]
@@ -160,16 +181,33 @@ class Transfer:
         return self._encoded[key]
 
     @property
-    def tests(self) -> dict[str, tuple[str, Role]]:
-        """Test → the set, and the language that the model is trained on; none where there is nothing to test."""
+    def tests(self) -> dict[str, tuple[tuple[str, ...], Role]]:
+        """Test → the sets, and the language that the model is trained on; none where there is nothing to test."""
         if "source test" not in self.data.sets:
             return {}
-        tests: dict[str, tuple[str, Role]] = {"parent": ("source test", "source"), "zs": ("target test", "source")}
-        tests |= {name: (name, "source") for name in self.data.sets if name.startswith("mixed ")}
-        return tests | ({"sup": ("target test", "target")} if self.data.has_target_train else {})
+        mixed = tuple(name for name in self.data.sets if name.startswith(MIXED))
+        parts = {f"{MIXED}random": mixed} if self.config.mixed == "random" else {name: (name,) for name in mixed}
+        split, has_sup = "dev" if self.config.tested_on == "dev" else "test", self.data.has_target_train
+        tests: dict[str, tuple[tuple[str, ...], Role]] = {
+            "parent": ((f"source {split}",), "source"),
+            "zs": ((f"target {split}",), "source"),
+            **{test: (names, "source") for test, names in parts.items()},
+            **({"sup": ((f"target {split}",), "target")} if has_sup else {}),
+        }
+        if self.config.tested_on == "both":
+            tests |= {"parent dev": (("source dev",), "source"), "zs dev": (("target dev",), "source")}
+            tests |= {"sup dev": (("target dev",), "target")} if has_sup else {}
+        return tests
+
+    def chosen_by(self, trained: Role) -> tuple[str, ...]:
+        """The dev sets by whose mean score the epoch and the settings of a model are chosen."""
+        if trained == "target" or self.config.chosen_by == "source":
+            return (f"{trained} dev",)
+        further = (name for name in self.data.sets if name.startswith(DEV))
+        return ("target dev",) if self.config.chosen_by == "target" else ("source dev", "target dev", *further)
 
     def run(self, seed: int, folder: Path | None = None, keep: Path | None = None) -> SeedResult:
-        """Fine-tune with a seed and test. Settings are chosen on the source language's dev set.
+        """Fine-tune with a seed and test. Settings are chosen on the dev sets of ``chosen_by``.
 
         folder   where fits in progress are kept, so that a killed one goes on; None: nowhere
         keep     where the bodies fine-tuned on the source language are written: ``seed-N``, or ``seed-N-setting-K``
@@ -194,11 +232,12 @@ class Transfer:
                 record = {"model": self.pretrained.name}
                 keep_languages(model.features.body("source"), languages, keep / name, record)
         predictions = []
-        for test, (name, trained) in self.tests.items():
-            examples = self.examples(name, trained)
+        for test, (names, trained) in self.tests.items():
+            sets = [self.examples(name, trained) for name in names]
+            ids, gold = tuple(one for part in sets for one in part.ids), [one for part in sets for one in part.gold]
             for setting, model in enumerate(models[trained]):
-                said = predict(model, examples)
-                predictions.append(Predictions(test, seed, setting, examples.ids, list(examples.gold), said))
+                said = [one for part in sets for one in predict(model, part)]
+                predictions.append(Predictions(test, seed, setting, ids, gold, said))
         return SeedResult(seed, self._scores(predictions), tuple(predictions), fits)
 
     def tune(self, seed: int, folder: Path | None = None) -> tuple[MaskedLM, dict[str, Any]]:
@@ -237,13 +276,14 @@ class Transfer:
         model, further = self.build(config, trained, seed), None
         if config.aligning is not None:
             texts = self._aligned(config.aligning, seed)
-            further = Continual(config.aligning, self.pretrained, model.features.body("source"), seed, texts).loss
+            body = model.features.body("source")
+            further = Continual(config.aligning, self.pretrained, body, seed, texts, self._before).loss
         if folder is not None:
             key = fingerprint("fit", settings=resolved(config, lambda named: named.name), seed=seed, trained=trained)
             folder = folder / f"fit-{key}"
-        train, dev = (self.examples(f"{trained} {split}", trained) for split in ("train", "dev"))
-        fit = config.fine_tune
-        return model, fine_tune(model, train, dev, self.main, fit, seed, folder=folder, extra=further, report=progress)
+        train, dev, *also = (self.examples(name, trained) for name in (f"{trained} train", *self.chosen_by(trained)))
+        options: dict[str, Any] = {"also": also, "folder": folder, "extra": further, "report": progress}
+        return model, fine_tune(model, train, dev, self.main, config.fine_tune, seed, **options)
 
     def _record(self, label: str, trained: Role, model: TaskModel, fitted: Fitted) -> dict[str, Any]:
         """What is told of a fit on a language, as JSON has it."""
@@ -286,7 +326,8 @@ class Transfer:
         Raises InputError for what a task refuses, and for a set of which nothing can be read or scored.
         """
         roles: tuple[Role, ...] = ("source", "target") if self.data.has_target_train else ("source",)
-        sets = [*self.tests.values(), *((f"{role} {split}", role) for role in roles for split in ("train", "dev"))]
+        sets = [(name, trained) for names, trained in self.tests.values() for name in names]
+        sets += [(name, role) for role in roles for name in (f"{role} train", *self.chosen_by(role))]
         for name, trained in sets:
             examples, words = self.examples(name, trained), int(self.data.sets[name].batch.corpus.offsets[-1])
             gold = examples.gold
@@ -303,9 +344,9 @@ class Transfer:
     def majority(self) -> dict[str, float]:
         """The main score of a prediction that knows only how often what occurs in training, on each test set."""
         found = {}
-        for test, (name, trained) in self.tests.items():
+        for test, (names, trained) in self.tests.items():
             train = self.examples(f"{trained} train", trained).gold
-            gold = self.examples(name, trained).gold
+            gold = [one for name in names for one in self.examples(name, trained).gold]
             found[test] = round(self.main(gold, self.task.majority(train, gold)), DIGITS)
         return found
 
@@ -327,20 +368,30 @@ class Continual:
     """α · (L + λR) of ``config.rows`` sentence pairs a step (Impact, equation 2): a function of (seed, step).
 
     The alignment loss stands beside that of a task, so that fine-tuning does not forget the alignment. ``body`` is the
-    model that is fine-tuned; f⁰ of R is a copy of it as it is now, so make it before the first step. Dropout is on if
-    the body's is, and is a function of (seed, step) too. The loss has no gradient for parameters that are frozen.
-    ``texts`` are the sentence pairs (``read_aligned``).
+    model that is fine-tuned, ``before`` f⁰ of R: the original model, where ``body`` is an adjusted one (equation 1);
+    None: a copy of the body as it is now, so make it before the first step. Dropout is on if the body's is, and is a
+    function of (seed, step) too. The loss has no gradient for parameters that are frozen. ``texts`` are the sentence
+    pairs (``read_aligned``).
 
     Raises InputError for a layer that the model does not have, and for a model that cannot read both languages.
     """
 
     def __init__(
-        self, config: ContinualConfig, pretrained: Pretrained, body: MaskedLM, seed: int, texts: Sequence[Aligned]
+        self,
+        config: ContinualConfig,
+        pretrained: Pretrained,
+        body: MaskedLM,
+        seed: int,
+        texts: Sequence[Aligned],
+        before: MaskedLM | None = None,
     ) -> None:
         if pretrained.source.specials != pretrained.target.specials:
             raise InputError("continual: one model has to read both languages, and they have other special tokens")
         self.config, self.body, self.seed = config, body, seed
-        self._align = AlignmentLoss.of(body, config.loss)
+        if before is None:
+            self._align = AlignmentLoss.of(body, config.loss)
+        else:
+            self._align = AlignmentLoss(body, before, config.loss)
         self.batches = PairBatches([text.data for text in texts], pretrained.source.specials, config.rows, 1, seed)
 
     def loss(self, step: int) -> Tensor:

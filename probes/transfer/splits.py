@@ -3,9 +3,9 @@ target's.
 
     source train, dev, test     the parent's items
     target train, dev, test     the same items derived, or those of another natural language
-    mixed FIELD                 test items with that one text in the target language, the others in the parent's
-
-What a model is chosen by is always the dev set of the language it is trained on.
+    mixed FIELD                 test items with that one text in the target language, the others in the parent's; with
+                                ``mixed: random`` only those of which that text was drawn
+    dev LANGUAGE                dev items of a further language, by which a model is chosen, too (``dev_also``)
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.language import Language, bind_language
 from synthlang.progress import Report, silent
+from synthlang.rng import key_of, uniform_of_keys
 from synthlang.sources import open_source
 from synthlang.sources.base import because, size_of
 from synthlang.tasks import TaskSet, choose, derive_task, split_for
@@ -32,6 +33,7 @@ from synthlang.tasks.batch import TaskBatch, join_batches
 
 DEV_SHARE = 10  # without a dev split, one item in ten of the training items is held out
 COMMON = 0.9  # of the items of the smaller set have to be in the other one, and as many labels of these have to agree
+DEV, MIXED = "dev ", "mixed "  # what the names of sets of further languages, and of texts in two languages, start with
 ONE_ONLY, OTHER_LABEL = "items of one language only", "items of another label in the other language"
 
 
@@ -75,9 +77,15 @@ def open_splits(config: TransferConfig, text: str | None, length: int) -> tuple[
     target = config.target
     own = None if target is None else opener.splits(target.train, target.dev, target.test)
     found = opener.splits(train, config.dev, config.test or train)
-    for trained, tested in product([splits for splits in (found, own) if splits is not None], repeat=2):
+    sets = [splits for splits in (found, own) if splits is not None]
+    for trained, tested in product([*sets, opener.further(config)], sets):
         _check_apart(trained, tested["test"], config)
     return opener.task, found, own
+
+
+def open_further(config: TransferConfig, text: str | None, length: int) -> Splits:
+    """The own dev sets of further languages (``dev_also``), by the names of their sets."""
+    return _opener(config, text, length)[0].further(config)
 
 
 def open_training(config: TransferConfig, text: str | None, length: int) -> tuple[Task, Splits]:
@@ -119,6 +127,10 @@ class _Opener:
                 if "dev" in trained.task.splits and trained.name != "dev":
                     found["dev"] = Split(trained.task, "dev")
         return found
+
+    def further(self, config: TransferConfig) -> Splits:
+        own = [(also.language, also.dev) for also in config.dev_also if also.dev is not None]
+        return {f"{DEV}{language}": self.split(spec, "dev") for language, spec in own}
 
 
 def _check_apart(trained: Splits, test: Split, config: TransferConfig) -> None:
@@ -210,19 +222,55 @@ def load_data(config: TransferConfig, pretrained: Pretrained, report: Report = s
     else:
         for name in ("train", "dev", "test"):
             sets[f"target {name}"] = _derived(sets[f"source {name}"].batch, language, source, target, None)
+    mixed: dict[str, ItemSet] = {}
     if config.mixed and own is not None:
         # the first items of one set need not be the first of the other
-        mixed = mixed_batches(splits["test"].items(), own["test"].items(), config.test_items)
-        for (number, field), batch in zip(fields, mixed, strict=True):
-            sets[f"mixed {field}"] = ItemSet(batch, _readers(source, target, batch, number), batch.counts)
+        batches = mixed_batches(splits["test"].items(), own["test"].items(), config.test_items)
+        for (number, field), batch in zip(fields, batches, strict=True):
+            mixed[f"{MIXED}{field}"] = ItemSet(batch, _readers(source, target, batch, number), batch.counts)
     elif config.mixed:
         for number, field in fields:
-            sets[f"mixed {field}"] = _derived(sets["source test"].batch, language, source, target, number)
+            mixed[f"{MIXED}{field}"] = _derived(sets["source test"].batch, language, source, target, number)
+    sets |= _drawn(mixed) if config.mixed == "random" else mixed
+    further = _further(config, pretrained, splits["train"].task, sets["source dev"])
+    sets |= {name: items for name, (items, _) in further.items()}
     _check_left(sets, config)
     prints: dict[str, object] = {"source": _fingerprints(splits), "language": language.fingerprint}
+    prints |= {name: of_set for name, (_, of_set) in further.items()}
     if own is not None:
         prints["target"] = _fingerprints(own)
     return TransferData(task, sets, language, prints)
+
+
+def _drawn(mixed: Mapping[str, ItemSet]) -> dict[str, ItemSet]:
+    """Each item in one of the sets, drawn by its id, so that it is the same for all models; no set is empty."""
+    found = {}
+    for number, (name, items) in enumerate(mixed.items()):
+        draws = uniform_of_keys([key_of("mixed", item) for item in items.batch.ids])
+        chosen = np.flatnonzero((draws * len(mixed)).astype(np.int64) == number).astype(np.int64)
+        if len(chosen):
+            found[name] = replace(items, batch=items.batch.take(chosen))
+    return found
+
+
+def _further(
+    config: TransferConfig, pretrained: Pretrained, train: TaskSet, dev: ItemSet
+) -> dict[str, tuple[ItemSet, str]]:
+    """The dev sets of further languages, read by the model that reads the target, each with its fingerprint."""
+    found = {}
+    own = open_further(config, pretrained.text, pretrained.length)
+    for also in config.dev_also:
+        name = f"{DEV}{also.language}"
+        reader = pretrained.reader_of(also.language, natural=name in own)
+        if name in own:
+            batch = own[name].items(config.dev_items)
+            items = ItemSet(batch, _readers(reader, reader, batch, None), batch.counts)
+            found[name] = items, own[name].fingerprint
+        else:
+            language = _bound(reader.language, pretrained, train)
+            items = _derived(dev.batch, language, pretrained.source, replace(reader, language=language), None)
+            found[name] = items, language.fingerprint
+    return found
 
 
 def load_training(config: TransferConfig, pretrained: Pretrained, report: Report = silent) -> TransferData:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,8 @@ def transfer_command(
     if natural and config.language is None:
         raise InputError("another natural language needs a name: --language")
     pretrained = open_pretrained(model, config.language, natural, config.target_model)
+    if config.aligning is not None and config.aligning.before is not None:
+        pretrained = replace(pretrained, original=config.aligning.before)
     open_splits(config, pretrained.text, pretrained.length)
     if keep is not None:
         check_keep(config, pretrained)
