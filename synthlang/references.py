@@ -54,8 +54,15 @@ def references(config: pydantic.BaseModel) -> list[Named]:
     return found
 
 
+LATER = "came later"
+"""Marks, in ``Annotated``, a setting that there was not always: with its default it changes no fingerprint."""
+
+
 def resolved(config: pydantic.BaseModel, say: Callable[[Named], Any], place: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The settings of a config as JSON values, with what ``say`` has for each reference in its place."""
+    """The settings of a config as JSON values, with what ``say`` has for each reference in its place.
+
+    Those that came ``LATER`` are left out where they have their default.
+    """
 
     def told(value: Any, hint: Any, kind: Kind | None, place: tuple[str, ...]) -> Any:
         """``hint`` is the type of a value, ``kind`` what the type around it says a text is."""
@@ -73,7 +80,17 @@ def resolved(config: pydantic.BaseModel, say: Callable[[Named], Any], place: tup
         return value
 
     fields = _fields(type(config)).items()
-    return {name: told(getattr(config, name), hint, kind, (*place, name)) for name, (hint, kind) in fields}
+    return {
+        name: told(getattr(config, name), hint, kind, (*place, name))
+        for name, (hint, kind) in fields
+        if not is_unused(config, name)
+    }
+
+
+def is_unused(config: pydantic.BaseModel, name: str) -> bool:
+    """Whether a field is one that came ``LATER`` and has its default."""
+    field = type(config).model_fields[name]
+    return LATER in field.metadata and getattr(config, name) == field.default
 
 
 @lru_cache(maxsize=256)
