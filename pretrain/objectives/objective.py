@@ -30,7 +30,7 @@ class Part:
 
     def rows(self, groups: tuple[RowGroup, ...]) -> list[slice]:
         """Those of the corpus in a batch."""
-        found = [g for g in groups if {language for _, _, language in g.spans} == self.corpus]
+        found = [g for g in groups if frozenset(language for _, _, language in g.spans) == self.corpus]
         return [slice(group.start, group.stop) for group in found]
 
 
