@@ -9,6 +9,7 @@ from pretrain.config import PretrainConfig
 from probes.measures import ProbeConfig
 from probes.transfer.config import TransferConfig
 from synthlang.config import parse
+from synthlang.dictionary.word_dictionary import DictionarySpec
 from synthlang.language import Language
 from synthlang.references import references, resolved
 from tests.tiny import PRETRAIN
@@ -108,3 +109,11 @@ def test_every_typed_field_is_found_and_can_be_replaced(case):
 def test_what_is_no_reference_stays_as_json_has_it():
     config = parse(TransferConfig, {"search": {"fine_tune.rows": [8, 16]}})
     assert resolved(config, lambda named: "") == config.model_dump(mode="json")
+
+
+def test_a_setting_that_came_later_changes_no_fingerprint_where_it_has_its_default():
+    plain, changed = (parse(DictionarySpec, data) for data in ({"ids": "all"}, {"ids": "lower-half"}))
+    assert resolved(plain, str).keys() == type(plain).model_fields.keys() - {"ids"}
+    assert resolved(changed, str) == resolved(plain, str) | {"ids": "lower-half"}
+    assert plain.drawing == {"coverage": 0.25, "by": "type", "order": "uniform", "seed": 0}
+    assert changed.drawing == plain.drawing | {"ids": "lower-half"}
