@@ -20,7 +20,7 @@ from pretrain.data.sources import CopiesRows, ParallelRows, SentenceRows, Stream
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.from_hf import from_hf
 from pretrain.objectives import NAMES
-from pretrain.objectives.objective import Objective
+from pretrain.objectives.objective import Corpus, Objective
 from synthlang.dictionary.word_dictionary import trained_types
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
@@ -68,7 +68,16 @@ def trained_model(run: Path, config: PretrainConfig, artifacts: Artifacts) -> Ma
 
 def build_objective(config: PretrainConfig, artifacts: Artifacts, device: torch.device) -> Objective:
     own = {term.name: term.own_loss(config.objective, artifacts, device) for term in config.objective.on}
-    return Objective(config.objective.terms, {name: loss for name, loss in own.items() if loss is not None})
+    corpora = _corpora(config, artifacts) if config.objective.mean_over == "corpora" else None
+    return Objective(config.objective.terms, {name: loss for name, loss in own.items() if loss is not None}, corpora)
+
+
+def _corpora(config: PretrainConfig, artifacts: Artifacts) -> dict[str, Corpus]:
+    """What a run trains on: the text of each language, and the sentence pairs if a term reads them."""
+    names = [language.name for language in artifacts.languages]
+    pairs = artifacts.parallel if config.objective.needing("pairs") else ()
+    found = {name: frozenset({number}) for number, name in enumerate(names)}
+    return found | {f"{names[p.left]}+{names[p.right]}": frozenset({p.left, p.right}) for p in pairs}
 
 
 def train_batches(config: PretrainConfig, artifacts: Artifacts, report: Report = silent) -> Batches:

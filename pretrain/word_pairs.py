@@ -80,15 +80,24 @@ def alignment_of(model: MaskedLM, pairs: WordPairs, language: int) -> AlignmentS
     return credits_of(model, pairs, language).scores(torch.from_numpy(pairs.in_dictionary))
 
 
-def credits_of(model: MaskedLM, pairs: WordPairs, language: int, report: Report = silent) -> WordCredits:
+def credits_of(
+    model: MaskedLM, pairs: WordPairs, language: int, report: Report = silent, language_ids: bool = False
+) -> WordCredits:
+    """``language_ids``: the embedding of its language, where the model has such, is added to each row first."""
     device = next(model.parameters()).device
     with torch.no_grad():
         sides = [
-            model.word_rows(torch.from_numpy(ids).to(device), which).float()
+            rows_of(model, torch.from_numpy(ids).to(device), which, language_ids)
             for ids, which in zip(pairs.candidates, (0, language), strict=True)
         ]
     places, shared = (places_in(pairs.candidates, ids) for ids in (pairs.pairs, np.stack([pairs.shared] * 2, axis=1)))
     return pair_credits(sides[0], sides[1], places, shared, report=report, names=pairs.names)
+
+
+def rows_of(model: MaskedLM, ids: torch.Tensor, language: int, language_ids: bool = False) -> torch.Tensor:
+    """The rows of ids [n] in float32, [n, d]; ``language_ids`` as in ``credits_of``."""
+    rows, own = model.word_rows(ids, language).float(), model.language_row(language)
+    return rows + own.float() if language_ids and own is not None else rows
 
 
 def places_in(candidates: tuple[NDArray[np.int64], NDArray[np.int64]], pairs: NDArray[np.int64]) -> torch.Tensor:

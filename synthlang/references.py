@@ -61,7 +61,10 @@ def references(config: pydantic.BaseModel) -> list[Named]:
 
 
 def resolved(config: pydantic.BaseModel, say: Callable[[Named], Any], place: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The settings of a config as JSON values, with what ``say`` has for each reference in its place."""
+    """The settings of a config as JSON values, with what ``say`` has for each reference in its place.
+
+    Those that came ``Later`` are left out where they have their default.
+    """
 
     def told(value: Any, hint: Any, kind: Kind | None, place: tuple[str, ...]) -> Any:
         """``hint`` is the type of a value, ``kind`` what the type around it says a text is."""
@@ -78,20 +81,19 @@ def resolved(config: pydantic.BaseModel, say: Callable[[Named], Any], place: tup
         assert value is None or isinstance(value, int | float), f"{'.'.join(place)} is {value!r}, which is no JSON"
         return value
 
-    values = {name: getattr(config, name) for name in _fields(type(config))}
-    idle = {name for name, default in _later(type(config)).items() if values[name] == default}
-    fields = [(name, *of_field) for name, of_field in _fields(type(config)).items() if name not in idle]
-    return {name: told(values[name], hint, kind, (*place, name)) for name, hint, kind in fields}
-
-
-@lru_cache(maxsize=256)
-def _later(model: type[pydantic.BaseModel]) -> dict[str, Any]:
-    """Field that is marked as ``Later`` → its default."""
+    fields = _fields(type(config)).items()
     return {
-        name: field.get_default(call_default_factory=True)
-        for name, field in model.model_fields.items()
-        if any(isinstance(mark, Later) for mark in field.metadata)
+        name: told(getattr(config, name), hint, kind, (*place, name))
+        for name, (hint, kind) in fields
+        if not is_unused(config, name)
     }
+
+
+def is_unused(config: pydantic.BaseModel, name: str) -> bool:
+    """Whether a field is one that came ``Later`` and has its default."""
+    field = type(config).model_fields[name]
+    is_later = any(isinstance(mark, Later) for mark in field.metadata)
+    return is_later and getattr(config, name) == field.get_default(call_default_factory=True)
 
 
 @lru_cache(maxsize=256)

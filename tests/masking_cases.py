@@ -71,7 +71,7 @@ def copies(share: float, seed=0) -> IdDictionary:
 
 def masker_of(
     dictionary: IdDictionary | None = None,
-    target: Any = "corrected",
+    target: Any = "label",
     rate=RATE,
     dict_rate=0.5,
     language_ids=True,
@@ -98,7 +98,7 @@ def entries_of(dictionary: IdDictionary) -> dict[tuple[int, int], list[tuple[int
 
 
 def masked_by_a_loop(
-    rows, samples, dictionary=None, target="corrected", dict_rate=0.5, language_ids=True, term="mlm", rate=RATE, seed=1
+    rows, samples, dictionary=None, target="label", dict_rate=0.5, language_ids=True, term="mlm", rate=RATE, seed=1
 ) -> SimpleNamespace:
     """What ``masker_of(…).mask`` gives, slot by slot from the tables of the docstring; same-language random words."""
     entries = entries_of(dictionary) if dictionary is not None else {}
@@ -136,18 +136,21 @@ def masked_by_a_loop(
             elif action < 0.9:
                 shown = int(WORDS[member][int(u("word", column) * len(WORDS[member]))])
             translations = entries.get((member, token), [])
-            if dictionary is not None and u("dict", column) < dict_rate and (translations or target != "corrected"):
-                terms[row, place] = NAMES.index("dict")
-                if not translations:
-                    shown = token
-                else:
+            if dictionary is not None and u("dict", column) < dict_rate:
+                if target == "as-code" and member != 0:  # the released table holds ids of the first language
+                    translations = []
+                if translations or target != "label":
+                    terms[row, place] = NAMES.index("dict")
+                if translations:
                     other, translation = translations[int(u("translation", column) * len(translations))]
-                    if target == "as-code":
-                        shown = translation
-                    else:
+                    if target in ("label", "label-or-copy"):
                         label = translation
-                    if target == "as-code" or (target == "corrected" and language_ids):
+                    else:
+                        shown = translation
+                    if target != "label-or-copy" and (language_ids or target != "label"):
                         languages[row][column] = other
+                elif target != "label":
+                    shown = token
             ids[row][column] = shown
             labels[row, place] = label
     return SimpleNamespace(

@@ -51,7 +51,7 @@ def batch_of(pieces: list[tuple[Rows, str]], masker, first=0, halves=True) -> Ba
     return Batch(**dict(zip(names, joined, strict=True)), groups=tuple(groups))
 
 
-def mixed_batch(target="corrected", share=0.5, first=0, terms=("mlm", "tlm", "dict")) -> Batch:
+def mixed_batch(target="label", share=0.5, first=0, terms=("mlm", "tlm", "dict")) -> Batch:
     """Rows of both languages, of pairs if ``tlm``; with dictionary slots if ``dict``."""
     masker = masker_of(copies(share) if "dict" in terms else None, target)
     pieces = [(monolingual(3, 0, seed=first), "mlm"), (monolingual(3, 1, seed=first + 1), "mlm")]

@@ -30,7 +30,7 @@ NAMES = (
 )
 SCORES = (
     *("parent", "sup", "zs", "delta", "alignment_all", "alignment_dictionary", "alignment_held_out", "perplexity"),
-    *("moved_embeddings", "moved_layers"),
+    *("moved_embeddings", "moved_layers", "alignment_forward"),
 )
 MEASURES = ("cell", "labels", "pretrain_seed", "probe", "measure", "layer", "step", "value")
 

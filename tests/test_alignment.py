@@ -13,11 +13,13 @@ from pretrain.alignment import AlignmentScores, Retrieval, pair_credits
 from pretrain.build import new_model
 from pretrain.prepare import prepare
 from pretrain.validation import Validation
-from pretrain.word_pairs import alignment_of, credits_of, word_pairs
+from pretrain.word_pairs import WordPairs, alignment_of, credits_of, word_pairs
 from probes.measures.words.alignment import frequency_ranks
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.store import Store
+from tests.masking_cases import WORDS
+from tests.objective_cases import model_of
 from tests.test_natural import config_of, folder  # noqa: F401  a fixture
 from tests.test_nearest import definition
 
@@ -157,3 +159,32 @@ def test_an_image_that_is_its_own_row_is_no_pair_but_competes(folder, tmp_path):
     point = artifacts.languages[0].tokenizer.encode(Corpus.of_words([["."]])).ids.item()
     assert pairs.same == 1 and point not in pairs.pairs
     assert point in pairs.shared and all(point in side for side in pairs.candidates)
+
+
+@pytest.mark.parametrize("added", [False, True])
+def test_the_embedding_of_the_language_is_added_to_each_row_if_asked_for(added):
+    """As the released code of ALIGN-MLM does for models with language ids; by a loop over words."""
+    model = model_of(language_ids=True)
+    assert model.embeddings.languages is not None
+    with torch.no_grad():  # some words near their counterparts
+        near = model.embeddings.words[WORDS[0]] + 0.3 * torch.randn(95, 16, generator=torch.Generator().manual_seed(0))
+        model.embeddings.words[WORDS[1]] = near
+    ids = np.stack([WORDS[0][:30], WORDS[1][:30]], axis=1)
+    pairs = WordPairs(ids, np.zeros(30, bool), WORDS, False, ("a", "b"))
+    found = credits_of(model, pairs, 1, language_ids=added).scores(torch.zeros(30, dtype=torch.bool)).all
+    words = model.embeddings.words.detach().double().numpy()
+    own = model.embeddings.languages.detach().double().numpy() * added
+
+    def cosine(i, j):
+        a, b = words[i] + own[0], words[j] + own[1]
+        return a @ b / np.sqrt((a @ a) * (b @ b))
+
+    cosines = np.array([[cosine(i, j) for j in WORDS[1].tolist()] for i in WORDS[0].tolist()])
+    forward = [int(cosines[n].argmax()) == n for n in range(30)]
+    backward = [int(cosines[:, n].argmax()) == n for n in range(30)]
+    assert found is not None and 20 < found.cosine.forward < 95
+    assert (found.cosine.forward, found.cosine.backward) == pytest.approx(
+        (100 * np.mean(forward), 100 * np.mean(backward))
+    )
+    plain = model_of(language_ids=False)
+    assert credits_of(plain, pairs, 1, language_ids=True).cosine[0].equal(credits_of(plain, pairs, 1).cosine[0])

@@ -288,9 +288,10 @@ STEPS = (0, 1, 2, 3, 50, 51, 52, 1_000_003)
 CASES: dict[str, dict[str, Any]] = {
     "mlm": {},
     "xlm": {"objective__tlm_rate": 1.0},
-    "dict_mlm": {"objective__dict_target": "as-paper"},
+    "dict_mlm": {},
+    "dict_mlm label-or-copy": {"objective__dict_target": "label-or-copy"},
+    "dict_mlm switched": {"objective__dict_target": "switched"},
     "dict_mlm as-code": {"objective__dict_target": "as-code"},
-    "dict_mlm corrected": {},
     "align_mlm": {},
     "sum": {"objective__weights": {"mlm": 1.0, "tlm": 1.0, "dict": 1.0, "align": 10.0}},
     "mlm separate": {"sharing": {"embeddings": "separate", "layers": [1]}},

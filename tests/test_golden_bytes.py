@@ -387,9 +387,13 @@ BATCHES: dict[str, dict[str, Any]] = {
         "parallel": [{"languages": ["en", "de"], "sources": ["lines:en.txt", "lines:de.txt"]}],
     },
     "tlm alone": {"objective": {"kind": "sum", "weights": {"tlm": 1.0}}},
-    "dict_mlm as-paper": {"objective": {"kind": "dict_mlm", "dict_target": "as-paper"}},
-    "dict_mlm as-code": {"objective": {"kind": "dict_mlm", "dict_target": "as-code"}},
-    "dict_mlm corrected": {"objective": {"kind": "dict_mlm"}},
+    "dict_mlm": {"objective": {"kind": "dict_mlm"}},
+    "dict_mlm label-or-copy": {"objective": {"kind": "dict_mlm", "dict_target": "label-or-copy"}},
+    "dict_mlm switched": {"objective": {"kind": "dict_mlm", "dict_target": "switched"}},
+    "dict_mlm as-code": {
+        "objective": {"kind": "dict_mlm", "dict_target": "as-code", "random_words": "source-only"},
+        "dictionary": {"ids": "lower-half"},
+    },
     "dict_mlm, every slot": {"objective": {"kind": "dict_mlm", "dict_rate": 1.0}},
     "dict_mlm, no language ids": {"objective": {"kind": "dict_mlm", "language_ids": False}},
     "dict_mlm, three languages": {**THREE, "objective": {"kind": "dict_mlm"}},
@@ -442,7 +446,10 @@ SPECS: dict[str, Callable[[], str]] = {
     },
     **{
         f"dictionary {spec}": (lambda spec=spec: digest(DictionarySpec(**spec).drawing))  # type: ignore[misc]
-        for spec in ({}, {"coverage": 1.0}, {"by": "token"}, {"order": "frequent"}, {"seed": 3})
+        for spec in (
+            *({}, {"coverage": 1.0}, {"by": "token"}, {"order": "frequent"}, {"seed": 3}),
+            {"ids": "lower-half"},
+        )
     },
 }
 

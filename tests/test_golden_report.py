@@ -10,7 +10,7 @@ import pytest
 
 from probes.study.report.folder import write_joined_report, write_report
 from tests.golden import check_golden
-from tests.report_study import change, make_grid, make_study
+from tests.report_study import change, change_rows, make_grid, make_study
 
 VOLATILE = re.compile(r"/tmp/\S+|\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?\b")
 """Places and times: none are in a report today, and none are pinned should there be some."""
@@ -35,7 +35,9 @@ def beside_papers(folder: Path) -> Path:
     """A study beside a table of a paper and its claims, with a measure of layers and steps."""
     names = {"paper": ["align_mlm/table3"], "claims": ["align_mlm"]}
     tasks = ("nli", "ner", "pos")
-    return make_grid(folder, AXES, tasks, layers=3, steps=(10, 20), jitter=1.0, name="beside", config=names)
+    made = make_grid(folder, AXES, tasks, layers=3, steps=(10, 20), jitter=1.0, name="beside", config=names)
+    change_rows(made, lambda row, _: {"alignment_forward": row["alignment_all"]})
+    return made
 
 
 def joined(folder: Path) -> Path:

@@ -125,7 +125,7 @@ EVERY_KIND: dict[str, Any] = {
 
 FINGERPRINTS = ("pretrain", "transfer", "probe", "adjust")
 SCORES = ("parent", "sup", "zs", "delta", "mixed")
-SHARES = ("alignment_all", "alignment_dictionary", "alignment_held_out")
+SHARES = ("alignment_all", "alignment_dictionary", "alignment_held_out", "alignment_forward")
 MOVED = ("moved_embeddings", "moved_layers")
 # How far numbers may be from those kept. Another instruction set (ATEN_CPU_CAPABILITY=default, MKL_CBWR=COMPATIBLE, SSE
 # 4.1 for oneDNN) moved no share of items at all, and CKA and distances by at most 4e-6 of their value; two threads

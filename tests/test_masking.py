@@ -136,10 +136,11 @@ def test_special_tokens_of_a_checkpoint():
     "options",
     [
         {},
-        {"target": "as-paper"},
+        {"target": "label"},
+        {"target": "label-or-copy"},
+        {"target": "switched"},
         {"target": "as-code"},
-        {"target": "corrected"},
-        {"target": "corrected", "language_ids": False, "dict_rate": 0.9},
+        {"target": "label", "language_ids": False, "dict_rate": 0.9},
         {"rate": 0.5},
     ],
     ids=str,
@@ -199,9 +200,9 @@ def covered_by(dictionary, words):
 
 
 @pytest.mark.parametrize(
-    ("target", "copies_without_entry"), [("as-code", 0.375), ("as-paper", 0.375), ("corrected", 0.0)]
+    ("target", "copies_without_entry"), [("switched", 0.375), ("label-or-copy", 0.375), ("label", 0.0)]
 )
-def test_at_a_quarter_of_the_types_a_third_of_the_released_slots_are_unmodified_copies(target, copies_without_entry):
+def test_at_a_quarter_of_the_types_a_third_of_the_slots_are_unmodified_copies(target, copies_without_entry):
     """Half of the slots are dictionary slots, and three quarters of these have no entry."""
     dictionary = copies(0.25)
     slots = slots_of(masker_of(dictionary, target))
@@ -215,8 +216,37 @@ def test_at_a_quarter_of_the_types_a_third_of_the_released_slots_are_unmodified_
     assert within(ordinary.sum(), (slots.term != DICT).sum(), 0.1 + 0.1 / len(WORDS[0]))
 
 
+@pytest.mark.parametrize("member", [0, 1])
+@pytest.mark.parametrize(
+    ("target", "hidden"),
+    [
+        (None, 0.9),  # MLM
+        ("label", 0.9),
+        ("label-or-copy", 0.45 + 0.9 * 0.125),
+        ("switched", 0.45),
+        ("as-code", 0.45),
+    ],
+)
+def test_how_many_labels_have_to_be_found_out_from_the_context(target, hidden, member):
+    """Of the slots, those that show neither their label nor, what comes to the same, its only translation."""
+    slots = slots_of(masker_of(copies(0.25) if target else None, target or "label"), member)
+    shows = (slots.shown % V == slots.label % V) & (slots.shown >= len(OURS.all))
+    assert abs((~shows).mean() - hidden) < 0.02
+
+
+def test_the_released_collator_looks_up_words_of_the_first_language_only():
+    """Half of its slots are of the term; those of a derived language all show the word that they predict."""
+    masker = masker_of(copies(1.0), "as-code")
+    first, second = slots_of(masker, 0), slots_of(masker, 1)
+    for slots in (first, second):
+        assert within((slots.term == DICT).sum(), len(slots.term), 0.5) and (slots.label == slots.word).all()
+    changed, kept = first.term == DICT, second.term == DICT
+    assert (first.shown[changed] == first.word[changed] + V).all() and (first.language[changed] == 1).all()
+    assert (second.shown[kept] == second.word[kept]).all() and (second.language == 1).all()
+
+
 def test_a_dictionary_changes_only_its_slots():
-    plain, with_dictionary = slots_of(masker_of()), slots_of(masker_of(copies(0.5), "corrected"))
+    plain, with_dictionary = slots_of(masker_of()), slots_of(masker_of(copies(0.5), "label"))
     ordinary = with_dictionary.term != DICT
     for name in ("word", "shown", "label", "language"):
         assert np.array_equal(getattr(plain, name)[ordinary], getattr(with_dictionary, name)[ordinary])
@@ -279,7 +309,7 @@ def config_of(sharing=None, **objective) -> Any:
 
 def test_the_masker_of_a_config():
     dictionary = copies(0.5)
-    config = config_of(kind="dict_mlm", dict_rate=0.7, dict_target="as-paper", mask_rate=0.3)
+    config = config_of(kind="dict_mlm", dict_rate=0.7, dict_target="label-or-copy", mask_rate=0.3)
     slots = slots_of(build_masker(config, artifacts_of(dictionary)))
     assert within((slots.term == DICT).sum(), len(slots.term), 0.7)
     assert len(slots.term) == COUNT * round(0.3 * LENGTH)

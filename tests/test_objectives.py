@@ -10,10 +10,11 @@ import torch
 from pretrain.build import build_objective
 from pretrain.config import ObjectiveConfig, SharingConfig
 from pretrain.model.tensors import TensorBatch
+from pretrain.objectives import NAMES
 from pretrain.objectives.align import Alignment
 from pretrain.objectives.objective import Objective
-from tests.masking_cases import V, copies, dictionary_of
-from tests.objective_cases import mixed_batch, model_of, plain_losses
+from tests.masking_cases import V, copies, dictionary_of, masker_of, monolingual
+from tests.objective_cases import batch_of, mixed_batch, model_of, plain_losses
 
 CPU = torch.device("cpu")
 DICTIONARY = copies(0.25, seed=3)
@@ -23,14 +24,17 @@ def objective_of(shared=True, dictionary=DICTIONARY, **settings) -> Objective:
     config: Any = SimpleNamespace(
         objective=ObjectiveConfig(**settings), sharing=SharingConfig(embeddings="shared" if shared else "separate")
     )
-    artifacts: Any = SimpleNamespace(dictionary=dictionary, own_rows=not shared)
+    languages = [SimpleNamespace(name=name) for name in ("en", "de")]
+    parallel = [SimpleNamespace(left=0, right=1)]
+    artifacts: Any = SimpleNamespace(dictionary=dictionary, own_rows=not shared, languages=languages, parallel=parallel)
     return build_objective(config, artifacts, CPU)
 
 
 CASES: list[tuple[dict[str, Any], tuple[str, ...]]] = [
     ({"kind": "mlm"}, ("mlm",)),
     ({"kind": "xlm"}, ("mlm", "tlm")),
-    ({"kind": "dict_mlm", "dict_target": "as-paper"}, ("mlm", "dict")),
+    ({"kind": "dict_mlm", "dict_target": "label-or-copy"}, ("mlm", "dict")),
+    ({"kind": "dict_mlm", "dict_target": "switched"}, ("mlm", "dict")),
     ({"kind": "dict_mlm", "dict_target": "as-code"}, ("mlm", "dict")),
     ({"kind": "dict_mlm"}, ("mlm", "dict")),
     ({"kind": "align_mlm"}, ("mlm", "align")),
@@ -43,7 +47,7 @@ CASES: list[tuple[dict[str, Any], tuple[str, ...]]] = [
 @pytest.mark.parametrize(("settings", "names"), CASES)
 def test_losses_are_those_of_a_plain_implementation(settings, names):
     model, objective = model_of(), objective_of(**settings)
-    batch = mixed_batch(settings.get("dict_target", "corrected"), terms=names)
+    batch = mixed_batch(settings.get("dict_target", "label"), terms=names)
     expected = plain_losses(model, batch, DICTIONARY)
     assert objective.names == names
     assert objective.counts(batch) == {name: expected[name][1] for name in names}
@@ -62,6 +66,40 @@ def test_losses_are_those_of_a_plain_implementation(settings, names):
         whole += weights["align"] * expected["align"][0] / len(DICTIONARY)
     got = sum(scale[name] * total.item() for name, total in losses.items())
     assert got == pytest.approx(whole, rel=1e-5)
+
+
+@pytest.mark.parametrize(("settings", "names"), CASES)
+def test_the_sum_of_the_means_of_corpora_is_that_of_a_loop_over_positions(settings, names):
+    """ALIGN-MLM, section 3: L(C1) + L(C2), with sentence pairs + L(C12), each the mean over its masked positions."""
+    model, objective = model_of(), objective_of(**settings, mean_over="corpora")
+    batch = mixed_batch(settings.get("dict_target", "label"), terms=names)
+    losses = model(TensorBatch.of(batch, CPU)).double().tolist()
+    weights, means = objective_weights(settings), dict[str, float]()
+    for corpus, rows in {"en": range(3), "de": range(3, 6), "en+de": range(6, len(batch.labels))}.items():
+        sums, n = dict.fromkeys(names, 0.0), 0
+        for row in rows:
+            for place in np.flatnonzero(batch.labels[row] != -100).tolist():
+                sums[NAMES[batch.terms[row, place]]] += losses[row][place]
+                n += 1
+        means |= {f"{name}/{corpus}": weights.get(name, 0.0) * sums[name] / n for name in names if n}
+    if "align" in names:
+        means["align"] = weights["align"] * plain_losses(model, batch, DICTIONARY)["align"][0] / len(DICTIONARY)
+    counts, found = objective.counts(batch), objective.sums(model, TensorBatch.of(batch, CPU))
+    assert tuple(counts) == tuple(found) == objective.names
+    assert sum(n for name, n in counts.items() if name != "align") == batch.targets
+    scale = objective.scales({name: torch.tensor(float(n)) for name, n in counts.items()})
+    got = {name: (scale[name] * total).item() for name, total in found.items()}
+    assert {name: value for name, value in got.items() if value} == pytest.approx(
+        {name: value for name, value in means.items() if value}, rel=1e-5
+    )
+
+
+def test_a_micro_batch_without_rows_of_a_corpus_adds_nothing_to_its_mean():
+    objective = objective_of(kind="mlm", mean_over="corpora")
+    batch = batch_of([(monolingual(3, 1), "mlm")], masker_of(), halves=False)
+    found = objective.sums(model_of(), TensorBatch.of(batch, CPU))
+    assert objective.counts(batch) == {"mlm/en": 0, "mlm/de": batch.targets}
+    assert found["mlm/en"].item() == 0.0 and found["mlm/de"].item() > 0.0
 
 
 def objective_weights(settings):

@@ -133,6 +133,7 @@ def test_the_fingerprint_covers_what_matters_and_nothing_else():
         {"processes": 2},
         {"objective__tlm_rate": 0.5},
         {"objective__dict_target": "as-code"},
+        {"objective__mean_over": "positions"},
         {"compile": "off"},
     ):
         assert name(**same) == plain, same
@@ -140,6 +141,7 @@ def test_the_fingerprint_covers_what_matters_and_nothing_else():
         {"seed": 1},
         {"objective__alpha": 1.0},
         {"objective__mask_rate": 0.2},
+        {"objective__mean_over": "corpora"},
         {"batch__packing": "sentences"},
         {"optimizer__schedule": "cosine"},
         {"sharing": {"layers": [1]}},

@@ -10,6 +10,7 @@ from pretrain.config import PretrainConfig
 from probes.measures import ProbeConfig
 from probes.transfer.config import TransferConfig
 from synthlang.config import parse
+from synthlang.dictionary.word_dictionary import DictionarySpec
 from synthlang.language import Language
 from synthlang.references import Later, references, resolved
 from tests.tiny import PRETRAIN
@@ -129,3 +130,11 @@ def test_what_is_no_reference_stays_as_json_has_it():
     told = resolved(config, lambda named: "")
     assert told == config.model_dump(mode="json", exclude=idle_of(config))
     assert "chosen_by" in idle_of(config) and "task" in told
+
+
+def test_a_setting_that_came_later_changes_no_fingerprint_where_it_has_its_default():
+    plain, changed = (parse(DictionarySpec, data) for data in ({"ids": "all"}, {"ids": "lower-half"}))
+    assert resolved(plain, str).keys() == type(plain).model_fields.keys() - {"ids"}
+    assert resolved(changed, str) == resolved(plain, str) | {"ids": "lower-half"}
+    assert plain.drawing == {"coverage": 0.25, "by": "type", "order": "uniform", "seed": 0}
+    assert changed.drawing == plain.drawing | {"ids": "lower-half"}

@@ -28,7 +28,7 @@ from synthlang.store import Store
 CONTRACT = [
     *("cell", "source", "language", "objective", "task", "metric", "seed", "pretrain_seed", "parent", "sup", "zs"),
     *("delta", "alignment_all", "alignment_dictionary", "alignment_held_out", "pretrain", "transfer", "probe"),
-    *("task_name", "labels", "adjust", "mixed", "perplexity", "moved_embeddings", "moved_layers"),
+    *("task_name", "labels", "adjust", "mixed", "perplexity", "moved_embeddings", "moved_layers", "alignment_forward"),
 ]
 
 
@@ -104,8 +104,9 @@ def test_what_is_of_no_probe_alone():
         row("alignment.types", 3.0),
         row("alignment.scores.all.csls.mean", 7.0),
     ]
-    scores = {"all": {"cosine": {"mean": 1.23456}}, "in_dictionary": None}
+    scores = {"all": {"cosine": {"forward": 2.0, "backward": 0.46912, "mean": 1.23456}}, "in_dictionary": None}
     columns = {"alignment_all": 1.2346, "alignment_dictionary": None, "alignment_held_out": None}
+    columns |= {"alignment_forward": 2.0}
     assert alignment_columns({"scores": scores}) == columns
     assert set(alignment_columns({"scores": None}).values()) == {None}
 
@@ -343,7 +344,7 @@ def test_rows_of_a_cell(store):
         **SCORES,
         **{"cell": "c", "labels": '{"b": "x"}', "source": "text:a", "objective": "mlm", "pretrain_seed": 7, "seed": 3},
         **{"pretrain": "pp", "adjust": "aa", "probe": "al", "transfer": "pos3", "task_name": "pos"},
-        **dict.fromkeys(results.SUBSETS),
+        **dict.fromkeys(results.ALIGNMENTS),
         "mixed": '{"question": 4.0}',
         "perplexity": 6.5,
         **{"moved_embeddings": 0.05, "moved_layers": 0.3},

@@ -39,11 +39,15 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
     mask_rate     share of positions that are masked: 80 % become <mask>, 10 % a random word, 10 % stay
     random_words  where random words come from: all languages, the same one, or the first (the parent)
     language_ids  an embedding for each language, added before the first LayerNorm; default: with tlm or dict
+    mean_over     ``positions``: one mean over all masked positions of a step, as in the released code of ALIGN-MLM;
+                  ``corpora``: the sum of the means of each corpus (each language, the sentence pairs), as its section 3
+                  prints it, so that alpha weighs a half, for XLM's terms a third, as much beside them
 
     The other keys are those of the terms.
     """
 
     language_ids: bool | None = None
+    mean_over: Literal["positions", "corpora"] = "positions"
 
     @field_validator("weights")
     @classmethod
@@ -94,6 +98,9 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
         """What affects the weights: the terms, and of the settings those that a term reads."""
         settings: dict[str, Any] = {"terms": self.terms, "language_ids": self.uses_language_ids}
         settings |= {"mask_rate": self.mask_rate, "random_words": self.random_words}
+        if self.mean_over != "positions":  # as before there was a choice
+            settings["mean_over"] = self.mean_over
         for term in self.on:
             settings |= self.model_dump(include={*term.settings.model_fields} - {term.weight_key})
+            settings |= {f"{term.name}_format": term.format} if term.format > 1 else {}
         return settings

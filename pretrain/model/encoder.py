@@ -246,6 +246,10 @@ class MaskedLM(nn.Module):
         """The rows of the word embedding of ids [n] of a language, [n, d], without position or LayerNorm."""
         return F.embedding(self.embeddings.rows(ids, language), self.embeddings.words)
 
+    def language_row(self, language: int) -> Tensor | None:
+        """The embedding of a language [d], which is added to each of its words; None: this model has none."""
+        return None if self.embeddings.languages is None else self.embeddings.languages[language]
+
     def language_specific(self) -> list[str]:
         """The names of the parameters that ``sharing`` separates: each row or copy belongs to one language."""
         own = tuple(f"layers.{number - 1}." for number in self.sharing.layers)

@@ -1,13 +1,19 @@
 """The term dict: masked positions that predict, or show, a translation.
 
-A share of the masked positions belong to it; what that means differs between the paper and its code:
+A share of the masked positions belong to it. "The masked token is changed to a cross-lingual synonym" if it has one,
+"otherwise, we leave it as the original token" (Deshpande et al. 2021, "ALIGN-MLM", appendix G.4) can be read of the
+label, as in Chaudhary et al. (2020), or of the input, as in section 3 ("code-switched data") and the released code:
 
-             input                  label           a word without an entry
-as-paper     80/10/10               a translation   stays as it is, with itself as label
-as-code      a translation          the word        stays as it is, with itself as label
-corrected    80/10/10               a translation   masked as usual, as a position of mlm
+                input           label           a word without an entry
+label           80/10/10        a translation   masked as usual, with itself as label: a position of mlm
+label-or-copy   80/10/10        a translation   stays as it is, with itself as label
+switched        a translation   the word        stays as it is, with itself as label
+as-code         as switched; the released code looks up words of the first language only, so those of the others all
+                stay as they are
 
-(Deshpande et al. 2021, "ALIGN-MLM", appendix G.4, and its released code.)
+A position that shows a translation has its language id, and under ``label`` one that predicts it has, too. ``label``
+takes nothing from what a model has to find out: 90 % of the masked positions hide their label, as under mlm. With the
+others those of a share ``rate`` are copied from the input, or read off its translation there.
 """
 
 from __future__ import annotations
@@ -27,26 +33,27 @@ from pretrain.objectives.term import Term, Texts
 from synthlang.config import StrictModel
 from synthlang.dictionary.ids import Synonyms
 
-Target = Literal["as-paper", "as-code", "corrected"]
+Target = Literal["label", "label-or-copy", "switched", "as-code"]
 
 
 class DictSettings(StrictModel):
     """Which masked positions are of the term dict, and what they predict.
 
     dict_rate     share of the masked positions (DICT-MLM-50: half of them)
-    dict_target   ``as-paper`` predicts the translation of the word (a word without one stays as it is), ``as-code``
-                  shows the translation and predicts the word, ``corrected`` predicts the translation under its own
-                  language id (a word without one is masked as usual)
+    dict_target   ``label`` predicts the translation of the word under the translation's language id (a word without one
+                  is masked as usual), ``label-or-copy`` predicts it under the word's own (a word without one stays as
+                  it is), ``switched`` shows the translation and predicts the word, ``as-code`` does so for words of
+                  the first language
     """
 
     dict_rate: float = Field(default=0.5, gt=0.0, le=1.0)
-    dict_target: Target = "corrected"
+    dict_target: Target = "label"
 
 
 class Dict(Term[DictSettings]):
     """Masked words that predict their translation (Chaudhary et al. 2020, "DICT-MLM", section 2)."""
 
-    name, kind = "dict", "dict_mlm"
+    name, kind, format = "dict", "dict_mlm", 2
     settings = DictSettings
     needs = frozenset({"dictionary"})
     beside = ("mlm",)
@@ -77,15 +84,18 @@ class Translated:
         """The positions with what they show and predict now, and which of them are of this term."""
         chosen = masked.labelled & (draw("dict") < self.rate)
         known, words, languages = self.synonyms.draw(masked.languages, masked.words, draw("translation"))
-        translated = chosen & known
-        if self.target == "corrected":
-            chosen = translated
-        shown, labels = masked.shown, masked.labels
         if self.target == "as-code":
-            shown = np.where(chosen, words, shown)  # the word itself where there is no entry
+            known &= masked.languages == 0
+        translated = chosen & known
+        if self.target == "label":
+            chosen = translated
+        switched = self.target in ("switched", "as-code")
+        shown, labels = masked.shown, masked.labels
+        if switched:
+            shown = np.where(chosen, np.where(known, words, masked.words), shown)
         else:
             shown = np.where(chosen & ~known, masked.words, shown)
             labels = np.where(translated, words, labels)
-        if self.target == "as-code" or (self.target == "corrected" and self.language_ids):
+        if switched or (self.target == "label" and self.language_ids):
             masked = replace(masked, languages=np.where(translated, languages, masked.languages))
         return replace(masked, shown=shown, labels=labels), chosen

@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TypeVar
 
 import torch
 from torch import Tensor
 
-from pretrain.data.batch import IGNORE, Batch
+from pretrain.data.batch import IGNORE, Batch, RowGroup
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.tensors import TensorBatch
 from pretrain.objectives import NAMES, TERMS
 from pretrain.objectives.term import OwnLoss
 
 Number = TypeVar("Number", float, Tensor)
+Corpus = frozenset[int]
+"""The languages of a corpus: one, or the two of sentence pairs."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A loss that is summed and logged: masked positions of the ``term`` in rows of a corpus (None: in all rows), or
+    the term's own loss."""
+
+    term: str
+    corpus: Corpus | None = None
+
+    def rows(self, groups: tuple[RowGroup, ...]) -> list[slice]:
+        """Those of the corpus in a batch."""
+        found = [g for g in groups if frozenset(language for _, _, language in g.spans) == self.corpus]
+        return [slice(group.start, group.stop) for group in found]
 
 
 class Objective:
@@ -24,47 +41,72 @@ class Objective:
     whatever its term. Counts are known before the forward pass, so that each micro-batch is divided by the counts of
     the whole step, over all micro-batches and processes.
 
+    With ``corpora`` the first sum is taken in each corpus, over the labelled positions of its rows in the step, and L
+    has the sum of these means (ALIGN-MLM, section 3: L(C₁) + L(C₂), and for XLM + L(C₁₋₂)). The losses that are logged
+    are then those of each corpus, as ``mlm/en``.
+
     weights   those of the terms that are on
     own       the losses of those that are no sums over masked positions
+    corpora   name → languages of its rows
     """
 
-    def __init__(self, weights: Mapping[str, float], own: Mapping[str, OwnLoss]) -> None:
+    def __init__(
+        self, weights: Mapping[str, float], own: Mapping[str, OwnLoss], corpora: Mapping[str, Corpus] | None = None
+    ) -> None:
         assert weights.keys() <= {*NAMES}, "known terms"
         assert own.keys() == {t.name for t in TERMS if t.name in weights and not t.masked}, "their own losses"
         # rows with positions of one term may have those of another: they are counted even if they have no weight
         on = {*weights}.union(*(term.beside for term in TERMS if term.name in weights))
-        self.names = tuple(name for name in NAMES if name in on)
-        self.weights = {name: weights.get(name, 0.0) for name in self.names}
+        terms = tuple(name for name in NAMES if name in on)
+        self.weights = {name: weights.get(name, 0.0) for name in terms}
         self.own = own
+        self.parts = {
+            name: Part(term, corpus)
+            for term in terms
+            for name, corpus in (
+                [(term, None)]
+                if corpora is None or term in own
+                else [(f"{term}/{corpus}", languages) for corpus, languages in corpora.items()]
+            )
+        }
+        self.names = tuple(self.parts)
 
     def counts(self, batch: Batch) -> dict[str, int]:
         """How many summands each loss of the batch has."""
         labelled = batch.labels != IGNORE
-        return {
-            name: self.own[name].count(batch)
-            if name in self.own
-            else int((labelled & (batch.terms == NAMES.index(name))).sum())
-            for name in self.names
-        }
+
+        def count(part: Part) -> int:
+            if part.term in self.own:
+                return self.own[part.term].count(batch)
+            mine = labelled & (batch.terms == NAMES.index(part.term))
+            return int(mine.sum()) if part.corpus is None else sum(int(mine[r].sum()) for r in part.rows(batch.groups))
+
+        return {name: count(part) for name, part in self.parts.items()}
 
     def sums(self, model: MaskedLM, batch: TensorBatch) -> dict[str, Tensor]:
         """The sum of each loss, over masked positions in nats."""
         losses = model(batch) if self.names != (*self.own,) else None
         sums = {}
-        for name in self.names:
-            if name in self.own:
-                sums[name] = self.own[name].sum(model, batch)
+        for name, part in self.parts.items():
+            if part.term in self.own:
+                sums[name] = self.own[part.term].sum(model, batch)
             elif losses is not None:
-                sums[name] = torch.where(batch.terms == NAMES.index(name), losses, 0.0).sum()
+                mine = torch.where(batch.terms == NAMES.index(part.term), losses, 0.0)
+                if part.corpus is not None:  # a micro-batch may have no row of it
+                    mine = torch.cat([mine[:0], *(mine[rows] for rows in part.rows(batch.groups))])
+                sums[name] = mine.sum()
         return sums
 
     def scales(self, counts: Mapping[str, Number]) -> dict[str, Number]:
         """What each sum is multiplied with; ``counts`` are those of the whole step, numbers or tensors."""
-        masked = [counts[name] for name in self.names if name not in self.own]
-        pools = {
-            name: _at_least_one(counts[name] if name in self.own else sum(masked[1:], masked[0])) for name in self.names
-        }
-        return {name: self.weights[name] / pools[name] for name in self.names}
+        scales = {}
+        for name, part in self.parts.items():
+            pool = [counts[name]]
+            if part.term not in self.own:  # all terms of the same rows together
+                of_rows = [n for n, p in self.parts.items() if p.term not in self.own and p.corpus == part.corpus]
+                pool = [counts[n] for n in of_rows]
+            scales[name] = self.weights[part.term] / _at_least_one(sum(pool[1:], pool[0]))
+        return scales
 
 
 def _at_least_one(count: Number) -> Number:

@@ -49,6 +49,7 @@ class Term(Generic[S]):
 
     name              in the settings (``weights``), the log and batches
     kind              the ``kind`` of objective that is mlm and this term; None: there is none
+    format            raised when the same settings mean something else
     settings          its keys in the section ``objective``
     weight_key        the one of them that is its weight in that kind; None: the weight is 1
     needs             data artifacts besides the text of each language
@@ -59,6 +60,7 @@ class Term(Generic[S]):
 
     name: ClassVar[str]
     kind: ClassVar[str | None] = None
+    format: ClassVar[int] = 1
     settings: ClassVar[type[StrictModel]] = StrictModel
     weight_key: ClassVar[str | None] = None
     needs: ClassVar[frozenset[Need]] = frozenset()

@@ -118,6 +118,8 @@ def record(given: ProbeInput, found: Mapping[str, ProbeResult], told: InputConfi
     settings = config.model_dump(mode="json")
     # where maps are kept does not matter, nor where sentence pairs are: what these hold does
     kept = config.model_dump(mode="json", exclude={"pairs": True, "model2": True, "maps": {"save"}})
+    if not kept.get("words", {}).get("language_ids", True):  # as before there was a choice
+        del kept["words"]["language_ids"]
     text = given.aligned.text.fingerprint if "aligned" in vars(given) else None
     languages = [reader.language.fingerprint for reader in (pretrained.source, pretrained.target)]
     name = fingerprint(

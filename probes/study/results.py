@@ -54,15 +54,23 @@ COLUMNS = {
     "perplexity": pa.float64(),
     "moved_embeddings": pa.float64(),
     "moved_layers": pa.float64(),
+    "alignment_forward": pa.float64(),
 }
 """Scores in percent points; ``labels`` and ``mixed`` (field in the other language → score; null: none) are JSON;
 ``pretrain``, ``transfer``, ``probe`` (the alignment) and ``adjust`` are fingerprints; ``perplexity`` is of the
-parent; ``moved_…`` tell how far fine-tuning on the parent moved the body (probes/transfer/movement.py), null of results
-of versions that did not record it."""
+parent; ``alignment_forward`` is of all words from the parent to the other language, the direction of ALIGN-MLM, the
+other alignments are means of both directions; ``moved_…`` tell how far fine-tuning on the parent moved the body
+(probes/transfer/movement.py), null of results of versions that did not record it."""
 MOVED = {"moved_embeddings": "embeddings", "moved_layers": "layers"}
 """Column → what the record of a fit calls it."""
 SCORES = ("task", "metric", "seed", "parent", "sup", "zs", "delta", "language")
-SUBSETS = {"alignment_all": "all", "alignment_dictionary": "in_dictionary", "alignment_held_out": "held_out"}
+ALIGNMENTS = {
+    "alignment_all": ("all", "mean"),
+    "alignment_dictionary": ("in_dictionary", "mean"),
+    "alignment_held_out": ("held_out", "mean"),
+    "alignment_forward": ("all", "forward"),
+}
+"""Column → words and direction of the alignment."""
 FIXED = frozenset({*COLUMNS, *measures.COLUMNS})
 """Columns that no axis hides."""
 THERE = "pretrain.seed"
@@ -104,7 +112,7 @@ class Tables:
             if any(stages[name] not in done for name in ("pretrain", "alignment", "adjust") if name in stages):
                 continue
             common = {**_named(cell), **_of_run(cell.pretrain), "probe": stages.get("alignment")}
-            common |= {stage: stages.get(stage) for stage in ("pretrain", "adjust")} | dict.fromkeys(SUBSETS)
+            common |= {stage: stages.get(stage) for stage in ("pretrain", "adjust")} | dict.fromkeys(ALIGNMENTS)
             if "alignment" in stages:
                 common |= self._alignment(stages["alignment"])
             common["perplexity"] = self._perplexities(cell, done).get("parent")
@@ -188,8 +196,10 @@ class Tables:
 def alignment_columns(result: Mapping[str, Any]) -> dict[str, Any]:
     """The columns that the quick alignment of a run fills; null where there is no such word."""
     scores = result["scores"] or {}
-    means = {column: (scores.get(key) or {}).get("cosine", {}).get("mean") for column, key in SUBSETS.items()}
-    return {column: None if mean is None else round(mean, DIGITS) for column, mean in means.items()}
+    found = {
+        column: (scores.get(words) or {}).get("cosine", {}).get(way) for column, (words, way) in ALIGNMENTS.items()
+    }
+    return {column: None if value is None else round(value, DIGITS) for column, value in found.items()}
 
 
 def moved_columns(fits: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:

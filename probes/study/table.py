@@ -44,18 +44,15 @@ COLUMNS = {
 }
 TEXTS = ("cell", "labels", "task", "metric", "source", "pretrain", "adjust", "run", "probe", "measure")
 SCORES = ("parent", "sup", "zs", "delta")
-ALIGNMENTS = {
-    "alignment_all": "alignment.scores.all.cosine.mean",
-    "alignment_dictionary": "alignment.scores.in_dictionary.cosine.mean",
-    "alignment_held_out": "alignment.scores.held_out.cosine.mean",
-}
+FORWARD = "alignment_forward"
+ALIGNMENTS = {name: f"alignment.scores.{words}.cosine.{way}" for name, (words, way) in results.ALIGNMENTS.items()}
 """Column of the results → the same as a measure, which cells without a task have too."""
 PERPLEXITY = "perplexity"
 OF_PARENT = (PERPLEXITY, f"{measures.PERPLEXITIES}parent")
 """Column of the results, and the same as a measure, which cells without a task have too."""
 JUDGED = {"parent": "Parent", "sup": "SUP"}
 """Scores that tell whether a model has learned, and what they are called."""
-LATER = ("task_name", "labels", "pretrain_seed", "adjust", "mixed", PERPLEXITY, *results.MOVED)
+LATER = ("task_name", "labels", "pretrain_seed", "adjust", "mixed", PERPLEXITY, *results.MOVED, FORWARD)
 """Columns that a results.parquet may lack."""
 WANTED = (
     *("cell", "source", "task", "task_name", "labels", "seed", "pretrain_seed", "metric", "pretrain", "transfer"),
@@ -123,8 +120,8 @@ def _of_results(table: pa.Table) -> pa.Table:
     names = ("cell", "labels", "task", "metric", "source", "pretrain_seed", "seed", "pretrain", "adjust")
     common = {"row": pa.array(range(len(table)), pa.int64()), **{name: table[name] for name in names}}
     parts = []
-    later = [name for name in (PERPLEXITY, *results.MOVED) if name in table.column_names]
-    for measure in (*SCORES, *ALIGNMENTS, *later):
+    numbers = (*SCORES, *ALIGNMENTS, PERPLEXITY, *results.MOVED)
+    for measure in (name for name in numbers if name in table.column_names):
         columns = common | {"run": runs[measure in ALIGNMENTS], "value": table[measure].cast(pa.float64())}
         columns["measure"] = pa.array([measure], pa.string()).take(pa.array([0] * len(table), pa.int32()))
         parts.append(pa.table(columns).filter(pc.is_valid(table[measure])))

@@ -193,16 +193,22 @@ def build_id_dictionary(
     def build(folder: Path) -> None:
         counts = [shards.counts for shards in train]
         candidates = all_candidates(id_space, counts, words, own_rows)
-        drawn = _draw(spec, candidates, counts[0])
+        limit = id_space.languages[0].tokenizer.get_vocab_size() // 2 if spec.ids == "lower-half" else None
+        drawn = _draw(spec, candidates, counts[0], limit)
         report = {"fingerprint": name, "format": FORMAT, "spec": spec.drawing, "parents": parents}
         _write(drawn, id_space, report | _report(drawn, candidates, id_space, counts), folder)
 
     return read_id_dictionary(store.obtain("dictionary", name, build))
 
 
-def _draw(spec: DictionarySpec, candidates: Sequence[IdCandidates], counts: Counts) -> list[IdCandidates]:
-    """The candidates whose type of the first language is drawn; ``counts`` is how often each of its ids occurs."""
+def _draw(
+    spec: DictionarySpec, candidates: Sequence[IdCandidates], counts: Counts, limit: int | None = None
+) -> list[IdCandidates]:
+    """The candidates whose type of the first language, an id below the ``limit``, is drawn; ``counts`` is how often
+    each of its ids occurs."""
     types = np.unique(np.concatenate([np.zeros(0, np.int64), *(c.pairs[:, 0] for c in candidates)]))
+    if limit is not None:
+        types = types[types < limit]
     if not len(types):
         reasons = "; ".join(listed(c.left_out) for c in candidates if c.left_out)
         why = f" ({reasons})" if reasons else ": no language has copies of the first one's tokens; set dictionary.path"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,7 @@ from synthlang.config import StrictModel
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, atomic_folder, read_json, read_lines, write_json
 from synthlang.fingerprint import fingerprint, sha256_file
-from synthlang.references import UserFile
+from synthlang.references import Later, UserFile, is_unused
 from synthlang.rng import key_of, random_bits
 from synthlang.scripts import SPECIAL_TOKENS
 
@@ -118,6 +118,8 @@ class DictionarySpec(StrictModel):
     coverage   share of the types that have a translation which it holds, 0–1
     by         what the share counts: ``type`` (ids, as ALIGN-MLM) or ``token`` (running text)
     order      which types come first: drawn uniformly, or the most frequent ones
+    ids        of a run: among which ids of the first language it is drawn. ``lower-half`` of its vocabulary: what the
+               released code of ALIGN-MLM does for DICT-MLM, whose quarter is therefore an eighth, of frequent types
     path       a MUSE file or the folder of a word dictionary; with several languages a file for each but the
                first, by its name. Default: the copies of a transliterated language
     """
@@ -125,6 +127,7 @@ class DictionarySpec(StrictModel):
     coverage: float = Field(default=0.25, ge=0.0, le=1.0)
     by: Literal["type", "token"] = "type"
     order: Literal["uniform", "frequent"] = "uniform"
+    ids: Annotated[Literal["all", "lower-half"], Later()] = "all"
     seed: int = Field(default=0, ge=0)
     path: UserFile | dict[str, UserFile] | None = None
 
@@ -138,7 +141,8 @@ class DictionarySpec(StrictModel):
     @property
     def drawing(self) -> dict[str, Any]:
         """How it is drawn, for fingerprints and manifests: a file counts by its content, not by its path."""
-        return self.model_dump(mode="json", exclude={"path"})
+        unused = {name for name in type(self).model_fields if is_unused(self, name)}
+        return self.model_dump(mode="json", exclude={"path"} | unused)
 
 
 def draw_types(spec: DictionarySpec, names: NDArray[np.uint64], counts: NDArray[np.int64]) -> NDArray[np.int64]:

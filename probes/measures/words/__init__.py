@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import field_validator
 
 from probes.measures.settings import ProbeSettings
 from synthlang.errors import InputError
-from synthlang.references import UserFile
+from synthlang.references import Later, UserFile
 
 
 def no_rows(wanted: str, names: Sequence[str]) -> InputError:
@@ -24,6 +24,8 @@ class WordsConfig(ProbeSettings):
 
     bands        the last frequency rank of each band; one more has the rest
     checkpoints  also at every checkpoint that the run keeps: when does alignment emerge?
+    language_ids add the embedding of its language to each row before the cosine, as the released code of ALIGN-MLM does
+                 for models with language ids (XLM); without: the rows alone, as in its text
     dictionary   a MUSE file of words of the parent and of the other language: those that are one token on both sides
                  are compared, without bands and checkpoints; none: what a run itself says are counterparts
     """
@@ -39,6 +41,7 @@ class WordsConfig(ProbeSettings):
 
     bands: tuple[int, ...] = (100, 1000, 5000)
     checkpoints: bool = True
+    language_ids: Annotated[bool, Later()] = False
     dictionary: UserFile | None = None
 
     @field_validator("bands")

@@ -34,6 +34,7 @@ def probe_alignment(
     bands: Sequence[int] = BANDS,
     report: Report = silent,
     headline: str | None = None,
+    language_ids: bool = False,
 ) -> dict[str, Any]:
     """Alignment over all types, those in the dictionary and those held out, in percent, for each language.
 
@@ -41,7 +42,8 @@ def probe_alignment(
     ``in dictionary`` means the config's dictionary, also for a run that did not use it, so
     that objectives are compared on the same types. Without pairs of rows (a language in the parent's own
     vocabulary, no dictionary) ``scores`` and ``candidates`` are null and ``bands`` is empty. What stands beside
-    ``languages`` is of the language ``headline`` (default: the first after the parent).
+    ``languages`` is of the language ``headline`` (default: the first after the parent). ``language_ids``: rows have the
+    embedding of their language added, where the model has such.
 
     ``candidates`` says among how many rows of the ``parent`` and of the ``other`` language a counterpart is sought, and
     how many rows both have (``shared``), each of which competes for all words but its own (pretrain/word_pairs.py).
@@ -60,7 +62,7 @@ def probe_alignment(
     languages: dict[str, Any] = {}
     for number, language in enumerate(artifacts.languages[1:], 1):
         pairs = word_pairs(artifacts, number, dictionary)
-        languages[language.name] = _language(model, artifacts, pairs, number, bands, report)
+        languages[language.name] = _language(model, artifacts, pairs, number, bands, report, language_ids)
     chosen = next(iter(languages), None) if headline is None else headline
     first: Mapping[str, Any] = NOTHING if chosen is None else languages[chosen]
     result: dict[str, Any] = {"probe": "alignment", **first, "languages": languages}
@@ -70,12 +72,18 @@ def probe_alignment(
 
 
 def _language(
-    model: MaskedLM, artifacts: Artifacts, pairs: WordPairs | None, number: int, bands: Sequence[int], report: Report
+    model: MaskedLM,
+    artifacts: Artifacts,
+    pairs: WordPairs | None,
+    number: int,
+    bands: Sequence[int],
+    report: Report,
+    language_ids: bool,
 ) -> dict[str, Any]:
     known = next((one.left_out for one in artifacts.candidates if one.language == number), {})
     if pairs is None:
         return {**NOTHING, "counts": dict(known)}
-    credits = credits_of(model, pairs, number, report)
+    credits = credits_of(model, pairs, number, report, language_ids)
     inside = torch.from_numpy(pairs.in_dictionary)
     ranks = frequency_ranks(artifacts.languages[0].train.counts, pairs.candidates[0])[pairs.pairs[:, 0]]
     counts = {**known, "pairs of words that are one row": pairs.same, **zero_rows(credits, pairs.names)}

@@ -13,9 +13,10 @@ from torch import Tensor
 from pretrain.alignment import pair_credits
 from pretrain.model.encoder import MaskedLM
 from pretrain.run import open_run
-from pretrain.word_pairs import one_to_one, places_in
+from pretrain.word_pairs import one_to_one, places_in, rows_of
 from probes.measures.probe_input import ProbeInput
 from probes.measures.result import ProbeResult
+from probes.measures.words import WordsConfig
 from probes.measures.words.alignment import candidate_numbers, notes_of, subset_table, zero_rows
 from probes.model_names import is_run, model_path
 from probes.pretrained import Reader, Role
@@ -37,6 +38,7 @@ class _Candidates:
     reader: Reader
     ids: Ids
     seen: bool
+    language_ids: bool
 
     def tensor(self, ids: Ids) -> Tensor:
         """On the device of the model."""
@@ -51,7 +53,7 @@ class _Candidates:
     def vectors(self) -> Tensor:
         """Of all that competes [n, d]."""
         with torch.no_grad():
-            return self.model.word_rows(self.tensor(self.ids), self.reader.number).float()
+            return rows_of(self.model, self.tensor(self.ids), self.reader.number, self.language_ids)
 
 
 def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeResult:
@@ -101,7 +103,9 @@ def _candidates(given: ProbeInput, role: Role) -> _Candidates:
         ids = trained_types(open_run(folder)[1].languages[reader.number].train.counts, reader.specials.all)
     else:
         ids = np.setdiff1d(reader.tokenizer.ids, special_tokens(reader))
-    return _Candidates(given.name(role), given.body(role), reader, ids, known)
+    return _Candidates(
+        given.name(role), given.body(role), reader, ids, known, given.config.of(WordsConfig).language_ids
+    )
 
 
 def _pairs(path: Path, sides: tuple[_Candidates, _Candidates], same_model: bool) -> tuple[Ids, dict[str, int]]:

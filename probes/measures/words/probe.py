@@ -61,8 +61,8 @@ def _of_run(
     def measured(model: MaskedLM, at: str, report: Report = silent) -> dict[str, Any]:
         """The alignment of all languages; errors name the model, and ``at`` which of its checkpoints."""
         try:
-            bands = given.config.of(WordsConfig).bands
-            return probe_alignment(model, config, artifacts, store, bands, report, language)
+            own = given.config.of(WordsConfig)
+            return probe_alignment(model, config, artifacts, store, own.bands, report, language, own.language_ids)
         except InputError as error:
             raise InputError(f"words: {given.pretrained.name}{at}: {error}") from error
 

@@ -25,7 +25,7 @@ from synthlang.errors import InputError, did_you_mean
 
 OF_PROBE = "probe:"
 """What the name of a measure of a probe starts with."""
-MEASURE = re.compile(r"parent|sup|zs|delta|alignment_(all|dictionary|held_out)|mixed( \w+)?|probe:\S.*")
+MEASURE = re.compile(r"parent|sup|zs|delta|alignment_(all|dictionary|held_out|forward)|mixed( \w+)?|probe:\S.*")
 Where = dict[str, str]
 Average = dict[str, tuple[str, ...]]
 Labels = Mapping[str, tuple[str, ...]]
@@ -38,7 +38,8 @@ class Quantity:
 
     where     axis → label; ``task`` is the name of a task of the study. Other axes may have any label
     measure   parent, sup, zs, delta; mixed FIELD, or mixed for the mean over fields; alignment_all,
-              alignment_dictionary, alignment_held_out; ``probe:PATH``, a measure of a probe
+              alignment_dictionary, alignment_held_out, means of both directions; alignment_forward, that of all
+              words from the parent; ``probe:PATH``, a measure of a probe
     average   axis → labels whose mean it is, all of which must be there; no labels: of those that are there
     layer     of a measure that has several: its number, ``first`` or ``last``, the mean of the ``lower`` or ``upper``
               half, the ``middle`` one, the ``mean`` of all, or the ``best`` (largest value); ``each``: the layer is one
@@ -66,7 +67,7 @@ def check_measure(value: str | None) -> str | None:
     if value is not None and not MEASURE.fullmatch(value):
         raise ValueError(
             "must be parent, sup, zs, delta, mixed, mixed FIELD, alignment_all, alignment_dictionary, "
-            "alignment_held_out or probe:PATH"
+            "alignment_held_out, alignment_forward or probe:PATH"
         )
     return value
 

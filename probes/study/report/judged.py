@@ -36,7 +36,10 @@ KINDS: dict[str, Literal["good", "bad", "open"]] = {
 }
 PART: dict[Outcome, str] = {"holds": "agrees", "fails": "differs", "open": "too small to tell"}
 """Verdicts of comparisons."""
-MEASURES = {"delta": "Δ", "zs": "ZS", "sup": "SUP", "parent": "Parent", "alignment_all": "alignment, all types"}
+MEASURES = {
+    **{"delta": "Δ", "zs": "ZS", "sup": "SUP", "parent": "Parent"},
+    **{"alignment_all": "alignment, all types", "alignment_forward": "alignment, original → derived"},
+}
 CAPTION = (
     "What the papers claim, judged from our results by the comparisons that would show it. Ours: the difference (or "
     "correlation) that decides, paired by models or, of one model, by seeds of fine-tuning; where that cannot be it "

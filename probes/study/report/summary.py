@@ -15,6 +15,7 @@ from probes.study.judged.observed import fingerprints_of
 from probes.study.report.data import Study
 from probes.study.report.scores import Condition, ScoreTable, grouped
 from probes.study.report.training import PARENT, pretrained
+from probes.study.table import FORWARD
 
 SMALL_N = 20
 """Below so many conditions a rank correlation is called a hint."""
@@ -186,7 +187,10 @@ def correlate(conditions: Sequence[Condition], which: str) -> Correlated:
     return correlate_pairs(pairs)
 
 
-NAMES = {"alignment_all": "all types", "alignment_dictionary": "in dictionary", "alignment_held_out": "held out"}
+NAMES = {
+    **{"alignment_all": "all types", "alignment_dictionary": "in dictionary", "alignment_held_out": "held out"},
+    FORWARD: "all types, from the parent",
+}
 
 
 def correlations(tasks: Mapping[str, Sequence[Condition]]) -> list[Block]:
@@ -194,6 +198,8 @@ def correlations(tasks: Mapping[str, Sequence[Condition]]) -> list[Block]:
     body: list[list[Entry]] = []
     for task, members in tasks.items():
         for column, name in NAMES.items():
+            if column == FORWARD and not any(member.interval(column) for member in members):
+                continue  # results of versions that did not write it
             correlated = correlate(members, column)
             found = correlated.found
             p = "–" if found.p is None else f"{found.p:.4f}" + (" exact" if found.exact else "")
