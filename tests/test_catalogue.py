@@ -164,7 +164,7 @@ def test_configs_lists():
     for kind in (*FILES, *WHOLE):
         assert (f"\n{kind}:\n" in f"\n{everything}") == (kind != "parts")
     runs = run("runs").splitlines()
-    assert len(runs) == 1 + 63 and re.match(r"  mlm/trans/\{paper,lab,tiny\} +MLM \(ALIGN-MLM, appendix G.2\)", runs[1])
+    assert len(runs) == 1 + 64 and re.match(r"  mlm/trans/\{paper,lab,tiny\} +MLM \(ALIGN-MLM, appendix G.2\)", runs[1])
     assert "quickstart      " in run("studies")
     assert run("papers", "impact") == (folder() / "papers" / "impact.yaml").read_text(encoding="utf-8")
 

@@ -58,7 +58,7 @@ def run_name(pinned: str) -> str:
     if row == "emerging":
         row, languages = name.rsplit("-", 1)
         languages = languages if row == "emerging-mono" else f"en-{languages}"
-    elif change := re.search(r"-(alpha|dict|parallel)\d+$", languages):
+    elif change := re.search(r"-((alpha|dict|parallel)\d+|as-code)$", languages):
         row, languages = row + change[0], languages.removesuffix(change[0])
     return f"{row}/{languages}/{size}"
 
@@ -141,7 +141,7 @@ def hashes(study: StudyConfig, cells: list[Cell]) -> dict[str, Any]:
 
 
 def test_every_shipped_config_has_the_settings_that_it_had():
-    assert {run_name(name) for name in KEPT["runs"]} == set(names("runs")) and len(names("runs")) == 189
+    assert {run_name(name) for name in KEPT["runs"]} == set(names("runs")) and len(names("runs")) == 192
     assert {study_name(name) for name in KEPT["studies"]} == set(names("studies")) and len(names("studies")) == 166
     found = {
         "runs": {name: digest(settings(run_config(name))) for name in KEPT["runs"]},

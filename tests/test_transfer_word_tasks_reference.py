@@ -323,5 +323,6 @@ def test_real_data(kind, path, spec):
         baseline[language.name] = {name: metric(examples.gold, said) for name, metric in task.metrics().items()}
     assert all(0 <= score < 90 for scores in baseline.values() for score in scores.values())
     assert max(baseline["parent"].values()) > 10
-    # a baseline that looks at no word scores the same in any order and script; but heads move, and mentions come apart
-    assert kind in (Parsing, Ner) or baseline["trans+inv"] == pytest.approx(baseline["parent"])
+    # a baseline that looks at no word scores the same in any order and script; but heads move, and mentions come apart,
+    # and runs of one tag where a mark that keeps its place comes between others
+    assert kind in (Parsing, Ner) or baseline["trans+inv"] == pytest.approx(baseline["parent"], rel=1e-3)

@@ -21,7 +21,8 @@ LINES = 60
 """Most lines of the table."""
 EACH = 5
 """Most models of a condition whose Δ is told one by one."""
-ALIGNMENT = "alignment_all"
+ALIGNMENT, FORWARD = "alignment_all", "alignment_forward"
+"""The mean of both directions, and from the original to the derived language, as ALIGN-MLM prints it."""
 SCORES = (("SUP", "sup"), ("ZS", "zs"), ("Δ", "delta"))
 EACH_DELTA = "each Δ"
 NARROW = 12
@@ -103,7 +104,7 @@ def _line(labels: Mapping[str, str], task: str, rows: Sequence[Row], printed: Pr
         found = [(len(where), value) for (what, where), value in printed.items() if what == measure and where <= known]
         return number(max(found)[1]) if found else ""
 
-    delta = values("delta")
+    delta, alignment = values("delta"), FORWARD if paper(FORWARD) else ALIGNMENT
     return [
         ("task", escape(task) if several else ""),
         ("SUP", number(mean_of(values("sup")))),
@@ -111,7 +112,7 @@ def _line(labels: Mapping[str, str], task: str, rows: Sequence[Row], printed: Pr
         ("Δ", entry_text(interval_within(delta, "delta") if delta else None)),
         (EACH_DELTA, " ".join(number(value) for value in delta) if 1 < len(delta) <= EACH else ""),
         ("print", paper("delta")),
-        ("aligned", number(mean_of(row[ALIGNMENT] for row in rows))),
-        ("print", paper(ALIGNMENT)),
+        ("aligned", number(mean_of(row.get(alignment) for row in rows))),
+        ("print", paper(alignment)),
         ("perpl.", number(mean_of(row["perplexity"] for row in rows))),
     ]
