@@ -89,7 +89,8 @@ def delta_scatter(
     named = [f"{point.cell}: {across.form.format(point.x)}, Δ {point.delta.mean:.1f}" for point in points[:TOLD]]
     alt = f"Scatter of {across.name} against Δ on {task}. " + "; ".join(named) + ("; …" if len(points) > TOLD else ".")
     caption = f"{task}: a point per cell."
-    caption += " Lines: 95 % t interval of Δ over fine-tuning seeds." if len(points) <= INTERVALS else ""
+    has_lines = len(points) <= INTERVALS and any(point.delta.low is not None for point in points)
+    caption += " Lines: 95 % t interval of Δ over fine-tuning seeds." if has_lines else ""
     return Figure(file, svg, alt, caption)
 
 
