@@ -213,6 +213,21 @@ def test_two_processes_do_not_write_one_folder(text, tmp_path):
         export_language(TextSource(text), LANGUAGE, tmp_path / "d", source_name="x", progress=second)
 
 
+def test_a_second_process_that_is_refused_leaves_the_first_one_alone(text, tmp_path):
+    """It deleted what the first one had written so far."""
+    refused = []
+
+    def second(split, sentences):
+        with pytest.raises(InputError, match="is being written by another process"):
+            export_language(TextSource(text), LANGUAGE, tmp_path / "d", source_name="x")
+        refused.append(split)
+
+    export_language(TextSource(text), LANGUAGE, tmp_path / "d", source_name="x", progress=second)
+    export_language(TextSource(text), LANGUAGE, tmp_path / "alone", source_name="x")
+    assert refused and digest(tmp_path / "d") == digest(tmp_path / "alone")
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["alone", "d"]
+
+
 def test_an_item_that_raises_raises_here_and_the_order_is_kept():
     assert list(ordered_map(delayed, [5, 1, 4, 0, 3, 2], 3)) == [5, 1, 4, 0, 3, 2]
     with pytest.raises(InputError, match="item 4"):
