@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,19 +57,17 @@ def run(config_path: Path, out: Path | None, overrides: list[str]) -> int:
         pretrain(config, folder, report=report, say=say, stop=stop)
         return [f"run folder: {folder}  ·  models: {folder / 'export'}"]
 
-    return with_progress(work, folder, f" of {config.steps}")
+    return with_progress(work, f" of {config.steps}")
 
 
-def with_progress(work: Callable[[Report, Say, Flag], list[str]], folder: Path, of_steps: str = "") -> int:
-    """Do the work in ``folder``, which nobody else writes meanwhile, shown by the main process, and print the lines it
-    returns; the exit code, 143 after SIGTERM."""
+def with_progress(work: Callable[[Report, Say, Flag], list[str]], of_steps: str = "") -> int:
+    """Do the work, shown by the main process, and print the lines it returns; the exit code, 143 after SIGTERM."""
     from pretrain.devices import process_state
     from pretrain.stopping import EXIT_CODE, Stopped, on_sigterm
-    from synthlang.files import only_writer
     from synthlang.progress import Display, silent, unheard
 
     is_main = process_state().is_main_process
-    with Display() as display, on_sigterm() as stop, only_writer(folder) if is_main else nullcontext():
+    with Display() as display, on_sigterm() as stop:
         report, say = (display.report, display.message) if is_main else (silent, unheard)
         try:
             lines = work(report, say, stop)
