@@ -19,15 +19,21 @@ if TYPE_CHECKING:
 
 def main(arguments: list[str] | None = None) -> int:
     """Read the arguments and run; returns the exit code."""
+    from synthlang.files import user_path
+
     parser = arguments_of("pretrain.train", "Pretrain a bilingual model from a config.")
-    parser.add_argument("--out", type=Path, help="run folder (default: runs/NAME); an unfinished run in it goes on")
+    parser.add_argument(
+        "--out", type=user_path, help="run folder (default: runs/NAME); an unfinished run in it goes on"
+    )
     return exit_code(lambda given: run(given.config, given.out, given.set), parser.parse_args(arguments))
 
 
 def arguments_of(prog: str, description: str) -> argparse.ArgumentParser:
     """The arguments of a command for ``accelerate launch``."""
+    from synthlang.files import user_path
+
     parser = argparse.ArgumentParser(prog=prog, description=description)
-    parser.add_argument("config", type=Path, help="YAML file, or the name of one of the catalogue")
+    parser.add_argument("config", type=user_path, help="YAML file, or the name of one of the catalogue")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the config")
     return parser
 

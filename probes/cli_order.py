@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from probes.cli_options import argument, option
+from probes.cli_options import Commands, argument, option
 
-order = typer.Typer(
+order = Commands(
     help="Order models of Galactic Dependencies: fit, import, show, evaluate, compare.",
     no_args_is_help=True,
     rich_markup_mode=None,

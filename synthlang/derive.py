@@ -12,6 +12,7 @@ import numpy as np
 
 from synthlang.errors import InputError
 from synthlang.export.run import export_language
+from synthlang.files import user_path
 from synthlang.language import Language, bind_language, parse_language
 from synthlang.progress import Display
 from synthlang.sources import open_source
@@ -131,7 +132,7 @@ def _vocabulary(source: Source, option: str | None) -> Vocabulary | None:
     from synthlang.vocabulary import Vocabulary, train_vocabulary  # with it come the tokenizers
 
     if not (option.isascii() and option.isdigit()):
-        return Vocabulary.load(Path(option))
+        return Vocabulary.load(user_path(option))
     return train_vocabulary(source.batches("train" if "train" in source.splits else source.splits[0]), int(option))
 
 

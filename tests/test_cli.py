@@ -302,6 +302,30 @@ def test_a_second_command_does_not_write_a_folder_that_is_being_written(work, ca
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "derive text:~/t.txt --language ~/switch.yaml --out=~/new",
+        "derive text:~/t.txt --language=trans --vocabulary=~/run/export/parent --out=~/new",
+        "dictionary ~/pairs.txt --out=~/new",
+        "align ~/t.txt ~/t.txt --links ~/l.txt --out=~/new",
+        "pretrain ~/c.yaml --set steps=1 --out=~/new",
+        "correlate ~/out/results.csv --x alignment_all --y delta --kind spearman --out=~/new",
+    ],
+)
+def test_a_tilde_is_the_home_folder_everywhere(arguments, work, call, tmp_path, monkeypatch):
+    for name in ("t.txt", "c.yaml", "out", "run"):
+        (tmp_path / name).symlink_to(work / name)
+    (tmp_path / "pairs.txt").write_text("the la\n")
+    (tmp_path / "l.txt").write_text("0-0\n")
+    (tmp_path / "switch.yaml").write_text(
+        "name: x\ntransforms: [{kind: code_switch, dictionary: ~/pairs.txt, probability: 1.0}]"
+    )
+    monkeypatch.setenv("HOME", str(tmp_path))
+    code, _, err = call(*arguments.split())
+    assert code == 0 and (tmp_path / "new").exists() and not (work / "~").exists(), err
+
+
 def test_a_run_that_is_not_finished(work, call, tmp_path):
     (tmp_path / "config.yaml").write_bytes((work / "run" / "config.yaml").read_bytes())
     for name in ("probe", "transfer"):
