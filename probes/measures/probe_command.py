@@ -25,6 +25,7 @@ from synthlang.errors import InputError
 from synthlang.files import atomic_folder, only_writer, read_json, user_path, write_json
 from synthlang.fingerprint import fingerprint
 from synthlang.progress import Display
+from synthlang.references import resolved
 from synthlang.store import Store
 
 
@@ -117,9 +118,9 @@ def record(given: ProbeInput, found: Mapping[str, ProbeResult], told: InputConfi
     pretrained, config = given.pretrained, told or given.config
     settings = config.model_dump(mode="json")
     # where maps are kept does not matter, nor where sentence pairs are: what these hold does
-    kept = config.model_dump(mode="json", exclude={"pairs": True, "model2": True, "maps": {"save"}})
-    if not kept.get("words", {}).get("language_ids", True):  # as before there was a choice
-        del kept["words"]["language_ids"]
+    kept = resolved(config, lambda named: named.name)
+    del kept["pairs"], kept["model2"]
+    kept.get("maps", {}).pop("save", None)
     text = given.aligned.text.fingerprint if "aligned" in vars(given) else None
     languages = [reader.language.fingerprint for reader in (pretrained.source, pretrained.target)]
     name = fingerprint(
