@@ -17,7 +17,8 @@ from synthlang.language import Language, bind_language, parse_language
 from synthlang.progress import Display
 from synthlang.sources import open_source
 from synthlang.sources.base import Source, size_of
-from synthlang.sources.text import SPLITS
+from synthlang.sources.splits import SPLITS
+from synthlang.sources.text import FileSource
 from synthlang.tasks import is_task, open_task
 from synthlang.tasks.derive import ParsedTask
 from synthlang.tasks.export import export_task
@@ -62,7 +63,10 @@ def derive_command(
         if is_task(spec):
             _derive_task(spec, spoken, out, parse, tuple(fields), licence, counts_source, command, display)
             return []
-        source = open_source(spec) if parse is None else parse(open_source(spec))
+        opened = open_source(spec)
+        if isinstance(opened, FileSource):
+            display.message(f"{spec}: {opened.read_as}")
+        source = opened if parse is None else parse(opened)
         tokens = _vocabulary(source, vocabulary)
         if counts_source is not None:
             spoken = bind_language(spoken, open_source(counts_source), tokens)

@@ -43,14 +43,14 @@ class RetrievalConfig(ProbeSettings):
                    (as-paper) or ``keep``. They still compete as candidates, whatever is dropped
     parser         gives parts of speech where the text has none: ``spacy:NAME`` or ``stanza:NAME``, for the language of
                    ``tag_words``
-    tag_words      whose word a link has its part of speech of: that of the ``parent``, or of the ``other`` language, by a
-                   tagger of its own (Cao et al., section 5.2: spaCy, polyglot for Bulgarian)
+    tag_words      whose word a link has its part of speech of: that of the ``parent``, or of the ``other`` language, by
+                   a tagger of its own (Cao et al., section 5.2: spaCy, polyglot for Bulgarian)
     tag_pairs      the set of pairs that is broken down by part of speech. Cao et al. (table 4) keep the seen ones, and
                    have punctuation and numerals, which are mostly written alike
     rank_pairs     the set of pairs that is broken down by difference of frequency rank (figure 3)
     rank_bins      into so many bins of equally many pairs, at most
-    examples       words of the parent: some occurrences of each, in their sentences, are listed with the nearest word of
-                   the other language (appendix A.3)
+    examples       words of the parent: some occurrences of each, in their sentences, are listed with the nearest word
+                   of the other language (appendix A.3)
     rotation       of the states before words are compared (table 3, "Word-aligned BERT (rotation)"); none: as they are
     static         word vectors without context beside those of their sentence, instead of the model's states (section
                    3.4 and table 3, "Aligned fastText + sentence"), rotated by all links of the sentences that maps are
