@@ -22,7 +22,7 @@ from synthlang.catalogue import find, load_yaml, names
 from synthlang.config import StrictModel, parse
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError, did_you_mean
-from synthlang.files import atomic_file, safe_name
+from synthlang.files import atomic_file, safe_name, user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.references import Kind
 from synthlang.rewrite import SPAN_COLUMNS, Rewrite
@@ -240,7 +240,7 @@ def parse_language(spec: str | dict[str, Any]) -> Language:
     if spec == PARENT.name:
         return PARENT
     if spec.endswith((".yaml", ".yml")):
-        path = Path(spec)
+        path = user_path(spec)
         return parse(Language, beside(load_yaml(path), path.parent), path)
     return _from_name(spec)
 
@@ -304,8 +304,8 @@ def _with_paths(step: Any, folder: Path) -> Any:
     for field in KINDS[step["kind"]].file_fields:
         value = step.get(field)
         # a bare name is that of something we have: fr, parent
-        if isinstance(value, str) and Path(value).suffix and (folder / value).is_file():
-            found[field] = str(folder / value)
+        if isinstance(value, str) and Path(value).suffix and (path := folder / user_path(value)).is_file():
+            found[field] = str(path)
     return {**step, **found}
 
 

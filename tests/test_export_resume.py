@@ -206,7 +206,7 @@ def test_a_folder_that_is_no_partial_one_is_refused(name, content, text, tmp_pat
 
 def test_two_processes_do_not_write_one_folder(text, tmp_path):
     def second(split, sentences):
-        with pytest.raises(InputError, match="is being written by another process"):
+        with pytest.raises(InputError, match="is being written by process"):
             export_language(TextSource(text), LANGUAGE, tmp_path / "d", source_name="x")
         raise StopError
 
@@ -219,7 +219,7 @@ def test_a_second_process_that_is_refused_leaves_the_first_one_alone(text, tmp_p
     refused = []
 
     def second(split, sentences):
-        with pytest.raises(InputError, match="is being written by another process"):
+        with pytest.raises(InputError, match="is being written by process"):
             export_language(TextSource(text), LANGUAGE, tmp_path / "d", source_name="x")
         refused.append(split)
 

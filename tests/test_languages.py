@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synthlang.corpus import Corpus
-from synthlang.derive import derive_command
+from synthlang.derive_command import derive_command
 from synthlang.errors import InputError
 from synthlang.export import verify_manifest
 from synthlang.language import PARENT, Language, parse_language

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synthlang.corpus import concatenate
-from synthlang.derive import derive_command
+from synthlang.derive_command import derive_command
 from synthlang.errors import InputError
 from synthlang.export import verify_manifest
 from synthlang.sources import base, open_source, text

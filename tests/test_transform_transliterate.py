@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synthlang.corpus import Corpus, concatenate
-from synthlang.derive import derive_command
+from synthlang.derive_command import derive_command
 from synthlang.dictionary.draw_command import dictionary_command
 from synthlang.errors import InputError
 from synthlang.language import bind_language, parse_language

@@ -12,6 +12,7 @@ import numpy as np
 
 from synthlang.errors import InputError
 from synthlang.export.run import export_language
+from synthlang.files import user_path
 from synthlang.language import Language, bind_language, parse_language
 from synthlang.progress import Display
 from synthlang.sources import open_source
@@ -146,7 +147,7 @@ def _vocabulary(source: Source, split: str | None, option: str | None) -> Vocabu
     from synthlang.vocabulary import Vocabulary, train_vocabulary  # with it come the tokenizers
 
     if not (option.isascii() and option.isdigit()):
-        return Vocabulary.load(Path(option))
+        return Vocabulary.load(user_path(option))
     return train_vocabulary(source.batches(counted_split(source, split)), int(option))
 
 
