@@ -23,7 +23,19 @@ from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.files import read_json
 
-RECORDED = ("name", "title", "fingerprint", "config", "settings", "environment", "axes", "cells", "seconds", "dropped")
+RECORDED = (
+    "name",
+    "title",
+    "fingerprint",
+    "config",
+    "settings",
+    "environment",
+    "axes",
+    "cells",
+    "seconds",
+    "dropped",
+    "examples",
+)
 """What study.json has that is read; all of it may be missing."""
 NAMED = 5
 """Most values without a number, and cells that failed training, that are named."""
@@ -81,6 +93,7 @@ class Study:
     scale      in words: tiny, lab, paper or the size of the model; "" where nothing tells
     settings   every setting that cells have in common
     measured   all of it (table.py), with a column more: ``failed``, why a model counts as failed training, or ""
+    examples   a sentence of each language, with its ``language`` and a ``cell`` that has it
     notes      say what was missing or could not be read
     """
 
@@ -95,6 +108,7 @@ class Study:
     cells: tuple[Cell, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     dropped: Any = None
+    examples: tuple[Mapping[str, str], ...] = ()
     measured: pd.DataFrame = field(default_factory=pd.DataFrame)
     notes: tuple[str, ...] = ()
 

@@ -8,6 +8,7 @@ also for runs that another one has (table.pooled).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeVar
@@ -186,6 +187,19 @@ def _judged(pool: str, row: TableComparison) -> PoolVerdict:
     within = range_of(row.cell.quantity.measure) if row.cell.against is None else None
     ours, text = replace(row.ours.interval, within=within), "; ".join(row.notes)
     return PoolVerdict(row.verdict, ours, ours.n, text, unit=row.ours.unit, one_model=row.ours.one_model, pool=pool)
+
+
+def in_few_words(name: str, text: str) -> str:
+    """The name of a claim as words, those that its text writes in capitals as there.
+
+    >>> in_few_words("align-beats-mlm", "ALIGN-MLM transfers better than MLM.")
+    'ALIGN beats MLM'
+    >>> in_few_words("anchors-are-not-needed", "Without any shared string …")
+    'Anchors are not needed'
+    """
+    capitals = {word.lower(): word for word in re.findall(r"[A-Za-z]+", text) if word[1:] != word[1:].lower()}
+    words = " ".join(capitals.get(word, word) for word in re.findall(r"[^-_ ]+", name))
+    return words[:1].upper() + words[1:]
 
 
 def judged_claims(comparisons: Comparisons) -> Section | None:
