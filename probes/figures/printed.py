@@ -43,11 +43,19 @@ class Bar:
 
 
 def bars_beside(
-    file: str, title: str, bars: Sequence[Bar], palette: Mapping[str, str], note: str, *, one_scale: bool = True
+    file: str,
+    title: str,
+    bars: Sequence[Bar],
+    palette: Mapping[str, str],
+    note: str,
+    *,
+    one_scale: bool = True,
+    axis: str = "",
 ) -> Figure:
     """A panel for each task, with the same bars in each; ``palette`` has a colour for each name of a bar.
 
     one_scale   all panels are of one unit, so that their bars can be compared
+    axis        what is drawn, where it is the same in all panels
     """
     panels = list(dict.fromkeys(bar.panel for bar in bars))
     rows = list(dict.fromkeys((bar.group, bar.name) for bar in bars))
@@ -71,12 +79,15 @@ def bars_beside(
             if number < len(panels):
                 axes.set_title(shorten(panels[number], 20 if across > 1 else 40))
                 _paint(axes, [(places[bar.group, bar.name], bar) for bar in _of(bars, panels[number], places)], palette)
+        if axis:
+            canvas.supxlabel(axis, fontsize=9)
         canvas.legend(handles=_legend(printed, seeds), loc="outside upper left", ncols=3, fontsize=8.5)
 
     across = min(ACROSS, len(panels))
     down = -(-len(panels) // across)
     height = 0.5 + down * (0.6 + ROW * (len(rows[:MOST]) + HEADING * sum(map(bool, groups))))
     said = "; ".join(_told(bar) for bar in bars[:TOLD]) + ("; …" if len(bars) > TOLD else "")
+    title = title.removesuffix(".")
     caption = f"{title}. {note}".strip()
     caption += f" The first {MOST} of {len(rows):,} conditions." if len(rows) > MOST else ""
     return Figure(

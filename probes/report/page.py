@@ -122,9 +122,9 @@ def _one_number(entry: Entry, digits: int) -> str | None:
 
 @dataclass(frozen=True)
 class Terms:
-    """Names, each with what is said of it."""
+    """Names, each with the lines that are said of it."""
 
-    items: Sequence[tuple[str, str]]
+    items: Sequence[tuple[str | Badge, Sequence[str]]]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from probes.report.numbers import Entry, first_few, number, plural
 from probes.report.page import Paragraph, Section, Table
 from probes.statistics import corrected
-from probes.study.judged.estimates import DECIDED, UNPAIRED, Estimate, difference
+from probes.study.judged.estimates import DECIDED, UNPAIRED, Estimate, counted, difference
 from probes.study.judged.observed import Replicates, is_after, labels_and_seeds, model_seeds
 from probes.study.labels import axes_that_set
 from probes.study.report.data import Study
@@ -30,15 +30,14 @@ MOST = 200
 NAMED = 6
 """Most settings under which a difference is found that are named."""
 CAPTION = (
-    "Differences between conditions that differ in one axis only, in points, with their 95 % intervals. Δ lower: the "
-    "loss in transfer is smaller. Conditions are paired by the seeds of their models, and n counts the pairs; each p "
-    "is from a paired t-test"
+    "Differences in points, with 95 % intervals, between conditions that differ in one axis. A negative difference in "
+    "Δ means a smaller loss in transfer. Models with the same seeds are paired, and p is from a paired t-test"
 )
-WELCH = " (where nothing can be paired, from Welch's test; these rows say so)"
-HOLM = ". p values are corrected for the {} by Holm's method."
+WELCH = " (from Welch's test where no seeds are shared)"
+HOLM = ". The p values are corrected for {} by Holm's method."
 ONE = (
-    "Where n counts fine-tuning seeds, both conditions rest on one pretraining each: the test covers fine-tuning only, "
-    "and other pretraining seeds may give another result."
+    "Where n counts fine-tuning seeds, both conditions rest on one pretraining each. The test then covers fine-tuning "
+    "only; another pretraining seed may give another result."
 )
 
 
@@ -124,19 +123,31 @@ def differences_section(found: Sequence[Difference]) -> Section | None:
     """The table of all differences; None where nothing can be compared."""
     if not found:
         return None
-    under = any(one.group for one in found)
+    under, measures = any(one.group for one in found), {MEASURES[one.measure] for one in found}
     body: list[list[Entry]] = []
     for one in found:
         shown = replace(one.ours.interval, within=range_of("delta"))
-        unit = "seed" if one.ours.unit == "fine-tuning seeds" else one.ours.unit.removesuffix("s")
-        n = plural(one.ours.n, unit) + (f"\n{UNPAIRED}" if UNPAIRED in one.ours.notes else "")
-        row: list[Entry] = [f"{one.name} − {one.base}", *([one.group or "–"] if under else []), one.task]
-        body.append([*row, MEASURES[one.measure], shown, shown_p(one.p), n])
-    header = ["Compared", *(["Under"] if under else []), "Task", "Score", "Difference", "p", "n"]
+        n = f"{plural(one.ours.n, 'pair')}\nof {one.ours.unit}"
+        if UNPAIRED in one.ours.notes:
+            n = f"{counted(one.ours.n, one.ours.unit)}\nnot paired"
+        score = [MEASURES[one.measure]] if len(measures) > 1 else []
+        body.append(
+            [
+                f"{one.name} − {one.base}",
+                *([one.group or "–"] if under else []),
+                one.task,
+                *score,
+                shown,
+                shown_p(one.p),
+                n,
+            ]
+        )
+    what = [] if len(measures) > 1 else [f"Difference\nin {measures.pop()}"]
+    header = ["Compared", *(["Under"] if under else []), "Task", *(what or ["Score", "Difference"]), "p", "n"]
     tests = sum(one.p is not None for one in found)
     told = CAPTION + (WELCH if any(UNPAIRED in one.ours.notes for one in found) else "")
     told += HOLM.format(plural(tests, "test")) if tests > 1 else "."
-    blocks = [Table(told, header, body, 4 if under else 3, "differences", MOST)]
+    blocks = [Table(told, header, body, len(header) - 3, "differences", MOST)]
     notes = [Paragraph(ONE, "note")] if any(one.ours.unit == "fine-tuning seeds" for one in found) else []
     return Section("Differences between conditions", [*blocks, *notes])
 
@@ -146,13 +157,12 @@ def in_words(found: Sequence[Difference]) -> list[str]:
     lines = []
     for (name, base, measure), of in _by(found, lambda one: (one.name, one.base, one.measure)):
         outcomes = {word: [one for one in of if one.outcome == word] for word in (LOWER, HIGHER, UNDECIDED, UNTESTED)}
-        told = [
-            f"{word} in {len(outcomes[word])} of {len(of)} ({_places(outcomes[word])})" if outcomes[word] else ""
-            for word in (LOWER, HIGHER)
-        ]
-        told += [f"undecided in {len(outcomes[UNDECIDED])}"] if outcomes[UNDECIDED] else []
-        told += [f"not testable in {len(outcomes[UNTESTED])}"] if outcomes[UNTESTED] else []
-        lines.append(f"{name} compared with {base}: {MEASURES[measure]} is {', '.join(filter(None, told))}.")
+        decided = [(word, outcomes[word]) for word in (LOWER, HIGHER) if outcomes[word]]
+        told = [f"{word} in {len(those)} ({_places(those)})" for word, those in decided]
+        told += [f"not shown to differ in {len(outcomes[UNDECIDED])}"] if outcomes[UNDECIDED] else []
+        told += [f"too few models for a test in {len(outcomes[UNTESTED])}"] if outcomes[UNTESTED] else []
+        what = f"{name} against {base}, {MEASURES[measure]} in {plural(len(of), 'comparison')}"
+        lines.append(f"{what}: {', '.join(told)}.")
     return lines
 
 

@@ -3,6 +3,7 @@ that both have. Nothing else of that page reads what ``compared`` gives."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from probes.study.judged.claims import Claim, claims_files, read_claims
 from probes.study.judged.estimates import counted
 from probes.study.judged.papers import names_in
 from probes.study.report.data import Study
-from probes.study.report.judged import JudgedClaim, JudgedNumber, PoolVerdict, compared, in_few_words
+from probes.study.report.judged import JudgedClaim, JudgedNumber, PoolVerdict, compared
 
 NOT_RUN = "not run"
 VERDICTS = {"agrees in sign": "agrees", "agrees in order": "agrees"}
@@ -130,3 +131,16 @@ def _both(lines: Sequence[JudgedNumber], place: int) -> Iterator[BothNumbers]:
             labels = {axis: label for axis, label in line.where.items() if axis != "task"}
             labels |= dict.fromkeys(line.cell.quantity.average, "mean")
             yield BothNumbers(line.names([])[1], line.cell.quantity.measure, labels, line.cell.value, verdict.ours)
+
+
+def in_few_words(name: str, text: str) -> str:
+    """The name of a claim as words, those that its text writes in capitals as there.
+
+    >>> in_few_words("align-beats-mlm", "ALIGN-MLM transfers better than MLM.")
+    'ALIGN beats MLM'
+    >>> in_few_words("anchors-are-not-needed", "Without any shared string …")
+    'Anchors are not needed'
+    """
+    capitals = {word.lower(): word for word in re.findall(r"[A-Za-z]+", text) if word[1:] != word[1:].lower()}
+    words = " ".join(capitals.get(word, word) for word in re.findall(r"[^-_ ]+", name))
+    return words[:1].upper() + words[1:]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from probes.figures.drawing import Figure, colours
+from probes.figures.drawing import Figure, colours, shorten
 from probes.figures.printed import Bar, bars_beside
 from probes.report.numbers import Badge, Entry, number
 from probes.report.page import Beside, Block, Bullets, Figures, Paragraph, Section, Table, Terms
@@ -37,7 +37,7 @@ PANELS = 6
 """Most tasks of the bars of Δ."""
 LINES = 6
 """Most lines on what differs."""
-NOTE = "Δ = SUP − ZS in points: lower is better."
+NOTE = "Δ = SUP − ZS: lower is better."
 NOT_LEARNED = Badge("not learned", "bad")
 
 
@@ -70,7 +70,7 @@ class Overview:
         study, scores = self._study, self._scores
         lead = verdicts_in_words(self._comparisons) or ("" if scores.rows else best_perplexity(study, scores.layout))
         blocks: list[Block] = [Paragraph(lead, "lead")] if lead else []
-        figure = self._main or bars_of_scores(scores, self._printed, study.title)
+        figure = self._main or bars_of_scores(scores, self._printed)
         drawn: list[Block] = [Figures([figure])] if figure else []
         table = _scores(scores, self._printed) if scores.rows else None
         blocks += [Beside([Figures([figure]), table])] if figure and table else [table] if table else drawn
@@ -94,7 +94,7 @@ def _few(lines: Sequence[str]) -> list[str]:
     return [*lines[:LINES], *([f"{left} more comparisons are in the table of differences below."] if left > 0 else [])]
 
 
-def bars_of_scores(scores: ScoreTable, printed: Printed, title: str) -> Figure | None:
+def bars_of_scores(scores: ScoreTable, printed: Printed) -> Figure | None:
     """A panel a task with the Δ of each condition (ZS where there is none), and what papers print; None of neither."""
     layout, bars = scores.layout, list[Bar]()
     for c in scores.conditions:
@@ -110,7 +110,7 @@ def bars_of_scores(scores: ScoreTable, printed: Printed, title: str) -> Figure |
     more = f" The first {PANELS} of {len(panels)} tasks." if len(panels) > PANELS else ""
     if not bars:
         return None
-    return bars_beside("scores", title, shown, colours([bar.name for bar in shown]), NOTE + more)
+    return bars_beside("scores", NOTE, shown, colours([bar.name for bar in shown]), more.strip(), axis="Δ (points)")
 
 
 def _scores(scores: ScoreTable, printed: Printed) -> Table:
@@ -121,14 +121,14 @@ def _scores(scores: ScoreTable, printed: Printed) -> Table:
     found = grouped([*scores.conditions, *scores.failed], lambda c: (bool(c.first.failed), *sorted(c.labels.items())))
     rows = sorted(found.values(), key=lambda of: order[bool(of[0].first.failed), scores.layout.group(of[0].labels)])
     columns = [("condition", [_named(of[0], scores) for of in rows]), *_columns(rows, printed)]
-    paper = " In small print: the paper's number." if printed else ""
-    told = f"Means in percent. {NOTE}{paper} Intervals are in the figure and in the tables below."
+    paper = "; the paper's Δ in small print" if printed else ""
+    told = f"Means in percent{paper}. Intervals: in the figure, and under Scores."
     return Table(told, *by_rows(columns), 1, "", ROWS)
 
 
 def _named(condition: Condition, scores: ScoreTable) -> Entry:
     name, group = scores.layout.name(condition.labels), scores.layout.group(condition.labels)
-    return "\n".join(filter(None, (name, group)))
+    return "\n".join(shorten(text, 24) for text in (name, group) if text)
 
 
 def _columns(rows: Sequence[Sequence[Condition]], printed: Printed) -> Iterator[tuple[str, Sequence[Entry]]]:
@@ -141,7 +141,11 @@ def _columns(rows: Sequence[Sequence[Condition]], printed: Printed) -> Iterator[
         if all(c is None or c.delta is None for c in conditions):
             yield f"ZS\n{task}" if several else "ZS", [None if c is None else c.mean("zs") for c in conditions]
     for task, conditions in of_task.items():
-        yield f"SUP\n{task}" if several else "SUP", [_beside_majority(c) for c in conditions]
+        baselines = {number(c.mean(MAJORITY)) for c in conditions if c is not None and c.mean(MAJORITY) is not None}
+        one = f"majority {baselines.pop()}" if len(baselines) == 1 else ""
+        below = ", ".join(filter(None, (task if several else "", one)))
+        values = [None if c is None else c.mean("sup") if one else _beside_majority(c) for c in conditions]
+        yield f"SUP\n{below}" if below else "SUP", values
     for name, title in (("alignment_all", "Alignment"), (PERPLEXITY, "Perplexity")):
         values = [of[0].mean(name) for of in rows]
         if any(value is not None for value in values):

@@ -9,7 +9,7 @@ from typing import Any
 
 from probes.figures.drawing import slug, standalone_svg
 from probes.report.latex import csv_table, latex_table
-from probes.report.numbers import Entry, plural
+from probes.report.numbers import Badge, Entry, plural
 from probes.report.page import (
     Block,
     Code,
@@ -132,11 +132,11 @@ def _languages(study: Study, layout: Layout) -> Section | None:
     labels = {cell.name: cell.labels for cell in study.cells}
     of_languages = axes_that_set(study.config, is_of_languages)
     axes = [axis for axis in layout.axes if axis in of_languages or is_of_languages(axis)]
-    items = list[tuple[str, str]]()
+    items = list[tuple[str | Badge, Sequence[str]]]()
     for number, example in enumerate(study.examples):
         name, label = example["language"], layout.only(labels.get(example["cell"], {}), axes)
         is_parent = number == 0 or name == study.examples[0]["language"]
-        items.append((name if is_parent or label in ("", name) else f"{label} ({name})", example["text"]))
+        items.append((name if is_parent or label in ("", name) else f"{label} ({name})", [example["text"]]))
     return Section("Languages", [Paragraph(LANGUAGES), Terms(items)]) if items else None
 
 

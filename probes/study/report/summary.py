@@ -5,15 +5,16 @@ together.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
-from probes.report.numbers import Entry, bounds, first_few, number, plural
+from probes.report.numbers import Badge, Entry, bounds, first_few, number, plural
 from probes.report.page import Block, Paragraph, Table
 from probes.statistics import mean_of
 from probes.study.judged.correlated import RESAMPLED, Correlated, Pair, correlate_pairs
 from probes.study.judged.observed import fingerprints_of
 from probes.study.report.data import Study
 from probes.study.report.differences import shown_p
-from probes.study.report.judged import Comparisons, in_few_words
+from probes.study.report.judged import Comparisons
 from probes.study.report.scores import Condition, ScoreTable, grouped
 from probes.study.table import FORWARD
 
@@ -46,20 +47,20 @@ def what_was_run(study: Study, scores: ScoreTable) -> str:
     return "; ".join(told) + "."
 
 
-def claims_in_words(comparisons: Comparisons) -> list[tuple[str, str]]:
-    """The claims of the papers by their verdicts, in few words: those that agree, differ and are undecided."""
+def claims_in_words(comparisons: Comparisons) -> list[tuple[Badge, Sequence[str]]]:
+    """The claims of the papers by their verdicts: those that agree, that differ and that cannot be decided."""
     several = len({one.pool for claim in comparisons.claims for one in claim.judged}) > 1
     found: dict[str, list[str]] = {}
     for claim, judged in ((asked, one) for asked in comparisons.claims for one in asked.judged):
-        known = "Agrees" if judged.verdict in AGREES else "Differs" if judged.verdict in DIFFERS else "Undecided"
+        known = (
+            "Agrees" if judged.verdict in AGREES else "Differs" if judged.verdict in DIFFERS else "Cannot be decided"
+        )
         if judged.verdict != "not run":
-            name = in_few_words(claim.claim.id, f"{claim.claim.claim} {claim.claim.paper}")
-            found.setdefault(known, []).append(name + (f" ({judged.pool})" if several and judged.pool else ""))
-    return [
-        (f"{word} ({len(found[word])})", first_few(found[word], 2 * NAMED, "; "))
-        for word in ("Agrees", "Differs", "Undecided")
-        if word in found
-    ]
+            found.setdefault(known, []).append(
+                claim.claim.claim + (f" ({judged.pool})" if several and judged.pool else "")
+            )
+    kinds: dict[str, Literal["good", "bad", "open"]] = {"Agrees": "good", "Differs": "bad", "Cannot be decided": "open"}
+    return [(Badge(f"{word} ({len(found[word])})", kind), found[word]) for word, kind in kinds.items() if word in found]
 
 
 def verdicts_in_words(comparisons: Comparisons) -> str:
@@ -115,13 +116,9 @@ def caveat(scores: ScoreTable) -> str:
 
 def _correlation(task: str, correlated: Correlated) -> str:
     found = correlated.found
-    interval = bounds(found.low, found.high, 2)
-    told = [
-        f"n = {found.clusters}",
-        f"{'exact ' if found.exact else ''}p {'= ' if (found.p or 0) >= 0.001 else ''}{shown_p(found.p)}",
-    ]
-    told += [f"95 % interval {interval}"] if interval else []
-    return f"{task}ρ = {number(found.r, 2)} ({', '.join(told)})"
+    p = shown_p(found.p)
+    exact = "exact " if found.exact else ""
+    return f"{task}ρ = {number(found.r, 2)} (n = {found.clusters}, {exact}p {p if p.startswith('<') else f'= {p}'})"
 
 
 def correlate(conditions: Sequence[Condition], which: str) -> Correlated:
