@@ -183,7 +183,7 @@ class Tables:
             self._read[key] = {name: result[name] for name in SCORES}
             self._read[key]["mixed"] = json.dumps(mixed, sort_keys=True) if mixed else None
             self._read[key] |= moved_columns(result.get("fits", {}).get("source", []))
-            baseline = result["majority"]
+            baseline = result.get("majority", {})
             self._read[key]["majority"] = baseline.get("sup", baseline.get("zs"))
             texts = {f"aligned text {name}": text["counts"] for name, text in result.get("aligned", {}).items()}
             self._drops[key] = {**result.get("drops", {}), **texts}

@@ -37,7 +37,7 @@ COLUMNS = {
     "adjust": "fingerprint of the adjustment, empty of none",
     "run": "what names the run that it is of in all studies, empty where that is not known",
     "probe": "name of a probe of the study",
-    "measure": "parent, sup, zs, delta, majority, mixed (FIELD), alignment_…, perplexity, moved_…; a probe's by its path",
+    "measure": "parent, sup, zs, delta, majority, mixed (FIELD), alignment_…, perplexity, moved_…; of a probe its path",
     "layer": "number, missing of none",
     "step": "of the pretraining, missing of none",
     "value": "scores in percent points",

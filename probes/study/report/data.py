@@ -140,8 +140,8 @@ class Study:
         """How many cells failed training, and the first of them; "" if none did."""
         named = [f"{cell} ({why})" for cell, why in self.failed.items()]
         cells = plural(self.measured["cell"].nunique(), "cell")
-        out = "left out of every mean, comparison and claim"
-        return f"{len(named):,} of {cells} failed training, {out}: {first_few(named, NAMED, '; ')}." if named else ""
+        told = f"{len(named):,} of {cells} did not learn, and every mean, comparison and claim leaves them out"
+        return f"{told}: {first_few(named, NAMED, '; ')}." if named else ""
 
     @cached_property
     def perplexities(self) -> pd.DataFrame:
@@ -225,7 +225,7 @@ def _not_numbers(table: pd.DataFrame) -> tuple[str, ...]:
     named = [f"{cell}, {task}, fine-tuning seed {seed}: {measure}" for cell, task, seed, measure in lines]
     what = "value of results.parquet is" if len(named) == 1 else "values of results.parquet are"
     told = first_few(named, NAMED, "; ")
-    return (f"{len(named)} {what} not a number, left out of every mean and shown among the seeds: {told}.",)
+    return (f"{len(named)} {what} not a number. Means leave them out; the table of seeds shows them: {told}.",)
 
 
 def _not_known(table: pd.DataFrame, limits: LearnedConfig) -> tuple[str, ...]:
@@ -234,7 +234,7 @@ def _not_known(table: pd.DataFrame, limits: LearnedConfig) -> tuple[str, ...]:
     number = table["cell"].nunique() - known.nunique()
     if limits.perplexity is None or not number:
         return ()
-    return (f"No perplexity of the parent is known of {plural(number, 'cell')}: the limit judges none of them.",)
+    return (f"The limit of perplexity cannot judge {plural(number, 'cell')}: no perplexity of the parent is known.",)
 
 
 def _scale(study: Study) -> str:

@@ -47,8 +47,8 @@ CAPTION = (
     "tell. Below each verdict its comparisons are counted."
 )
 RULES = (
-    "Models are paired by their seeds; of a single model, fine-tuning seeds are paired. Where that is impossible Welch's "
-    "interval is used, and the text says that the sides are not paired.",
+    "Models are paired by their seeds; of a single model, fine-tuning seeds are paired. Where that is impossible "
+    "Welch's interval is used, and the text says that the sides are not paired.",
     "Claims of more or less are tested two-sided at 5 %, with 95 % intervals. Claims of no less, no more, or equality "
     "within a margin are tested one-sided at 5 % (non-inferiority, or equivalence by two such tests), with 90 % "
     "intervals.",
@@ -65,17 +65,17 @@ READING = (
 ORDERS = (
     "Agrees in order: our number is above and below the same numbers of its column as in the paper, as far as that is "
     "decided.",
-    "Differs: the order with another number of the column, or the sign of Δ or of a gain, is the opposite of the paper's.",
+    "Differs: the order with another number of the column, or the sign of Δ or of a gain, is opposite in the paper.",
     "Agrees in sign: the sign is decided and is the paper's, but no order is decided.",
     "Too small to tell: neither is decided.",
-    "An order is decided when it is significant at 5 % after Holm's correction over the column; a sign when our interval "
-    "does not contain 0. Printed numbers within half a point of each other (0.005 for measures printed between −1 and "
-    "1) are ties and have no order; numbers that close to 0 have no sign.",
+    "An order is decided when it is significant at 5 % after Holm's correction over the column; a sign when our "
+    "interval does not contain 0. Printed numbers within half a point of each other (0.005 for measures printed "
+    "between −1 and 1) are ties and have no order; numbers that close to 0 have no sign.",
 )
 MARK = ", one model"
 MARKED = (
-    "One model: all seeds on one side of the comparison (or all pairs of the correlation) belong to one pretraining. The "
-    "interval does not cover other pretraining seeds, and with one of them the verdict may be the opposite."
+    "One model: all seeds on one side of the comparison (or all pairs of the correlation) belong to one pretraining. "
+    "The interval does not cover other pretraining seeds, and with one of them the verdict may be the opposite."
 )
 ROWS = 100
 """Most rows of a paper's table on the page."""

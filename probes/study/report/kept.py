@@ -150,7 +150,6 @@ def _record(study: Study) -> dict[str, Any]:
         "settings": _without_places(study.settings),
         "axes": list(study.axes),
         "cells": [_cell(cell) for cell in study.cells],
-        "examples": [dict(example) for example in study.examples],
     }
 
 

@@ -68,7 +68,12 @@ class Overview:
     def section(self) -> Section:
         """Verdicts, main figure and scores, then what differs and what was run."""
         study, scores = self._study, self._scores
-        lead = verdicts_in_words(self._comparisons) or ("" if scores.rows else best_perplexity(study, scores.layout))
+        best = "" if scores.rows else best_perplexity(study, scores.layout)
+        lead = (
+            verdicts_in_words(self._comparisons)
+            or best
+            or ("" if scores.conditions else "Nothing can be compared yet.")
+        )
         blocks: list[Block] = [Paragraph(lead, "lead")] if lead else []
         figure = self._main or bars_of_scores(scores, self._printed)
         drawn: list[Block] = [Figures([figure])] if figure else []
@@ -76,7 +81,8 @@ class Overview:
         blocks += [Beside([Figures([figure]), table])] if figure and table else [table] if table else drawn
         claims = claims_in_words(self._comparisons)
         blocks += [Terms(claims)] if claims else []
-        lines = [*_few(in_words(self._found)), *(correlations_in_words(scores) if scores.conditions else ())]
+        lines = [best] if best not in ("", lead) else []
+        lines += [*_few(in_words(self._found)), *(correlations_in_words(scores) if scores.conditions else ())]
         blocks += [Bullets(lines)] if lines else []
         blocks.append(Paragraph(" ".join(filter(None, (what_was_run(study, scores), caveat(scores))))))
         notes = filter(None, (study.told_failed, *study.notes))

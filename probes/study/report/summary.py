@@ -13,7 +13,6 @@ from probes.statistics import mean_of
 from probes.study.judged.correlated import RESAMPLED, Correlated, Pair, correlate_pairs
 from probes.study.judged.observed import fingerprints_of
 from probes.study.report.data import Study
-from probes.study.report.differences import shown_p
 from probes.study.report.judged import Comparisons
 from probes.study.report.scores import Condition, ScoreTable, grouped
 from probes.study.table import FORWARD
@@ -74,11 +73,11 @@ def verdicts_in_words(comparisons: Comparisons) -> str:
     if not tested:
         return ""
     agree, differ = (sum(verdict in words for verdict in tested) for words in (AGREES, DIFFERS))
-    return (
-        f"Of {plural(len(tested), what)} that could be tested, "
-        f"{agree} agree{'s' if agree == 1 else ''} with the paper, "
-        f"{differ} differ{'s' if differ == 1 else ''} and {len(tested) - agree - differ} cannot be decided."
-    )
+    if len(tested) == 1:
+        found = "agrees with the paper" if agree else "differs from the paper" if differ else "cannot be decided"
+        return f"The one {what} that could be tested {found}."
+    counts = f"{agree} agree with the paper, {differ} differ and {len(tested) - agree - differ} cannot be decided"
+    return f"Of {plural(len(tested), what)} that could be tested, {counts}."
 
 
 def correlations_in_words(scores: ScoreTable) -> list[str]:
@@ -91,7 +90,7 @@ def correlations_in_words(scores: ScoreTable) -> list[str]:
         told = "; ".join(_correlation(f"{task}: " if named else "", one) for task, one in known.items())
         few = min(one.found.clusters for one in known.values()) < SMALL_N
         hint = " With so few conditions this is a hint at most." if few else ""
-        lines.append(f"Alignment against Δ, Spearman's ρ over conditions: {told}.{hint}")
+        lines.append(f"Alignment against Δ, Spearman's ρ: {told}.{hint}")
     rest = [task for task in correlated if task not in known]
     for reason, alike in grouped(rest, lambda task: correlated[task].found.reason or "").items():
         on = f" on {first_few(alike, NAMED)}" if len(scores.tasks) > 1 else ""
@@ -116,9 +115,14 @@ def caveat(scores: ScoreTable) -> str:
 
 def _correlation(task: str, correlated: Correlated) -> str:
     found = correlated.found
-    p = shown_p(found.p)
-    exact = "exact " if found.exact else ""
-    return f"{task}ρ = {number(found.r, 2)} (n = {found.clusters}, {exact}p {p if p.startswith('<') else f'= {p}'})"
+    interval = bounds(found.low, found.high, 2)
+    p = f"p = {number(found.p, 3)}" if found.p is None or found.p >= 0.001 else "p < 0.001"
+    known = correlated.models is not None and correlated.models != found.clusters
+    models = f" of {plural(correlated.models or 0, 'model')}" if known else ""
+    return (
+        f"{task}ρ = {number(found.r, 2)} over n = {correlated.conditions}{models} ({'exact ' if found.exact else ''}{p}"
+        + (f", bootstrap interval {interval})" if interval else ", too few for an interval)")
+    )
 
 
 def correlate(conditions: Sequence[Condition], which: str) -> Correlated:
