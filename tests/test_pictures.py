@@ -5,6 +5,7 @@ import importlib
 import struct
 import warnings
 from itertools import combinations
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -184,7 +185,7 @@ def test_different_data_give_different_pictures_and_a_page_gets_the_note_as_its_
 @pytest.mark.parametrize("spread", [0.0, 0.5, 30.0])
 def test_labels_of_a_scatter_never_overprint(spread, monkeypatch):
     """Twelve conditions of three models: a label has room of its own or is left out, for the legend names it."""
-    found = []
+    found, taken = list[Any](), list[Any]()
 
     def painted(width, height, paint):
         canvas = Figure(figsize=(width, height), layout="constrained")
@@ -195,7 +196,7 @@ def test_labels_of_a_scatter_never_overprint(spread, monkeypatch):
         taken.extend(canvas.axes[0].transData.transform(line.get_xydata()) for line in canvas.axes[0].lines[1:])
         return ""
 
-    taken, random = [], np.random.default_rng(1)
+    random = np.random.default_rng(1)
     names = {name: f"objective {name}" for name in "abcd"}
     points = [
         scatter.Point(50 + spread * random.normal(), interval(50 + spread * random.normal()), "x", names[name], group)

@@ -299,7 +299,7 @@ RUN = PretrainConfig.model_validate(
 )
 SCORES = {"task": "pos", "metric": "accuracy", "parent": 9.0, "sup": 8.0, "zs": 5.0, "delta": 3.0, "language": "es"}
 
-MORE = {"scores": {"zs": {"accuracy": 5.0}, "mixed question": {"accuracy": 4.0, "f1": 1.0}}}
+MORE: dict[str, Any] = {"scores": {"zs": {"accuracy": 5.0}, "mixed question": {"accuracy": 4.0, "f1": 1.0}}}
 MORE["majority"] = {"parent": 2.0, "sup": 3.5, "zs": 3.0}
 
 FITS = {

@@ -84,7 +84,7 @@ def environment(machine: Machine, executor: str) -> dict[str, Any]:
     """The day, and the versions and sizes that the numbers may depend on."""
     packages = {name: version(name) for name in ("torch", "transformers", "tokenizers", "accelerate", "numpy")}
     today = datetime.now(UTC).date().isoformat()
-    system = {"date": today, "synthlang": __version__, "cpu": cpu_name()}
+    system: dict[str, Any] = {"date": today, "synthlang": __version__, "cpu": cpu_name()}
     system |= {"python": platform.python_version(), "platform": platform.platform(), "cores": cores()}
     sizes = {"workers": machine.workers, "threads": machine.threads, "devices": len(machine.devices)}
     return {**system, "executor": executor, **sizes, **packages}

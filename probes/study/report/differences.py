@@ -71,8 +71,9 @@ def differences(study: Study, scores: ScoreTable) -> list[Difference]:
     later = axes_that_set(study.config, is_after)
     layout, found = scores.layout, list[Difference]()
     for axes in compared_axes(scores):
-        others_fixed = grouped(scores.conditions, lambda c, axes=axes: (layout.without(c.labels, *axes), c.task))
-        for rivals in others_fixed.values():
+        groups = [(layout.without(c.labels, *axes), c.task) for c in scores.conditions]
+        pairs = zip(groups, scores.conditions, strict=True)
+        for rivals in ([c for _, c in of] for of in grouped(pairs, lambda pair: pair[0]).values()):
             measure = next((name for name in MEASURES if all(c.values(name) for c in rivals)), None)
             if measure is None or len(rivals) < 2:
                 continue

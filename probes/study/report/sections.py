@@ -89,7 +89,7 @@ def sections(study: Study, comparisons: Comparisons) -> list[Section]:
     steps = over_training(study, scores.layout, budget, comparisons.measures)
     curves = training(study, scores.layout, budget)
     first = Overview(study, scores, comparisons, found)
-    doses, steps, curves = (first.takes_from(part) for part in (doses, steps, curves))
+    doses, steps, training_curves = (first.takes_from(part) for part in (doses, steps, curves))
     parts = (
         first.section(),
         _languages(study, scores.layout),
@@ -107,7 +107,7 @@ def sections(study: Study, comparisons: Comparisons) -> list[Section]:
         words_alone(study, scores.layout, budget),
         by_layer(study, scores.layout, budget, comparisons.measures),
         steps,
-        curves,
+        training_curves,
         _dropped(study),
         _provenance(study),
         _settings(study),
