@@ -15,6 +15,7 @@ from probes.report.numbers import plural
 from probes.study.record import STUDY
 from probes.study.report.files import ReportPaths, check_folder, write_files
 from synthlang.errors import InputError
+from synthlang.files import only_writer
 from synthlang.progress import Say, unheard
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ def write_joined_report(folders: Sequence[Path], out: Path, say: Say = unheard) 
     check_folder(out)
     studies = same_together([read_study(folder) for folder in folders])
     under = "Studies " + "; ".join(_under(study) for study in studies)
-    return _write(joined(studies), studies, under, out, say)
+    with only_writer(out):
+        return _write(joined(studies), studies, under, out, say)
 
 
 def _under(study: Study) -> str:
