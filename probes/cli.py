@@ -16,13 +16,13 @@ from pretrain import run_adjustment
 from pretrain.adjust.adjust_command import HELP as ADJUST_HELP
 from probes import check_installation, cli_language, cli_study
 from probes.cli_configs import configs
-from probes.cli_options import Model, Set, argument, option
+from probes.cli_options import Commands, Model, Set, argument, option
 from probes.cli_order import order
 from probes.cli_probe import align, correlate, probe
 from probes.cli_transfer import compare, transfer
 from synthlang.errors import InputError
 
-app = typer.Typer(
+app = Commands(
     name="synthlang",
     help="Derive synthetic languages, pretrain on them, measure alignment and zero-shot transfer.",
     no_args_is_help=True,

@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 import typer
 
 import synthlang
-from probes.cli_options import argument, option
+from probes.cli_options import Commands, argument, option
 
-order = typer.Typer(
+order = Commands(
     help="Order models of Galactic Dependencies: fit, import, show, evaluate, compare.",
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -22,7 +22,7 @@ from probes.study.report.terminal import printed_numbers, score_table
 from probes.study.runner import RunOptions, StudyRun
 from synthlang.catalogue import YAML
 from synthlang.errors import InputError
-from synthlang.files import check_named
+from synthlang.files import check_named, only_writer
 from synthlang.progress import Display
 
 ROWS = 120
@@ -129,9 +129,10 @@ def write_findings_page(folder: Path, keep: list[Path], out: Path | None = None)
     check_page(page)
     _check_studies(keep)
     console = Console()
-    for kept in keep_studies(keep, folder / STUDIES):
-        _say(console, f"kept: {kept.folder} ({decimal(kept.size)})")
-    found = write_findings(folder, page)
+    with only_writer(folder):
+        for kept in keep_studies(keep, folder / STUDIES):
+            _say(console, f"kept: {kept.folder} ({decimal(kept.size)})")
+        found = write_findings(folder, page)
     several = len(found.studies) > 1
     told = f"{len(found.studies)} {'studies' if several else 'study'}, {plural(len(found.figures), 'figure')}"
     _say(console, f"page: {found.page} ({told})")
