@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 from probes.cli_options import Model, Set, argument, option
-from probes.transfer.tasks import TASKS
+from probes.transfer.tasks.entry import OURS
 
-*_FIRST, _LAST = TASKS
-NAMES = f"{', '.join(_FIRST)} or {_LAST}"
+NAMES = f"{', '.join(OURS)}, or a plugin's"
 
 
 def transfer(

@@ -12,13 +12,14 @@ from rich.console import Console
 
 from pretrain.config import PretrainConfig
 from pretrain.run import store_of
-from probes.measures import FORMAT, ProbeConfig
 from probes.measures.page import cka_against_retrieval, write_page
 from probes.measures.probe_input import ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.settings import InputConfig
+from probes.measures.table import FORMAT, ProbeConfig
 from probes.model_names import derived_numbers, is_run, model_path
 from probes.pretrained import open_pretrained
+from synthlang import plugins
 from synthlang.catalogue import load_yaml
 from synthlang.config import load, override, parse
 from synthlang.errors import InputError
@@ -120,6 +121,7 @@ def record(given: ProbeInput, found: Mapping[str, ProbeResult], told: InputConfi
     kept = config.model_dump(mode="json", exclude={"pairs": True, "model2": True, "maps": {"save"}})
     if not kept.get("words", {}).get("language_ids", True):  # as before there was a choice
         del kept["words"]["language_ids"]
+    kept |= plugins.parts("probes", config.probes)
     text = given.aligned.text.fingerprint if "aligned" in vars(given) else None
     languages = [reader.language.fingerprint for reader in (pretrained.source, pretrained.target)]
     name = fingerprint(
