@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from probes.cli_options import argument, option
+from probes.cli_options import argument, names_of, option
 
 SourceArgument = Annotated[
     str,
@@ -31,7 +31,11 @@ def derive(
         ),
     ],
     language: Annotated[
-        str, option("A name such as trans+inv or trans:0.5+perm, one of synthlang configs derived, or a YAML file.")
+        str,
+        option(
+            "A name such as trans+inv or trans:0.5+perm, one of synthlang configs derived, or a YAML file.",
+            **names_of("derived"),
+        ),
     ],
     out: Annotated[Path, option("The data set folder to write; must not exist.")],
     workers: Workers = 1,
@@ -94,14 +98,16 @@ def parse(
 
 
 def push(
-    folder: Annotated[Path, argument("A data set folder that derive wrote.")],
+    folder: Annotated[Path, argument("A data set folder of derive, a finished run, or RUN/export/LANGUAGE.")],
     repo: Annotated[str, argument("USER/NAME on the hub.")],
     public: Annotated[bool, option("Make it public (default: private).", "--public")] = False,
 ) -> None:
-    """Upload a data set to the hub; nothing is ever uploaded without this command."""
+    """Upload a data set or a model to the hub; nothing is ever uploaded without this command."""
+    from pretrain.push import push_model
     from synthlang.export import push_to_hub
 
-    typer.echo(push_to_hub(folder, repo, private=not public))
+    push_any = push_to_hub if (folder / "manifest.json").exists() else push_model
+    typer.echo(push_any(folder, repo, private=not public))
 
 
 def dictionary(

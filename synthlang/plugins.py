@@ -37,7 +37,7 @@ def _package(entry: EntryPoint) -> str:
 
 
 def parts(group: Group, names: Collection[str]) -> dict[str, dict[str, str]]:
-    """A part of fingerprints: ``{"plugins": {name: "package version"}}``, of ``names`` those that plugins add; or {}."""
+    """A part of fingerprints: ``{"plugins": {name: "package version"}}``, of ``names`` that are plugins, or {}."""
     found = {entry.name: _package(entry) for entry in _entries(group) if entry.name in names}
     return {"plugins": found} if found else {}
 
