@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pretrain.devices import process_state
 from synthlang.config import StrictModel, dump_yaml, load
 from synthlang.errors import InputError
-from synthlang.files import TEMPORARY, atomic_file, read_json, remove_leftovers, write_json
+from synthlang.files import LOCK, TEMPORARY, atomic_file, only_writer, read_json, remove_leftovers, write_json
+from synthlang.store import Store
 
 C = TypeVar("C", bound=StrictModel)
 Settings = Callable[[C], object]  # what makes a run another one, as far as the config alone tells
+
+
+def only_run(run: Path) -> AbstractContextManager[None]:
+    """``only_writer`` of a run folder; of several processes of a launch the main one has the lock."""
+    return only_writer(run) if process_state().is_main_process else nullcontext()
 
 
 def check_folder(run: Path, config: C, settings: Settings[C], what: str = "run") -> None:
@@ -29,7 +36,7 @@ def _is_leftover(path: Path, config: StrictModel) -> bool:
     """Whether a run that was killed before it wrote run.json may have left this."""
     if path.name == "config.yaml":
         return path.is_file() and path.read_bytes() == dump_yaml(config).encode("utf-8")
-    return path.name in ("data", ".locks") or path.name.startswith(TEMPORARY)
+    return path.name == "data" or path.name.startswith((TEMPORARY, LOCK, Store.LOCKS))
 
 
 def claim(run: Path, config: C, name: str, settings: Settings[C], what: str = "run", **record: str) -> None:

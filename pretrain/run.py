@@ -8,7 +8,7 @@ from typing import Any
 
 from pretrain.artifacts import Artifacts
 from pretrain.build import build_objective, new_model, train_batches, trained_model
-from pretrain.claim import check_folder, claim, read_record
+from pretrain.claim import check_folder, claim, only_run, read_record
 from pretrain.config import PretrainConfig
 from pretrain.data.batch import Batch
 from pretrain.devices import accelerator_of, process_state
@@ -107,28 +107,34 @@ def pretrain(
     config spells its files makes no other run. ``say`` gets single lines for the user; when ``stop`` is set, the run
     saves and raises Stopped.
     """
-    if store is None or not any((run / name).is_file() for name in ("run.json", "config.yaml")):
-        check_folder(run, config, _settings)
-    check_trackers(config.trackers)
-    config.micro_batches(process_state().num_processes)
-    store = store or Store(run / "data")
-    with process_state().main_process_first():  # the others find the artifacts built
-        artifacts = prepare(config, store, report)
-    name = config.fingerprint(artifacts.parents)
-    claim(run, config, name, _settings, data=os.path.relpath(store.root, run))
-    if not (run / DONE).exists():
-        for line in _remarks(config, artifacts):
-            say(line)
-        trainer = Trainer(config, artifacts, run, name, report, say, stop)
-        trainer.train()
-        end_trackers(trainer.accelerator)
-        if trainer.accelerator.is_main_process:
-            export_model(trained_model(run, config, artifacts), artifacts, config, run, name)
-            record = {"fingerprint": name, "steps": config.steps, "parents": artifacts.parents}
-            counts = _counts(artifacts, trainer)
-            write_json(run / DONE, {**record, EXPORT: export_sizes(run), "counts": counts})
-        trainer.accelerator.wait_for_everyone()
+    with only_run(run):
+        if store is None or not any((run / name).is_file() for name in ("run.json", "config.yaml")):
+            check_folder(run, config, _settings)
+        check_trackers(config.trackers)
+        config.micro_batches(process_state().num_processes)
+        store = store or Store(run / "data")
+        with process_state().main_process_first():  # the others find the artifacts built
+            artifacts = prepare(config, store, report)
+        name = config.fingerprint(artifacts.parents)
+        claim(run, config, name, _settings, data=os.path.relpath(store.root, run))
+        if not (run / DONE).exists():
+            for line in _remarks(config, artifacts):
+                say(line)
+            _train(Trainer(config, artifacts, run, name, report, say, stop), artifacts)
     return name
+
+
+def _train(trainer: Trainer, artifacts: Artifacts) -> None:
+    """Train to the end, then write the exports and done.json."""
+    config, run, name = trainer.config, trainer.run, trainer.name
+    trainer.train()
+    end_trackers(trainer.accelerator)
+    if trainer.accelerator.is_main_process:
+        export_model(trained_model(run, config, artifacts), artifacts, config, run, name)
+        record = {"fingerprint": name, "steps": config.steps, "parents": artifacts.parents}
+        counts = _counts(artifacts, trainer)
+        write_json(run / DONE, {**record, EXPORT: export_sizes(run), "counts": counts})
+    trainer.accelerator.wait_for_everyone()
 
 
 def _counts(artifacts: Artifacts, trainer: Trainer) -> dict[str, dict[str, int]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,15 +19,21 @@ if TYPE_CHECKING:
 
 def main(arguments: list[str] | None = None) -> int:
     """Read the arguments and run; returns the exit code."""
+    from synthlang.files import user_path
+
     parser = arguments_of("pretrain.train", "Pretrain a bilingual model from a config.")
-    parser.add_argument("--out", type=Path, help="run folder (default: runs/NAME); an unfinished run in it goes on")
+    parser.add_argument(
+        "--out", type=user_path, help="run folder (default: runs/NAME); an unfinished run in it goes on"
+    )
     return exit_code(lambda given: run(given.config, given.out, given.set), parser.parse_args(arguments))
 
 
 def arguments_of(prog: str, description: str) -> argparse.ArgumentParser:
     """The arguments of a command for ``accelerate launch``."""
+    from synthlang.files import user_path
+
     parser = argparse.ArgumentParser(prog=prog, description=description)
-    parser.add_argument("config", type=Path, help="YAML file, or the name of one of the catalogue")
+    parser.add_argument("config", type=user_path, help="YAML file, or the name of one of the catalogue")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the config")
     return parser
 
@@ -58,19 +63,17 @@ def run(config_path: Path, out: Path | None, overrides: list[str]) -> int:
         pretrain(config, folder, report=report, say=say, stop=stop)
         return [f"run folder: {folder}  ·  models: {folder / 'export'}"]
 
-    return with_progress(work, folder, f" of {config.steps}")
+    return with_progress(work, f" of {config.steps}")
 
 
-def with_progress(work: Callable[[Report, Say, Flag], list[str]], folder: Path, of_steps: str = "") -> int:
-    """Do the work in ``folder``, which nobody else writes meanwhile, shown by the main process, and print the lines it
-    returns; the exit code, 143 after SIGTERM."""
+def with_progress(work: Callable[[Report, Say, Flag], list[str]], of_steps: str = "") -> int:
+    """Do the work, shown by the main process, and print the lines it returns; the exit code, 143 after SIGTERM."""
     from pretrain.devices import process_state
     from pretrain.stopping import EXIT_CODE, Stopped, on_sigterm
-    from synthlang.files import only_writer
     from synthlang.progress import Display, silent, unheard
 
     is_main = process_state().is_main_process
-    with Display() as display, on_sigterm() as stop, only_writer(folder) if is_main else nullcontext():
+    with Display() as display, on_sigterm() as stop:
         report, say = (display.report, display.message) if is_main else (silent, unheard)
         try:
             lines = work(report, say, stop)

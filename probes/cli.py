@@ -11,16 +11,18 @@ from typing import Annotated
 
 import typer
 
+from pretrain import pretrain as run_pretraining
+from pretrain import run_adjustment
 from pretrain.adjust.adjust_command import HELP as ADJUST_HELP
-from probes import cli_language, cli_study
+from probes import check_installation, cli_language, cli_study
 from probes.cli_configs import configs
-from probes.cli_options import Model, Set, argument, names_of, option
+from probes.cli_options import Commands, Model, Set, argument, names_of, option
 from probes.cli_order import order
 from probes.cli_probe import align, correlate, probe
 from probes.cli_transfer import compare, transfer
 from synthlang.errors import InputError
 
-app = typer.Typer(
+app = Commands(
     name="synthlang",
     help="Derive synthetic languages, pretrain on them, measure alignment and zero-shot transfer.",
     no_args_is_help=True,
@@ -58,10 +60,7 @@ def pretrain(
     overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
     """Pretrain a model (accelerate launch -m pretrain.train CONFIG is the same)."""
-    from pretrain.train import run
-
-    if code := run(config, out, overrides):
-        raise typer.Exit(code)
+    run_pretraining(config, out, overrides)
 
 
 @app.command(help=ADJUST_HELP)
@@ -72,10 +71,7 @@ def adjust(
     overrides: Set = [],  # noqa: B006
 ) -> None:
     """Adjust a model; see ADJUST_HELP."""
-    from pretrain.adjust.adjust_command import adjust_command
-
-    if code := adjust_command(model, config, out, overrides):
-        raise typer.Exit(code)
+    run_adjustment(model, config, out, overrides)
 
 
 app.command()(transfer)
@@ -99,9 +95,7 @@ app.command()(configs)
 @app.command()
 def doctor() -> None:
     """Say what is installed, what is missing and the command that mends it."""
-    from probes.doctor import examine
-
-    if not examine():
+    if not check_installation():
         raise typer.Exit(1)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
+import synthlang
+from pretrain import push as push_run
 from probes.cli_options import argument, names_of, option
 
 SourceArgument = Annotated[
@@ -18,8 +20,6 @@ SourceArgument = Annotated[
 ]
 Workers = Annotated[int, option("Processes; the bytes do not depend on it.", min=1)]
 Cache = Annotated[Path | None, option("Where parses are kept (default: ~/.cache/synthlang/parses).")]
-SOME_LINES = 3
-DEFAULT_MODELS = {"spacy": "en_core_web_sm", "stanza": "en"}
 
 
 def derive(
@@ -57,9 +57,7 @@ def derive(
     cache: Cache = None,
 ) -> None:
     """Derive a language and write it as a data set that datasets.load_dataset(DIR) reads."""
-    from synthlang.derive import derive_command
-
-    examples = derive_command(
+    examples = synthlang.derive(
         source,
         language,
         out,
@@ -68,9 +66,8 @@ def derive(
         fields=field,
         licence=licence,
         vocabulary=vocabulary,
-        counts_source=counts,
+        counts=counts,
         cache=cache,
-        examples=SOME_LINES,
     )
     for before, after in examples:
         typer.echo(f"  {before}\n→ {after}")
@@ -92,9 +89,7 @@ def parse(
     cache: Cache = None,
 ) -> None:
     """Annotate text with a parser; what a killed run parsed is not parsed again."""
-    from synthlang.parsing.parse_command import parse_command
-
-    parse_command(source, f"{engine}:{model or DEFAULT_MODELS[engine]}", out, tokens, workers, cache)
+    synthlang.parse(source, out, engine=engine, model=model, tokens=tokens, workers=workers, cache=cache)
 
 
 def push(
@@ -103,11 +98,8 @@ def push(
     public: Annotated[bool, option("Make it public (default: private).", "--public")] = False,
 ) -> None:
     """Upload a data set or a model to the hub; nothing is ever uploaded without this command."""
-    from pretrain.push import push_model
-    from synthlang.export import push_to_hub
-
-    push_any = push_to_hub if (folder / "manifest.json").exists() else push_model
-    typer.echo(push_any(folder, repo, private=not public))
+    push_any = synthlang.push if (folder / "manifest.json").exists() else push_run
+    typer.echo(push_any(folder, repo, public=public))
 
 
 def dictionary(
@@ -125,6 +117,5 @@ def dictionary(
     ] = None,
 ) -> None:
     """Draw a bilingual dictionary and write it in MUSE format."""
-    from synthlang.dictionary.draw_command import dictionary_command
-
-    dictionary_command(spec, source, out, target_source=target_source, coverage=coverage, by=by, order=order, seed=seed)
+    options: dict[str, Any] = {"coverage": coverage, "by": by, "order": order, "seed": seed}
+    synthlang.draw_dictionary(spec, out, source=source, target_source=target_source, **options)

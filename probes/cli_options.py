@@ -3,9 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from synthlang.files import user_path
+
+
+class Commands(typer.Typer):
+    """Commands in whose paths ``~`` is filled in: a shell leaves that of ``--out=~/x`` alone."""
+
+    def command(self, *args: Any, **options: Any) -> Callable[[Any], Any]:
+        """Register a function as a command, as Typer does."""
+        register = super().command(*args, **options)
+
+        def registered(function: Callable[..., None]) -> Callable[..., None]:
+            @wraps(function)
+            def called(**given: Any) -> None:
+                function(**{name: _at_home(value) for name, value in given.items()})
+
+            register(called)
+            return function
+
+        return registered
+
+
+def _at_home(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_at_home(item) for item in value]
+    return user_path(value) if isinstance(value, Path) else value
 
 
 def option(said: str, *names: str, **more: Any) -> Any:

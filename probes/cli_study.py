@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+import probes
 from probes.cli_options import Set, argument, names_of, one_of, option
 
 
@@ -37,29 +38,22 @@ def study(
     overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
     """Run every cell of a grid, then write results, measures and report.html."""
-    from probes.commands import plan_study, run_study
-    from probes.study.runner import RunOptions
-    from synthlang.catalogue import run_folder
-
-    config = _of_size(config, size)
-    out = out or run_folder(config)
-    options = RunOptions(executor, workers, retry, tuple(only), store, tuple(slurm), wait=not no_wait)
-    if dry_run:
-        plan_study(config, out, options, overrides)
-    elif code := run_study(config, out, options, overrides):
-        raise typer.Exit(code)
-
-
-def _of_size(config: Path, size: str | None) -> Path:
-    """The name of a study with its size; a file has its own."""
-    from synthlang.catalogue import YAML
-    from synthlang.errors import InputError
-
-    if size is None:
-        return config
-    if config.suffix in YAML:
-        raise InputError("--size goes with the name of a study, and this is a file", config)
-    return config / size
+    run = probes.run_study(
+        config,
+        out,
+        size=size,
+        store=store,
+        executor=executor,
+        workers=workers,
+        retry=retry,
+        only=only,
+        dry_run=dry_run,
+        slurm=slurm,
+        wait=not no_wait,
+        overrides=overrides,
+    )
+    if not dry_run and any(cell.status == "failed" for cell in run.cells):
+        raise typer.Exit(1)
 
 
 def report(
@@ -67,9 +61,7 @@ def report(
     out: Annotated[Path | None, option("Folder of one report on all of them (default: one in each folder).")] = None,
 ) -> None:
     """Write the tables and figures of studies again, or one report on several studies."""
-    from probes.commands import write_reports
-
-    write_reports(folders, out)
+    probes.write_report(folders, out)
 
 
 def findings(
@@ -80,9 +72,7 @@ def findings(
     out: Annotated[Path | None, option("The page (default: FOLDER.md).")] = None,
 ) -> None:
     """Write what came out, claim by claim and paper by paper, from the studies that are kept."""
-    from probes.commands import write_findings_page
-
-    write_findings_page(folder, keep, out)
+    probes.write_findings(folder, keep, out)
 
 
 def gc(
@@ -96,6 +86,4 @@ def gc(
     dry_run: Annotated[bool, option("Say what would be deleted; delete nothing.", "--dry-run")] = False,
 ) -> None:
     """Delete weights of finished runs that no cell of any study of the store needs any more."""
-    from probes.commands import collect_garbage
-
-    collect_garbage(folders, keep, unused, dry_run)
+    probes.collect_garbage(folders, keep, unused=unused, dry_run=dry_run)

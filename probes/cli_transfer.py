@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import probes
 from probes.cli_options import Model, Set, argument, names_of, one_of, option
 from probes.transfer.tasks.entry import OURS
 
@@ -46,11 +47,20 @@ def transfer(
     SOURCE is what the task's items are read from: a file or folder in the field's format, hf:NAME or
     builtin:mini-english; SOURCE#dev takes another split than that of the option's name.
     """
-    from probes.transfer.transfer_command import read_transfer_config, transfer_command
-
-    options = {"task": task, "train": train, "dev": dev, "test": test, "language": language}
-    target = {"train": target_train, "dev": target_dev, "test": target_test}
-    transfer_command(model, read_transfer_config(config, options, target, overrides), seeds, out, keep)
+    probes.run_transfer(
+        model,
+        task,
+        config=config,
+        train=train,
+        dev=dev,
+        test=test,
+        language=language,
+        target={"train": target_train, "dev": target_dev, "test": target_test},
+        seeds=seeds,
+        out=out,
+        keep=keep,
+        overrides=overrides,
+    )
 
 
 def compare(
@@ -67,8 +77,7 @@ def compare(
     out: Annotated[Path | None, option("JSON file to write.")] = None,
 ) -> None:
     """Test whether results differ from the first one: paired t-test and permutation test of the kept predictions."""
-    from probes.transfer.compare import compare as compared
     from probes.transfer.transfer_command import show_comparison
 
-    found = compared(results, metrics=metric, tests=test, correction=correction, rounds=rounds, swap=swap)
-    show_comparison(found, out)
+    options = {"correction": correction, "swap": swap}
+    show_comparison(probes.compare(results, metrics=metric, tests=test, rounds=rounds, **options), out)

@@ -20,8 +20,9 @@ from probes.study.record import LOGS, STUDY
 from probes.study.report.folder import ReportPaths, write_joined_report, write_report
 from probes.study.report.terminal import printed_numbers, score_table
 from probes.study.runner import RunOptions, StudyRun
+from synthlang.catalogue import YAML
 from synthlang.errors import InputError
-from synthlang.files import check_named
+from synthlang.files import check_named, only_writer
 from synthlang.progress import Display
 
 ROWS = 120
@@ -32,8 +33,17 @@ FAILED = 20
 """Lines about failed cells, at most."""
 
 
-def run_study(config: Path, out: Path, options: RunOptions, overrides: list[str]) -> int:
-    """Run a study and print its table; the exit code: 1 if a cell failed, 143 after SIGTERM."""
+def study_of(config: Path, size: str | None) -> Path:
+    """The name of a study with its size; a file has its own."""
+    if size is None:
+        return config
+    if config.suffix in YAML:
+        raise InputError("--size goes with the name of a study, and this is a file", config)
+    return config / size
+
+
+def run_study(config: Path, out: Path, options: RunOptions, overrides: list[str]) -> StudyRun:
+    """Run a study and print its table; SystemExit with 143 after SIGTERM."""
     run = _opened(config, out, options, overrides)
     run.check_places()
     study = run.study
@@ -45,7 +55,7 @@ def run_study(config: Path, out: Path, options: RunOptions, overrides: list[str]
             paths = run.run(display.report, display.message)
         except Stopped:
             display.message("stopped; run the same command again to go on")
-            return EXIT_CODE
+            raise SystemExit(EXIT_CODE) from None
     console = Console()
     _say_scores(console, run, out)
     failed = [cell for cell in run.cells if cell.status == "failed"]
@@ -54,7 +64,7 @@ def run_study(config: Path, out: Path, options: RunOptions, overrides: list[str]
     if len(failed) > FAILED:
         _say(console, f"… and {len(failed) - FAILED} more, see {out / LOGS}", "red")
     _say_where(console, out, paths)
-    return 1 if failed else 0
+    return run
 
 
 def _say_scores(console: Console, run: StudyRun, out: Path) -> None:
@@ -75,12 +85,13 @@ def _say_scores(console: Console, run: StudyRun, out: Path) -> None:
         _say(console, told, "yellow")
 
 
-def plan_study(config: Path, out: Path, options: RunOptions, overrides: list[str]) -> None:
+def plan_study(config: Path, out: Path, options: RunOptions, overrides: list[str]) -> StudyRun:
     """Print what a start would do; nothing is written."""
     run = _opened(config, out, options, overrides)
     if run.changed:
         _say(Console(), run.changed)
     Console().print(plan(run.study, run.graph.chosen(run.chosen), run.store, run.done))
+    return run
 
 
 def _opened(config: Path, out: Path, options: RunOptions, overrides: list[str]) -> StudyRun:
@@ -118,9 +129,10 @@ def write_findings_page(folder: Path, keep: list[Path], out: Path | None = None)
     check_page(page)
     _check_studies(keep)
     console = Console()
-    for kept in keep_studies(keep, folder / STUDIES):
-        _say(console, f"kept: {kept.folder} ({decimal(kept.size)})")
-    found = write_findings(folder, page)
+    with only_writer(folder):
+        for kept in keep_studies(keep, folder / STUDIES):
+            _say(console, f"kept: {kept.folder} ({decimal(kept.size)})")
+        found = write_findings(folder, page)
     several = len(found.studies) > 1
     told = f"{len(found.studies)} {'studies' if several else 'study'}, {plural(len(found.figures), 'figure')}"
     _say(console, f"page: {found.page} ({told})")

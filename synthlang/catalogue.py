@@ -95,7 +95,7 @@ def load_yaml(path: str | PathLike[str], kind: str | None = None) -> dict[str, A
     Mappings are merged key by key, any other value of a later base replaces that of an earlier one, and this file is
     the last. InputError with the line of what is wrong.
     """
-    name, file = str(path), Path(path)
+    name, file = str(path), user_path(path)
     if kind is None or name.endswith(YAML) or file.is_file() or (file.exists() and name not in names(kind)):
         return _with_bases(file, ())
     return dict(find(kind, name).data)

@@ -21,6 +21,8 @@ from synthlang.strict_yaml import parse_yaml, write_yaml
 
 M = TypeVar("M", bound=pydantic.BaseModel)
 PathName = str | PathLike[str] | None
+Overrides = Mapping[str, Any] | Sequence[str]
+"""Dotted keys and their values, or texts KEY=VALUE."""
 
 SHOWN_ERRORS = 3
 KEY = re.compile(r"[^\s.=]+(\.[^\s.=]+)*")
@@ -85,6 +87,17 @@ def override(
         except InputError as error:
             raise InputError(f"{where}: {error}") from error
     return result
+
+
+def assignments(overrides: Overrides) -> list[str]:
+    """Overrides as texts KEY=VALUE, each value as JSON, which YAML reads.
+
+    >>> assignments({"objective.alpha": 5.0, "seeds": [0, 1]}), assignments(["steps=3"])
+    (['objective.alpha=5.0', 'seeds=[0, 1]'], ['steps=3'])
+    """
+    if isinstance(overrides, Mapping):
+        return [f"{key}={json.dumps(value, ensure_ascii=False, default=str)}" for key, value in overrides.items()]
+    return list(overrides)
 
 
 def assigned(node: Any, keys: Sequence[str], value: Any) -> Any:

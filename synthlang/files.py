@@ -12,10 +12,13 @@ import json
 import os
 import re
 import shutil
+import socket
+import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from textwrap import shorten
 from typing import IO, Any
 
 from filelock import FileLock, Timeout
@@ -206,25 +209,32 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 LOCK = ".lock-"
+"""How the lock of a folder, and what is kept of a store's locks, begins."""
 
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """No other process that asks writes ``folder`` in the block; it need not exist. The lock is a file beside it.
+    """No other process that asks writes ``folder``, or the file of this path, in the block; it need not exist.
 
-    If the block fails, parents made for the folder go unless used. Raises InputError if another process writes it.
+    Every command takes this lock of what it writes, and waits for nothing. If the block fails, parents made for the
+    folder go unless used. Raises InputError, which says who holds it, if another process writes it.
     """
-    parents = [parent for parent in folder.parents if not parent.exists()]  # deepest first
-    path = folder.with_name(LOCK + folder.name)
+    place = folder.resolve()  # by whatever name the other process calls it
+    check_named(place)
+    parents = [parent for parent in place.parents if not parent.exists()]  # deepest first
+    path = _lock_of(place)
     lock = FileLock(path)
     try:
         with writing(folder):
-            folder.parent.mkdir(parents=True, exist_ok=True)
+            place.parent.mkdir(parents=True, exist_ok=True)
             try:
                 lock.acquire(timeout=0)
             except Timeout as error:
-                busy = "is being written by another process; wait for it, or name another folder"
+                holder = path.read_text(encoding="utf-8") if path.exists() else ""
+                busy = f"is being written by {holder or 'another process'}; wait for it, or name another folder"
                 raise InputError(busy, folder) from error
+            command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
+            path.write_text(f"process {os.getpid()} on {socket.gethostname()} ({shorten(command, 100)})", "utf-8")
         try:
             yield
         finally:
@@ -235,6 +245,12 @@ def only_writer(folder: Path) -> Iterator[None]:
             with suppress(OSError):  # it is not empty: somebody else uses it by now
                 parent.rmdir()
         raise
+
+
+def _lock_of(folder: Path) -> Path:
+    """The lock file of a folder: beside it, or in it where nothing can be written beside it (a mounted volume)."""
+    inside = folder.is_dir() and not os.access(folder.parent, os.W_OK)
+    return folder / f"{LOCK}self" if inside else folder.with_name(LOCK + folder.name)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from synthlang.catalogue import find, load_yaml, names
 from synthlang.config import StrictModel, parse
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError, did_you_mean
-from synthlang.files import atomic_file, safe_name
+from synthlang.files import atomic_file, safe_name, user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.references import Kind
 from synthlang.rewrite import SPAN_COLUMNS, Rewrite
@@ -236,14 +236,14 @@ def parse_language(spec: str | dict[str, Any]) -> Language:
     Or from the name of one in the catalogue.
 
     ``parent`` is the language without transforms. A number after a colon is the strength, a word
-    after an @ the option that matters most: a script, an order model, a window.
+    after an @ the option that matters most: a script, an order model, a window. Either may come first.
     """
     if isinstance(spec, dict):
         return parse(Language, spec)
     if spec == PARENT.name:
         return PARENT
     if spec.endswith((".yaml", ".yml")):
-        path = Path(spec)
+        path = user_path(spec)
         return parse(Language, beside(load_yaml(path), path.parent), path)
     return _from_name(spec)
 
@@ -256,20 +256,30 @@ NamedLanguage = Annotated[Language, BeforeValidator(_named)]
 """The type of a field of a config that holds a language: by its name, a YAML file or its settings."""
 
 
+_NUMBER = r"[0-9]+\.?[0-9]*|\.[0-9]+"
+# the strength stands before the option or after it: trans:0.5@hangul, trans@hangul:0.5
+SHORT = re.compile(
+    rf"(?P<kind>[a-z]+)(?::(?P<before>{_NUMBER})(?=@))?(?:@(?P<option>[^@:+]+))?(?::(?P<after>{_NUMBER}))?"
+)
+
+
 def _from_name(spec: str) -> Language:
-    transforms = []
+    transforms, labels = [], list[str]()
     for part in spec.split("+"):
-        match = re.fullmatch(r"([a-z]+)(?:@([^@:+]+))?(?::([0-9]+\.?[0-9]*|\.[0-9]+))?", part)
-        if not match or match[1] not in SHORT_NAMES:
+        match = SHORT.fullmatch(part)
+        if not match or match["kind"] not in SHORT_NAMES or (match["before"] and match["after"]):
             return _from_catalogue(spec, part)
-        kind, option = SHORT_NAMES[match[1]]
+        kind, key = SHORT_NAMES[match["kind"]]
         given: dict[str, Any] = {"kind": kind.model_fields["kind"].default}
-        if match[2] is not None:
-            given[option] = int(match[2]) if re.fullmatch("[0-9]{1,9}", match[2]) else match[2]
-        if match[3] is not None:
-            given["strength"] = float(match[3])
+        option, strength = match["option"], match["before"] or match["after"]
+        if option is not None:
+            given[key] = int(option) if re.fullmatch("[0-9]{1,9}", option) else option
+        if strength is not None:
+            given["strength"] = float(strength)
         transforms.append(given)
-    name = re.sub(r"@(?:[^+:]*/)?", "-", spec).replace(":", "=")  # of a path its last part
+        label = "" if option is None else f"-{option.rpartition('/')[2]}"  # of a path its last part
+        labels.append(f"{match['kind']}{label}" + ("" if strength is None else f"={strength}"))
+    name = "+".join(labels)
     return parse(Language, {"name": name, "transforms": transforms}, f"language {spec!r}")
 
 
@@ -297,8 +307,8 @@ def _with_paths(step: Any, folder: Path) -> Any:
     for field in KINDS[step["kind"]].file_fields:
         value = step.get(field)
         # a bare name is that of something we have: fr, parent
-        if isinstance(value, str) and Path(value).suffix and (folder / value).is_file():
-            found[field] = str(folder / value)
+        if isinstance(value, str) and Path(value).suffix and (path := folder / user_path(value)).is_file():
+            found[field] = str(path)
     return {**step, **found}
 
 

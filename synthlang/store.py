@@ -13,6 +13,8 @@ from synthlang.files import remove_leftovers
 class Store:
     """``path(kind, fingerprint)`` is a folder that is either complete or not there."""
 
+    LOCKS = ".locks"
+
     def __init__(self, root: Path) -> None:
         self.root = root
 
@@ -38,6 +40,6 @@ class Store:
 
     def lock(self, kind: str, fingerprint: str) -> FileLock:
         """The lock of one artifact, for builders that go on where a killed one stopped."""
-        locks = self.root / ".locks"
+        locks = self.root / self.LOCKS
         locks.mkdir(parents=True, exist_ok=True)
         return FileLock(locks / f"{kind}-{fingerprint}")

@@ -8,6 +8,7 @@ import os
 import re
 import resource
 import signal
+import socket
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -50,7 +51,11 @@ def call(monkeypatch, capsys):
 def assert_one_line(code: int, err: str, *parts: str) -> None:
     """Exit code 2 and one line of error; lines of progress may stand before it."""
     assert code == 2
-    errors = [line for line in err.splitlines() if not line.startswith(("prepare ", "pretrain ", "study ", "derive "))]
+    errors = [
+        line
+        for line in err.splitlines()
+        if not line.startswith(("prepare ", "pretrain ", "study ", "derive ", "dictionary "))
+    ]
     assert len(errors) == 1, err
     assert errors[0].startswith("error: ")
     for part in parts:
@@ -249,6 +254,32 @@ def test_wrong_input_is_one_line_and_costs_nothing(arguments, message, work, cal
     assert not (work / "new").exists()
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(
+            "pretrain c.yaml",
+            "adjust run tiny",
+            "transfer run",
+            "probe run --probe words",
+            "study s.yaml",
+            "report out",
+        ),
+        *("derive text:t.txt --language trans", "dictionary trans --source text:t.txt --coverage 1", "findings {}/f"),
+    ],
+)
+def test_who_writes_the_output_is_named(arguments, work, call, tmp_path):
+    out = tmp_path / "x.json"
+    (tmp_path / "link").symlink_to(tmp_path)
+    before = content(work)
+    held = tmp_path / "f" if arguments.startswith("findings") else out
+    with only_writer(tmp_path / "link" / held.name):
+        code, _, err = call(*arguments.format(tmp_path).split(), "--out", out)
+        assert_one_line(code, err, f"{held}: is being written by process {os.getpid()} on {socket.gethostname()} (")
+    assert content(work) == before and not out.exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["link"]
+
+
 def test_a_second_command_does_not_write_a_folder_that_is_being_written(work, call, tmp_path):
     """In the middle of the first run, which completes; two at once wrote the lines of both into one log before."""
     refused: list[str] = []
@@ -259,7 +290,7 @@ def test_a_second_command_does_not_write_a_folder_that_is_being_written(work, ca
             with only_writer(out) if command == "adjust" else nullcontext():
                 words = [name] if command == "pretrain" else [work / "run", name]
                 code, _, err = call(command, *words, "--out", out)
-            assert_one_line(code, err, f"{out}: is being written by another process; wait for it, or name another")
+            assert_one_line(code, err, f"{out}: is being written by process {os.getpid()} on ")
             refused.append(command)
         return prepare(config, store, report)
 
@@ -270,6 +301,30 @@ def test_a_second_command_does_not_write_a_folder_that_is_being_written(work, ca
     steps = [row["step"] for row in read_metrics(tmp_path / "run" / "metrics.jsonl")]
     assert steps == sorted(set(steps)) and (tmp_path / "run" / "done.json").exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "derive text:~/t.txt --language ~/switch.yaml --out=~/new",
+        "derive text:~/t.txt --language=trans --vocabulary=~/run/export/parent --out=~/new",
+        "dictionary ~/pairs.txt --out=~/new",
+        "align ~/t.txt ~/t.txt --links ~/l.txt --out=~/new",
+        "pretrain ~/c.yaml --set steps=1 --out=~/new",
+        "correlate ~/out/results.csv --x alignment_all --y delta --kind spearman --out=~/new",
+    ],
+)
+def test_a_tilde_is_the_home_folder_everywhere(arguments, work, call, tmp_path, monkeypatch):
+    for name in ("t.txt", "c.yaml", "out", "run"):
+        (tmp_path / name).symlink_to(work / name)
+    (tmp_path / "pairs.txt").write_text("the la\n")
+    (tmp_path / "l.txt").write_text("0-0\n")
+    (tmp_path / "switch.yaml").write_text(
+        "name: x\ntransforms: [{kind: code_switch, dictionary: ~/pairs.txt, probability: 1.0}]"
+    )
+    monkeypatch.setenv("HOME", str(tmp_path))
+    code, _, err = call(*arguments.split())
+    assert code == 0 and (tmp_path / "new").exists() and not (work / "~").exists(), err
 
 
 def test_a_run_that_is_not_finished(work, call, tmp_path):

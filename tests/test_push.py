@@ -10,7 +10,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 from typer.testing import CliRunner
 
 from pretrain.config import PretrainConfig
-from pretrain.push import push_model
+from pretrain.model_push import push_model_to_hub
 from pretrain.run import pretrain
 from probes.cli import app
 from synthlang.config import parse
@@ -50,7 +50,7 @@ def header_of(card):
 
 def test_all_languages_of_a_run_stand_beside_one_card(run, tmp_path):
     hub = Hub(tmp_path)
-    assert push_model(run, "me/tiny", api=hub) == "https://hub.invalid/me/tiny"
+    assert push_model_to_hub(run, "me/tiny", api=hub) == "https://hub.invalid/me/tiny"
     assert hub.created["me/tiny"]["private"] is True
     card = (tmp_path / "me/tiny/README.md").read_text()
     done = json.loads((run / "done.json").read_text())
@@ -68,7 +68,7 @@ def test_all_languages_of_a_run_stand_beside_one_card(run, tmp_path):
 
 
 def test_one_language_is_a_repository(run, tmp_path):
-    push_model(run / "export" / "parent", "tiny", private=False, api=Hub(tmp_path))
+    push_model_to_hub(run / "export" / "parent", "tiny", private=False, api=Hub(tmp_path))
     card = (tmp_path / "tiny/README.md").read_text()
     assert "# parent" in card and "| trans+inv |" in card and "steps: 6" in card
     assert (tmp_path / "tiny/model.safetensors").exists()
@@ -78,12 +78,12 @@ def test_what_is_refused(run, tmp_path, monkeypatch):
     hub = Hub(tmp_path / "hub")
     for name in ("a/b/c", "../x"):
         with pytest.raises(InputError, match="must be NAME or OWNER/NAME"):
-            push_model(run, name, api=hub)
+            push_model_to_hub(run, name, api=hub)
     changed = shutil.copytree(run, tmp_path / "run")
     (changed / "export" / "parent" / "config.json").write_text("{}")
     for folder, message in ((changed, "of the export are gone or were changed"), (tmp_path, "nor a finished run")):
         with pytest.raises(InputError, match=message):
-            push_model(folder, "me/tiny", api=hub)
+            push_model_to_hub(folder, "me/tiny", api=hub)
     assert not hub.created
     monkeypatch.setattr("huggingface_hub.HfApi", lambda token: hub)
     done = CliRunner().invoke(app, ["push", str(run), "me/tiny", "--public"])

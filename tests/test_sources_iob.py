@@ -129,9 +129,7 @@ def test_wrong_lines(tmp_path, files, message):
 
 def test_folders_that_lack_something(tmp_path):
     write(tmp_path / "other.tsv", "x\n")
-    either = (
-        "no folders train, valid, test of seq.in, seq.out, label either: .* holds no file whose name says .* in .tsv"
-    )
+    either = "no folders train, valid, test of seq.in, seq.out, label either: .* other.tsv: the name tells no split"
     with pytest.raises(InputError, match=either):
         SlotsSource(tmp_path)
     (utterances(tmp_path / "train") / "label").unlink()

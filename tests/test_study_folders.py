@@ -12,10 +12,11 @@ import yaml
 
 from probes.commands import run_study
 from probes.study import runner
-from probes.study.record import log_name, only_runner
+from probes.study.record import log_name
 from probes.study.runner import RunOptions
 from probes.study.settings import told_changes
 from synthlang.errors import InputError
+from synthlang.files import only_writer
 from tests.study_cases import (
     TINY,
     cells_in,
@@ -163,10 +164,10 @@ def test_a_store_of_another_format_is_one_line(files, message, tmp_path):
 
 def test_a_second_runner_of_a_study_is_refused_in_one_line(config, tmp_path, monkeypatch, capsys):
     out = tmp_path / "out"
-    with only_runner(out):
+    with only_writer(out):
         assert command(monkeypatch, "study", config, "--out", out, "--executor", "in-process") == 2
-    assert f"error: {out}: another runner works on this study; wait for it or stop it\n" in capsys.readouterr().err
-    assert [path.name for path in out.iterdir()] == [".lock"]
+        assert not out.exists()
+    assert f"error: {out}: is being written by process {os.getpid()} on " in capsys.readouterr().err
 
 
 def test_a_place_that_cannot_be_written_is_told_before_anything(config, tmp_path, monkeypatch, capsys):

@@ -90,7 +90,7 @@ def test_the_study_folder(reference):
     assert (study["format"], study["fingerprint"]) == (2, settings.fingerprint)
     assert study["axes"] == ["pretrain.language", "pretrain.objective.kind"]
     assert [cell["status"] for cell in study["cells"]] == ["done", "done"]
-    names = {p.name for p in folder.iterdir()} - {".lock", "tables"}
+    names = {p.name for p in folder.iterdir()} - {"tables"}
     assert names == {
         *("study.json", "results.csv", "results.parquet", "measures.csv", "measures.parquet"),
         *("report.html", "report.md", "report.json", "figures", "stages"),

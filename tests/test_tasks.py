@@ -310,7 +310,7 @@ def test_wrong_files_are_one_line(tmp_path, scheme, content, message):
         ("tags:x", "must be one of"),
         ("nli:/no/such.tsv", "no such file or folder"),
         ("pos:/no/such.conllu", "no such file or folder"),
-        ("slots:x?language=de", "no such file or folder"),
+        ("slots:x?language=de", "after ? there may be split, train, dev, test, not 'language'"),
         ("nli:builtin:other", "the only built-in one is mini-english"),
         ("pos:builtin:other", "the only built-in one is mini-english"),
         ("ner:builtin:mini-english?types=1", "types must be between"),

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from probes.cli import app
-from synthlang.derive import derive_command
+from synthlang.derive_command import derive_command
 from synthlang.errors import InputError
 from synthlang.export import push_to_hub, verify_manifest
 from synthlang.fingerprint import sha256_file

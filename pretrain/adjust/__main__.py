@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pretrain.adjust.adjust_command import adjust_command
 from pretrain.train import arguments_of, exit_code
+from synthlang.files import user_path
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Read the arguments and adjust; returns the exit code."""
     parser = arguments_of("pretrain.adjust", "Adjust a model on word-aligned text.")
-    parser.add_argument("--out", type=Path, required=True, help="run folder; an unfinished run in it goes on")
+    parser.add_argument("--out", type=user_path, required=True, help="run folder; an unfinished run in it goes on")
     parser.add_argument("--model", help="name, folder or run (default: the one that the config names)")
     given = parser.parse_args(arguments)
     return exit_code(lambda given: adjust_command(given.model, given.config, given.out, given.set), given)

@@ -37,4 +37,4 @@ def adjust_command(model: str | None, config_path: Path, out: Path, overrides: S
         lines = [f"distance of {name}: {before:.3f} → {after:.3f}" for name, (before, after) in moved.items()]
         return [*lines, f"adjusted model: {out / 'export'}"]
 
-    return with_progress(work, out)
+    return with_progress(work)

@@ -9,7 +9,7 @@ from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.export import export_adjusted
 from pretrain.adjust.loop import Adjuster
 from pretrain.adjust.vectors import encoder_of, layer_numbers
-from pretrain.claim import check_folder, claim
+from pretrain.claim import check_folder, claim, only_run
 from pretrain.devices import process_state
 from pretrain.folder import EXPORT, export_sizes, read_metrics
 from pretrain.hub import Base, load_model, longest_input, open_base
@@ -31,6 +31,11 @@ def adjust(
     A folder that holds anything else is refused before it is written to. ``done.json`` then holds the distances before
     and after, what was left out of each pair, and the parents. When ``stop`` is set, it saves and raises Stopped.
     """
+    with only_run(run):
+        return _adjust(config, run, report, say, stop)
+
+
+def _adjust(config: AdjustConfig, run: Path, report: Report, say: Say, stop: Flag | None) -> str:
     check_folder(run, config, _settings, "adjustment")
     base = open_base(config.model)
     model = load_model(base)

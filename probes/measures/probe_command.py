@@ -23,9 +23,10 @@ from synthlang import plugins
 from synthlang.catalogue import load_yaml
 from synthlang.config import load, override, parse
 from synthlang.errors import InputError
-from synthlang.files import atomic_folder, read_json, user_path, write_json
+from synthlang.files import atomic_folder, only_writer, read_json, user_path, write_json
 from synthlang.fingerprint import fingerprint
 from synthlang.progress import Display
+from synthlang.references import resolved
 from synthlang.store import Store
 
 
@@ -62,12 +63,12 @@ def probe_command(model: str, config: ProbeConfig, out: Path | None) -> Path:
     config = _without_words(_with_language(config, run) if ours else config, ours, console)
     pretrained = open_pretrained(model, config.language, config.natural, config.model2)
     work = folder.parent / f".{folder.name}.work"  # where what an aligner finds is kept until all is done
-    with Display() as display:
+    with Display() as display, only_writer(folder):
         store = store_of(run) if ours else Store(work)
         given = ProbeInput(pretrained, config, run if ours else None, store, display.report)
         results = measure(given, folder)
-    if work.exists():
-        shutil.rmtree(work)
+        if work.exists():
+            shutil.rmtree(work)
     for result in (*results.values(), ProbeResult({}, notes=pretrained.notes)):
         for table in result.tables:
             console.print(table)
@@ -118,9 +119,9 @@ def record(given: ProbeInput, found: Mapping[str, ProbeResult], told: InputConfi
     pretrained, config = given.pretrained, told or given.config
     settings = config.model_dump(mode="json")
     # where maps are kept does not matter, nor where sentence pairs are: what these hold does
-    kept = config.model_dump(mode="json", exclude={"pairs": True, "model2": True, "maps": {"save"}})
-    if not kept.get("words", {}).get("language_ids", True):  # as before there was a choice
-        del kept["words"]["language_ids"]
+    kept = resolved(config, lambda named: named.name)
+    del kept["pairs"], kept["model2"]
+    kept.get("maps", {}).pop("save", None)
     kept |= plugins.parts("probes", config.probes)
     text = given.aligned.text.fingerprint if "aligned" in vars(given) else None
     languages = [reader.language.fingerprint for reader in (pretrained.source, pretrained.target)]

@@ -288,7 +288,7 @@ class _CellChecks:
             if not self.is_run or config.train is not None:
                 open_splits(config, None, self._length(config))
             return
-        _, splits, _ = open_splits(config, run.all_languages[0].source, self._length(config))
+        splits = open_splits(config, run.all_languages[0].source, self._length(config))[1].source
         if config.parser is not None:
             open_engine(config.parser)
         elif config.target is None and config.target_model is None:

@@ -247,8 +247,8 @@ def _language(name: str, _task: str | None, _digests: Digests) -> Content:
     try:
         language = parse_language(name)
     except InputError:  # the name of a language of the model
-        return [Path(name)] if is_file else [], lambda: name
-    files = [*(files_behind(Path(name)) if is_file else []), *_files_of_transforms(language)]
+        return [user_path(name)] if is_file else [], lambda: name
+    files = [*(files_behind(user_path(name)) if is_file else []), *_files_of_transforms(language)]
     # with the name, since a model may have a language of this name and of other content
     return files, lambda: fingerprint("language", name=name, content=parse_language(name).fingerprint)
 

@@ -31,7 +31,7 @@ from probes.study.done import DROPPED, is_whole, kept_of, noted
 from probes.study.record import LIST, read_record, studies_of
 from probes.study.stage import KINDS, RUNS, ProbeStage, Stage, TransferStage, TuneStage, holds_original, origin
 from synthlang.errors import InputError
-from synthlang.files import TEMPORARY, read_json, remove_leftovers, write_json
+from synthlang.files import TEMPORARY, read_json, remove_leftovers, user_path, write_json
 from synthlang.fingerprint import LENGTH
 from synthlang.references import references
 from synthlang.store import Store
@@ -117,7 +117,7 @@ def stages_read(cells: Iterable[Cell]) -> list[str]:
     names = {cell.model for cell in every_cell if cell.model is not None}
     for config in {id(config): config for cell in every_cell for config in cell.configs.values()}.values():
         names |= {str(named.name) for named in references(config) if named.kind in ("model", "file")}
-    paths = [os.path.abspath(os.path.expanduser(name)) for name in names]
+    paths = [os.path.abspath(user_path(name)) for name in names]
     return sorted({stage for path in paths for stage in _stages_in(path) | _stages_in(os.path.realpath(path))})
 
 

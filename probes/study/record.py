@@ -16,17 +16,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from probes.study.config import StudyConfig
 from synthlang.errors import InputError
-from synthlang.files import SAFE_NAME, TEMPORARY, atomic_file, read_json, write_json
+from synthlang.files import LOCK, SAFE_NAME, TEMPORARY, atomic_file, read_json, write_json
 from synthlang.fingerprint import fingerprint
 from synthlang.store import Store
 
 FORMAT = 2
 STORE_FORMAT = 3  # stages are named by their keys
-STUDY, STUDIES, STAGES, LOGS, LOCK = "study.json", "studies.json", "stages", "logs", ".lock"
+STUDY, STUDIES, STAGES, LOGS = "study.json", "studies.json", "stages", "logs"
 KEYS = {"name", "fingerprint", "cells", "seconds", "config", "store"}
 LIST = "studies", "list"
 """What is locked while the list of a store's studies is changed, or has to stay as it is."""
@@ -112,7 +110,7 @@ def check_folder(folder: Path, study: StudyConfig) -> dict[str, Any] | None:
                 f"holds another study ({record['name']}, {record['fingerprint']}); choose another folder", folder
             )
         return record
-    _check_ours(folder, (LOCK, STAGES), "is not empty and holds no study; choose another folder")
+    _check_ours(folder, (STAGES,), "is not empty and holds no study; choose another folder")
     if (folder / STAGES).is_dir() and not (folder / STAGES / STUDIES).exists():
         _check_ours(folder / STAGES, (), "is not empty and holds no store; choose another folder")
     return None
@@ -124,7 +122,9 @@ def _check_ours(folder: Path, ours: Collection[str], problem: str) -> None:
         return
     if not folder.is_dir():
         raise InputError("is a file; name another folder", folder)
-    if any(path.name not in ours and not path.name.startswith((TEMPORARY, ".locks")) for path in folder.iterdir()):
+    if any(
+        path.name not in ours and not path.name.startswith((TEMPORARY, LOCK, Store.LOCKS)) for path in folder.iterdir()
+    ):
         raise InputError(problem, folder)
 
 
@@ -176,20 +176,6 @@ def registered(store: Store, folder: Path) -> Iterator[None]:
         if name not in names or not path.exists():
             write_json(path, {"format": STORE_FORMAT, "studies": sorted({*names, name})})
         yield
-
-
-@contextmanager
-def only_runner(folder: Path) -> Iterator[None]:
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / LOCK)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        raise InputError("another runner works on this study; wait for it or stop it", folder) from error
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def write_logs(folder: Path, cells: list[CellRecord], gone: Iterable[str] = ()) -> None:

@@ -31,7 +31,6 @@ from probes.study.record import (
     check_can_write,
     check_folder,
     check_store,
-    only_runner,
     registered,
     relative,
     write_logs,
@@ -43,7 +42,7 @@ from probes.study.results import AxisColumns, Tables, write_results, write_table
 from probes.study.settings import common_settings, told_changes
 from probes.study.stage import Stage, StageKeys, graph
 from synthlang.errors import InputError
-from synthlang.files import remove_leftovers, write_json
+from synthlang.files import only_writer, remove_leftovers, write_json
 from synthlang.progress import Report, Say, silent, unheard
 from synthlang.store import Store
 
@@ -222,7 +221,7 @@ class StudyRun:
         A stage that failed is recorded with its log and the rest go on. InputError if another process runs the study;
         Stopped after a SIGTERM inside ``pretrain.stopping.watching``.
         """
-        with only_runner(self.folder):
+        with only_writer(self.folder):
             if self.changed:
                 say(self.changed)
             remove_leftovers(self.folder)

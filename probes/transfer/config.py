@@ -82,12 +82,15 @@ class HeadConfig(StrictModel):
     linear        a linear map of a word's vector
     crf           the same with a linear-chain CRF on top
     bilstm_crf    two BiLSTM layers of ``hidden`` units in each direction, then a CRF (Kulshreshtha et al. 2020)
+    pooler        a dense layer and tanh, as wide as the state, below the linear map of ``<s>`` (BERT's pooler, as in
+                  Hugging Face's classes; its weights are drawn anew, as RoBERTa's are there) (nli)
     arc, relation sizes of the biaffine parser (Dozat & Manning 2017)
     answer_words  the longest answer that is given, in words, so that it does not depend on how a language is cut (qa)
     answer_tokens the same in tokens, besides (Devlin et al. 2019, the released script: 30); none: no limit
     """
 
     kind: Literal["linear", "crf", "bilstm_crf"] = "linear"
+    pooler: Annotated[bool, Later()] = False
     dropout: float = Field(default=0.1, ge=0.0, lt=1.0)
     hidden: int = Field(default=256, ge=1)
     arc: int = Field(default=500, ge=1)

@@ -390,10 +390,7 @@ class Continual:
         if pretrained.source.specials != pretrained.target.specials:
             raise InputError("continual: one model has to read both languages, and they have other special tokens")
         self.config, self.body, self.seed = config, body, seed
-        if before is None:
-            self._align = AlignmentLoss.of(body, config.loss)
-        else:
-            self._align = AlignmentLoss(body, before, config.loss)
+        self._align = AlignmentLoss(body, before, config.loss)
         self.batches = PairBatches([text.data for text in texts], pretrained.source.specials, config.rows, 1, seed)
 
     def loss(self, step: int) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from probes.transfer.splits import load_data, open_splits
 from synthlang.catalogue import load_yaml
 from synthlang.config import override, parse
 from synthlang.errors import InputError
-from synthlang.files import read_json, safe_name, user_path, write_json
+from synthlang.files import only_writer, read_json, safe_name, user_path, write_json
 from synthlang.progress import Display
 from synthlang.store import Store
 
@@ -59,8 +60,8 @@ def transfer_command(
     path = out or _default_path(model, config, pretrained)
     if path.is_dir():
         raise InputError("is a folder; name a JSON file with --out", path)
-    work = _work_folder(path)
-    with Display() as display:
+    with Display() as display, only_writer(path), nullcontext() if keep is None else only_writer(keep):
+        work = _work_folder(path)
         data = load_data(config, pretrained, display.report)
         transfer = Transfer(pretrained, data, config, display.report, Store(work / "data"))
         file = ResultFile(path, transfer.fingerprint)
@@ -78,7 +79,7 @@ def transfer_command(
         for seed in range(seeds):
             if seed not in file.seeds:
                 file.add(transfer, transfer.run(seed, work / transfer.fingerprint[:12], keep))
-    shutil.rmtree(work)
+        shutil.rmtree(work)
     Console().print(result_table(read_json(path)))
     Console().print(f"written: {path}", soft_wrap=True, markup=False, emoji=False)
     return path

@@ -22,6 +22,7 @@ from synthlang.dictionary.word_dictionary import (
     write_words,
 )
 from synthlang.errors import InputError
+from synthlang.files import user_path
 from synthlang.language import Language, bind_language, parse_language
 from synthlang.overlap import count_words
 from synthlang.progress import Display
@@ -139,7 +140,7 @@ def dictionary_command(
     text, target = (open_source(name) if name else None for name in (source, target_source))
     with Display() as display:
         if is_muse or text is None:
-            candidates = natural_words(Path(spec), text, target)
+            candidates = natural_words(user_path(spec), text, target)
         else:
             language = bind_language(parse_language(spec), text)
             count = display.counter("dictionary")
@@ -155,7 +156,7 @@ def dictionary_command(
 
 def _is_muse(spec: str) -> bool:
     """Whether ``spec`` is a MUSE file; InputError if it looks like one but is none. Else it should be a language."""
-    path = Path(spec)
+    path = user_path(spec)
     if spec.endswith((".yaml", ".yml")):
         return False
     if path.is_file():

@@ -22,7 +22,7 @@ from pydantic import Field, field_validator
 
 from synthlang.config import StrictModel
 from synthlang.errors import InputError
-from synthlang.files import atomic_file, atomic_folder, read_json, read_lines, write_json
+from synthlang.files import atomic_file, claimed_folder, read_json, read_lines, write_json
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.references import Later, UserFile, is_unused
 from synthlang.rng import key_of, random_bits
@@ -247,7 +247,7 @@ def write_words(
     report: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Write the folder of a drawn dictionary and return its manifest; ``report`` goes into it."""
-    with atomic_folder(folder) as temporary:
+    with claimed_folder(folder) as temporary:
         write_muse(dictionary.pairs, temporary / FILE)
         made_of = {"spec": spec.drawing, "parents": dict(parents)}
         manifest = {

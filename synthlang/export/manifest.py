@@ -23,7 +23,7 @@ from synthlang.fingerprint import sha256_file
 from synthlang.hub_upload import check_repository, upload
 from synthlang.language import Language, portable, write_spec
 from synthlang.overlap import Overlap
-from synthlang.sources.base import Source
+from synthlang.sources.base import Source, remarks_of
 
 ROWS = {
     "parent": "every sentence of the source: `id`, `text`, `words` and its labels",
@@ -172,7 +172,7 @@ def write_manifest(
             SPLIT_NAMES[s]: {size: sum(r[size] for r in of_split) for size in SIZES} for s, of_split in splits.items()
         },
         "counts": {
-            SPLIT_NAMES[s]: dict(sum((Counter(r["counts"]) for r in of_split), Counter()))
+            SPLIT_NAMES[s]: dict(sum((Counter(r["counts"]) for r in of_split), Counter(remarks_of(source, s))))
             for s, of_split in splits.items()
         },
         "overlap": asdict(overlap_of(parent, derived)),

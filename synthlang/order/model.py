@@ -17,7 +17,7 @@ from pydantic import AfterValidator, Field
 
 from synthlang.config import StrictModel, parse
 from synthlang.errors import InputError
-from synthlang.files import GZIP, atomic_file, json_of, read_lines
+from synthlang.files import GZIP, atomic_file, json_of, read_lines, user_path
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.order.items import CLASSES, NodeClass, Scheme, check_feature
 
@@ -102,7 +102,7 @@ def find_model(name: str) -> Path:
     """The file of a shipped model or of a path; InputError names the shipped ones."""
     if name in shipped_models():
         return SHIPPED / f"{name}{ENDING}"
-    path = Path(name).expanduser()
+    path = user_path(name)
     if not path.is_file():
         raise InputError(f"order model {name!r} is none of {', '.join(shipped_models())}, nor a file")
     return path

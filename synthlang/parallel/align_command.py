@@ -16,7 +16,7 @@ from rich.table import Table
 
 from synthlang.corpus import FORM, Corpus, concatenate
 from synthlang.errors import InputError
-from synthlang.files import write_json
+from synthlang.files import user_path, write_json
 from synthlang.parallel.aligners import FORWARD, METHODS, PROGRAMS, REVERSE, Program, align, symmetrise
 from synthlang.parallel.error_rates import BLANKS, AlignmentErrors, Blank, Gold, alignment_errors, read_gold
 from synthlang.parallel.links import Links, read_counted, read_pharaoh, write_pharaoh
@@ -168,8 +168,8 @@ def _aligned(text: ParallelText, options: AlignOptions) -> list[tuple[Links, int
     program: Program = options.program or "eflomal"  # type: ignore[assignment]  # check() has seen it
     whole = [text]
     for name in options.also:
-        parts = [name] if Path(name).exists() or "," not in name else name.split(",")
-        whole.append(_read([Path(part) for part in parts], options.also_words))
+        parts = [name] if user_path(name).exists() or "," not in name else name.split(",")
+        whole.append(_read([user_path(part) for part in parts], options.also_words))
     left, right = concatenate([t.left for t in whole]), concatenate([t.right for t in whole])
     if options.lower:
         left, right = _lower(left), _lower(right)

@@ -7,6 +7,7 @@ manifest.json                          parents by fingerprint, counts, what was 
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from synthlang.parsing.engines import TREE_COLUMNS, open_engine
 from synthlang.parsing.source import ParsedSource, Tokens
 from synthlang.progress import Display
 from synthlang.sources import open_source
-from synthlang.sources.base import size_of
+from synthlang.sources.base import listed, remarks_of, size_of
 from synthlang.sources.conllu import FEATS
 from synthlang.sources.tags import KEYS, write_misc
 
@@ -102,5 +103,9 @@ def _summary(manifest: dict[str, Any], source: ParsedSource, out: Path) -> str:
     sizes = ", ".join(f"{split} {count}" for split, count in manifest["sentences"].items())
     chunks = source.hits[True] + source.hits[False]
     left_out = sum(sum(reasons.values()) for reasons in manifest["skipped"].values())
-    note = f"; {left_out} sentences left out, see its manifest.json" if left_out else ""
+    remarks = Counter[str]()
+    for split in source.splits if source.tokens == "source" else ():
+        remarks.update(remarks_of(source, split))
+    note = f"; {listed(remarks)}" if remarks else ""
+    note += f"; {left_out} sentences left out, see its manifest.json" if left_out else ""
     return f"{out}: {sizes}; {source.hits[True]} of {chunks} chunks from the cache{note}"

@@ -24,7 +24,7 @@ class Source(Protocol):
     The columns are the same in every batch of a source; sentence ids count from 0 in each split.
 
     A source may have more: ``size(split)``, about how many sentences the split has, told without
-    reading it (None: not known); ``licence``, the SPDX id of its sentences; ``language_codes``.
+    reading it (None: not known); ``remarks(split)``; ``licence``, the SPDX id of its sentences; ``language_codes``.
     """
 
     @property
@@ -83,10 +83,17 @@ def size_of(source: object, split: str) -> int | None:
     return None if size is None else size(split)
 
 
+def remarks_of(source: object, split: str) -> Mapping[str, int]:
+    """What was mended in the sentences of a split that were read so far, or may be wrong with them, by reason."""
+    remarks = getattr(source, "remarks", None)
+    return {} if remarks is None else remarks(split)
+
+
 def check_split(source: Source, split: str, name: str) -> None:
     """Raise InputError if the source ``name`` has no such split."""
     if split not in source.splits:
-        raise InputError(f"{name} has no split {split!r}; it has {', '.join(source.splits)}")
+        hint = f" (?split={split} reads the file as that)" if getattr(source, "is_one_file", False) else ""
+        raise InputError(f"{name} has no split {split!r}; it has {', '.join(source.splits)}{hint}")
 
 
 def require_columns(source: Source, names: Sequence[str], name: str, purpose: str) -> None:

@@ -50,13 +50,14 @@ class ConlluSource(FileSource):
 
     scheme = "conllu"
     endings = (".conllu",)
+    own_options = (FEATS,)
 
-    def __init__(self, path: str | Path) -> None:
-        super().__init__(str(path).removesuffix(f"?{FEATS}"))
+    def __init__(self, spec: str | Path) -> None:
+        super().__init__(spec)
         firsts = [next(read_blocks(file)) for file in self.files.values()]
         trees = TREE if all(block.head for block in firsts) else ()
         found = [columns_in(block.misc) for block in firsts]
-        self._plain = (FORM, "upos", *trees, *((FEATS,) if str(path).endswith(f"?{FEATS}") else ()))
+        self._plain = (FORM, "upos", *trees, *((FEATS,) if FEATS in self.options else ()))
         self._tags = tuple(name for name in found[0] if all(name in names for names in found))
         self.columns = (*self._plain, *self._tags)
 

@@ -31,11 +31,11 @@ class IobSource(FileSource):
     """Sentences with entities, the tags as legal IOB2."""
 
     scheme = "iob"
-    endings = ("", ".txt", ".conll", ".iob", ".iob2", ".bio", ".tsv")
+    endings = ("", ".txt", ".conll", ".iob", ".iob2", ".bio", ".tsv", ".annotated")
     columns = (FORM, "ner")
 
-    def __init__(self, path: str | Path) -> None:
-        super().__init__(path)
+    def __init__(self, spec: str | Path) -> None:
+        super().__init__(spec)
         for file in self.files.values():
             next(read_sentences(file))
 

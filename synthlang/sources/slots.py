@@ -26,8 +26,9 @@ from synthlang.files import read_lines
 from synthlang.sources.base import Labelled, because, in_batches
 from synthlang.sources.conllu import one_word
 from synthlang.sources.segmentation import RULES, SegmentedText
+from synthlang.sources.splits import SPLITS, find_splits, is_file
 from synthlang.sources.tags import iob_tag, legal_tags
-from synthlang.sources.text import SPLITS, FileSource, find_splits, is_file
+from synthlang.sources.text import FileSource
 
 READER = 1  # part of the fingerprint: count up when the same bytes give other utterances
 PARTS = ("seq.in", "seq.out", "label")
@@ -49,25 +50,26 @@ class SlotsSource(FileSource):
     """Utterances with slots, the tags as legal IOB2."""
 
     scheme = "slots"
+    by_rules = True
     endings = (".tsv",)
     columns = (FORM, "slot")
 
-    def __init__(self, path: str | Path) -> None:
-        super().__init__(path)
+    def __init__(self, spec: str | Path) -> None:
+        super().__init__(spec)
         for split in self.files:
             counts: Counter[str] = Counter()
             if next(self.utterances(split, counts), None) is None:
                 raise InputError(f"holds no utterance{because(counts)}", self.files[split])
 
     def _find(self) -> dict[str, Path]:
-        if is_file(self.path):
+        if is_file(self.path) or self.options:
             return super()._find()
         if (self.path / PARTS[0]).is_file():
             return {SPLITS.get(self.path.name.lower(), "train"): self.path}
         if any(path.is_dir() and path.name.lower() in SPLITS for path in self.path.iterdir()):
             return find_splits(self.path, ("",), folders=True)
         try:
-            return find_splits(self.path, self.endings)
+            return super()._find()
         except InputError as error:
             raise InputError(f"no folders train, valid, test of {', '.join(PARTS)} either: {error}") from error
 

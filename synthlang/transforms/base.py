@@ -14,6 +14,7 @@ from pydantic import Field
 from synthlang.config import StrictModel
 from synthlang.corpus import Column, Corpus
 from synthlang.errors import InputError
+from synthlang.files import user_path
 from synthlang.rewrite import Rewrite
 from synthlang.rng import key_of, uniform
 
@@ -60,7 +61,8 @@ class Transform(StrictModel):
     def files(self) -> dict[str, Path]:
         """The files that options name, by option."""
         named = {field: getattr(self, field) for field in self.file_fields}
-        return {field: Path(value) for field, value in named.items() if value is not None and Path(value).is_file()}
+        paths = {field: user_path(value) for field, value in named.items() if value is not None}
+        return {field: path for field, path in paths.items() if path.is_file()}
 
     def identity(self) -> dict[str, Any]:
         """What the fingerprint of a language takes: the settings, files by their content."""

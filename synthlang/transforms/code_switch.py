@@ -7,7 +7,6 @@ batch (Conneau et al. 2020, "Emerging Cross-lingual Structure in Pretrained Lang
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -16,6 +15,7 @@ from pydantic import Field, PrivateAttr, field_validator
 
 from synthlang.corpus import Column, Corpus
 from synthlang.dictionary.word_dictionary import read_muse, read_weighted
+from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.rewrite import Rewrite
 from synthlang.rng import key_of, uniform
@@ -68,7 +68,7 @@ class CodeSwitch(Transform):
         del context
         if self.dictionary == PARENT_WORDS:
             return
-        path, is_weighted = Path(self.dictionary), self.translations == "weighted"
+        path, is_weighted = user_path(self.dictionary), self.translations == "weighted"
         weights = read_weighted(path) if is_weighted else dict.fromkeys(read_muse(path), 1.0)
         found: dict[str, list[tuple[str, float]]] = {}
         for (source, target), weight in weights.items():

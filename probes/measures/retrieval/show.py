@@ -13,6 +13,7 @@ from probes.figures.drawing import Drawing
 from probes.figures.lines import Series, accuracy_by_rank, interval_series, retrieval_by_layer
 from probes.measures.result import few_directions, table_of, with_bounds
 from probes.measures.retrieval import RetrievalConfig
+from probes.measures.retrieval.examples import example_table
 from probes.measures.retrieval.scores import SIMILARITIES
 from probes.statistics import Interval
 
@@ -37,11 +38,13 @@ def kinds_of(settings: RetrievalConfig) -> Kinds:
 
 
 def tables(values: Values, names: Names, kinds: Kinds) -> list[Table]:
-    """By layer for each variant, then by part of speech."""
+    """By layer for each variant, then by part of speech, then examples."""
     made = [_by_layer(values, variant, names, kinds) for variant in values["variants"]]
-    if values["tags"] is None:
-        return made
-    return [*made, _by_tag(values["tags"], names, kinds, read_of(values, values["tags"]["layer"]))]
+    if values["tags"] is not None:
+        made.append(_by_tag(values["tags"], names, kinds, read_of(values, values["tags"]["layer"])))
+    if values.get("examples"):
+        made.append(example_table(values["examples"], names, read_of(values, values["headline"]["layer"])))
+    return made
 
 
 def read_of(values: Values, layer: int) -> str:
@@ -199,6 +202,12 @@ def notes_of(values: Values, settings: RetrievalConfig, unit: str, same_model: b
     if values["tags"] is None:
         reason = "links are between subwords" if unit == "subword" else "the text has none; name retrieval.parser"
         notes.append(f"retrieval: nothing is broken down by part of speech: {reason}")
+    found_words = {one["word"].casefold() for one in values.get("examples", ())}
+    notes += [
+        f"retrieval.examples: {word} is no word of the measured sentences"
+        for word in settings.examples
+        if word.casefold() not in found_words
+    ]
     if values["ranks"] is None:
         notes.append("retrieval: nothing is broken down by frequency rank: no link is left in retrieval.rank_pairs")
     elif len(values["ranks"]["bins"]) < 2:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from probes.study.record import STUDY
 from probes.study.report.files import ReportPaths, check_folder, write_files
 from synthlang.errors import InputError
+from synthlang.files import only_writer
 from synthlang.progress import Say, unheard
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ def write_joined_report(folders: Sequence[Path], out: Path, say: Say = unheard) 
     check_folder(out)
     studies = same_together([read_study(folder) for folder in folders])
     under = "Studies " + ", ".join(f"{study.name} ({study.fingerprint or 'no fingerprint'})" for study in studies)
-    return _write(joined(studies), studies, under, out, say)
+    with only_writer(out):
+        return _write(joined(studies), studies, under, out, say)
 
 
 def _write(study: Study, studies: Sequence[Study], under: str, out: Path, say: Say) -> ReportPaths:

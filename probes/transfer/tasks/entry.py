@@ -28,7 +28,7 @@ _PARSER = ("features.subword", "head.arc", "head.relation", "score.punctuation")
 _ANSWERS = ("stride", "head.answer_words", "head.answer_tokens", "score.answers")
 
 OURS = {
-    "nli": TaskEntry("probes.transfer.tasks.nli:Nli", pairs=True),
+    "nli": TaskEntry("probes.transfer.tasks.nli:Nli", ("head.pooler",), pairs=True),
     "ner": TaskEntry("probes.transfer.tasks.ner:Ner", (*_TAGS, "score.repair")),
     "pos": TaskEntry("probes.transfer.tasks.pos:Pos", _TAGS),
     "parsing": TaskEntry("probes.transfer.tasks.parsing:Parsing", _PARSER),

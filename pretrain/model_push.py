@@ -16,7 +16,7 @@ from synthlang.hub_upload import upload
 DONE, WEIGHTS = "done.json", "model.safetensors"
 
 
-def push_model(
+def push_model_to_hub(
     folder: Path, repo_id: str, private: bool = True, token: str | None = None, api: Any | None = None
 ) -> str:
     """Upload a finished run, or ``RUN/export/LANGUAGE``, to the model repository ``repo_id``; returns its address.

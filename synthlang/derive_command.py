@@ -12,11 +12,13 @@ import numpy as np
 
 from synthlang.errors import InputError
 from synthlang.export.run import export_language
+from synthlang.files import user_path
 from synthlang.language import Language, bind_language, parse_language
 from synthlang.progress import Display
 from synthlang.sources import open_source
 from synthlang.sources.base import Source, size_of
-from synthlang.sources.text import SPLITS
+from synthlang.sources.splits import SPLITS
+from synthlang.sources.text import FileSource
 from synthlang.tasks import is_task, open_task
 from synthlang.tasks.derive import ParsedTask
 from synthlang.tasks.export import export_task
@@ -61,7 +63,10 @@ def derive_command(
         if is_task(spec):
             _derive_task(spec, spoken, out, parse, tuple(fields), licence, counts_source, command, display)
             return []
-        source = open_source(spec) if parse is None else parse(open_source(spec))
+        opened = open_source(spec)
+        if isinstance(opened, FileSource):
+            display.message(f"{spec}: {opened.read_as}")
+        source = opened if parse is None else parse(opened)
         tokens = _vocabulary(source, vocabulary)
         if counts_source is not None:
             spoken = bind_language(spoken, open_source(counts_source), tokens)
@@ -131,7 +136,7 @@ def _vocabulary(source: Source, option: str | None) -> Vocabulary | None:
     from synthlang.vocabulary import Vocabulary, train_vocabulary  # with it come the tokenizers
 
     if not (option.isascii() and option.isdigit()):
-        return Vocabulary.load(Path(option))
+        return Vocabulary.load(user_path(option))
     return train_vocabulary(source.batches("train" if "train" in source.splits else source.splits[0]), int(option))
 
 
