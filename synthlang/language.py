@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 
+from synthlang import plugins
 from synthlang.catalogue import find, load_yaml, names
 from synthlang.config import StrictModel, parse
 from synthlang.corpus import Corpus
@@ -30,7 +31,7 @@ from synthlang.rng import key_of
 from synthlang.scripts import SCRIPTS, Script
 from synthlang.sources.base import Source, require_columns, word_counts
 from synthlang.strict_yaml import write_yaml
-from synthlang.transforms import KINDS, SHORT_NAMES, AnyTransform
+from synthlang.transforms.table import KINDS, SHORT_NAMES, AnyTransform
 from synthlang.transforms.transliterate import Transliterate
 
 if TYPE_CHECKING:  # tokenizers is heavy, and most languages need none
@@ -77,7 +78,12 @@ class Language(StrictModel):
         """Of the spec; the name is a label and not part of it."""
         steps = [t.identity() for t in self.transforms]
         subwords = self._subwords.vocabulary.fingerprint if self._subwords and self.on_tokens else None
-        parts = {"torn_entities": self.torn_entities, "bound_to": self._bound_to, "vocabulary": subwords}
+        parts: dict[str, Any] = {
+            "torn_entities": self.torn_entities,
+            "bound_to": self._bound_to,
+            "vocabulary": subwords,
+        }
+        parts |= plugins.parts("transforms", {t.kind for t in self.transforms})
         return fingerprint("language", format=FORMAT, seed=self.seed, transforms=steps, **parts)
 
     @property
