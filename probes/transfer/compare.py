@@ -142,11 +142,7 @@ def _row(
 ) -> dict[str, Any]:
     after = other.stats(test, metric)
     key = key_of("compare", first.result.fingerprint, other.result.fingerprint, test, metric.name)
-    if metric.of_items:
-        found = _items(before, after)
-    else:
-        left, right = (s.sum(axis=0) if swap == "item" else s.reshape(-1, s.shape[-1]) for s in (before, after))
-        found = permutation_test(left, right, metric.score, key, rounds)
+    found = item_test(before, after, metric, key, rounds, swap)
     interval = bootstrap_difference(after, before, metric.score, key, paired=True)
     means = {"mean": _mean(after, metric), "against_mean": _mean(before, metric)}
     numbers = {**means, "difference": interval.mean, "low": interval.low, "high": interval.high}
@@ -163,8 +159,17 @@ def _mean(stats: Floats, metric: Metric) -> float:
     return float(np.mean(metric.score(stats.sum(axis=1))))
 
 
-def _items(before: Floats, after: Floats) -> PairedTest:
-    """Over the items that count, in percent."""
+def item_test(
+    before: Floats, after: Floats, metric: Metric, key: int, rounds: int = TEST_ROUNDS, swap: str = "prediction"
+) -> PairedTest:
+    """The test that a metric has, of its statistics [runs, items, k] on the same items, in percent.
+
+    A score that is a mean over items: the t-test over those that count. Else the permutation test, of as many runs on
+    both sides.
+    """
+    if not metric.of_items:
+        left, right = (s.sum(axis=0) if swap == "item" else s.reshape(-1, s.shape[-1]) for s in (before, after))
+        return permutation_test(left, right, metric.score, key, rounds)
     counted = before[0, :, 1] > 0
     if not counted.any():
         return PairedTest(0.0, 0, reason="no item counts for this metric")

@@ -52,6 +52,7 @@ from synthlang.progress import Report, silent
 from synthlang.references import resolved
 from synthlang.rng import key_of
 from synthlang.store import Store
+from synthlang.vocabularies.xlm_tokenizer import XLM
 from synthlang.vocabulary import nothing_read
 
 DIGITS = 4
@@ -362,6 +363,8 @@ def check_keep(config: TransferConfig, pretrained: Pretrained, asked: str = "--k
         raise InputError(f"{asked}: with features.tune none no body is fine-tuned, so there is nothing to keep")
     if config.rotation is not None:
         raise InputError(f"{asked}: a rotation is no part of a model, so the folder would not be what was tested")
+    if pretrained.model.architecture == XLM:
+        raise InputError(f"{asked}: an XLM is not written")
     if pretrained.model.language_specific() or pretrained.model.embeddings.languages is not None:
         raise InputError(f"{asked}: the model has parts of its own for each language, which one folder cannot hold")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeVar
 
 from probes.figures.drawing import slug
@@ -138,12 +139,14 @@ class Comparisons(NamedTuple):
     """What the studies of a report are compared with; ``notes`` say what could not be read.
 
     measures   of probes, by their paths, that the claims read, each once in their order
+    examples   PAPER/TABLE → its tests over examples
     """
 
     claims: Sequence[JudgedClaim] = ()
     tables: Sequence[tuple[papers.Table, Sequence[JudgedNumber]]] = ()
     notes: Sequence[str] = ()
     measures: Sequence[str] = ()
+    examples: Mapping[str, Sequence[Block]] = MappingProxyType({})
 
 
 def compared(studies: Sequence[Study]) -> Comparisons:
@@ -160,7 +163,24 @@ def compared(studies: Sequence[Study]) -> Comparisons:
         [(table, _lines(table, found)) for table in tables],
         notes,
         tuple(measures),
+        {f"{table.paper}/{table.name}": _tests(table, studies) for table in tables},
     )
+
+
+def _tests(table: papers.Table, studies: Sequence[Study]) -> list[Block]:
+    """The tests over examples of each study; in a joined report their studies are apart."""
+    if all(cell.marking is None for cell in table.cells):
+        return []
+    from probes.study.report.examples import example_blocks  # with torch, by the metrics of tasks
+
+    found: list[Block] = []
+    for number, study in enumerate(studies, 1):
+        name = f"examples-{slug(f'{table.paper} {table.name}', number)}"
+        blocks = example_blocks(table, study, results_of([study]), name)
+        if blocks and len(studies) > 1:
+            found.append(Paragraph(f"{study.name}:"))
+        found += blocks
+    return found
 
 
 def _read(key: str, read: Callable[[str], Iterable[T]], studies: Sequence[Study], notes: list[str]) -> list[T]:
@@ -265,6 +285,7 @@ def beside_papers(comparisons: Comparisons) -> Section | None:
             blocks.append(Paragraph(f"{heading} None of its {len(lines)} numbers was measured here.", "note"))
         else:
             blocks += _paper_blocks(table, lines, heading, note, number)
+            blocks += comparisons.examples.get(f"{table.paper}/{table.name}", ())
     return Section("Numbers of the papers", blocks)
 
 
