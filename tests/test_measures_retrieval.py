@@ -9,10 +9,10 @@ import pytest
 import torch
 from scipy import stats
 
-from probes.measures import ProbeConfig
 from probes.measures.probe_input import ProbeInput
 from probes.measures.retrieval.probe import retrieval_probe
 from probes.measures.retrieval.scores import Tags
+from probes.measures.table import ProbeConfig
 from probes.pretrained import open_pretrained
 from synthlang.config import parse
 from tests.adjust_models import save_model

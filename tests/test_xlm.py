@@ -18,9 +18,9 @@ from pretrain.adjust.run import adjust
 from pretrain.hub import load_model, open_base
 from pretrain.model.from_hf import check_start
 from pretrain.model.text import Text
-from probes.measures import ProbeConfig
 from probes.measures.probe_command import run_probe
 from probes.measures.probe_input import ProbeInput
+from probes.measures.table import ProbeConfig
 from probes.pretrained import body_of, open_pretrained
 from probes.transfer.config import TransferConfig
 from probes.transfer.run import Transfer, check_keep

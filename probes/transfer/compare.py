@@ -30,7 +30,7 @@ from probes.transfer.result import FORMAT as RESULT_FORMAT
 from probes.transfer.result import read_predictions
 from probes.transfer.run import Predictions
 from probes.transfer.tasks.base import task_of
-from probes.transfer.tasks.metrics import Floats, Metric
+from probes.transfer.tasks.metrics import Floats, Metric, defined
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.files import read_json
@@ -52,6 +52,7 @@ class Comparison:
               seeds and the 95 % bootstrap interval of the difference over seeds and items; by, statistic, n, p,
               p_corrected: the test (statistic: t, or the difference over all predictions); reason: why there is no p
     left_out  test sets that some file does not have
+    about     what the metrics count, where their names leave that open
     """
 
     task: str
@@ -62,14 +63,16 @@ class Comparison:
     swap: str
     rows: tuple[dict[str, Any], ...]
     left_out: tuple[str, ...]
+    about: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {"format": FORMAT, **vars(self), **{k: list(getattr(self, k)) for k in ("files", "rows", "left_out")}}
+        lists = {name: list(getattr(self, name)) for name in ("files", "rows", "left_out")}
+        return {"format": FORMAT, **{name: value for name, value in vars(self).items() if name != "about"}, **lists}
 
     def table(self) -> Table:
         """For a terminal."""
         title = f"{self.task}: differences to {self.files[0]} (%; mean over {self.seeds} seeds; p: {self.correction})"
-        table = Table(title=title)
+        table = Table(title=title, caption=self.about)
         for name in ("test", "metric", "system", "mean", "against", "difference", "95 %", "by", "n", "p", "corrected"):
             table.add_column(name, justify="left" if name in ("test", "metric", "system", "by") else "right")
         for row in self.rows:
@@ -124,7 +127,8 @@ def compare(
     for row, p in zip(rows, corrected([row["p"] for row in rows], cast(Correction, correction)), strict=True):
         row["p_corrected"] = p
     names, left = tuple(str(path) for path in files), tuple(test for test in every if test not in shared)
-    return Comparison(task, names, len(first.result.seeds), correction, rounds, swap, tuple(rows), left)
+    seeds, about = len(first.result.seeds), defined(chosen)
+    return Comparison(task, names, seeds, correction, rounds, swap, tuple(rows), left, about)
 
 
 def _named(known: Mapping[str, Any], name: str, what: str) -> Any:

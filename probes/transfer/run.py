@@ -43,6 +43,7 @@ from probes.transfer.movement import movement
 from probes.transfer.splits import DEV, MIXED, TransferData
 from probes.transfer.tasks.base import Examples
 from probes.transfer.tasks.metrics import Floats, Metric
+from synthlang import plugins
 from synthlang.dictionary.word_dictionary import read_muse
 from synthlang.errors import InputError
 from synthlang.files import user_path
@@ -142,7 +143,8 @@ class Transfer:
             parents["rotation"] = self._text_fingerprints(rotation)
             if rotation.dictionary is not None:
                 parents["rotation dictionary"] = sha256_file(user_path(rotation.dictionary))
-        return fingerprint("transfer", format=FORMAT, settings=settings, parents=parents)
+        of_plugin = plugins.parts("tasks", [self.config.task])
+        return fingerprint("transfer", format=FORMAT, settings=settings, parents=parents, **of_plugin)
 
     @cached_property
     def _original(self) -> Base | None:

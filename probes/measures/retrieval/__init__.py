@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from probes.measures.settings import ProbeSettings
+from probes.measures.base import ProbeSettings
 from probes.rotation.settings import FitSettings, Method
 from probes.static.settings import StaticSettings
 from synthlang.references import Later, ParserSpec
