@@ -353,7 +353,7 @@ def test_what_only_chooses(axes, text, chosen):
     [
         (
             "xlm",
-            "--only xlm: no cell has it; name labels, as in AXIS=LABEL. There is language: trans; objective: mlm, align_mlm",
+            "no cell has it; name labels, as in AXIS=LABEL. There is language: trans; objective: mlm, align_mlm",
         ),
         ("", "--only : no cell has it"),
         (
