@@ -54,3 +54,16 @@ def run_adjustment(model: str | None, config: str | Path, out: str | Path, overr
     if code := adjust_command(model, Path(config), Path(out), assignments(overrides)):
         raise SystemExit(code)
     return Path(out)
+
+
+def push(folder: str | Path, repo: str, *, public: bool = False) -> str:
+    """Upload a finished run, or one language of it, to the hub and return its address.
+
+    Args:
+        folder: A run: each language has a folder there, beside one card. Or ``RUN/export/LANGUAGE``: the repository.
+        repo: USER/NAME.
+        public: Private unless this is true.
+    """
+    from pretrain.model_push import push_model_to_hub
+
+    return push_model_to_hub(Path(folder), repo, private=not public)

@@ -16,7 +16,7 @@ from pretrain import run_adjustment
 from pretrain.adjust.adjust_command import HELP as ADJUST_HELP
 from probes import check_installation, cli_language, cli_study
 from probes.cli_configs import configs
-from probes.cli_options import Commands, Model, Set, argument, option
+from probes.cli_options import Commands, Model, Set, argument, names_of, option
 from probes.cli_order import order
 from probes.cli_probe import align, correlate, probe
 from probes.cli_transfer import compare, transfer
@@ -26,7 +26,7 @@ app = Commands(
     name="synthlang",
     help="Derive synthetic languages, pretrain on them, measure alignment and zero-shot transfer.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["--help", "-h"]},
@@ -55,7 +55,7 @@ app.command()(cli_language.push)
 
 @app.command()
 def pretrain(
-    config: Annotated[Path, argument("A YAML file, or the name of a run: synthlang configs runs.")],
+    config: Annotated[Path, argument("A YAML file, or the name of a run: synthlang configs runs.", **names_of("runs"))],
     out: Annotated[Path | None, option("The run folder (default: runs/NAME); an unfinished run in it goes on.")] = None,
     overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
@@ -66,7 +66,7 @@ def pretrain(
 @app.command(help=ADJUST_HELP)
 def adjust(
     model: Model,
-    config: Annotated[Path, argument("A YAML file, or a name: synthlang configs adjust.")],
+    config: Annotated[Path, argument("A YAML file, or a name: synthlang configs adjust.", **names_of("adjust"))],
     out: Annotated[Path, option("The output folder; an unfinished adjustment in it goes on.")],
     overrides: Set = [],  # noqa: B006
 ) -> None:

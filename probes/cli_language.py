@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 import synthlang
-from probes.cli_options import argument, option
+from pretrain import push as push_run
+from probes.cli_options import argument, names_of, option
 
 SourceArgument = Annotated[
     str,
@@ -30,7 +31,11 @@ def derive(
         ),
     ],
     language: Annotated[
-        str, option("A name such as trans+inv or trans:0.5+perm, one of synthlang configs derived, or a YAML file.")
+        str,
+        option(
+            "A name such as trans+inv or trans:0.5+perm, one of synthlang configs derived, or a YAML file.",
+            **names_of("derived"),
+        ),
     ],
     out: Annotated[Path, option("The data set folder to write; must not exist.")],
     workers: Workers = 1,
@@ -44,7 +49,8 @@ def derive(
         str | None, option("Also give token ids: a number of tokens to train a vocabulary of, or a tokenizer folder.")
     ] = None,
     counts: Annotated[
-        str | None, option("The source whose word counts the language needs (default: the training split).")
+        str | None,
+        option("Where words are counted for the language or vocabulary: dev, test or a source (default: train)."),
     ] = None,
     field: Annotated[
         list[str], option("A task only: the config mixed has this field derived, the rest not; repeatable.")
@@ -88,12 +94,13 @@ def parse(
 
 
 def push(
-    folder: Annotated[Path, argument("A data set folder that derive wrote.")],
+    folder: Annotated[Path, argument("A data set folder of derive, a finished run, or RUN/export/LANGUAGE.")],
     repo: Annotated[str, argument("USER/NAME on the hub.")],
     public: Annotated[bool, option("Make it public (default: private).", "--public")] = False,
 ) -> None:
-    """Upload a data set to the hub; nothing is ever uploaded without this command."""
-    typer.echo(synthlang.push(folder, repo, public=public))
+    """Upload a data set or a model to the hub; nothing is ever uploaded without this command."""
+    push_any = synthlang.push if (folder / "manifest.json").exists() else push_run
+    typer.echo(push_any(folder, repo, public=public))
 
 
 def dictionary(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import probes
-from probes.cli_options import Model, Set, argument, option
+from probes.cli_options import Model, Set, argument, names_of, option
 
 
 def probe(
@@ -18,7 +18,9 @@ def probe(
         str | None,
         option("Names of probes, or all (default: the config's, else all); see docs/probes.md.", metavar="P[,P…]"),
     ] = None,
-    config: Annotated[Path | None, option("A YAML file, or a name: synthlang configs probes.")] = None,
+    config: Annotated[
+        Path | None, option("A YAML file, or a name: synthlang configs probes.", **names_of("probes"))
+    ] = None,
     language: Annotated[
         str | None, option("The other language (default: the run's first derived one).", metavar="SPEC")
     ] = None,

@@ -8,17 +8,23 @@ from typing import Annotated
 import typer
 
 import probes
-from probes.cli_options import Set, argument, option
+from probes.cli_options import Set, argument, names_of, one_of, option
 
 
 def study(
-    config: Annotated[Path, argument("A YAML file, or the name of a study: synthlang configs studies.")],
+    config: Annotated[
+        Path, argument("A YAML file, or the name of a study: synthlang configs studies.", **names_of("studies"))
+    ],
     out: Annotated[
         Path | None, option("The study folder (default: runs/NAME); an unfinished study in it goes on.")
     ] = None,
     store: Annotated[Path | None, option("Folder of the stages, shared by studies (default: OUT/stages).")] = None,
-    size: Annotated[str | None, option("The size of a study given by name: paper, lab or tiny.")] = None,
-    executor: Annotated[str, option("local (processes), in-process or slurm.")] = "local",
+    size: Annotated[
+        str | None, option("The size of a study given by name: paper, lab or tiny.", **one_of("paper", "lab", "tiny"))
+    ] = None,
+    executor: Annotated[
+        str, option("local (processes), in-process or slurm.", **one_of("local", "in-process", "slurm"))
+    ] = "local",
     workers: Annotated[int | None, option("Processes (default: one a CUDA device, else one a core).", min=1)] = None,
     retry: Annotated[int, option("How often a stage that failed is tried again.", min=0)] = 0,
     only: Annotated[

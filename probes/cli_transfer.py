@@ -6,17 +6,18 @@ from pathlib import Path
 from typing import Annotated
 
 import probes
-from probes.cli_options import Model, Set, argument, option
-from probes.transfer.tasks import TASKS
+from probes.cli_options import Model, Set, argument, names_of, one_of, option
+from probes.transfer.tasks.entry import OURS
 
-*_FIRST, _LAST = TASKS
-NAMES = f"{', '.join(_FIRST)} or {_LAST}"
+NAMES = f"{', '.join(OURS)}, or a plugin's"
 
 
 def transfer(
     model: Model,
-    task: Annotated[str | None, option(f"The task: {NAMES} (default: the config's, or pos).")] = None,
-    config: Annotated[Path | None, option("A YAML file, or a name: synthlang configs transfer.")] = None,
+    task: Annotated[str | None, option(f"The task: {NAMES} (default: the config's, or pos).", **one_of(*OURS))] = None,
+    config: Annotated[
+        Path | None, option("A YAML file, or a name: synthlang configs transfer.", **names_of("transfer"))
+    ] = None,
     train: Annotated[
         str | None, option("The parent's items to train on (default: the run's text).", metavar="SOURCE")
     ] = None,

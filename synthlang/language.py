@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 
+from synthlang import plugins
 from synthlang.catalogue import find, load_yaml, names
 from synthlang.config import StrictModel, parse
 from synthlang.corpus import Corpus
@@ -30,7 +31,7 @@ from synthlang.rng import key_of
 from synthlang.scripts import SCRIPTS, Script
 from synthlang.sources.base import Source, require_columns, word_counts
 from synthlang.strict_yaml import write_yaml
-from synthlang.transforms import KINDS, SHORT_NAMES, AnyTransform
+from synthlang.transforms.table import KINDS, SHORT_NAMES, AnyTransform
 from synthlang.transforms.transliterate import Transliterate
 
 if TYPE_CHECKING:  # tokenizers is heavy, and most languages need none
@@ -77,7 +78,12 @@ class Language(StrictModel):
         """Of the spec; the name is a label and not part of it."""
         steps = [t.identity() for t in self.transforms]
         subwords = self._subwords.vocabulary.fingerprint if self._subwords and self.on_tokens else None
-        parts = {"torn_entities": self.torn_entities, "bound_to": self._bound_to, "vocabulary": subwords}
+        parts: dict[str, Any] = {
+            "torn_entities": self.torn_entities,
+            "bound_to": self._bound_to,
+            "vocabulary": subwords,
+        }
+        parts |= plugins.parts("transforms", {t.kind for t in self.transforms})
         return fingerprint("language", format=FORMAT, seed=self.seed, transforms=steps, **parts)
 
     @property
@@ -199,12 +205,15 @@ def check_source(language: Language, source: Source, name: str) -> None:
     require_columns(source, language.requires, name, f"the language {language.name}")
 
 
-def bind_language(language: Language, source: Source, vocabulary: Vocabulary | None = None) -> Language:
+def bind_language(
+    language: Language, source: Source, vocabulary: Vocabulary | None = None, split: str | None = None
+) -> Language:
     """The language with what its transforms need: word counts of the source's training split, a vocabulary.
 
     A language that needs nothing is returned as it is. The fingerprint of a bound one covers what it
     is bound to, so that data of another source is derived by the counts of the training text. Raises
-    InputError if the source lacks a column, or if there is no vocabulary for transforms of tokens.
+    InputError if the source lacks a column or, where no other ``split`` is named, a training split to
+    count words in, or if there is no vocabulary for transforms of tokens.
     """
     check_source(language, source, "the source")
     bound = language.model_copy()
@@ -215,12 +224,12 @@ def bind_language(language: Language, source: Source, vocabulary: Vocabulary | N
     if language.on_tokens:
         bound._tokens()
     if language.needs_counts and language._bound_to is None:
-        counts = {"word": word_counts(source)}
+        counts = {"word": word_counts(source, split)}
         if bound._subwords is not None:
             counts["token"] = bound._subwords.token_counts(counts["word"])
         transforms = tuple(t.bind(counts[_unit(t)]) for t in language.transforms)
         bound = bound.model_copy(update={"transforms": transforms})
-        bound._bound_to = source.fingerprint
+        bound._bound_to = source.fingerprint + ("" if split in (None, "train") else f" {split}")
     return bound
 
 

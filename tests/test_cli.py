@@ -19,6 +19,7 @@ import pytest
 import torch
 import yaml
 from safetensors.torch import load_file
+from typer.testing import CliRunner
 
 from pretrain.config import PretrainConfig
 from pretrain.folder import read_metrics
@@ -439,3 +440,22 @@ def test_seeds_are_added_to_a_result(call, tmp_path):
     options[1] = tmp_path / "perm.json"
     code, _, err = call("transfer", "run", "--seeds", 1, *options, "--language", "perm")
     assert code == 0 and "note: the model was not pretrained on perm, only on parent" in err
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("st", ["study"]),
+        ("study quickst", ["quickstart"]),
+        ("study --executor s", ["slurm"]),
+        ("transfer RUN --task pa", ["parsing"]),
+        ("configs cl", ["claims"]),
+        ("derive text:x --language case", ["case-marked"]),
+        ("pretrain my-run.ya", []),  # the shell completes files
+    ],
+)
+def test_a_shell_completes_commands_options_and_names(typed, expected):
+    words = f"synthlang {typed}"
+    shell = {"_SYNTHLANG_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    done = CliRunner().invoke(cli.app, [], prog_name="synthlang", env=shell)
+    assert done.output.split() == expected

@@ -14,9 +14,9 @@ from safetensors.torch import load_file, save_file
 
 from pretrain.config import PretrainConfig
 from pretrain.run import open_run, pretrain
-from probes.measures import ProbeConfig
 from probes.measures.probe_command import probe_command, read_probe_config
 from probes.measures.probe_input import ProbeInput
+from probes.measures.table import ProbeConfig
 from probes.measures.words import WordsConfig
 from probes.measures.words.alignment import band_scores, frequency_ranks
 from probes.measures.words.probe import words_probe

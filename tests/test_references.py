@@ -7,7 +7,7 @@ import pytest
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
-from probes.measures import ProbeConfig
+from probes.measures.table import ProbeConfig
 from probes.transfer.config import TransferConfig
 from synthlang.config import parse
 from synthlang.dictionary.word_dictionary import DictionarySpec

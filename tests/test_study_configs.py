@@ -48,8 +48,8 @@ MORE = {  # further studies of one size
         "fine-tuning",
         "emergence-map",
     ],
-    "lab": ["align_mlm-trans+inv"],
-    "paper": [],
+    "lab": ["align_mlm-trans+inv", "impact-sov", "impact-yandex"],
+    "paper": ["impact-sov", "impact-yandex"],
 }
 OLD = ["quickstart", "treebank"]
 FILES = [f"{size}/{name}" for size in SIZES for name in (*OF_PAPERS, *OURS, *MORE[size])]

@@ -178,6 +178,7 @@ def test_it_repeats_and_is_json_and_a_table(tmp_path: Path) -> None:
     console = Console(width=250, record=True, file=StringIO())
     console.print(found.table())
     shown = console.export_text()
+    assert "span_f1: F1 of entities, right if their type and both ends are" in shown
     assert "permutation test" in shown and "< .001" in shown and "0.002" in shown and "b.json" in shown
 
 

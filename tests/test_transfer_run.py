@@ -16,7 +16,8 @@ from probes.transfer.config import TransferConfig
 from probes.transfer.result import ResultFile, drops, facts, predictions_path, read_predictions, rows_of
 from probes.transfer.run import Predictions, Transfer, check_keep
 from probes.transfer.splits import load_data
-from probes.transfer.tasks import TASKS, TaskEntry
+from probes.transfer.tasks.entry import TaskEntry
+from probes.transfer.tasks.table import TASKS
 from probes.transfer.transfer_command import result_table
 from synthlang.config import parse
 from synthlang.errors import InputError

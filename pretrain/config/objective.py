@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, create_model, field_validator, model_validator
 
-from pretrain.objectives import NAMES, TERMS
+from pretrain.objectives.table import NAMES, PLUGINS, TERMS
 from pretrain.objectives.term import Need, Term
+from synthlang import plugins
 from synthlang.config import StrictModel
+from synthlang.errors import InputError
 
 KINDS: dict[str, tuple[str, ...]] = {
     term.kind: ("mlm", term.name) if term.name != "mlm" else ("mlm",) for term in TERMS if term.kind is not None
 } | {"sum": ()}
-SETTINGS = [term.settings for term in TERMS if term.settings is not StrictModel]
+
+
+def _settings_of(term: Term[Any]) -> type[StrictModel]:
+    """Those of a term; of a plugin's they are not written where they have their defaults."""
+    if term.name not in PLUGINS:
+        return term.settings
+    fields: dict[str, Any] = {name: plugins.optional_field(field) for name, field in term.settings.model_fields.items()}
+    return create_model(term.settings.__name__, __base__=term.settings, **fields)
+
+
+SETTINGS = [_settings_of(term) for term in TERMS if term.settings is not StrictModel]
 if TYPE_CHECKING:
     Kind: TypeAlias = str
     Name: TypeAlias = str
@@ -103,4 +116,18 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
         for term in self.on:
             settings |= self.model_dump(include={*term.settings.model_fields} - {term.weight_key})
             settings |= {f"{term.name}_format": term.format} if term.format > 1 else {}
-        return settings
+        return settings | plugins.parts("terms", self.terms)
+
+
+def _check_names() -> None:
+    """InputError where a plugin's term has the ``kind`` or a key of another one."""
+    kinds = [*(term.kind for term in TERMS if term.kind is not None), "sum"]
+    taken = {*MaskingConfig.model_fields, *ObjectiveConfig.__annotations__}
+    keys = [*taken, *(name for term in TERMS for name in term.settings.model_fields)]
+    for what, names in (("kind", kinds), ("key", keys)):
+        if twice := [name for name, count in Counter(names).items() if count > 1]:
+            told = ", ".join(f"{name} of {of}" for name, of in plugins.parts("terms", PLUGINS)["plugins"].items())
+            raise InputError(f"objective: two terms have the {what} {twice[0]!r}; rename it in the plugin: {told}")
+
+
+_check_names()

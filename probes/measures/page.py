@@ -10,10 +10,10 @@ from typing import Any
 
 from rich.table import Table as TerminalTable
 
-from probes.measures import PROBES
+from probes.measures.base import ProbeSettings
 from probes.measures.result import ProbeResult
 from probes.measures.retrieval.show import drawn_kind
-from probes.measures.settings import ProbeSettings
+from probes.measures.table import PROBES
 from probes.report.page import Block, Bullets, Code, Figures, Paragraph, Section, Table, html_page
 from probes.statistics import Correlation, correlation
 from synthlang.errors import InputError

@@ -12,13 +12,14 @@ from rich.console import Console
 
 from pretrain.config import PretrainConfig
 from pretrain.run import store_of
-from probes.measures import FORMAT, ProbeConfig
 from probes.measures.page import cka_against_retrieval, write_page
 from probes.measures.probe_input import ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.settings import InputConfig
+from probes.measures.table import FORMAT, ProbeConfig
 from probes.model_names import derived_numbers, is_run, model_path
 from probes.pretrained import open_pretrained
+from synthlang import plugins
 from synthlang.catalogue import load_yaml
 from synthlang.config import load, override, parse
 from synthlang.errors import InputError
@@ -121,6 +122,7 @@ def record(given: ProbeInput, found: Mapping[str, ProbeResult], told: InputConfi
     kept = resolved(config, lambda named: named.name)
     del kept["pairs"], kept["model2"]
     kept.get("maps", {}).pop("save", None)
+    kept |= plugins.parts("probes", config.probes)
     text = given.aligned.text.fingerprint if "aligned" in vars(given) else None
     languages = [reader.language.fingerprint for reader in (pretrained.source, pretrained.target)]
     name = fingerprint(

@@ -14,12 +14,12 @@ from pydantic import Field
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
-from probes.measures import ProbeConfig
+from probes.measures.table import ProbeConfig
 from probes.study.cell import MODEL, SECOND, START, Cell, limits_of
 from probes.study.config import LARGEST, StudyConfig, check_part_name
 from probes.study.grid import Point, Setting
 from probes.transfer.config import TransferConfig
-from probes.transfer.tasks import TASKS
+from probes.transfer.tasks.table import TASKS
 from synthlang.catalogue import BASE, load_bases, merged
 from synthlang.config import StrictModel, assigned, override, parse
 from synthlang.errors import InputError, did_you_mean

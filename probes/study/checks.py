@@ -20,7 +20,7 @@ from pretrain.hub import CONFIG, open_base
 from pretrain.model.from_hf import check_start
 from pretrain.model.hf_names import ARCHITECTURES
 from pretrain.trackers import check_trackers
-from probes.measures import ProbeConfig
+from probes.measures.table import ProbeConfig
 from probes.measures.words import no_rows
 from probes.model_names import asked_for, derived_numbers, is_run, model_path
 from probes.report.numbers import plural

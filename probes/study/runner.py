@@ -19,6 +19,7 @@ from probes.study.cells import selected
 from probes.study.config import StudyConfig
 from probes.study.digests import Digests
 from probes.study.done import is_done, seconds_of
+from probes.study.examples import examples
 from probes.study.executors import open_executor
 from probes.study.executors.base import Detached, Executor, Machine, Outcome
 from probes.study.executors.resources import environment, machine_of
@@ -164,6 +165,7 @@ class StudyRun:
         before = {cell["name"]: cell for cell in former.get("cells", [])}
         self._gone = before.keys() - {cell.name for cell in cells}
         self.seconds: dict[str, float] = former.get("seconds", {})
+        self._examples: list[dict[str, str]] = former.get("examples", [])
         self.cells = []
         for cell in cells:
             known = before.get(cell.name, {})
@@ -239,6 +241,9 @@ class StudyRun:
             try:
                 self._drive(report, say)
             finally:
+                # what was found before stays: garbage collection may have taken the tokenizers since
+                found = examples(self._expanded, self.graph.of_cell, self.done, self.store)
+                self._examples = found or self._examples
                 self.save()
             return write_report(self.folder, say)
 
@@ -368,4 +373,5 @@ class StudyRun:
             "cells": [cell.to_json(store) for cell in self.cells],
             "seconds": self.seconds,
             "dropped": self.tables.dropped(self.done),
+            "examples": self._examples,
         }

@@ -30,7 +30,7 @@ from probes.transfer.result import FORMAT as RESULT_FORMAT
 from probes.transfer.result import read_predictions
 from probes.transfer.run import Predictions
 from probes.transfer.tasks.base import task_of
-from probes.transfer.tasks.metrics import Floats, Metric
+from probes.transfer.tasks.metrics import Floats, Metric, defined
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.files import read_json
@@ -52,6 +52,7 @@ class Comparison:
               seeds and the 95 % bootstrap interval of the difference over seeds and items; by, statistic, n, p,
               p_corrected: the test (statistic: t, or the difference over all predictions); reason: why there is no p
     left_out  test sets that some file does not have
+    about     what the metrics count, where their names leave that open
     """
 
     task: str
@@ -62,14 +63,16 @@ class Comparison:
     swap: str
     rows: tuple[dict[str, Any], ...]
     left_out: tuple[str, ...]
+    about: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {"format": FORMAT, **vars(self), **{k: list(getattr(self, k)) for k in ("files", "rows", "left_out")}}
+        lists = {name: list(getattr(self, name)) for name in ("files", "rows", "left_out")}
+        return {"format": FORMAT, **{name: value for name, value in vars(self).items() if name != "about"}, **lists}
 
     def table(self) -> Table:
         """For a terminal."""
         title = f"{self.task}: differences to {self.files[0]} (%; mean over {self.seeds} seeds; p: {self.correction})"
-        table = Table(title=title)
+        table = Table(title=title, caption=self.about)
         for name in ("test", "metric", "system", "mean", "against", "difference", "95 %", "by", "n", "p", "corrected"):
             table.add_column(name, justify="left" if name in ("test", "metric", "system", "by") else "right")
         for row in self.rows:
@@ -124,7 +127,8 @@ def compare(
     for row, p in zip(rows, corrected([row["p"] for row in rows], cast(Correction, correction)), strict=True):
         row["p_corrected"] = p
     names, left = tuple(str(path) for path in files), tuple(test for test in every if test not in shared)
-    return Comparison(task, names, len(first.result.seeds), correction, rounds, swap, tuple(rows), left)
+    seeds, about = len(first.result.seeds), defined(chosen)
+    return Comparison(task, names, seeds, correction, rounds, swap, tuple(rows), left, about)
 
 
 def _named(known: Mapping[str, Any], name: str, what: str) -> Any:
@@ -138,11 +142,7 @@ def _row(
 ) -> dict[str, Any]:
     after = other.stats(test, metric)
     key = key_of("compare", first.result.fingerprint, other.result.fingerprint, test, metric.name)
-    if metric.of_items:
-        found = _items(before, after)
-    else:
-        left, right = (s.sum(axis=0) if swap == "item" else s.reshape(-1, s.shape[-1]) for s in (before, after))
-        found = permutation_test(left, right, metric.score, key, rounds)
+    found = item_test(before, after, metric, key, rounds, swap)
     interval = bootstrap_difference(after, before, metric.score, key, paired=True)
     means = {"mean": _mean(after, metric), "against_mean": _mean(before, metric)}
     numbers = {**means, "difference": interval.mean, "low": interval.low, "high": interval.high}
@@ -159,8 +159,17 @@ def _mean(stats: Floats, metric: Metric) -> float:
     return float(np.mean(metric.score(stats.sum(axis=1))))
 
 
-def _items(before: Floats, after: Floats) -> PairedTest:
-    """Over the items that count, in percent."""
+def item_test(
+    before: Floats, after: Floats, metric: Metric, key: int, rounds: int = TEST_ROUNDS, swap: str = "prediction"
+) -> PairedTest:
+    """The test that a metric has, of its statistics [runs, items, k] on the same items, in percent.
+
+    A score that is a mean over items: the t-test over those that count. Else the permutation test, of as many runs on
+    both sides.
+    """
+    if not metric.of_items:
+        left, right = (s.sum(axis=0) if swap == "item" else s.reshape(-1, s.shape[-1]) for s in (before, after))
+        return permutation_test(left, right, metric.score, key, rounds)
     counted = before[0, :, 1] > 0
     if not counted.any():
         return PairedTest(0.0, 0, reason="no item counts for this metric")

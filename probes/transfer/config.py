@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 from pretrain.adjust.config import LossConfig
 from pretrain.config.model import numbered
 from probes.rotation.settings import RotationConfig
-from probes.transfer.tasks import TASKS
+from probes.transfer.tasks.table import TASKS
 from synthlang.catalogue import merged
 from synthlang.config import StrictModel, assigned, parse
 from synthlang.errors import InputError

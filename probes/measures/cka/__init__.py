@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from probes.measures.settings import ProbeSettings
+from probes.measures.base import ProbeSettings
 from synthlang.references import ModelName
 
 Pooling = Literal["mean", "first", "words"]

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, get_args
 
 from pydantic import Field, field_validator
 
-from probes.measures.settings import ProbeSettings
+from probes.measures.base import ProbeSettings
 from probes.rotation.settings import FitSettings
 from probes.static.settings import StaticSettings
 from synthlang.config import StrictModel

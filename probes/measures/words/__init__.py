@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import field_validator
 
-from probes.measures.settings import ProbeSettings
+from probes.measures.base import ProbeSettings
 from synthlang.errors import InputError
 from synthlang.references import Later, UserFile
 
