@@ -202,9 +202,9 @@ class Loop(ABC, Generic[M, B]):
         self.accelerator.wait_for_everyone()
 
     def _stop_if_asked(self) -> None:
-        """Save and raise Stopped if a process was asked to end; all processes decide the same."""
-        asked = self.stop.is_set
-        if self.accelerator.num_processes > 1:
+        """Save and raise Stopped if a process was asked to end, or at this step; all processes decide the same."""
+        asked = self.stop.is_set or (self.stop.until is not None and self.step >= self.stop.until)
+        if self.accelerator.num_processes > 1 and self.step != self.stop.until:
             if self.step % STOP_EVERY:
                 return
             asked = bool(sum_over_ranks(self.accelerator, torch.tensor([float(asked)])).item())
