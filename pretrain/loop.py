@@ -189,6 +189,7 @@ class Loop(ABC, Generic[M, B]):
             state = load_checkpoint(path, self.model, self.trains.optimizer, self.name)
             self.step = state.pop("step")
             self.window.restore(state.pop("window"))
+            self.trains.restore(state)
             self.extra = {key: value for key, value in state.items() if key != "run"}
             self.say(f"going on from step {self.step}")
         self.log.cut(self.step or -1)
@@ -197,7 +198,7 @@ class Loop(ABC, Generic[M, B]):
         """Write a checkpoint; InputError if the run has diverged."""
         self.check()
         if self.accelerator.is_main_process:
-            state = {"run": self.name, "step": self.step, "window": self.window.state(), **self.extra}
+            state = {"run": self.name, "step": self.step, "window": self.window.state(), **self.trains.state(), **self.extra}
             save_checkpoint(self.run / "checkpoints", self.model, self.trains.optimizer, state, self.policy)
         self.accelerator.wait_for_everyone()
 
