@@ -198,7 +198,13 @@ class Loop(ABC, Generic[M, B]):
         """Write a checkpoint; InputError if the run has diverged."""
         self.check()
         if self.accelerator.is_main_process:
-            state = {"run": self.name, "step": self.step, "window": self.window.state(), **self.trains.state(), **self.extra}
+            state = {
+                "run": self.name,
+                "step": self.step,
+                "window": self.window.state(),
+                **self.trains.state(),
+                **self.extra,
+            }
             save_checkpoint(self.run / "checkpoints", self.model, self.trains.optimizer, state, self.policy)
         self.accelerator.wait_for_everyone()
 
