@@ -189,6 +189,7 @@ class Loop(ABC, Generic[M, B]):
             state = load_checkpoint(path, self.model, self.trains.optimizer, self.name)
             self.step = state.pop("step")
             self.window.restore(state.pop("window"))
+            self.trains.restore(state)
             self.extra = {key: value for key, value in state.items() if key != "run"}
             self.say(f"going on from step {self.step}")
         self.log.cut(self.step or -1)
@@ -197,14 +198,20 @@ class Loop(ABC, Generic[M, B]):
         """Write a checkpoint; InputError if the run has diverged."""
         self.check()
         if self.accelerator.is_main_process:
-            state = {"run": self.name, "step": self.step, "window": self.window.state(), **self.extra}
+            state = {
+                "run": self.name,
+                "step": self.step,
+                "window": self.window.state(),
+                **self.trains.state(),
+                **self.extra,
+            }
             save_checkpoint(self.run / "checkpoints", self.model, self.trains.optimizer, state, self.policy)
         self.accelerator.wait_for_everyone()
 
     def _stop_if_asked(self) -> None:
-        """Save and raise Stopped if a process was asked to end; all processes decide the same."""
-        asked = self.stop.is_set
-        if self.accelerator.num_processes > 1:
+        """Save and raise Stopped if a process was asked to end, or at this step; all processes decide the same."""
+        asked = self.stop.is_set or (self.stop.until is not None and self.step >= self.stop.until)
+        if self.accelerator.num_processes > 1 and self.step != self.stop.until:
             if self.step % STOP_EVERY:
                 return
             asked = bool(sum_over_ranks(self.accelerator, torch.tensor([float(asked)])).item())

@@ -155,7 +155,7 @@ def test_characters_that_are_slots_become_words(tmp_path):
         ({"labels": "\n"}, "label:1: the intent is empty"),
         ({"tags": "O Bx\n"}, "seq.out:1: the tag 'Bx' must be O, or B- or I-"),
         ({"words": "", "tags": "", "labels": ""}, "holds no utterance"),
-        ({"x.tsv": "i\tx\n"}, "x.tsv:1: a line has at least intent, slots and utterance; here are 2"),
+        ({"x.tsv": "i\tx\n"}, "x.tsv:1: a line needs at least an intent, slots and an utterance; its columns number 2"),
         ({"x.tsv": "\t\tx\n"}, "x.tsv:1: the intent is empty"),
         ({"x.tsv": "# text: a\n1\ta\ti\tO\n"}, "x.tsv:2: the utterance has no comment '# intent: …'"),
         ({"x.tsv": "# intent: i\n1\ta\ti\tO\n3\tb\ti\tO\n"}, "x.tsv:3: the word's number '3' is out of sequence"),

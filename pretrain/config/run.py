@@ -132,7 +132,7 @@ class PretrainConfig(StrictModel):
     optimizer: OptimizerConfig = OptimizerConfig()
     validation: ValidationConfig = ValidationConfig()
     checkpoints: CheckpointConfig = CheckpointConfig()
-    precision: Literal["float32", "bfloat16"] = "float32"
+    precision: Literal["float32", "bfloat16", "float16"] = "float32"
     compile: Literal["auto", "on", "off"] = "auto"
     processes: int | None = Field(default=None, ge=1)
     trackers: tuple[Literal["tensorboard", "wandb", "trackio"], ...] = ()

@@ -42,6 +42,7 @@ from probes.study.report.terminal import cell_line
 from probes.study.results import AxisColumns, Tables, write_results, write_table
 from probes.study.settings import common_settings, told_changes
 from probes.study.stage import Stage, StageKeys, graph
+from probes.study.time_left import TimeLeft
 from synthlang.errors import InputError
 from synthlang.files import only_writer, remove_leftovers, write_json
 from synthlang.progress import Report, Say, silent, unheard
@@ -286,12 +287,16 @@ class StudyRun:
     def _follow(self, schedule: Schedule, executor: Executor, total: int, report: Report, say: Say) -> None:
         """Submit and wait until nothing is left; what is known is written now and then."""
         over, written, cost, news, stop = 0, time.monotonic(), 0.0, False, watched()
+        seconds = {f"{stage.kind}-{key}": stage for key, stage in self.graph.stages.items()}
+        took = [(seconds[name], known) for name, known in self.seconds.items() if name in seconds and known]
+        clock = TimeLeft(self.to_do(), took)
         names = {
             key: cell.name for cell in reversed(self.cells) if cell.name in self.chosen for key in cell.keys.values()
         }
         while not schedule.is_over:
             while executor.capacity() > 0 and (stage := schedule.next()) is not None:
                 executor.submit(stage, names.get(stage.key, ""))
+                clock.started(stage)
             for outcome in executor.wait(report, PATIENCE):
                 if stop.is_set and outcome.error is not None:
                     continue  # nothing is wrong with it: it was told to end
@@ -299,10 +304,12 @@ class StudyRun:
                 if not ended:
                     say(f"{schedule.stages[outcome.key].label} failed and is tried again: {outcome.error}")
                 self._note(ended)
+                for one in ended:
+                    clock.ended(one.key)
                 for rows in self._ended_cells(ended):
                     say(cell_line(rows))
                 over, news = over + len(ended), True
-                report(f"study {self.study.name}", over, total, "")
+                report(f"study {self.study.name}", over, total, clock.told())
             if stop.is_set:
                 raise Stopped(self.study.name)
             if news and time.monotonic() - written >= max(BETWEEN, SHARE * cost):

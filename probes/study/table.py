@@ -277,7 +277,7 @@ def json_object(text: str | None) -> dict[str, Any]:
     except json.JSONDecodeError:
         parsed = None
     if not isinstance(parsed, dict):
-        raise InputError(f"what a row says of its cell must be a JSON object, not {text!r}")
+        raise InputError(f"the columns labels and mixed must hold JSON objects, not {text!r}")
     return parsed
 
 

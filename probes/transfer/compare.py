@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 from pydantic import BaseModel, Field, StrictFloat, StrictInt, ValidationError
+from rich.markup import escape
 from rich.table import Table
 
 from probes.statistics import (
@@ -38,6 +39,7 @@ from synthlang.rng import key_of
 
 FORMAT = 1
 CORRECTIONS = ("holm", "bh", "none")
+CALLED = {"holm": "Holm", "bh": "Benjamini and Hochberg", "none": ""}
 SWAPS = ("prediction", "item")
 DIGITS = 4
 ROUNDING = 1e-3  # recorded scores are rounded
@@ -71,17 +73,43 @@ class Comparison:
 
     def table(self) -> Table:
         """For a terminal."""
-        title = f"{self.task}: differences to {self.files[0]} (%; mean over {self.seeds} seeds; p: {self.correction})"
-        table = Table(title=title, caption=self.about)
-        for name in ("test", "metric", "system", "mean", "against", "difference", "95 %", "by", "n", "p", "corrected"):
-            table.add_column(name, justify="left" if name in ("test", "metric", "system", "by") else "right")
+        names = short_names(self.files)
+        caption = (
+            f"percent, means over {self.seeds} seed{'s' * (self.seeds > 1)}; differences to {names[self.files[0]]} "
+        )
+        caption += f"({self.files[0]}) with 95 % bootstrap intervals; p by "
+        caption += ", ".join(f"{by}, n = {n}" for by, n in dict.fromkeys((row["by"], row["n"]) for row in self.rows))
+        corrected = self.correction != "none" and len(self.rows) > 1
+        caption += f"; corrected by {CALLED[self.correction]} for {len(self.rows)} comparisons" if corrected else ""
+        table = Table(
+            title=f"{self.task} against {names[self.files[0]]}",
+            caption=caption + (f". {self.about}" if self.about else ""),
+            caption_justify="left",
+        )
+        several = len({row["metric"] for row in self.rows}) > 1
+        for name in ("test", *(["metric"] if several else []), "system"):
+            table.add_column(name, overflow="fold")
+        for name in ("score", "difference", "95 % interval", "p", *(["corrected"] if corrected else [])):
+            table.add_column(name, justify="right", no_wrap=True)
         for row in self.rows:
-            scores = (f"{row[key]:.2f}" for key in ("mean", "against_mean"))
-            bounds = "–" if row["low"] is None else f"{row['low']:.2f} … {row['high']:.2f}"
-            p_values = (_shown(row[key]) for key in ("p", "p_corrected"))
-            names = (row[key] for key in ("test", "metric", "system"))
-            table.add_row(*names, *scores, f"{row['difference']:+.2f}", bounds, row["by"], str(row["n"]), *p_values)
+            bounds = "–" if row["low"] is None else f"{row['low']:.1f} to {row['high']:.1f}"
+            p_values = [_shown(row[key]) for key in ("p", *(["p_corrected"] if corrected else []))]
+            told = (row["test"], *([row["metric"]] if several else []), names[row["system"]])
+            table.add_row(*map(escape, told), f"{row['mean']:.1f}", f"{row['difference']:+.1f}", bounds, *p_values)
         return table
+
+
+def short_names(files: Sequence[str]) -> dict[str, str]:
+    """File → the parts of its path that tell it from the others; the whole path where there is one file.
+
+    >>> list(short_names(["runs/mlm/transfer/pos-trans.json", "runs/xlm/transfer/pos-trans.json"]).values())
+    ['mlm', 'xlm']
+    """
+    parts = [Path(name).with_suffix("").parts for name in files]
+    shared = set.intersection(*map(set, parts)) if len(set(files)) > 1 else set[str]()
+    return {
+        name: "/".join(part for part in of if part not in shared) or name for name, of in zip(files, parts, strict=True)
+    }
 
 
 def compare(

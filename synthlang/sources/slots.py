@@ -177,7 +177,11 @@ def read_mtod(path: Path, counts: Counter[str]) -> Iterator[Utterance]:
             continue
         fields = line.split("\t")
         if len(fields) < 3:
-            raise InputError(f"a line has at least intent, slots and utterance; here are {len(fields)}", path, number)
+            raise InputError(
+                f"a line needs at least an intent, slots and an utterance; its columns number {len(fields)}",
+                path,
+                number,
+            )
         intent, slots, text = fields[0].strip(), fields[1].strip(), fields[2]
         if not intent:
             raise InputError("the intent is empty", path, number)
