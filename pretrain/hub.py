@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 
 from pretrain.folder import EXPORT
 from synthlang.errors import InputError
@@ -174,6 +174,16 @@ def load_model(base: Base) -> PreTrainedModel:
         )
     loaded: PreTrainedModel = model
     return loaded
+
+
+def pooler_of(base: Base) -> dict[str, torch.Tensor] | None:
+    """``weight`` [d, d] and ``bias`` [d] of BERT's pooler, no part of a masked language model; None without."""
+    found: dict[str, torch.Tensor] = {}
+    for path in sorted(base.folder.glob("*.safetensors")):
+        with safe_open(path, framework="pt") as weights:
+            names = [name for name in weights.keys() if ".pooler.dense." in f".{name}"]  # noqa: SIM118  no dict
+            found |= {name.rpartition(".")[2]: weights.get_tensor(name) for name in names}
+    return found or None
 
 
 def _remedy(folder: Path) -> str:

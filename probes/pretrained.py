@@ -82,6 +82,7 @@ class Pretrained:
     text           the spec of the pretraining text that derived languages have sentence pairs in; None: not known
     natural        whether the target has sentences of its own and is not derived from the source
     run            the settings and the data of the run of ours that the model is, or that has its languages
+    checkpoint     its name, of a model that is no run of ours
     numbers        language → its number in an XLM with language embeddings; of other models nothing
     original       the name of f⁰ of continual learning, where that is not the model itself: what it was adjusted from
     """
@@ -96,6 +97,7 @@ class Pretrained:
     natural: bool = False
     run: tuple[PretrainConfig, Artifacts] | None = None
     original: str | None = None
+    checkpoint: str | None = None
     numbers: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -230,7 +232,7 @@ def _of_checkpoint(model: str, language: str | None, natural: bool) -> Pretraine
     )
     name = Path(model).name or model
     opened = Pretrained(body, body, source, target, name, fingerprint("model", **base.parents()), None, natural)
-    return replace(opened, original=adjusted_from(model), numbers=base.language_numbers)
+    return replace(opened, original=adjusted_from(model), checkpoint=model, numbers=base.language_numbers)
 
 
 def _number(numbers: Mapping[str, int], language: str) -> int:

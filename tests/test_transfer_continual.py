@@ -20,7 +20,7 @@ from pretrain.model.from_hf import from_hf
 from pretrain.model.text import Text
 from probes.pretrained import open_pretrained, read_aligned
 from probes.transfer.config import ContinualConfig
-from probes.transfer.run import Continual
+from probes.transfer.continual import Continual
 from synthlang.config import parse
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError

@@ -83,7 +83,8 @@ class HeadConfig(StrictModel):
     crf           the same with a linear-chain CRF on top
     bilstm_crf    two BiLSTM layers of ``hidden`` units in each direction, then a CRF (Kulshreshtha et al. 2020)
     pooler        a dense layer and tanh, as wide as the state, below the linear map of ``<s>`` (BERT's pooler, as in
-                  Hugging Face's classes; its weights are drawn anew, as RoBERTa's are there) (nli)
+                  Hugging Face's classes; it starts from the checkpoint's, of an adjusted one from that of the model
+                  before, and is drawn anew where there is none, as RoBERTa's is there) (nli)
     arc, relation sizes of the biaffine parser (Dozat & Manning 2017)
     answer_words  the longest answer that is given, in words, so that it does not depend on how a language is cut (qa)
     answer_tokens the same in tokens, besides (Devlin et al. 2019, the released script: 30); none: no limit

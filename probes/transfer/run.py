@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pretrain.adjust.batches import PairBatches
-from pretrain.adjust.loss import AlignmentLoss
-from pretrain.hub import Base
+from pretrain.hub import Base, open_base, pooler_of
 from pretrain.model.encoder import MaskedLM
 from probes.pretrained import (
     Aligned,
@@ -37,11 +36,13 @@ from probes.rotation.features import Rotation, fit_rotation
 from probes.rotation.saved import maps_fingerprint
 from probes.rotation.settings import RotationConfig
 from probes.transfer.config import FORMAT, ContinualConfig, TransferConfig, check_tried, combinations
+from probes.transfer.continual import Continual
 from probes.transfer.features import Features, TaskModel
 from probes.transfer.fit import Fitted, fine_tune, predict
 from probes.transfer.movement import movement
 from probes.transfer.splits import DEV, MIXED, TransferData
 from probes.transfer.tasks.base import Examples
+from probes.transfer.tasks.heads import ClassifyHead
 from probes.transfer.tasks.metrics import Floats, Metric
 from synthlang import plugins
 from synthlang.dictionary.word_dictionary import read_muse
@@ -137,6 +138,9 @@ class Transfer:
             parents["continual"] = self._text_fingerprints(continual)
             if self._original is not None:
                 parents["original"] = fingerprint("model", **self._original.parents())
+        if self._pooler is not None:
+            weights = self._pooler.items()
+            parents["pooler"] = {part: sha256(one.numpy().tobytes()).hexdigest() for part, one in weights}
         if rotation is not None and rotation.map is not None:
             parents["rotation"] = maps_fingerprint(user_path(rotation.map))
         elif rotation is not None:
@@ -154,6 +158,13 @@ class Transfer:
     @cached_property
     def _before(self) -> MaskedLM | None:
         return None if self._original is None else load_original(self._original, self.pretrained)
+
+    @cached_property
+    def _pooler(self) -> dict[str, Tensor] | None:
+        """BERT's own, of the model, or of an adjusted one that of what it was adjusted from; None: drawn anew."""
+        known = (self.pretrained.checkpoint, self.pretrained.original) if self.config.head.pooler else ()
+        found = (pooler_of(open_base(name)) for name in known if name is not None)
+        return next((one for one in found if one is not None), None)
 
     def _text_fingerprints(self, settings: ContinualConfig | RotationConfig) -> list[list[str]]:
         return [[text.data.name, text.text.fingerprint] for text in self._aligned(settings)]
@@ -313,6 +324,8 @@ class Transfer:
             torch.manual_seed(key_of("transfer", seed) >> 1)  # torch takes signed 64-bit seeds
             features = Features(self.bodies, config.features, self._rotation(config), also)
             model = TaskModel(features, self.task.head(features.width, self.labels[trained]))
+        if self._pooler is not None and isinstance(model.head, ClassifyHead):
+            model.head.take_pooler(self._pooler)
         return model.to("cuda" if torch.cuda.is_available() else "cpu")
 
     def _rotation(self, config: TransferConfig) -> Mapping[Role, Rotation] | None:
@@ -369,41 +382,6 @@ def check_keep(config: TransferConfig, pretrained: Pretrained, asked: str = "--k
         raise InputError(f"{asked}: an XLM is not written")
     if pretrained.model.language_specific() or pretrained.model.embeddings.languages is not None:
         raise InputError(f"{asked}: the model has parts of its own for each language, which one folder cannot hold")
-
-
-class Continual:
-    """α · (L + λR) of ``config.rows`` sentence pairs a step (Impact, equation 2): a function of (seed, step).
-
-    The alignment loss stands beside that of a task, so that fine-tuning does not forget the alignment. ``body`` is the
-    model that is fine-tuned, ``before`` f⁰ of R: the original model, where ``body`` is an adjusted one (equation 1);
-    None: a copy of the body as it is now, so make it before the first step. Dropout is on if the body's is, and is a
-    function of (seed, step) too. The loss has no gradient for parameters that are frozen. ``texts`` are the sentence
-    pairs (``read_aligned``).
-
-    Raises InputError for a layer that the model does not have, and for a model that cannot read both languages.
-    """
-
-    def __init__(
-        self,
-        config: ContinualConfig,
-        pretrained: Pretrained,
-        body: MaskedLM,
-        seed: int,
-        texts: Sequence[Aligned],
-        before: MaskedLM | None = None,
-    ) -> None:
-        if pretrained.source.specials != pretrained.target.specials:
-            raise InputError("continual: one model has to read both languages, and they have other special tokens")
-        self.config, self.body, self.seed = config, body, seed
-        self._align = AlignmentLoss(body, before, config.loss)
-        self.batches = PairBatches([text.data for text in texts], pretrained.source.specials, config.rows, 1, seed)
-
-    def loss(self, step: int) -> Tensor:
-        """The loss of a step, a scalar on the body's device."""
-        device = self.body.norm.weight.device
-        self._align.frozen.to(device)  # the body may have moved since
-        self.body.seed_dropout(key_of("continual-dropout", self.seed, step))
-        return self.config.alpha * self._align.total(self.batches.batch(step).to(device))
 
 
 def rank(scores: Sequence[float], best: int) -> list[int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -37,6 +39,13 @@ class ClassifyHead(Head):
         self.pooler = nn.Sequential(nn.Linear(hidden, hidden), nn.Tanh()) if pooler else nn.Identity()
         self.dropout = nn.Dropout(dropout)
         self.linear = nn.Linear(hidden, classes)
+
+    def take_pooler(self, weights: Mapping[str, Tensor]) -> None:
+        """Start the pooler from a checkpoint's, ``weight`` [d, d] and ``bias`` [d]; of another width it stays."""
+        for name, parameter in self.pooler.named_parameters():
+            given = weights[name.rpartition(".")[2]]
+            if given.shape == parameter.shape:
+                parameter.data.copy_(given)
 
     def scores(self, states: Tensor) -> Tensor:
         """States [r, 1 + k, d] → [r, classes]."""
