@@ -27,9 +27,11 @@ from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
 from synthlang.progress import Report, Say, silent, unheard
 from synthlang.scripts import CONTROL_WORDS
+from synthlang.sources.text import CONTROL_CHARACTERS, CUT_LINES, UNCUT
 from synthlang.store import Store
 
 DONE = "done.json"
+OF_THE_TEXT = (CONTROL_WORDS, CONTROL_CHARACTERS, CUT_LINES, UNCUT)  # what is said of it before the first step
 
 
 class Trainer(Loop[MaskedLM, Batch]):
@@ -173,8 +175,9 @@ def _remarks(config: PretrainConfig, artifacts: Artifacts) -> list[str]:
             lines.append(f"{name}: {before:.2f} → {after:.2f} pieces a word, {unknown}, {cut}")
     for language in artifacts.languages:
         for split, shards in (("train", language.train), ("dev", language.dev)):
-            if shards is not None and CONTROL_WORDS in shards.reasons:
-                lines.append(f"{language.name} {split}: {shards.reasons[CONTROL_WORDS]:,} {CONTROL_WORDS}")
+            for reason, count in shards.reasons.items() if shards is not None else ():
+                if reason in OF_THE_TEXT:
+                    lines.append(f"{language.name} {split}: {count:,} {reason}")
     return lines
 
 

@@ -39,7 +39,7 @@ def arguments_of(prog: str, description: str) -> argparse.ArgumentParser:
 
 
 def exit_code(command: Callable[[argparse.Namespace], int], given: argparse.Namespace) -> int:
-    """What a command returns; 2 after one line for what the user can mend."""
+    """What a command returns; 2 after one line for what the user can mend, 130 after Ctrl-C."""
     from synthlang.errors import InputError
 
     try:
@@ -47,6 +47,9 @@ def exit_code(command: Callable[[argparse.Namespace], int], given: argparse.Name
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("stopped; run the same command again", file=sys.stderr)
+        return 130
 
 
 def run(config_path: Path, out: Path | None, overrides: list[str]) -> int:

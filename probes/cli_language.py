@@ -49,7 +49,8 @@ def derive(
         str | None, option("Also give token ids: a number of tokens to train a vocabulary of, or a tokenizer folder.")
     ] = None,
     counts: Annotated[
-        str | None, option("The source whose word counts the language needs (default: the training split).")
+        str | None,
+        option("Where words are counted for the language or vocabulary: dev, test or a source (default: train)."),
     ] = None,
     field: Annotated[
         list[str], option("A task only: the config mixed has this field derived, the rest not; repeatable.")

@@ -72,17 +72,14 @@ def _say_scores(console: Console, run: StudyRun, out: Path) -> None:
     rows = list(run.tables.rows(run.done))
     if not rows or len(rows) > ROWS:
         return
-    beyond, told = set[tuple[str, str]](), ""
-    if run.study.learned is not None:
-        from probes.study.report.data import read_study  # with pandas
+    from probes.study.report.data import read_study  # with pandas
 
-        found = read_study(out)
-        beyond, told = found.failed_on, found.told_failed
-    learned = [row for row in rows if (row["cell"], row["task_name"]) not in beyond]
+    found = read_study(out)
+    learned = [row for row in rows if (row["cell"], row["task_name"]) not in found.failed_on]
     if learned:
         console.print(score_table(learned, printed_numbers(run.study.papers)))
-    if told:
-        _say(console, told, "yellow")
+    if found.told_failed:
+        _say(console, found.told_failed, "yellow")
 
 
 def plan_study(config: Path, out: Path, options: RunOptions, overrides: list[str]) -> StudyRun:

@@ -43,7 +43,8 @@ def derive(
         fields: Of a task: the configuration ``mixed`` has only these in the derived language.
         licence: Of the source, for the data set's card.
         vocabulary: Also give token ids: how many tokens to train, or the folder of a tokenizer.
-        counts: The source whose word counts the language needs (default: the training split).
+        counts: Where the words are counted that language and vocabulary need: a split, or another source (default: the
+            training split).
         cache: Where parses are kept (default: ``~/.cache/synthlang/parses``).
         examples: How many sentences to return.
 
@@ -61,7 +62,7 @@ def derive(
         fields=tuple(fields),
         licence=licence,
         vocabulary=None if vocabulary is None else str(vocabulary),
-        counts_source=counts,
+        counts=counts,
         cache=cache,
         examples=examples,
     )

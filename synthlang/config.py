@@ -115,7 +115,7 @@ def assigned(node: Any, keys: Sequence[str], value: Any) -> Any:
         at = int(key)
         return [*node[:at], assigned(node[at], rest, value), *node[at + 1 :]]
     if node is not None and not isinstance(node, Mapping):
-        raise InputError(f"{key!r} cannot be set inside {node!r}, which is no mapping")
+        raise InputError(f"{key!r} cannot be set inside {node!r}, which has no keys")
     inner = dict(node or {})
     return {**inner, key: assigned(inner.get(key), rest, value)}
 

@@ -44,7 +44,7 @@ def check_named(path: Path) -> None:
         raise InputError(f"{str(path)!r} is no name for what is to be written; name a new file or folder")
 
 
-def user_path(name: str | Path) -> Path:
+def user_path(name: str | os.PathLike[str]) -> Path:
     """The path with ``~`` and ``~user`` filled in; InputError if there is no such user."""
     try:
         return Path(name).expanduser()

@@ -205,12 +205,15 @@ def check_source(language: Language, source: Source, name: str) -> None:
     require_columns(source, language.requires, name, f"the language {language.name}")
 
 
-def bind_language(language: Language, source: Source, vocabulary: Vocabulary | None = None) -> Language:
+def bind_language(
+    language: Language, source: Source, vocabulary: Vocabulary | None = None, split: str | None = None
+) -> Language:
     """The language with what its transforms need: word counts of the source's training split, a vocabulary.
 
     A language that needs nothing is returned as it is. The fingerprint of a bound one covers what it
     is bound to, so that data of another source is derived by the counts of the training text. Raises
-    InputError if the source lacks a column, or if there is no vocabulary for transforms of tokens.
+    InputError if the source lacks a column or, where no other ``split`` is named, a training split to
+    count words in, or if there is no vocabulary for transforms of tokens.
     """
     check_source(language, source, "the source")
     bound = language.model_copy()
@@ -221,12 +224,12 @@ def bind_language(language: Language, source: Source, vocabulary: Vocabulary | N
     if language.on_tokens:
         bound._tokens()
     if language.needs_counts and language._bound_to is None:
-        counts = {"word": word_counts(source)}
+        counts = {"word": word_counts(source, split)}
         if bound._subwords is not None:
             counts["token"] = bound._subwords.token_counts(counts["word"])
         transforms = tuple(t.bind(counts[_unit(t)]) for t in language.transforms)
         bound = bound.model_copy(update={"transforms": transforms})
-        bound._bound_to = source.fingerprint
+        bound._bound_to = source.fingerprint + ("" if split in (None, "train") else f" {split}")
     return bound
 
 

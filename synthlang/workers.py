@@ -22,6 +22,8 @@ from multiprocessing.connection import wait
 from types import ModuleType
 from typing import Any, TypeVar
 
+from synthlang import worker_start
+
 In = TypeVar("In")
 Out = TypeVar("Out")
 WAITING = 2  # items a worker has at a time: one in work and the next one
@@ -46,7 +48,7 @@ def ordered_map(function: Callable[[In], Out], items: Iterable[In], workers: int
     waiting: deque[Future[Out]] = deque()
     try:
         for item in items:
-            with _plain_main(module != "__main__"):  # submitting starts the workers
+            with plain_main(module != "__main__"):  # submitting starts the workers
                 waiting.append(pool.submit(function, item))
             while waiting and (waiting[0].done() or len(waiting) >= WAITING * workers):
                 yield waiting.popleft().result()
@@ -66,13 +68,14 @@ def warm_up(module: str) -> Any:
     # a plain fork would copy other libraries' threads half-way
     context: Any = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
     if "forkserver" in methods:
-        context.set_forkserver_preload([module])
-        forkserver.ensure_running()
+        context.set_forkserver_preload([worker_start.__name__, module])
+        with worker_start.as_here():
+            forkserver.ensure_running()
     return context
 
 
 @contextmanager
-def _plain_main(is_plain: bool) -> Iterator[None]:
+def plain_main(is_plain: bool = True) -> Iterator[None]:
     """Hide the main module while processes start: each would import it again, with all that it imports."""
     main = sys.modules["__main__"]
     if is_plain:

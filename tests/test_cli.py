@@ -437,7 +437,7 @@ def test_seeds_are_added_to_a_result(call, tmp_path):
     for result in second["seeds"]:
         assert result["delta"] == pytest.approx(result["sup"] - result["zs"], abs=1e-3)
     code, _, err = call("transfer", "run", "--seeds", 1, *options[:-1], "train_items=21")
-    assert code == 2 and "holds something else than this transfer" in err
+    assert code == 2 and "holds something other than this transfer" in err
     options[1] = tmp_path / "perm.json"
     code, _, err = call("transfer", "run", "--seeds", 1, *options, "--language", "perm")
     assert code == 0 and "note: the model was not pretrained on perm, only on parent" in err

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -235,6 +236,29 @@ def test_an_item_that_raises_raises_here_and_the_order_is_kept():
         list(ordered_map(delayed, [1, -4, 2], 2))
     with pytest.raises(WorkerDiedError):
         list(ordered_map(os._exit, [3], 2))
+
+
+def test_workers_look_for_modules_where_their_parent_does(tmp_path):
+    """They looked into the working folder first: a user's file of a name of ours or of Python's ran in them."""
+    for name in ("statistics.py", "random.py", "synthlang/__init__.py", "numpy/__init__.py"):
+        (tmp_path / "here" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "here" / name).write_text("raise SystemExit('a file of the user ran')")
+    (tmp_path / "command.py").write_text(
+        "import os\nfrom synthlang.workers import ordered_map\nfrom tests.test_export_resume import seen\n"
+        "if __name__ == '__main__': print(*ordered_map(seen, range(2), 2), [os.environ.get('PYTHONSAFEPATH')])"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run([sys.executable, tmp_path / "command.py"], cwd=tmp_path / "here", env=environment,
+                          capture_output=True, text=True, check=True)  # fmt: skip
+    assert (
+        done.stdout == f"{[environment['PYTHONPATH'], None, True]} {[environment['PYTHONPATH'], None, True]} [None]\n"
+    ), done
+    assert not done.stderr
+
+
+def seen(_item):
+    hears_no_interrupt = signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    return [os.environ.get("PYTHONPATH"), os.environ.get("PYTHONSAFEPATH"), hears_no_interrupt]
 
 
 def delayed(item):

@@ -43,6 +43,9 @@ CASES = [  # language spec, sentence, derived sentence, origin
     ("inv", "no mark here", "here mark no", [2, 1, 0]),
     ("inv", ". . !", ". . !", [0, 1, 2]),
     ("inv", "e.g. this .", "this e.g. .", [1, 0, 2]),
+    ("inv", "यह घर है । वह गया ।", "है घर यह । गया वह ।", [2, 1, 0, 3, 5, 4, 6]),  # marks of other scripts
+    ("inv", "هل هو هنا ؟", "هنا هو هل ؟", [2, 1, 0, 3]),
+    ("trans@hangul+inv", "去 我 。", "곦겈겑 곥겎겻 곣검겂", [1, 0, 2]),
     ("trans", "the cat .", "тхе цат Ѣ", [0, 1, 2]),
     ("trans", "He is a <mask>", "Хе ис а <mask>", [0, 1, 2, 3]),
     ("trans+inv", "the cat .", "цат тхе Ѣ", [1, 0, 2]),

@@ -72,7 +72,7 @@ def test_what_is_refused(run, tmp_path):
     one = read_probe_config(None, {"probes": ["words"]}, [])
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
-    with pytest.raises(InputError, match="holds something else than results of probes"):
+    with pytest.raises(InputError, match="holds something other than results of probes"):
         probe_command(str(run), one, tmp_path / "mine")
     with pytest.raises(InputError, match="is a file"):
         probe_command(str(run), one, tmp_path / "mine" / "letter.txt")

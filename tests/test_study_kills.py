@@ -4,6 +4,9 @@ import multiprocessing
 import os
 import shutil
 import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -75,6 +78,19 @@ def test_killed_at_every_stage_and_started_again(config, reference, tmp_path):
     assert kept.items() <= finished_stages(out).items(), "a finished stage was made again"
     assert tables(out) == tables(reference)
     assert not list((out / "stages").rglob("*.work"))
+
+
+@pytest.mark.parametrize("seconds", [0.2, 3, 5])
+def test_an_early_interrupt_is_one_line(seconds, config, tmp_path):
+    """Of the first seconds there was a traceback of the runner's imports, or of those of the workers' server."""
+    arguments = ["study", str(config), "--out", str(tmp_path / "out"), "--workers", "2"]
+    code = f"import sys; sys.argv[1:] = {arguments}\nfrom probes.entry import main\nmain()"
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, start_new_session=True)
+    time.sleep(seconds)
+    os.killpg(process.pid, signal.SIGINT)
+    said = process.communicate(timeout=60)[1].splitlines()
+    told = [line for line in said if not line.startswith(("study ", "tiny"))]
+    assert process.returncode == 130 and told == ["stopped; run the same command again"], said
 
 
 def test_a_killed_worker_fails_its_cell_only_and_with_retry_nothing(config, reference, tmp_path, monkeypatch, capsys):

@@ -274,7 +274,7 @@ FILES: list[tuple[str, Any, str]] = [
     ("qa", [paragraph(qas=[question("a", is_impossible=1)])], "is_impossible: Input should be a valid boolean"),
     ("qa", b"{\n\xff}", "x.json:2: not UTF-8"),
     ("qa", b"{\n,}", "x.json:2: not JSON: Expecting property name"),
-    ("slots", "set\t1:2:x", "x.tsv:1: a line has at least intent, slots and utterance; here are 2"),
+    ("slots", "set\t1:2:x", "x.tsv:1: a line needs at least an intent, slots and an utterance; its columns number 2"),
     ("slots", "\t1:2:x\tabc", "x.tsv:1: the intent is empty"),
     ("slots", "set\t1:2\tabc", "the slot '1:2' must be start:end:name"),
     ("slots", "set\t1:2:x,\tabc", "the slot '' must be start:end:name"),

@@ -134,6 +134,7 @@ def test_classify():
 def test_classify_with_berts_pooler_is_as_in_hugging_face():
     config = BertConfig(hidden_size=WIDTH, num_labels=4)
     pooler, head = BertPooler(config), ClassifyHead(hidden=WIDTH, classes=4, dropout=0.5, pooler=True).eval()
+    assert isinstance(head.pooler, torch.nn.Sequential)
     head.pooler[0].load_state_dict(pooler.dense.state_dict())
     states = torch.randn(3, 5, WIDTH)
     assert torch.equal(head.scores(states), head.linear(pooler(states)))

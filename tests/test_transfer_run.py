@@ -209,7 +209,7 @@ def test_seeds_are_added_and_another_transfer_is_refused(plain, tmp_path):
     after = json.loads(path.read_text())
     assert after["seeds"][0] == before["seeds"][0] and len(after["seeds"]) == 2
     assert after["all"]["parent"]["runs"] == 2
-    with pytest.raises(InputError, match="holds something else than this transfer"):
+    with pytest.raises(InputError, match="holds something other than this transfer"):
         ResultFile(path, "another")
 
 

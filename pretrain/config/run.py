@@ -276,6 +276,5 @@ class PretrainConfig(StrictModel):
         if self.start is not None and self.start.extend is not None:
             settings["initialise"] = self.start.extend.initialise
         if self.checkpoints.select == "best":
-            decides = self.validation.model_dump(mode="json", exclude_none=True)
-            settings["selected"] = [self.checkpoints.model_dump(mode="json"), decides]
+            settings["selected"] = [named["checkpoints"], named["validation"]]
         return fingerprint("pretrain", format=FORMAT, settings=settings, parents=parents)

@@ -167,11 +167,11 @@ def _with_language(config: ProbeConfig, run: Path) -> ProbeConfig:
 
 
 def _check_folder(folder: Path) -> None:
-    """InputError for a folder that holds something else than the results of probes."""
+    """InputError for a folder that holds something other than the results of probes."""
     if not folder.exists():
         return
     if not folder.is_dir():
         raise InputError("is a file; name a folder with --out", folder)
     record = folder / "probes.json"
     if any(folder.iterdir()) and not (record.exists() and "probes" in read_json(record)):
-        raise InputError("holds something else than results of probes; name another folder with --out", folder)
+        raise InputError("holds something other than results of probes; name another folder with --out", folder)

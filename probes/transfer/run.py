@@ -52,6 +52,7 @@ from synthlang.progress import Report, silent
 from synthlang.references import resolved
 from synthlang.rng import key_of
 from synthlang.store import Store
+from synthlang.vocabularies.xlm_tokenizer import XLM
 from synthlang.vocabulary import nothing_read
 
 DIGITS = 4
@@ -205,8 +206,10 @@ class Transfer:
         """The dev sets by whose mean score the epoch and the settings of a model are chosen."""
         if trained == "target" or self.config.chosen_by == "source":
             return (f"{trained} dev",)
-        further = (name for name in self.data.sets if name.startswith(DEV))
-        return ("target dev",) if self.config.chosen_by == "target" else ("source dev", "target dev", *further)
+        if self.config.chosen_by == "target":
+            return ("target dev",)
+        target = () if self.data.has_one_dev else ("target dev",)
+        return ("source dev", *target, *(name for name in self.data.sets if name.startswith(DEV)))
 
     def run(self, seed: int, folder: Path | None = None, keep: Path | None = None) -> SeedResult:
         """Fine-tune with a seed and test. Settings are chosen on the dev sets of ``chosen_by``.
@@ -362,6 +365,8 @@ def check_keep(config: TransferConfig, pretrained: Pretrained, asked: str = "--k
         raise InputError(f"{asked}: with features.tune none no body is fine-tuned, so there is nothing to keep")
     if config.rotation is not None:
         raise InputError(f"{asked}: a rotation is no part of a model, so the folder would not be what was tested")
+    if pretrained.model.architecture == XLM:
+        raise InputError(f"{asked}: an XLM is not written")
     if pretrained.model.language_specific() or pretrained.model.embeddings.languages is not None:
         raise InputError(f"{asked}: the model has parts of its own for each language, which one folder cannot hold")
 

@@ -66,7 +66,7 @@ def write_language_card(
     again = f"Data set fingerprint `{manifest['fingerprint']}`, from {parents}."
     sections = [
         ("", about),
-        ("What was done", _transforms(language)),
+        ("What was done", _transforms(language) + _counted(manifest)),
         ("Configurations", _configs(columns)),
         ("Sizes", markdown_table(HEAD, [(n, *_row_of(size)) for n, size in sizes.items()])),
         ("What happened", _counts(manifest["counts"])),
@@ -95,6 +95,11 @@ def _transforms(language: Language) -> str:
         shown = ", ".join(f"{k} {json.dumps(v, ensure_ascii=False)}" for k, v in step.items() if k != "kind")
         lines.append(f"{number}. **{transform.kind}**: {' '.join(about.split()).replace('``', '`')} Settings: {shown}.")
     return "\n".join(lines) + f"\n\nSeed: {language.seed}. All settings are in `language.yaml`."
+
+
+def _counted(manifest: Mapping[str, Any]) -> str:
+    split = manifest.get("counted_in")
+    return "" if split is None else f"\n\nWords were counted in the split `{SPLIT_NAMES[split]}`, as was asked for."
 
 
 def _configs(columns: tuple[str, ...]) -> str:

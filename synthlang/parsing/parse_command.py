@@ -23,6 +23,7 @@ from synthlang.sources import open_source
 from synthlang.sources.base import listed, remarks_of, size_of
 from synthlang.sources.conllu import FEATS
 from synthlang.sources.tags import KEYS, write_misc
+from synthlang.sources.text import FileSource
 
 FORMAT = 2  # 2: features and slots, too
 
@@ -84,8 +85,11 @@ def parse_command(
     ``engine`` is as for ``open_engine``. A folder that holds the same parse already is left as it
     is; one that holds anything else is an InputError. What a killed run parsed is not parsed again.
     """
-    source = ParsedSource(open_source(source_spec), open_engine(engine), cache, tokens, workers)
+    opened = open_source(source_spec)
+    source = ParsedSource(opened, open_engine(engine), cache, tokens, workers)
     with Display() as shown:
+        if isinstance(opened, FileSource):
+            shown.message(f"parse {source_spec}: {opened.read_as}")
         if out.exists():
             path = out / "manifest.json"
             manifest = read_json(path) if path.is_file() else {}

@@ -118,9 +118,25 @@ def because(counts: Mapping[str, int]) -> str:
     return f" ({reasons})" if (reasons := listed(counts)) else ""
 
 
+def counted_split(source: Source, split: str | None = None) -> str:
+    """The split whose words are counted: the one that was asked for, else the training split, else InputError.
+
+    What a language or a vocabulary is made of must not come from a test set unless somebody says so.
+    """
+    if split is None and "train" not in source.splits:
+        has = ", ".join(source.splits)
+        raise InputError(
+            f"words are counted in the training split, and the source has only {has}: derive takes --counts "
+            f"{source.splits[0]} or another source; elsewhere FOLDER?train=FILE or FILE?split=train says what to count"
+        )
+    if split is not None:
+        check_split(source, split, "the source")
+    return split or "train"
+
+
 def word_counts(source: Source, split: str | None = None) -> Counter[str]:
-    """Occurrences of each form in a split: the training split, or the first one where there is none."""
+    """Occurrences of each form in a split: see ``counted_split``."""
     counts: Counter[str] = Counter()
-    for batch in source.batches(split or ("train" if "train" in source.splits else source.splits[0])):
+    for batch in source.batches(counted_split(source, split)):
         count_words(counts, batch)
     return counts

@@ -113,7 +113,9 @@ def _block() -> Block:
 def _add_line(block: Block, line: str, path: Path, number: int, trees: bool) -> None:
     fields = line.split("\t")
     if len(fields) != 10:
-        raise InputError(f"a word has 10 columns with a tab between each two, here are {len(fields)}", path, number)
+        raise InputError(
+            f"a line of CoNLL-U has 10 columns separated by tabs; this one has {len(fields)}", path, number
+        )
     name, form, _, upos, _, feats, head, deprel, _, misc = fields
     if NOT_A_WORD.fullmatch(name):
         return

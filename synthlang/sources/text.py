@@ -58,7 +58,7 @@ class FileSource(ABC):
     scheme: ClassVar[str]
     endings: ClassVar[tuple[str, ...]]
     by_rules: ClassVar[bool] = False  # whether the rules for words make its words
-    labelled: ClassVar[bool] = True  # whether a file of a folder must not be passed over
+    has_labels: ClassVar[bool] = True  # whether a file of a folder must not be passed over
     own_options: ClassVar[tuple[str, ...]] = ()  # what may stand after ? beside those of ``splits``
     columns: tuple[str, ...] = (FORM,)
 
@@ -69,7 +69,7 @@ class FileSource(ABC):
         self._remarks: dict[str, Counter[str]] = {}
 
     def _find(self) -> dict[str, Path]:
-        return files_by_split(self.path, self.endings, self.options, labelled=self.labelled)
+        return files_by_split(self.path, self.endings, self.options, labelled=self.has_labels)
 
     @abstractmethod
     def _marks(self) -> dict[str, Any]:
@@ -127,7 +127,7 @@ class TextSource(FileSource):
 
     scheme = "text"
     endings = (".txt", ".txt.gz")
-    by_rules, labelled = True, False
+    by_rules, has_labels = True, False
     longest_line: ClassVar[int] = LONGEST_TEXT
 
     def __init__(self, spec: str | Path) -> None:

@@ -43,8 +43,8 @@ class RetrievalConfig(ProbeSettings):
                    (as-paper) or ``keep``. They still compete as candidates, whatever is dropped
     parser         gives parts of speech where the text has none: ``spacy:NAME`` or ``stanza:NAME``, for the language of
                    ``tag_words``
-    tag_words      whose word a link has its part of speech of: that of the ``parent``, or of the ``other`` language, by
-                   a tagger of its own (Cao et al., section 5.2: spaCy, polyglot for Bulgarian)
+    tag_words      whose word a link has its part of speech of: the ``parent``'s, or the ``other`` language's, by its
+                   own tagger (Cao et al., section 5.2: spaCy, polyglot for Bulgarian)
     tag_pairs      the set of pairs that is broken down by part of speech. Cao et al. (table 4) keep the seen ones, and
                    have punctuation and numerals, which are mostly written alike
     rank_pairs     the set of pairs that is broken down by difference of frequency rank (figure 3)

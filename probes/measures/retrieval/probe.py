@@ -127,8 +127,8 @@ def _by_layer(
     for place, layer in enumerate(source.layers):
         matrices = kept[0].layer(place), kept[1].layer(place)
         for variant, one in measured.items.items():
-            vectors, at = _candidates(one, kept, matrices)
-            retrieved = _retrieve(one, vectors, at, measured.config.k, report)
+            chosen, at = _candidates(one, kept, matrices)
+            retrieved = _retrieve(one, chosen, at, measured.config.k, report)
             pairs = {
                 name: {similarity: retrieved.accuracy(chosen, similarity) for similarity in SIMILARITIES}
                 for name, chosen in one.sets.items()
@@ -140,7 +140,7 @@ def _by_layer(
                 best[variant] = retrieved
                 if variant == measured.first:
                     corpora, config = (measured.text.left, measured.text.right), measured.config
-                    examples = examples_of(corpora, one, vectors, at, config.examples, config.k, report)
+                    examples = examples_of(corpora, one, chosen, at, config.examples, config.k, report)
         report("retrieval by layer", place + 1, len(source.layers), "")
     return found, best, examples
 

@@ -20,7 +20,7 @@ from probes.study.stage import Stage
 from synthlang.errors import InputError
 from synthlang.progress import Report
 from synthlang.store import Store
-from synthlang.workers import end_with_parent, warm_up
+from synthlang.workers import end_with_parent, plain_main, warm_up
 
 
 class InlineExecutor:
@@ -90,7 +90,8 @@ class LocalExecutor:
         # no daemon: a stage may start processes of its own (parsers, aligners)
         process: BaseProcess = self._context.Process(target=_work, args=arguments, daemon=False)
         try:
-            process.start()
+            with plain_main():
+                process.start()
         except (EOFError, ConnectionError) as error:
             raise InputError("the server that processes are forked from has died; start the study again") from error
         sending.close()  # so that our end sees the end of the process
@@ -160,8 +161,11 @@ def _work(stage: Stage, root: Path, threads: int, device: str | None, written: P
     """What a process does; ``root`` is that of the store."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the runner kills its workers itself
     threading.Thread(target=end_with_parent, daemon=True).start()
-    with written.open("wb") as file:
-        os.dup2(file.fileno(), 2)  # warnings would tear the progress display; the last words of a crash are its log
+    try:
+        with written.open("wb") as file:
+            os.dup2(file.fileno(), 2)  # warnings would tear the progress display; the last words of a crash are its log
+    except FileNotFoundError:  # the runner gave up while this process was being started
+        os._exit(1)
     if device is not None:
         os.environ[VISIBLE] = device  # before anything asks CUDA
     use_threads(threads)

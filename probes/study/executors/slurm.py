@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -82,6 +84,13 @@ def _said(*command: str) -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout
+
+
+def _python() -> str:
+    """The Python that runs now; it looks into the working folder, where a user has files of any name, only if this one
+    does."""
+    here = {os.path.realpath(place or ".") for place in sys.path}
+    return shlex.quote(sys.executable) + ("" if os.path.realpath(".") in here else " -P")
 
 
 class JobArray(NamedTuple):
@@ -216,7 +225,7 @@ class SlurmExecutor:
 
         kind = array.stages[0].kind
         executor = submitit.SlurmExecutor(
-            self.folder / "jobs", max_num_timeout=self.options.requeues, python=self.options.python
+            self.folder / "jobs", max_num_timeout=self.options.requeues, python=self.options.python or _python()
         )
         executor.update_parameters(**self._parameters(kind, [self.jobs[key] for key in array.parents]))
         try:

@@ -63,6 +63,13 @@ def printed_numbers(papers: Sequence[str]) -> Printed:
     return found
 
 
+def printed_among(printed: Printed, labels: Mapping[str, str], task: str, measure: str) -> float | None:
+    """What a paper prints of a measure under these labels, by the most of them; None where it prints nothing."""
+    known = {*labels.items(), ("task", task)}
+    found = [(len(where), value) for (what, where), value in printed.items() if what == measure and where <= known]
+    return max(found)[1] if found else None
+
+
 def score_table(rows: Iterable[Row], printed: Printed) -> Table:
     """A line for each condition and task: means over models (or seeds of fine-tuning) with the 95 % t interval of Δ
     (ZS where nothing was trained on the target's language), and what the paper prints. ``rows`` have the columns of
@@ -100,9 +107,8 @@ def _line(labels: Mapping[str, str], task: str, rows: Sequence[Row], printed: Pr
         return over_models((row["pretrain"] or row["cell"], row["cell"], row[name]) for row in rows)[0]
 
     def paper(measure: str) -> str:
-        known = {*labels.items(), ("task", task)}
-        found = [(len(where), value) for (what, where), value in printed.items() if what == measure and where <= known]
-        return number(max(found)[1]) if found else ""
+        found = printed_among(printed, labels, task, measure)
+        return "" if found is None else number(found)
 
     delta, alignment = values("delta"), FORWARD if paper(FORWARD) else ALIGNMENT
     return [

@@ -11,7 +11,7 @@ from typing import Any
 from pretrain.folder import read_metrics
 from probes.figures.drawing import COLOURS, Figure
 from probes.figures.lines import curve_figures, interval_series, over_steps
-from probes.report.numbers import first_few, plural
+from probes.report.numbers import bounds, first_few, number, plural
 from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table
 from probes.statistics import Interval, numbers_among
 from probes.study.labels import Layout, settings_of
@@ -108,6 +108,22 @@ def pretraining(study: Study, layout: Layout) -> Section | None:
     return Section("Pretraining", [Table(CAPTION, *by_rows(columns), texts, "pretraining", ROWS)])
 
 
+def best_perplexity(study: Study, layout: Layout) -> str:
+    """Which conditions have the lowest perplexity of the parent; "" where fewer than two are known."""
+    known = [one for one in pretrained(study) if PARENT in one.perplexities and not one.failed]
+    if len(known) < 2:
+        return ""
+    first, second = known[:2]
+    best, next_best = (f"{layout.full_name(one.labels)} ({_with_bounds(one)})" for one in (first, second))
+    return f"The perplexity of the parent is lowest for {best}; next is {next_best}."
+
+
+def _with_bounds(one: Pretrained) -> str:
+    interval = one.perplexities[PARENT]
+    between = bounds(interval.shown.low, interval.shown.high)
+    return number(interval.mean) + (f", 95 % interval {between}" if between else "")
+
+
 def training(study: Study, layout: Layout, budget: FigureBudget) -> Section:
     """Curves of the runs; cells that share a run share its curves."""
     cells = grouped((cell for cell in study.cells if cell.run), lambda cell: cell.run)
@@ -152,10 +168,10 @@ def _single(
 ) -> list[Block]:
     """Up to PANELS figures of each of the first runs; a run has all of its figures or none. Who has none is told."""
     blocks, drawn = list[Block](), list[str]()
-    for number, (run, records) in enumerate(known.items(), 1):
+    for place, (run, records) in enumerate(known.items(), 1):
         if len(drawn) == SINGLE or budget.left < PANELS:
             break
-        if figures := curve_figures(names[run], records, number):
+        if figures := curve_figures(names[run], records, place):
             budget.take(len(figures))
             blocks.append(Folded(f"{names[run]}: curves", [Figures(figures)]))
             drawn.append(run)
