@@ -111,6 +111,7 @@ class PretrainConfig(StrictModel):
     language   a language derived from it (or ``parent``: a monolingual run)
     languages  instead of ``language``: any number of languages, derived or natural, the first one is the parent
     processes  how many a launch must have (default: any number)
+    shard      each process holds a part of weights, gradients and optimizer (FSDP); default: all of them
     compile    torch.compile: ``auto`` where it pays
     trackers   also log to tensorboard, wandb or trackio
     """
@@ -135,6 +136,7 @@ class PretrainConfig(StrictModel):
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     compile: Literal["auto", "on", "off"] = "auto"
     processes: int | None = Field(default=None, ge=1)
+    shard: Annotated[bool, Later()] = False
     trackers: tuple[Literal["tensorboard", "wandb", "trackio"], ...] = ()
     log_every: int = Field(default=100, ge=1)
 
@@ -202,6 +204,17 @@ class PretrainConfig(StrictModel):
                 )
         if term and not self.dictionary.coverage:
             raise ValueError("dictionary.coverage 0 is an empty dictionary; the objective needs one")
+        return self
+
+    @model_validator(mode="after")
+    def _shards(self) -> PretrainConfig:
+        unfit = {
+            "parts of a language (sharing)": self.sharing.separates,
+            "precision float16; take bfloat16": self.precision == "float16",
+            "compile: on": self.compile == "on",
+        }
+        if self.shard and (what := next((what for what, is_on in unfit.items() if is_on), None)):
+            raise ValueError(f"shard does not go with {what}")
         return self
 
     @model_validator(mode="after")
