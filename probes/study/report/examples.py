@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from probes.report.numbers import Badge, Entry
+from probes.report.numbers import Badge, Entry, plural
 from probes.report.page import Block, Table
 from probes.statistics import TEST_ROUNDS, Interval, PairedTest
 from probes.study.judged import papers
@@ -81,7 +81,7 @@ class ExampleTest:
         p = "< .001" if self.found.p < 0.001 else f"{self.found.p:.3f}"
         marked = self.found.p < LEVEL
         badge = Badge(MARKS[marked], "good" if marked == self.marking.printed else "bad")
-        return [*known, badge, self.found.difference, f"{self.by}, {self.runs} runs", p, models]
+        return [*known, badge, self.found.difference, f"{self.by}, {plural(self.runs, 'run')}", p, models]
 
 
 def example_blocks(table: papers.Table, study: Study, results: Results, name: str) -> list[Block]:
@@ -104,14 +104,12 @@ def tested(cell: Cell, marking: Marking, study: Study, results: Results) -> Exam
         return ExampleTest(cell, marking, None, "", 0, why, models)
 
     try:
-        before, after = (
-            list(_read(_as_printed(_runs(quantity, study)), quantity.measure))
-            for quantity in (marking.against, cell.quantity)
-        )
+        folders = _folders(*(_runs(quantity, study) for quantity in (marking.against, cell.quantity)))
+        before, after = (list(_read(side, cell.quantity.measure)) for side in folders)
     except InputError as error:
         return without(f"predictions cannot be read: {error}")
     if not before or len(before) != len(after):
-        return without("no predictions at hand of as many runs on both sides")
+        return without("no run of both sides whose predictions are at hand")
     first = before[0]
     if any((one.ids, one.gold) != (first.ids, first.gold) for one in (*before, *after)):
         return without("the runs were tested on other examples")
@@ -152,16 +150,22 @@ def _runs(quantity: Quantity, study: Study) -> dict[Run, Path]:
     return found
 
 
-def _as_printed(runs: Mapping[Run, Path]) -> list[Path]:
-    """In the order of their seeds: all, or of several models with several seeds of fine-tuning one for each of these,
-    that of the model whose own seed is the same, or else of the first."""
-    tuned, models = {seed for _, seed in runs}, {seeds for seeds, _ in runs}
-    if len(tuned) == 1 or len(models) == 1:
-        return [runs[run] for run in sorted(runs)]
-    chosen: dict[int, Run] = {}
+def _folders(one: Mapping[Run, Path], other: Mapping[Run, Path]) -> tuple[list[Path], list[Path]]:
+    """The runs of both sides that are tested, in one order: those that both have."""
+    sides: list[dict[Any, Path]] = []
+    by_model = len({seed for _, seed in (*one, *other)}) == 1 and len({*one, *other}) > 1
+    for side in (one, other):
+        sides.append({seeds: folder for (seeds, _), folder in side.items()} if by_model else _as_printed(side))
+    shared = sorted(sides[0].keys() & sides[1].keys())
+    return [sides[0][key] for key in shared], [sides[1][key] for key in shared]
+
+
+def _as_printed(runs: Mapping[Run, Path]) -> dict[int, Path]:
+    """A run for each seed of fine-tuning: of several models that whose own seed is the same, or else the first."""
+    chosen: dict[int, Path] = {}
     for run in sorted(runs, key=lambda run: (str(run[1]) not in run[0], run)):
-        chosen.setdefault(run[1], run)
-    return [runs[chosen[seed]] for seed in sorted(chosen)]
+        chosen.setdefault(run[1], runs[run])
+    return chosen
 
 
 def _read(folders: Sequence[Path], measure: str) -> Iterator[_Tested]:
