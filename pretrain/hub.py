@@ -13,7 +13,7 @@ from safetensors import SafetensorError
 
 from pretrain.folder import EXPORT
 from synthlang.errors import InputError
-from synthlang.files import user_path
+from synthlang.files import read_json, user_path
 from synthlang.fingerprint import digest_files, sha256_file
 from synthlang.vocabularies.checkpoint import Checkpoint, read_checkpoint
 from synthlang.vocabularies.space import Specials
@@ -79,6 +79,12 @@ def open_base(name: str) -> Base:
     if place.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise InputError(f"model: {name} is no folder")
     return Base({"": _checked(_from_hub(name))})
+
+
+def width(name: str) -> int | None:
+    """The dimensions of a model's states, as its config says; None where it does not."""
+    found = read_json(open_base(name).folder / CONFIG).get("hidden_size")
+    return found if isinstance(found, int) else None
 
 
 def _in_folder(place: Path) -> dict[str, Path]:

@@ -12,9 +12,10 @@ from typing import Annotated
 import typer
 
 from pretrain.adjust.adjust_command import HELP as ADJUST_HELP
+from pretrain.threads import wait_quietly
 from probes import cli_language, cli_study
 from probes.cli_configs import configs
-from probes.cli_options import Commands, Model, Set, argument, option
+from probes.cli_options import Commands, Model, Set, Smoke, Threads, argument, option
 from probes.cli_order import order
 from probes.cli_probe import align, correlate, probe
 from probes.cli_transfer import compare, transfer
@@ -55,12 +56,14 @@ app.command()(cli_language.push)
 def pretrain(
     config: Annotated[Path, argument("A YAML file, or the name of a run: synthlang configs runs.")],
     out: Annotated[Path | None, option("The run folder (default: runs/NAME); an unfinished run in it goes on.")] = None,
+    threads: Threads = None,
+    smoke: Smoke = False,
     overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
     """Pretrain a model (accelerate launch -m pretrain.train CONFIG is the same)."""
     from pretrain.train import run
 
-    if code := run(config, out, overrides):
+    if code := run(config, out, overrides, smoke, threads):
         raise typer.Exit(code)
 
 
@@ -69,12 +72,14 @@ def adjust(
     model: Model,
     config: Annotated[Path, argument("A YAML file, or a name: synthlang configs adjust.")],
     out: Annotated[Path, option("The output folder; an unfinished adjustment in it goes on.")],
+    threads: Threads = None,
+    smoke: Smoke = False,
     overrides: Set = [],  # noqa: B006
 ) -> None:
     """Adjust a model; see ADJUST_HELP."""
     from pretrain.adjust.adjust_command import adjust_command
 
-    if code := adjust_command(model, config, out, overrides):
+    if code := adjust_command(model, config, out, overrides, smoke, threads):
         raise typer.Exit(code)
 
 
@@ -108,6 +113,7 @@ def doctor() -> None:
 def main() -> None:
     """Run the command; what a user can mend is one line and exit code 2."""
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    wait_quietly()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # for those that have no letter for an arrow or a dash

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from probes.cli_options import Model, Set, argument, option
+from probes.cli_options import Model, Set, Threads, argument, option
 
 
 def probe(
@@ -22,13 +22,14 @@ def probe(
         str | None, option("The other language (default: the run's first derived one).", metavar="SPEC")
     ] = None,
     out: Annotated[Path | None, option("Folder of the results (default for a run: RUN/probes).")] = None,
+    threads: Threads = None,
     overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
     """Measure how a model aligns two languages: probes.json, figures and a page, probes.html."""
     from probes.measures.probe_command import probe_command, probe_names, read_probe_config
 
     options = {"language": language, "model2": model2, "probes": probe_names(probe)}
-    probe_command(model, read_probe_config(config, options, overrides), out)
+    probe_command(model, read_probe_config(config, options, overrides), out, threads)
 
 
 def align(

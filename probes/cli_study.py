@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from probes.cli_options import Set, argument, option
+from probes.cli_options import Set, Smoke, Threads, argument, option
 
 
 def study(
@@ -28,19 +28,22 @@ def study(
         list[str], option("An option of Slurm, such as partition=gpu; repeatable.", metavar="KEY=VALUE")
     ] = [],  # noqa: B006
     no_wait: Annotated[bool, option("Hand everything over to Slurm and leave.", "--no-wait")] = False,
+    threads: Threads = None,
+    smoke: Smoke = False,
     overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
     """Run every cell of a grid, then write results, measures and report.html."""
     from probes.commands import plan_study, run_study
     from probes.study.runner import RunOptions
     from synthlang.catalogue import run_folder
+    from synthlang.smoke import smoke_path
 
     config = _of_size(config, size)
-    out = out or run_folder(config)
-    options = RunOptions(executor, workers, retry, tuple(only), store, tuple(slurm), wait=not no_wait)
+    out = smoke_path(out or run_folder(config)) if smoke else out or run_folder(config)
+    options = RunOptions(executor, workers, retry, tuple(only), store, tuple(slurm), wait=not no_wait, threads=threads)
     if dry_run:
-        plan_study(config, out, options, overrides)
-    elif code := run_study(config, out, options, overrides):
+        plan_study(config, out, options, overrides, smoke)
+    elif code := run_study(config, out, options, overrides, smoke):
         raise typer.Exit(code)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from probes.cli_options import Model, Set, argument, option
+from probes.cli_options import Model, Set, Smoke, Threads, argument, option
 from probes.transfer.tasks import TASKS
 
 *_FIRST, _LAST = TASKS
@@ -38,6 +38,8 @@ def transfer(
     keep: Annotated[
         Path | None, option("Folder for the models fine-tuned on the parent, as synthlang probe reads them.")
     ] = None,
+    threads: Threads = None,
+    smoke: Smoke = False,
     overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
     """Fine-tune on the parent and on another language; report SUP, ZS and Δ = SUP − ZS.
@@ -49,7 +51,7 @@ def transfer(
 
     options = {"task": task, "train": train, "dev": dev, "test": test, "language": language}
     target = {"train": target_train, "dev": target_dev, "test": target_test}
-    transfer_command(model, read_transfer_config(config, options, target, overrides), seeds, out, keep)
+    transfer_command(model, read_transfer_config(config, options, target, overrides), seeds, out, keep, smoke, threads)
 
 
 def compare(

@@ -23,6 +23,7 @@ from probes.study.runner import RunOptions, StudyRun
 from synthlang.errors import InputError
 from synthlang.files import check_named, only_writer
 from synthlang.progress import Display
+from synthlang.smoke import NOTE
 
 ROWS = 120
 """Rows of the table of results in a terminal, at most."""
@@ -32,14 +33,16 @@ FAILED = 20
 """Lines about failed cells, at most."""
 
 
-def run_study(config: Path, out: Path, options: RunOptions, overrides: list[str]) -> int:
+def run_study(config: Path, out: Path, options: RunOptions, overrides: list[str], smoke: bool = False) -> int:
     """Run a study and print its table; the exit code: 1 if a cell failed, 143 after SIGTERM."""
-    run = _opened(config, out, options, overrides)
+    run = _opened(config, out, options, overrides, smoke)
     run.check_places()
     study = run.study
     some = "" if len(run.chosen) == len(run.cells) else f"{len(run.chosen):,} of "
     cells = some + plural(len(run.cells), "cell")
     with Display() as display, on_sigterm() as stop, watching(stop):
+        if smoke:
+            display.message(NOTE)
         display.message(f"study {study.name}: {cells} × {plural(len(study.seeds), 'fine-tuning seed')} → {out}")
         try:
             paths = run.run(display.report, display.message)
@@ -75,22 +78,22 @@ def _say_scores(console: Console, run: StudyRun, out: Path) -> None:
         _say(console, told, "yellow")
 
 
-def plan_study(config: Path, out: Path, options: RunOptions, overrides: list[str]) -> None:
+def plan_study(config: Path, out: Path, options: RunOptions, overrides: list[str], smoke: bool = False) -> None:
     """Print what a start would do; nothing is written."""
-    run = _opened(config, out, options, overrides)
+    run = _opened(config, out, options, overrides, smoke)
     if run.changed:
         _say(Console(), run.changed)
     Console().print(plan(run.study, run.graph.chosen(run.chosen), run.store, run.done))
 
 
-def _opened(config: Path, out: Path, options: RunOptions, overrides: list[str]) -> StudyRun:
+def _opened(config: Path, out: Path, options: RunOptions, overrides: list[str], smoke: bool = False) -> StudyRun:
     """The study in its folder, all of it checked and nothing written."""
     if options.executor not in NAMES:
         raise InputError(f"executor must be one of {', '.join(NAMES)}, not {options.executor!r}")
     if options.executor != "slurm" and (options.slurm or not options.wait):
         raise InputError("--slurm and --no-wait are for --executor slurm")
     read_options(options.slurm)
-    settings, cells = load_study(config, overrides)
+    settings, cells = load_study(config, overrides, smoke)
     run = StudyRun(settings, cells, out, options)
     if options.executor == "slurm" and run.to_do():
         check_slurm()
