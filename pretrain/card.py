@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,6 +16,8 @@ LOADING = """from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 model = AutoModelForMaskedLM.from_pretrained({repo!r}, subfolder={language!r})
 tokenizer = AutoTokenizer.from_pretrained({repo!r}, subfolder={language!r})"""
+FOLDERS = re.compile(r"(?<![\w./~-])/(?:[^/'\"\n]+/)+")
+"""The folders of an absolute path, which are nothing to readers on other machines."""
 WORDS = "It expects words with one space between each two, punctuation standing apart."
 
 
@@ -39,7 +42,7 @@ def run_card(repo: str, config: PretrainConfig, run: Path, name: str, parents: M
 
 
 def _what(config: PretrainConfig) -> str:
-    languages = ", ".join(f"`{m.name}` from `{m.source}`" for m in config.all_languages)
+    languages = ", ".join(f"`{m.name}` from `{FOLDERS.sub('…/', m.source)}`" for m in config.all_languages)
     terms = ", ".join(f"{term} × {weight:g}" for term, weight in config.objective.terms.items())
     return (
         f"A masked language model pretrained by synthlang on {languages} with the objective `{config.objective.kind}` "
@@ -55,6 +58,6 @@ def _sections(config: PretrainConfig, run: Path, name: str, parents: Mapping[str
     if known:
         table = markdown_table(("language", f"perplexity at step {row['step']}"), known)
         found.append(("Perplexity", f"Of masked words of the dev set.\n\n{table}"))
-    found.append(("Settings", code_block(dump_yaml(config), "yaml")))
+    found.append(("Settings", code_block(FOLDERS.sub("…/", dump_yaml(config)), "yaml")))
     lines = [f"- run: `{name}`", *(f"- {what}: `{of}`" for what, of in parents.items())]
     return [*found, ("Fingerprints", "\n".join(lines))]

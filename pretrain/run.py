@@ -17,6 +17,7 @@ from pretrain.folder import BEST, EXPORT, export_sizes
 from pretrain.loop import Loop
 from pretrain.model.encoder import MaskedLM
 from pretrain.prepare import prepare
+from pretrain.sharded import gathered
 from pretrain.step import Step
 from pretrain.stopping import Flag
 from pretrain.trackers import check_trackers, end_trackers, start_trackers
@@ -73,7 +74,8 @@ class Trainer(Loop[MaskedLM, Batch]):
         row |= {"tokens_per_second": round(steps_per_second * tokens, 1), "tokens_seen": self.step * tokens}
         if self.validation.due(self.step):
             self.check()
-            row |= self.validation.measure(self.model)
+            with gathered(self.trains.losses):
+                row |= self.validation.measure(self.model)
             self._note_best(row)
         self.log.write(row)
         self.accelerator.log({k: v for k, v in row.items() if k != "step"}, step=self.step)

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from optuna.trial import FrozenTrial
+
     from probes.correlation import GroupCorrelation
     from probes.study.runner import StudyRun
     from probes.transfer.compare import Comparison
@@ -226,6 +228,48 @@ def run_study(
     folder = run_folder(study) if out is None else Path(out)
     options = RunOptions(executor, workers, retry, tuple(only), _path(store), tuple(slurm), wait)
     return (plan_study if dry_run else run)(study, folder, options, assignments(overrides))
+
+
+def search_study(
+    config: str | Path,
+    out: str | Path | None = None,
+    *,
+    size: str | None = None,
+    store: str | Path | None = None,
+    trials: int = 20,
+    first_rung: int | None = None,
+    reduction: int = 3,
+    sampler: str = "random",
+    seed: int = 0,
+    overrides: Overrides = (),
+) -> list[FrozenTrial]:
+    """Search the grid of a study for the lowest perplexity of the parent, by Optuna (extra ``search``).
+
+    Args:
+        config: A YAML file, or the name of a study.
+        out: The folder of the search (default: ``runs/NAME-search``); with the same arguments it goes on.
+        size: Of a study given by name: paper, lab or tiny.
+        store: Folder of the stages, shared with studies (default: ``out/stages``).
+        trials: How many cells are tried.
+        first_rung: Steps after which the first trials are given up (successive halving); none: all go to the end.
+        reduction: Of those that come to a rung the best one in so many goes on, to so many times as many steps.
+        sampler: ``random``, no cell twice, or ``tpe``.
+        seed: Of the sampler.
+        overrides: Dotted keys and their values.
+
+    Returns:
+        The trials, best first: ``params`` are the labels of the axes, ``intermediate_values`` step → perplexity.
+    """
+    from probes.commands import study_of
+    from probes.study.search import SearchOptions
+    from probes.study.search_command import search_command
+    from synthlang.catalogue import run_folder
+    from synthlang.config import assignments
+
+    study = study_of(Path(config), size)
+    folder = run_folder(study).with_name(f"{run_folder(study).name}-search") if out is None else Path(out)
+    options = SearchOptions(trials, first_rung, reduction, sampler, seed)
+    return search_command(study, folder, _path(store), options, assignments(overrides))
 
 
 def write_report(folders: Sequence[str | Path], out: str | Path | None = None) -> None:

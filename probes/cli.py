@@ -84,6 +84,7 @@ app.command()(correlate)
 
 
 app.command()(cli_study.study)
+app.command()(cli_study.search)
 app.command()(cli_study.report)
 app.command()(cli_study.findings)
 app.command()(cli_study.gc)

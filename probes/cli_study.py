@@ -56,6 +56,39 @@ def study(
         raise typer.Exit(1)
 
 
+def search(
+    config: Annotated[
+        Path, argument("A YAML file, or the name of a study: synthlang configs studies.", **names_of("studies"))
+    ],
+    out: Annotated[Path | None, option("The folder of the search (default: runs/NAME-search); it goes on.")] = None,
+    store: Annotated[Path | None, option("Folder of the stages, shared with studies (default: OUT/stages).")] = None,
+    size: Annotated[
+        str | None, option("The size of a study given by name: paper, lab or tiny.", **one_of("paper", "lab", "tiny"))
+    ] = None,
+    trials: Annotated[int, option("How many cells are tried in all.", min=1)] = 20,
+    first_rung: Annotated[
+        int | None, option("Successive halving: steps after which the first are given up (default: none is).", min=1)
+    ] = None,
+    reduction: Annotated[int, option("Of those at a rung the best one in so many goes on.", min=2)] = 3,
+    sampler: Annotated[str, option("random, no cell twice, or tpe.", **one_of("random", "tpe"))] = "random",
+    seed: Annotated[int, option("Seed of the sampler.", min=0)] = 0,
+    overrides: Set = [],  # noqa: B006
+) -> None:
+    """Search a study's grid for the lowest perplexity, by Optuna: at random or TPE, with successive halving."""
+    probes.search_study(
+        config,
+        out,
+        size=size,
+        store=store,
+        trials=trials,
+        first_rung=first_rung,
+        reduction=reduction,
+        sampler=sampler,
+        seed=seed,
+        overrides=overrides,
+    )
+
+
 def report(
     folders: Annotated[list[Path], argument("Study folders.")],
     out: Annotated[Path | None, option("Folder of one report on all of them (default: one in each folder).")] = None,

@@ -155,6 +155,7 @@ align --program --symmetrise --gold --gold-first --gold-reversed --links --links
 --words --also-words --blank --out --scores
 correlate --x --y --by --block --cluster --kind --level --out --figure
 study --out --store --size --executor --workers --retry --only --dry-run --slurm --no-wait --set
+search --out --store --size --trials --first-rung --reduction --sampler --seed --set
 report --out
 findings --keep --out
 gc --keep --unused --dry-run

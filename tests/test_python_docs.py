@@ -6,6 +6,7 @@ import re
 import shlex
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from typer.testing import CliRunner
@@ -29,19 +30,6 @@ FILES = {
 }
 
 
-class Hub:
-    """A hub that takes everything."""
-
-    def __init__(self, **_):
-        pass
-
-    def create_repo(self, repo_id, **_):
-        return f"https://hub/{repo_id}"
-
-    def upload_folder(self, **_):
-        pass
-
-
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     """The files that the examples name, a parser of a few lines and a hub that takes everything."""
@@ -49,7 +37,7 @@ def place(tmp_path, monkeypatch):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     monkeypatch.setattr("synthlang.parsing.parse_command.open_engine", lambda spec: Plain(str(tmp_path / "log")))
-    monkeypatch.setattr("huggingface_hub.HfApi", Hub)
+    monkeypatch.setattr("huggingface_hub.HfApi", MagicMock())
     monkeypatch.setenv("SYNTHLANG_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
 

@@ -106,10 +106,21 @@ def test_f1_has_a_permutation_test_over_the_predictions_of_all_runs(tmp_path):
     assert float(rows["Adjusted"]["Difference"]) == pytest.approx(f1("Adjusted") - f1("Original"), abs=1e-3)
 
 
+def test_runs_that_one_side_lacks_are_left_out(tmp_path):
+    make(tmp_path, "ner", {"metric": "token_f1"}, "impact/table3")
+    cells = json.loads((tmp_path / "study.json").read_text())["cells"]
+    for seed in SEEDS[1:]:
+        for cell in cells:
+            if cell["labels"]["method"] == "Adjusted":
+                key = cell["stages"][f"transfer ner seed {seed}"]
+                (tmp_path / "stages" / f"transfer-{key}" / "predictions.parquet").unlink()
+    assert table(report(tmp_path), "impact/table3", "ner zs")["Adjusted"]["Test"] == "permutation test, 1 run"
+
+
 def test_without_predictions_the_table_says_so(tmp_path):
     found, _ = make(tmp_path, "nli", {}, "impact/table2", lost="Original")
     rows = table(found, "impact/table2", "nli zs")
-    assert rows["Adjusted"]["Test"].startswith("no predictions at hand") and rows["Adjusted"]["p"] == "–"
+    assert rows["Adjusted"]["Test"].startswith("no run of both sides") and rows["Adjusted"]["p"] == "–"
     assert rows["Adjust.+continual"]["Ours"] == "not marked" and rows["Adjust.+continual"]["p"] != "–"
 
 

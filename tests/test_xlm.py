@@ -155,3 +155,23 @@ def test_it_is_neither_adjusted_nor_pretrained_further(folder, tmp_path):
         adjust(parse(AdjustConfig, {"model": str(folder), "pairs": {"de-en": pair}}), tmp_path / "run")
     with pytest.raises(InputError, match="not pretrained further"):
         check_start(str(folder), 20, [])
+
+
+def test_a_dev_set_that_two_languages_share_counts_once(folder, tmp_path):
+    """One list of all languages does for each of them (Cao et al. 2020, section 3.5)."""
+    words = WORDS.split()
+    files = {
+        name: items(tmp_path / f"{name}.tsv", words[i:], 6 + i) for i, name in enumerate(("train", "en", "de", "bg"))
+    }
+    files["test"] = items(tmp_path / "test.tsv", words[1:4], 5)
+
+    def chosen_by(language: str) -> tuple[str, ...]:
+        data = {"task": "nli", "train": files["train"], "dev": files["en"], "test": files["test"], "chosen_by": "mean"}
+        also = [{"language": name, "dev": files[name]} for name in ("de", "bg")]
+        target = {"dev": files[language], "test": files["test"]}
+        config = parse(TransferConfig, {**data, "length": 20, "target": target, "dev_also": also})
+        pretrained = open_pretrained(str(folder), language, natural=True)
+        return Transfer(pretrained, load_data(config, pretrained), config).chosen_by("source")
+
+    assert chosen_by("de") == ("source dev", "target dev", "dev bg")
+    assert chosen_by("en") == ("source dev", "dev de", "dev bg")

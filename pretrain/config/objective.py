@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, create_model, field_validator, model_validator
 
@@ -12,6 +12,7 @@ from pretrain.objectives.term import Need, Term
 from synthlang import plugins
 from synthlang.config import StrictModel
 from synthlang.errors import InputError
+from synthlang.references import Later, resolved
 
 KINDS: dict[str, tuple[str, ...]] = {
     term.kind: ("mlm", term.name) if term.name != "mlm" else ("mlm",) for term in TERMS if term.kind is not None
@@ -60,7 +61,7 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
     """
 
     language_ids: bool | None = None
-    mean_over: Literal["positions", "corpora"] = "positions"
+    mean_over: Annotated[Literal["positions", "corpora"], Later()] = "positions"
 
     @field_validator("weights")
     @classmethod
@@ -110,9 +111,8 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
     def identity(self) -> dict[str, Any]:
         """What affects the weights: the terms, and of the settings those that a term reads."""
         settings: dict[str, Any] = {"terms": self.terms, "language_ids": self.uses_language_ids}
-        settings |= {"mask_rate": self.mask_rate, "random_words": self.random_words}
-        if self.mean_over != "positions":  # as before there was a choice
-            settings["mean_over"] = self.mean_over
+        known = resolved(self, lambda named: named.name)
+        settings |= {name: known[name] for name in ("mask_rate", "random_words", "mean_over") if name in known}
         for term in self.on:
             settings |= self.model_dump(include={*term.settings.model_fields} - {term.weight_key})
             settings |= {f"{term.name}_format": term.format} if term.format > 1 else {}

@@ -183,7 +183,8 @@ class TransferConfig(StrictModel):
                        are chosen: the parent's (``source``), the ``target`` language's (Kulshreshtha et al. 2020,
                        section 4.2), or the ``mean`` of the scores on both and on those of ``dev_also`` (Cao et al.
                        2020, section 3.5). SUP is always chosen by the dev set of its own language
-    dev_also           with ``chosen_by: mean`` the dev sets of further languages
+    dev_also           with ``chosen_by: mean`` the dev sets of further languages; one that is the parent's or the
+                       target's own counts once
     tested_on          ``test``; ``dev``: the scores are those of the dev sets, not of the test sets (Kulshreshtha et
                        al. 2020, section 4.2); ``both``: beside ``parent``, ``zs`` and ``sup`` there are ``parent dev``,
                        ``zs dev`` and ``sup dev``

@@ -206,8 +206,10 @@ class Transfer:
         """The dev sets by whose mean score the epoch and the settings of a model are chosen."""
         if trained == "target" or self.config.chosen_by == "source":
             return (f"{trained} dev",)
-        further = (name for name in self.data.sets if name.startswith(DEV))
-        return ("target dev",) if self.config.chosen_by == "target" else ("source dev", "target dev", *further)
+        if self.config.chosen_by == "target":
+            return ("target dev",)
+        target = () if self.data.has_one_dev else ("target dev",)
+        return ("source dev", *target, *(name for name in self.data.sets if name.startswith(DEV)))
 
     def run(self, seed: int, folder: Path | None = None, keep: Path | None = None) -> SeedResult:
         """Fine-tune with a seed and test. Settings are chosen on the dev sets of ``chosen_by``.

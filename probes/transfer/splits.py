@@ -11,7 +11,7 @@ target's.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple
@@ -201,6 +201,14 @@ class TransferData:
     fingerprints: Mapping[str, object]
 
     @property
+    def has_one_dev(self) -> bool:
+        """Whether the target's own dev set is the source's: both are one language."""
+        source, target = (self.fingerprints.get(role) for role in ("source", "target"))
+        if not isinstance(source, Mapping) or not isinstance(target, Mapping):
+            return False
+        return "dev" in source and source["dev"] == target.get("dev")
+
+    @property
     def has_target_train(self) -> bool:
         """Whether a model can be trained on the target language, for SUP."""
         return "target train" in self.sets
@@ -232,7 +240,8 @@ def load_data(config: TransferConfig, pretrained: Pretrained, report: Report = s
         for number, field in fields:
             mixed[f"{MIXED}{field}"] = _derived(sets["source test"].batch, language, source, target, number)
     sets |= _drawn(mixed) if config.mixed == "random" else mixed
-    further = _further(config, pretrained, also, splits["train"].task, sets["source dev"])
+    known = {one["dev"].fingerprint for one in (splits, own or {}) if "dev" in one}
+    further = _further(config, pretrained, also, known, splits["train"].task, sets["source dev"])
     sets |= {name: items for name, (items, _) in further.items()}
     _check_left(sets, config)
     prints: dict[str, object] = {"source": _fingerprints(splits), "language": language.fingerprint}
@@ -254,13 +263,15 @@ def _drawn(mixed: Mapping[str, ItemSet]) -> dict[str, ItemSet]:
 
 
 def _further(
-    config: TransferConfig, pretrained: Pretrained, own: Splits, train: TaskSet, dev: ItemSet
+    config: TransferConfig, pretrained: Pretrained, own: Splits, known: Set[str], train: TaskSet, dev: ItemSet
 ) -> dict[str, tuple[ItemSet, str]]:
     """The dev sets of further languages, ``own`` or derived from the source's ``dev``, read by the model that reads the
-    target, each with its fingerprint."""
+    target, each with its fingerprint; without own ones that are ``known`` as the source's or the target's."""
     found = {}
     for also in config.dev_also:
         name = f"{DEV}{also.language}"
+        if name in own and own[name].fingerprint in known:
+            continue
         reader = pretrained.reader_of(also.language, natural=name in own)
         if name in own:
             batch = own[name].items(config.dev_items)

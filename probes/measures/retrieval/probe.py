@@ -191,7 +191,8 @@ def _tags(measured: _Measured, best: Mapping[Variant, Retrieved], tags: Tags) ->
         variant: by_tag(best[variant], one.sets[name], tags.codes[one.links[:, side]], tags.names)
         for variant, one in measured.items.items()
     }
-    return {"by": tags.source, "pairs": name, "layer": measured.last_layer, "variants": variants}
+    words = {} if side == 1 else {"words": measured.given.name("target")}
+    return {"by": tags.source, **words, "pairs": name, "layer": measured.last_layer, "variants": variants}
 
 
 def _ranks(measured: _Measured, variant: Variant, retrieved: Retrieved, rows: Numbers) -> Series | None:

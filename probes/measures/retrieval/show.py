@@ -90,7 +90,10 @@ def _by_tag(found: Values, names: Names, kinds: Kinds, read: str) -> Table:
             of_tag = [one["groups"][group]["tags"][tag] for one in every]
             if any(value is not None for value in of_tag):
                 rows.append([f"  {tag}", *(cell for value in of_tag for cell in (_links(value), _bounds(value)))])
-    title = f"Word retrieval by part of speech, {names[0]} ↔ {names[1]}, {read}, {kinds[found['pairs']]} (CSLS, %)"
+    whose = f" of the words of {found['words']}" if "words" in found else ""
+    title = (
+        f"Word retrieval by part of speech{whose}, {names[0]} ↔ {names[1]}, {read}, {kinds[found['pairs']]} (CSLS, %)"
+    )
     return table_of(title, header, rows, left=1)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from probes.report.numbers import Badge, Entry
+from probes.report.numbers import Badge, Entry, plural
 from probes.report.page import Block, Table
 from probes.statistics import TEST_ROUNDS, Interval, PairedTest
 from probes.study.judged import papers
@@ -25,7 +25,6 @@ from probes.study.judged.observed import Results
 from probes.study.judged.paper_tables import difference_of
 from probes.study.judged.papers import Cell, Marking, Quantity
 from probes.study.labels import is_seed
-from probes.study.report.data import Cell as StudyCell
 from probes.study.report.data import Study
 from probes.study.stage import PREDICTIONS, RESULT
 from probes.transfer.compare import item_test
@@ -51,8 +50,8 @@ CAPTION = (
     "adjustments and several seeds of fine-tuning, the runs are those whose two seeds are the same, as in print. "
     "Beside them the difference with its interval over models, which the tests say nothing of."
 )
-Run = tuple[tuple[str, ...], int, int]
-"""The seeds of the model, that of fine-tuning, and the number of the setting of a search."""
+Run = tuple[tuple[str, ...], int]
+"""The seeds of the model, and that of fine-tuning."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ class ExampleTest:
         p = "< .001" if self.found.p < 0.001 else f"{self.found.p:.3f}"
         marked = self.found.p < LEVEL
         badge = Badge(MARKS[marked], "good" if marked == self.marking.printed else "bad")
-        return [*known, badge, self.found.difference, f"{self.by}, {self.runs} runs", p, models]
+        return [*known, badge, self.found.difference, f"{self.by}, {plural(self.runs, 'run')}", p, models]
 
 
 def example_blocks(table: papers.Table, study: Study, results: Results, name: str) -> list[Block]:
@@ -105,12 +104,12 @@ def tested(cell: Cell, marking: Marking, study: Study, results: Results) -> Exam
         return ExampleTest(cell, marking, None, "", 0, why, models)
 
     try:
-        sides = [dict(_runs(quantity, study)) for quantity in (marking.against, cell.quantity)]
+        folders = _folders(*(_runs(quantity, study) for quantity in (marking.against, cell.quantity)))
+        before, after = (list(_read(side, cell.quantity.measure)) for side in folders)
     except InputError as error:
         return without(f"predictions cannot be read: {error}")
-    before, after = (_as_printed(side) for side in sides)
     if not before or len(before) != len(after):
-        return without("no predictions at hand of as many runs on both sides")
+        return without("no run of both sides whose predictions are at hand")
     first = before[0]
     if any((one.ids, one.gold) != (first.ids, first.gold) for one in (*before, *after)):
         return without("the runs were tested on other examples")
@@ -135,59 +134,63 @@ def _stats(runs: Sequence[_Tested]) -> Floats:
     return np.stack([one.metric.stats(one.gold, one.predicted) for one in runs])
 
 
-def _runs(quantity: Quantity, study: Study) -> Iterator[tuple[Run, _Tested]]:
-    """Every run of a quantity whose predictions are at hand, of models that have learned."""
-    where = dict(quantity.where)
-    task = where.pop("task", "")
+def _runs(quantity: Quantity, study: Study) -> dict[Run, Path]:
+    """The folder of every transfer of a quantity whose predictions are at hand, of models that have learned."""
+    where, found = dict(quantity.where), dict[Run, Path]()
+    start = TRANSFER.format(task=where.pop("task", ""))
     known = set(study.table["cell"].astype(str))
     for cell in study.cells:
         if cell.name not in known or any(cell.labels.get(axis) != label for axis, label in where.items()):
             continue
         seeds = tuple(label for axis, label in cell.labels.items() if is_seed(axis))
-        for seed, folder in _folders(cell, task):
-            config, by_setting = _predictions(folder)
-            for setting, parts in by_setting.items():
-                chosen = [part for part in parts if _is_of(part.test, quantity.measure)]
-                if chosen:
-                    metric = task_of(config).main_metric()
-                    ids = [name for part in chosen for name in part.ids]
-                    gold, said = ([x for p in chosen for x in values(p)] for values in (_gold, _predicted))
-                    yield (seeds, seed, setting), _Tested(ids, gold, said, metric)
+        for name in cell.stages:
+            folder = cell.stage(name) if name.startswith(start) else None
+            if folder is not None and (folder / PREDICTIONS).is_file():
+                found[seeds, int(name.removeprefix(start))] = folder
+    return found
+
+
+def _folders(one: Mapping[Run, Path], other: Mapping[Run, Path]) -> tuple[list[Path], list[Path]]:
+    """The runs of both sides that are tested, in one order: those that both have."""
+    sides: list[dict[Any, Path]] = []
+    by_model = len({seed for _, seed in (*one, *other)}) == 1 and len({*one, *other}) > 1
+    for side in (one, other):
+        sides.append({seeds: folder for (seeds, _), folder in side.items()} if by_model else _as_printed(side))
+    shared = sorted(sides[0].keys() & sides[1].keys())
+    return [sides[0][key] for key in shared], [sides[1][key] for key in shared]
+
+
+def _as_printed(runs: Mapping[Run, Path]) -> dict[int, Path]:
+    """A run for each seed of fine-tuning: of several models that whose own seed is the same, or else the first."""
+    chosen: dict[int, Path] = {}
+    for run in sorted(runs, key=lambda run: (str(run[1]) not in run[0], run)):
+        chosen.setdefault(run[1], runs[run])
+    return chosen
+
+
+def _read(folders: Sequence[Path], measure: str) -> Iterator[_Tested]:
+    """What the models of these transfers predicted on the sets of a measure, one for each setting of a search."""
+    for folder in folders:
+        config, parts = _predictions(folder)
+        for setting in sorted({part.setting for part in parts}):
+            chosen = [part for part in parts if part.setting == setting and _is_of(part.test, measure)]
+            if chosen:
+                ids = [name for part in chosen for name in part.ids]
+                gold, said = ([x for part in chosen for x in values(part)] for values in (_gold, _predicted))
+                yield _Tested(ids, gold, said, task_of(config).main_metric())
 
 
 _gold, _predicted = attrgetter("gold"), attrgetter("predicted")
 
 
-def _folders(cell: StudyCell, task: str) -> Iterator[tuple[int, Path]]:
-    """The seed and the folder of each transfer of a task that is at hand."""
-    start = TRANSFER.format(task=task)
-    for name in cell.stages:
-        folder = cell.stage(name) if name.startswith(start) else None
-        if folder is not None and (folder / PREDICTIONS).is_file():
-            yield int(name.removeprefix(start)), folder
-
-
 @lru_cache(maxsize=64)
-def _predictions(folder: Path) -> tuple[TransferConfig, Mapping[int, list[Predictions]]]:
-    """The settings of a transfer, and what its models predicted, by their setting."""
-    record, found = read_json(folder / RESULT), dict[int, list[Predictions]]()
-    for part in read_predictions(folder / PREDICTIONS):
-        found.setdefault(part.setting, []).append(part)
-    return parse(TransferConfig, {**record["settings"], "task": record["task"]}, folder / RESULT), found
+def _predictions(folder: Path) -> tuple[TransferConfig, Sequence[Predictions]]:
+    """The settings of a transfer, and what its models predicted."""
+    record = read_json(folder / RESULT)
+    config = parse(TransferConfig, {**record["settings"], "task": record["task"]}, folder / RESULT)
+    return config, read_predictions(folder / PREDICTIONS)
 
 
 def _is_of(test: str, measure: str) -> bool:
     """Whether a test set is of a measure; ``mixed`` are all that have two languages."""
     return test == measure or (measure == MIXED and test.startswith(f"{MIXED} "))
-
-
-def _as_printed(runs: Mapping[Run, _Tested]) -> list[_Tested]:
-    """In the order of their seeds: all, or of several models with several seeds of fine-tuning one for each of these,
-    that of the model whose own seed is the same, or else of the first."""
-    tuned, models = {seed for _, seed, _ in runs}, {seeds for seeds, _, _ in runs}
-    if len(tuned) == 1 or len(models) == 1:
-        return [runs[run] for run in sorted(runs)]
-    chosen: dict[tuple[int, int], Run] = {}
-    for run in sorted(runs, key=lambda run: (str(run[1]) not in run[0], run)):
-        chosen.setdefault(run[1:], run)
-    return [runs[chosen[key]] for key in sorted(chosen)]
