@@ -18,6 +18,7 @@ from pretrain.checkpoints import check_finite, latest_checkpoint, load_checkpoin
 from pretrain.config import CheckpointConfig
 from pretrain.devices import finish
 from pretrain.folder import MetricsLog
+from pretrain.sharded import is_sharded
 from pretrain.step import GradientStep, sum_over_ranks
 from pretrain.stopping import Flag, Stopped, watched
 from synthlang.errors import InputError
@@ -197,15 +198,12 @@ class Loop(ABC, Generic[M, B]):
     def save(self) -> None:
         """Write a checkpoint; InputError if the run has diverged."""
         self.check()
-        if self.accelerator.is_main_process:
-            state = {
-                "run": self.name,
-                "step": self.step,
-                "window": self.window.state(),
-                **self.trains.state(),
-                **self.extra,
-            }
-            save_checkpoint(self.run / "checkpoints", self.model, self.trains.optimizer, state, self.policy)
+        is_main = self.accelerator.is_main_process
+        if is_main or is_sharded(self.trains.losses):
+            state = {"run": self.name, "step": self.step, "window": self.window.state(), **self.trains.state()}
+            state |= self.extra
+            folder, optimizer = self.run / "checkpoints", self.trains.optimizer
+            save_checkpoint(folder, self.model, optimizer, state, self.policy, writes=is_main)
         self.accelerator.wait_for_everyone()
 
     def _stop_if_asked(self) -> None:

@@ -18,6 +18,7 @@ from pretrain.model.encoder import MaskedLM
 from pretrain.model.tensors import TensorBatch
 from pretrain.objectives.objective import Objective
 from pretrain.optim import build_optimizer, learning_rate
+from pretrain.sharded import is_sharded, shard
 from synthlang.rng import key_of
 
 B = TypeVar("B")  # a micro-batch
@@ -67,7 +68,7 @@ class GradientStep(ABC, Generic[B]):
         # gradients of float16 underflow: the loss is scaled, and a step whose gradients overflow is left out
         self.scaler = torch.amp.GradScaler(accelerator.device.type, enabled=precision == "float16")
         self.losses = losses
-        self.module = accelerator.prepare_model(losses)
+        self.module = losses if is_sharded(losses) else accelerator.prepare_model(losses)
 
     @abstractmethod
     def seed(self, step: int, micro: int) -> None:
@@ -148,9 +149,11 @@ class Step(GradientStep[Batch]):
 
     def __init__(self, config: PretrainConfig, model: MaskedLM, objective: Objective, accelerator: Accelerator) -> None:
         self.config, self.model, self.objective = config, model, objective
-        if should_compile(config.compile, accelerator.device, config.steps):
-            model.compile_steps()
         losses = LossModule(model, objective)
+        if config.shard and accelerator.num_processes > 1:
+            shard(losses, model.layers, accelerator.device)
+        elif should_compile(config.compile, accelerator.device, config.steps):
+            model.compile_steps()
         super().__init__(losses, model, config.optimizer, config.steps, config.precision, accelerator)
 
     def seed(self, step: int, micro: int) -> None:

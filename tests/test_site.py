@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.test_golden_features import commands
+
 ROOT = Path(__file__).parents[1]
 LOADED = re.compile(r"""(?:<(?:script|img|iframe)\b[^>]*\bsrc|<link\b[^>]*\bhref)=["']?(?:https?:)?//[^"'>\s]+""")
 
@@ -38,3 +40,18 @@ def test_the_notebook_runs(tmp_path, monkeypatch):
     client.NotebookClient(notebook, timeout=500, kernel_name="python3").execute(cwd=str(tmp_path))
     kinds = {kind for cell in notebook.cells for out in cell.get("outputs", ()) for kind in out.get("data", ())}
     assert {"image/png", "text/html"} <= kinds
+
+
+def test_the_commands_of_the_pages_exist_with_their_options():
+    known = {name: {option for parameter in one.params for option in parameter.opts} for name, one in commands()}
+    wrong = []
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        text = re.sub(r"\\\n", " ", page.read_text(encoding="utf-8"))
+        code = "\n".join(re.findall(r"^```.*?^```|^ {4}.*?$|`[^`\n]+`", text, re.DOTALL | re.MULTILINE))
+        for line in re.findall(r"(?:^ *|`)synthlang ([a-z][^`\n]*)", code, re.MULTILINE):
+            words = re.split(r"#| && ", line)[0].split()
+            name = " ".join(words[:2]) if words[0] == "order" else words[0]
+            options = {word for word in words if re.fullmatch(r"--[a-z][a-z-]*", word)} - {"--help"}
+            if name not in known or options - known[name]:
+                wrong.append(f"{page.name}: synthlang {line}")
+    assert not wrong, wrong

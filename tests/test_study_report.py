@@ -382,7 +382,7 @@ def test_well_formed_with_unique_ids_text_alternatives_and_equal_bytes(
 MISSING = {
     "results": "results.parquet is missing",
     "metrics": "No metrics were logged: mlm-trans",
-    "runs": "Run folders that are not here, so without curves: mlm-trans; align_mlm-trans",
+    "runs": "No curves, since the run folders are not here: mlm-trans; align_mlm-trans",
     "alignment": "No cell has both an alignment and a Δ",
     "seeds": "too few models for a test",
     "cells": "No pretraining run was recorded",

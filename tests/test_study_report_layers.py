@@ -271,10 +271,10 @@ def test_a_run_of_each_condition_has_its_curves_first(tmp_path: Path) -> None:
     curves = re.findall(r"\*\*(\S+, \S+), (\d): curves\*\*", text)
     assert curves == [(f"o{i}, {t}", "0") for i in range(4) for t in "ab"]
     told = "8 runs of the conditions above (other seeds) and 4 runs of 2 conditions (o4, a; o4, b)"
-    assert f"Without curves of their own here: {told}." in text
+    assert f"No curves are shown of {told}." in text
     alone = make_grid(tmp_path / "alone", {"pretrain.seed": ["0", "1"]})
     text = report(logged(alone, lambda _, step: {"mlm": 5.0 - step})).text
-    assert len(re.findall(r"\*\*\d: curves\*\*", text)) == 2 and "Without curves" not in text, "there is room for both"
+    assert len(re.findall(r"\*\*\d: curves\*\*", text)) == 2 and "No curves" not in text, "there is room for both"
 
 
 def test_alignment_over_training_has_the_languages_of_all_conditions(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -17,6 +18,7 @@ from synthlang.files import safe_name
 from synthlang.fingerprint import fingerprint
 from synthlang.language import PARENT, NamedLanguage
 from synthlang.references import Later, ModelName, SourceSpec, resolved
+from synthlang.smoke import smaller
 from synthlang.vocabularies import ExtendSpec, VocabularySpec
 
 FORMAT = 2  # raise when training gives other weights for the same config
@@ -111,9 +113,19 @@ class PretrainConfig(StrictModel):
     language   a language derived from it (or ``parent``: a monolingual run)
     languages  instead of ``language``: any number of languages, derived or natural, the first one is the parent
     processes  how many a launch must have (default: any number)
+    shard      each process holds a part of weights, gradients and optimizer (FSDP); default: all of them
     compile    torch.compile: ``auto`` where it pays
     trackers   also log to tensorboard, wandb or trackio
     """
+
+    smoke: ClassVar[Mapping[str, Any]] = {
+        "steps": 20,
+        "trackers": lambda _: (),
+        "processes": lambda _: None,
+        "log_every": 10,
+        "vocabulary": lambda run: run.vocabulary if run.start else smaller(run.vocabulary),
+        "model": lambda run: run.model if run.start else smaller(run.model),
+    }
 
     source: SourceSpec = ""
     language: NamedLanguage | None = None
@@ -135,6 +147,7 @@ class PretrainConfig(StrictModel):
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     compile: Literal["auto", "on", "off"] = "auto"
     processes: int | None = Field(default=None, ge=1)
+    shard: Annotated[bool, Later()] = False
     trackers: tuple[Literal["tensorboard", "wandb", "trackio"], ...] = ()
     log_every: int = Field(default=100, ge=1)
 
@@ -202,6 +215,17 @@ class PretrainConfig(StrictModel):
                 )
         if term and not self.dictionary.coverage:
             raise ValueError("dictionary.coverage 0 is an empty dictionary; the objective needs one")
+        return self
+
+    @model_validator(mode="after")
+    def _shards(self) -> PretrainConfig:
+        unfit = {
+            "parts of a language (sharing)": self.sharing.separates,
+            "precision float16; take bfloat16": self.precision == "float16",
+            "compile: on": self.compile == "on",
+        }
+        if self.shard and (what := next((what for what, is_on in unfit.items() if is_on), None)):
+            raise ValueError(f"shard does not go with {what}")
         return self
 
     @model_validator(mode="after")

@@ -188,9 +188,9 @@ def failed_training(table: pd.DataFrame, limits: LearnedConfig) -> pd.Series[str
     """Of each row why its model counts as failed training, "" where it does not.
 
     Over the limit of perplexity a model fails, with all that was measured of it. Under that of a task (SUP or parent,
-    means over seeds of fine-tuning), or hardly above the majority baseline (LEARNED_SHARE), it fails on that task, and
-    where it does on all that it was scored on, as a whole. Nobody fails by what is not known; NaN is known, and beyond
-    every limit.
+    means over seeds of fine-tuning), or of a task without a limit hardly above the majority baseline (LEARNED_SHARE),
+    it fails on that task, and where it does on all that it was scored on, as a whole. Nobody fails by what is not
+    known; NaN is known, and beyond every limit.
     """
     whole, of_task = dict[str, str](), dict[tuple[str, str], str]()
     if limits.perplexity is not None:
@@ -206,8 +206,9 @@ def failed_training(table: pd.DataFrame, limits: LearnedConfig) -> pd.Series[str
     for cell, task, measure, value in zip(*columns_of(means, (*keys, "value")), strict=True):
         tasks[cell].append(task)
         least, baseline = limits.least(task), baselines.get((cell, task))
-        if least is not None and not value >= least:
-            of_task[cell, task] = f"{task}: {JUDGED[measure]} {value:.4g}, under {least:g}"
+        if least is not None:
+            if not value >= least:
+                of_task[cell, task] = f"{task}: {JUDGED[measure]} {value:.4g}, under {least:g}"
         elif baseline is not None and not value >= baseline + LEARNED_SHARE * (100 - baseline):
             of_task[cell, task] = f"{task}: {JUDGED[measure]} {value:.4g}, majority baseline {baseline:.4g}"
     for cell, names in tasks.items():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
@@ -28,10 +29,12 @@ class CkaConfig(ProbeSettings):
     estimator    what the figures show; the results hold both. ``biased`` is that of the paper
     """
 
+    smoke: ClassVar[Mapping[str, Any]] = {"sentences": 40}
+
     title: ClassVar[str] = "Similarity of layers"
     about: ClassVar[str] = (
-        "Linear CKA: how alike the states of a sentence and of its translation are up to a rotation, 0 to 1; "
-        "compared with a model of random weights and, where given, with a paraphrase."
+        "Linear CKA, from 0 to 1: how similar the representations of sentences and of their translations are, up to a "
+        "rotation; compared with models of random weights and, if given, with a paraphrase."
     )
     run: ClassVar[str] = "probes.measures.cka.probe:cka_probe"
 

@@ -51,8 +51,8 @@ class MapsConfig(FitSettings, ProbeSettings):
 
     title: ClassVar[str] = "Rotations"
     about: ClassVar[str] = (
-        "Whether the two languages have the same shape: an orthogonal map is fitted on some sentences and measured on "
-        "others, at every layer."
+        "Whether a rotation maps the representations of one language onto those of the other: an orthogonal map is "
+        "fitted on some sentences and measured on others, at every layer."
     )
     run: ClassVar[str] = "probes.measures.maps.probe:maps_probe"
 

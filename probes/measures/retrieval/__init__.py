@@ -59,8 +59,8 @@ class RetrievalConfig(ProbeSettings):
 
     title: ClassVar[str] = "Words in context"
     about: ClassVar[str] = (
-        "How often a word in a sentence finds the word that it is linked to in the translation of the sentence, among "
-        "the words of all sentences, in percent (Cao et al. 2020)."
+        "How often the nearest neighbour of a word, among the words of all sentences of the other language, is "
+        "the word that it is linked to in the translation of its sentence, in percent (Cao et al. 2020)."
     )
     run: ClassVar[str] = "probes.measures.retrieval.probe:retrieval_probe"
 

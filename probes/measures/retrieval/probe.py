@@ -32,8 +32,9 @@ from probes.measures.retrieval.scores import (
     retrieve,
     tags_of,
 )
-from probes.measures.retrieval.show import drawings, kinds_of, notes_of, tables
+from probes.measures.retrieval.show import PAIRS, drawings, drawn_kind, kinds_of, notes_of, tables
 from probes.measures.retrieval.sources import Source, WordVectors, source_of
+from probes.measures.summary import retrieval_sentence
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 
@@ -107,7 +108,9 @@ def retrieval_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     }
     names, kinds = (given.name("source"), given.name("target")), kinds_of(config)
     notes = notes_of(values, config, text.unit, given.same_model, source.width)
-    return ProbeResult(values, tables(values, names, kinds), drawings(values, ranks, names, kinds), notes)
+    kind = drawn_kind(values)
+    told = retrieval_sentence(values, kind, PAIRS[kind])
+    return ProbeResult(values, tables(values, names, kinds), drawings(values, ranks, names, kinds), notes, told)
 
 
 def _by_layer(

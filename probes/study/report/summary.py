@@ -76,7 +76,8 @@ def verdicts_in_words(comparisons: Comparisons) -> str:
     if len(tested) == 1:
         found = "agrees with the paper" if agree else "differs from the paper" if differ else "cannot be decided"
         return f"The one {what} that could be tested {found}."
-    counts = f"{agree} agree with the paper, {differ} differ and {len(tested) - agree - differ} cannot be decided"
+    agrees, differs = (f"{n} {word}{'s' if n == 1 else ''}" for n, word in ((agree, "agree"), (differ, "differ")))
+    counts = f"{agrees} with the paper, {differs} and {len(tested) - agree - differ} cannot be decided"
     return f"Of {plural(len(tested), what)} that could be tested, {counts}."
 
 
@@ -158,7 +159,7 @@ def correlations(tasks: Mapping[str, Sequence[Condition]]) -> list[Block]:
             n = correlated.conditions + (f"\n{correlated.pairs_of_models}" if found.n else "")
             body.append([task, shown, n, number(found.r, 2), bounds(found.low, found.high, 2) or "–", p])
     caption = (
-        "Spearman correlation of alignment with Δ, a pair a model. ρ < 0: better aligned, smaller loss in transfer. "
+        "Spearman correlation of alignment with Δ. ρ < 0: the better the alignment, the smaller the loss in transfer. "
         "Models of a condition (other seeds of pretraining) are one cluster, as are conditions that have the same "
         "measurement of a model, as where they differ in fine-tuning alone. p: two-sided permutation test; interval: "
         f"95 % bootstrap, both of conditions; of more than {RESAMPLED} conditions Student's t and Fisher's interval."
@@ -166,8 +167,8 @@ def correlations(tasks: Mapping[str, Sequence[Condition]]) -> list[Block]:
     table = Table(caption, ["Task", "Alignment", "n", "ρ", "95 % interval", "p"], body, 2, "correlations")
     few = "the conditions are few, they" if max(map(len, tasks.values())) < SMALL_N else "the conditions"
     warning = (
-        f"Read with care: {few} share languages and objectives and so are not independent, which makes p and interval "
-        "look better than they are. A correlation over conditions does not show that alignment causes transfer; all "
-        "types and in dictionary include pairs an objective was trained on."
+        f"Read with care: {few} share languages and objectives, so they are not independent, and p and the "
+        "interval look more certain than they are. A correlation does not show that alignment causes transfer. "
+        "The alignments of all types and of types in the dictionary include pairs that some objectives are trained on."
     )
     return [table, Paragraph(warning, "note")]

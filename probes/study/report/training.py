@@ -27,8 +27,8 @@ LANGUAGES = {PARENT: "parent", "other": "other language"}
 ROWS = 120
 """Most rows of the table of perplexities of a page."""
 CAPTION = (
-    "Masked perplexity on the dev set, at the checkpoint that is selected, as the runs logged it: mean over models, "
-    "95 % t interval below; the best first."
+    "Perplexity of masked words on the dev set at the selected checkpoint, as logged during pretraining: means over "
+    "models, the best first; 95 % intervals below."
 )
 READ = 60
 """Most runs whose logs are read: a log is long, and a figure has no room for more lines."""
@@ -150,11 +150,11 @@ def training(study: Study, layout: Layout, budget: FigureBudget) -> Section:
             told.append(f"{cells[run][0].name}: {plural(unread, 'line')} of metrics.jsonl could not be read.")
         logs[run] = [{key: value for key, value in line.items() if isinstance(value, int | float)} for line in lines]
     if missing:
-        told.append(f"Run folders that are not here, so without curves: {first_few(missing, NAMED, '; ')}.")
+        told.append(f"No curves, since the run folders are not here: {first_few(missing, NAMED, '; ')}.")
     if silent := [cells[run][0].name for run, records in logs.items() if not records]:
         told.append(f"No metrics were logged: {first_few(silent, NAMED, '; ')}.")
     if len(runs) > READ:
-        told.append(f"The logs of {plural(len(runs) - READ, 'further run')} were not read for this page.")
+        told.append(f"The logs of {plural(len(runs) - READ, 'more run')} were not read for this page.")
     known = {run: records for run, records in logs.items() if records}
     together = _together(conditions, known) if known and budget.take() else None
     blocks: list[Block] = [Figures([together])] if together else []
@@ -184,7 +184,7 @@ def _single(
         of = f"{plural(len(several), 'condition')} ({first_few(several, LEFT_OUT, '; ')})"
         told.append(f"{plural(len(rest), 'run')} of {of}")
     if told:
-        blocks.append(Paragraph(f"Without curves of their own here: {' and '.join(told)}.", "note"))
+        blocks.append(Paragraph(f"No curves are shown of {' and '.join(told)}.", "note"))
     return blocks
 
 
@@ -212,7 +212,7 @@ def _together(conditions: Mapping[str, str], known: Mapping[str, Records]) -> Fi
         return None
     aligned = key == "alignment"
     label = "word-embedding alignment (%)" if aligned else f"{key} (nats per masked token)"
-    note = "A line a condition, as its runs logged it. Bands: 95 % t intervals over runs, if there are several."
+    note = "One line per condition, as logged. Bands: 95 % intervals over pretraining seeds."
     if len(series) > len(COLOURS):
         note += f" The first {len(COLOURS)} of {len(series)} conditions."
     title = f"{'Alignment' if aligned else 'Loss'} over pretraining"
