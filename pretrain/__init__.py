@@ -12,13 +12,22 @@ if TYPE_CHECKING:
     from synthlang.config import Overrides
 
 
-def pretrain(config: str | Path, out: str | Path | None = None, overrides: Overrides = ()) -> Path:
+def pretrain(
+    config: str | Path,
+    out: str | Path | None = None,
+    overrides: Overrides = (),
+    *,
+    smoke: bool = False,
+    threads: int | None = None,
+) -> Path:
     """Pretrain by a config; a run that is finished is left as it is, any other goes on.
 
     Args:
         config: A YAML file, or the name of a run of the catalogue, ``align_mlm/trans+inv/tiny``.
         out: The run folder (default: ``runs/NAME``).
         overrides: Dotted keys and their values, ``{"objective.alpha": 5.0}``, or texts as for ``--set``.
+        smoke: Try it in seconds: everything small, in ``OUT-smoke``; the numbers mean nothing.
+        threads: Of this process (default: ``OMP_NUM_THREADS``, else the number that is fastest).
 
     Returns:
         The run folder: ``export/LANGUAGE`` is a Hugging Face model of each language, ``metrics.jsonl`` the losses.
@@ -29,31 +38,41 @@ def pretrain(config: str | Path, out: str | Path | None = None, overrides: Overr
     from pretrain.train import run
     from synthlang.catalogue import run_folder
     from synthlang.config import assignments
+    from synthlang.smoke import smoke_path
 
     folder = run_folder(Path(config)) if out is None else Path(out)
-    if code := run(Path(config), folder, assignments(overrides)):
+    if code := run(Path(config), folder, assignments(overrides), smoke, threads):
         raise SystemExit(code)
-    return folder
+    return smoke_path(folder) if smoke else folder
 
 
-def run_adjustment(model: str | None, config: str | Path, out: str | Path, overrides: Overrides = ()) -> Path:
+def run_adjustment(
+    model: str | None,
+    config: str | Path,
+    out: str | Path,
+    overrides: Overrides = (),
+    *,
+    smoke: bool = False,
+    threads: int | None = None,
+) -> Path:
     """Pull the words of sentence pairs together in a finished model and hold the rest in place.
 
     Args:
         model: A finished run, a folder or a name of Hugging Face (None: the one that the config names).
         config: A YAML file, or a name of the catalogue, ``tiny``.
         out: The output folder, whose ``export/`` is the adjusted model; an unfinished adjustment in it goes on.
-        overrides: As for ``pretrain``.
+        overrides: As for ``pretrain``, like ``smoke`` and ``threads``.
 
     Returns:
         The output folder.
     """
     from pretrain.adjust.adjust_command import adjust_command
     from synthlang.config import assignments
+    from synthlang.smoke import smoke_path
 
-    if code := adjust_command(model, Path(config), Path(out), assignments(overrides)):
+    if code := adjust_command(model, Path(config), Path(out), assignments(overrides), smoke, threads):
         raise SystemExit(code)
-    return Path(out)
+    return smoke_path(Path(out)) if smoke else Path(out)
 
 
 def push(folder: str | Path, repo: str, *, public: bool = False) -> str:

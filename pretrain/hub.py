@@ -102,6 +102,12 @@ def open_base(name: str) -> Base:
     return Base({"": _checked(_from_hub(name))})
 
 
+def width(name: str) -> int | None:
+    """The dimensions of a model's states, as its config says; None where it does not."""
+    found = read_json(open_base(name).folder / CONFIG).get("hidden_size")
+    return found if isinstance(found, int) else None
+
+
 def _in_folder(place: Path) -> dict[str, Path]:
     for folder in (place, place / "export"):
         if (folder / CONFIG).is_file():

@@ -15,6 +15,7 @@ from pretrain.devices import accelerator_of, process_state
 from pretrain.export import export_model
 from pretrain.folder import BEST, EXPORT, export_sizes
 from pretrain.loop import Loop
+from pretrain.memory import check_memory
 from pretrain.model.encoder import MaskedLM
 from pretrain.prepare import prepare
 from pretrain.sharded import gathered
@@ -115,10 +116,13 @@ def pretrain(
         if store is None or not any((run / name).is_file() for name in ("run.json", "config.yaml")):
             check_folder(run, config, _settings)
         check_trackers(config.trackers)
-        config.micro_batches(process_state().num_processes)
+        state = process_state()
+        config.micro_batches(state.num_processes)
+        check_memory(config, state.num_processes, state.device)
         store = store or Store(run / "data")
-        with process_state().main_process_first():  # the others find the artifacts built
+        with state.main_process_first():  # the others find the artifacts built
             artifacts = prepare(config, store, report)
+        check_memory(config, state.num_processes, state.device, artifacts.id_space.size)
         name = config.fingerprint(artifacts.parents)
         claim(run, config, name, _settings, data=os.path.relpath(store.root, run))
         if not (run / DONE).exists():

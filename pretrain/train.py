@@ -25,7 +25,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--out", type=user_path, help="run folder (default: runs/NAME); an unfinished run in it goes on"
     )
-    return exit_code(lambda given: run(given.config, given.out, given.set), parser.parse_args(arguments))
+    return exit_code(
+        lambda given: run(given.config, given.out, given.set, given.smoke, given.threads), parser.parse_args(arguments)
+    )
 
 
 def arguments_of(prog: str, description: str) -> argparse.ArgumentParser:
@@ -35,13 +37,17 @@ def arguments_of(prog: str, description: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=prog, description=description)
     parser.add_argument("config", type=user_path, help="YAML file, or the name of one of the catalogue")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the config")
+    parser.add_argument("--threads", type=int, help="of each process (default: the number that is fastest)")
+    parser.add_argument("--smoke", action="store_true", help="try it in seconds, written to OUT-smoke")
     return parser
 
 
 def exit_code(command: Callable[[argparse.Namespace], int], given: argparse.Namespace) -> int:
     """What a command returns; 2 after one line for what the user can mend, 130 after Ctrl-C."""
+    from pretrain.threads import wait_quietly
     from synthlang.errors import InputError
 
+    wait_quietly()
     try:
         return command(given)
     except InputError as error:
@@ -52,17 +58,27 @@ def exit_code(command: Callable[[argparse.Namespace], int], given: argparse.Name
         return 130
 
 
-def run(config_path: Path, out: Path | None, overrides: list[str]) -> int:
-    """Load the config, run it with progress, say where the result is."""
+def run(
+    config_path: Path, out: Path | None, overrides: list[str], smoke: bool = False, threads: int | None = None
+) -> int:
+    """Load the config, run it (or a smoke run of it) with progress, say where the result is."""
     from pretrain.config import PretrainConfig
     from pretrain.run import pretrain
+    from pretrain.threads import threads_for, use_threads
     from synthlang.catalogue import run_folder
     from synthlang.config import load
+    from synthlang.smoke import NOTE, smaller, smoke_path
 
     folder = out or run_folder(config_path)
     config = load(PretrainConfig, config_path, overrides, "runs")
+    if smoke:
+        config, folder = smaller(config), smoke_path(folder)
+
+    use_threads(threads or threads_for(None if config.start else config.model.hidden))
 
     def work(report: Report, say: Say, stop: Flag) -> list[str]:
+        if smoke:
+            say(NOTE)
         pretrain(config, folder, report=report, say=say, stop=stop)
         return [f"run folder: {folder}  ·  models: {folder / 'export'}"]
 

@@ -28,6 +28,7 @@ def probe(
     config: str | Path | None = None,
     language: str | None = None,
     out: str | Path | None = None,
+    threads: int | None = None,
     overrides: Overrides = (),
 ) -> dict[str, Any]:
     """Measure how a model aligns two languages; writes ``probes.json``, figures and a page.
@@ -39,6 +40,7 @@ def probe(
         config: A YAML file, or a name of the catalogue.
         language: The other language (default: the run's first derived one).
         out: Folder of the results (default for a run: ``RUN/probes``).
+        threads: Of this process (default: ``OMP_NUM_THREADS``, else the number that is fastest).
         overrides: Dotted keys and their values.
 
     Returns:
@@ -50,7 +52,7 @@ def probe(
 
     options = {"language": language, "model2": model2, "probes": probe_names(probes)}
     settings = read_probe_config(_path(config), options, assignments(overrides))
-    return dict(read_json(probe_command(str(model), settings, _path(out)) / "probes.json"))
+    return dict(read_json(probe_command(str(model), settings, _path(out), threads) / "probes.json"))
 
 
 def run_transfer(
@@ -66,6 +68,8 @@ def run_transfer(
     seeds: int = 3,
     out: str | Path | None = None,
     keep: str | Path | None = None,
+    smoke: bool = False,
+    threads: int | None = None,
     overrides: Overrides = (),
 ) -> dict[str, Any]:
     """Fine-tune a model on the parent and on another language, over several seeds.
@@ -82,6 +86,8 @@ def run_transfer(
         seeds: Fine-tunings; finished ones are not run again.
         out: The JSON file (default for a run: ``RUN/transfer/TASK-LANGUAGE.json``).
         keep: Folder for the fine-tuned models, which ``probe`` reads.
+        smoke: Try it in seconds with few items; the numbers mean nothing.
+        threads: Of this process (default: ``OMP_NUM_THREADS``, else the number that is fastest).
         overrides: Dotted keys and their values.
 
     Returns:
@@ -93,7 +99,7 @@ def run_transfer(
 
     options = {"task": task, "train": train, "dev": dev, "test": test, "language": language}
     settings = read_transfer_config(_path(config), options, target or {}, assignments(overrides))
-    return dict(read_json(transfer_command(str(model), settings, seeds, _path(out), _path(keep))))
+    return dict(read_json(transfer_command(str(model), settings, seeds, _path(out), _path(keep), smoke, threads)))
 
 
 def compare(
@@ -192,6 +198,8 @@ def run_study(
     dry_run: bool = False,
     slurm: Sequence[str] = (),
     wait: bool = True,
+    threads: int | None = None,
+    smoke: bool = False,
     overrides: Overrides = (),
 ) -> StudyRun:
     """Run every cell of a grid and write results, measures and ``report.html``; what is finished is not done again.
@@ -210,6 +218,8 @@ def run_study(
         dry_run: Print cells, shared stages and times; run nothing.
         slurm: Options of Slurm, ``partition=gpu``.
         wait: False: hand everything over to Slurm and leave.
+        threads: Of each process (default: the number that is fastest).
+        smoke: Try it in seconds: every stage small, in ``OUT-smoke``; the numbers mean nothing.
         overrides: Dotted keys and their values.
 
     Returns:
@@ -223,11 +233,13 @@ def run_study(
     from probes.study.runner import RunOptions
     from synthlang.catalogue import run_folder
     from synthlang.config import assignments
+    from synthlang.smoke import smoke_path
 
     study = study_of(Path(config), size)
     folder = run_folder(study) if out is None else Path(out)
-    options = RunOptions(executor, workers, retry, tuple(only), _path(store), tuple(slurm), wait)
-    return (plan_study if dry_run else run)(study, folder, options, assignments(overrides))
+    folder = smoke_path(folder) if smoke else folder
+    options = RunOptions(executor, workers, retry, tuple(only), _path(store), tuple(slurm), wait, threads)
+    return (plan_study if dry_run else run)(study, folder, options, assignments(overrides), smoke)
 
 
 def search_study(

@@ -14,9 +14,10 @@ import typer
 from pretrain import pretrain as run_pretraining
 from pretrain import run_adjustment
 from pretrain.adjust.adjust_command import HELP as ADJUST_HELP
+from pretrain.threads import wait_quietly
 from probes import check_installation, cli_language, cli_study
 from probes.cli_configs import configs
-from probes.cli_options import Commands, Model, Set, argument, names_of, option
+from probes.cli_options import Commands, Model, Set, Smoke, Threads, argument, names_of, option
 from probes.cli_order import order
 from probes.cli_probe import align, correlate, probe
 from probes.cli_transfer import compare, transfer
@@ -57,10 +58,12 @@ app.command()(cli_language.push)
 def pretrain(
     config: Annotated[Path, argument("A YAML file, or the name of a run: synthlang configs runs.", **names_of("runs"))],
     out: Annotated[Path | None, option("The run folder (default: runs/NAME); an unfinished run in it goes on.")] = None,
+    threads: Threads = None,
+    smoke: Smoke = False,
     overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
     """Pretrain a model (accelerate launch -m pretrain.train CONFIG is the same)."""
-    run_pretraining(config, out, overrides)
+    run_pretraining(config, out, overrides, smoke=smoke, threads=threads)
 
 
 @app.command(help=ADJUST_HELP)
@@ -68,10 +71,12 @@ def adjust(
     model: Model,
     config: Annotated[Path, argument("A YAML file, or a name: synthlang configs adjust.", **names_of("adjust"))],
     out: Annotated[Path, option("The output folder; an unfinished adjustment in it goes on.")],
+    threads: Threads = None,
+    smoke: Smoke = False,
     overrides: Set = [],  # noqa: B006
 ) -> None:
     """Adjust a model; see ADJUST_HELP."""
-    run_adjustment(model, config, out, overrides)
+    run_adjustment(model, config, out, overrides, smoke=smoke, threads=threads)
 
 
 app.command()(transfer)
@@ -103,6 +108,7 @@ def doctor() -> None:
 def main() -> None:
     """Run the command; what a user can mend is one line and exit code 2."""
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    wait_quietly()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # for those that have no letter for an arrow or a dash

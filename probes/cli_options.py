@@ -63,5 +63,12 @@ def one_of(*words: str) -> dict[str, Callable[[str], list[str]]]:
 
 Set = Annotated[list[str], option("Override a key of the config; repeatable.", "--set", metavar="KEY=VALUE")]
 """KEY=VALUE for a config."""
+Smoke = Annotated[
+    bool, option("Try it in seconds: everything small, written to OUT-smoke; the numbers mean nothing.", "--smoke")
+]
+"""Whether the settings are made small."""
+Threads = Annotated[
+    int | None, option("Threads of a process (default: OMP_NUM_THREADS, else the number that is fastest).", min=1)
+]
 Model = Annotated[str, argument("A finished run, a folder or a name of Hugging Face.")]
 """A model."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import probes
-from probes.cli_options import Model, Set, argument, names_of, option
+from probes.cli_options import Model, Set, Threads, argument, names_of, option
 
 
 def probe(
@@ -25,10 +25,13 @@ def probe(
         str | None, option("The other language (default: the run's first derived one).", metavar="SPEC")
     ] = None,
     out: Annotated[Path | None, option("Folder of the results (default for a run: RUN/probes).")] = None,
+    threads: Threads = None,
     overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
     """Measure how a model aligns two languages: probes.json, figures and a page, probes.html."""
-    probes.probe(model, model2, probes=probe, config=config, language=language, out=out, overrides=overrides)
+    probes.probe(
+        model, model2, probes=probe, config=config, language=language, out=out, threads=threads, overrides=overrides
+    )
 
 
 def align(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import probes
-from probes.cli_options import Set, argument, names_of, one_of, option
+from probes.cli_options import Set, Smoke, Threads, argument, names_of, one_of, option
 
 
 def study(
@@ -35,6 +35,8 @@ def study(
         list[str], option("An option of Slurm, such as partition=gpu; repeatable.", metavar="KEY=VALUE")
     ] = [],  # noqa: B006
     no_wait: Annotated[bool, option("Hand everything over to Slurm and leave.", "--no-wait")] = False,
+    threads: Threads = None,
+    smoke: Smoke = False,
     overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
     """Run every cell of a grid, then write results, measures and report.html."""
@@ -50,6 +52,8 @@ def study(
         dry_run=dry_run,
         slurm=slurm,
         wait=not no_wait,
+        threads=threads,
+        smoke=smoke,
         overrides=overrides,
     )
     if not dry_run and any(cell.status == "failed" for cell in run.cells):

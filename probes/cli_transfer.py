@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import probes
-from probes.cli_options import Model, Set, argument, names_of, one_of, option
+from probes.cli_options import Model, Set, Smoke, Threads, argument, names_of, one_of, option
 from probes.transfer.tasks.entry import OURS
 
 NAMES = f"{', '.join(OURS)}, or a plugin's"
@@ -40,6 +40,8 @@ def transfer(
     keep: Annotated[
         Path | None, option("Folder for the models fine-tuned on the parent, as synthlang probe reads them.")
     ] = None,
+    threads: Threads = None,
+    smoke: Smoke = False,
     overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
     """Fine-tune on the parent and on another language; report SUP, ZS and Δ = SUP − ZS.
@@ -59,6 +61,8 @@ def transfer(
         seeds=seeds,
         out=out,
         keep=keep,
+        smoke=smoke,
+        threads=threads,
         overrides=overrides,
     )
 

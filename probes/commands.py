@@ -24,6 +24,7 @@ from synthlang.catalogue import YAML
 from synthlang.errors import InputError
 from synthlang.files import check_named, only_writer
 from synthlang.progress import Display
+from synthlang.smoke import NOTE
 
 ROWS = 120
 """Rows of the table of results in a terminal, at most."""
@@ -42,14 +43,16 @@ def study_of(config: Path, size: str | None) -> Path:
     return config / size
 
 
-def run_study(config: Path, out: Path, options: RunOptions, overrides: list[str]) -> StudyRun:
+def run_study(config: Path, out: Path, options: RunOptions, overrides: list[str], smoke: bool = False) -> StudyRun:
     """Run a study and print its table; SystemExit with 143 after SIGTERM."""
-    run = _opened(config, out, options, overrides)
+    run = _opened(config, out, options, overrides, smoke)
     run.check_places()
     study = run.study
     some = "" if len(run.chosen) == len(run.cells) else f"{len(run.chosen):,} of "
     cells = some + plural(len(run.cells), "cell")
     with Display() as display, on_sigterm() as stop, watching(stop):
+        if smoke:
+            display.message(NOTE)
         display.message(f"study {study.name}: {cells} × {plural(len(study.seeds), 'fine-tuning seed')} → {out}")
         try:
             paths = run.run(display.report, display.message)
@@ -82,23 +85,23 @@ def _say_scores(console: Console, run: StudyRun, out: Path) -> None:
         _say(console, found.told_failed, "yellow")
 
 
-def plan_study(config: Path, out: Path, options: RunOptions, overrides: list[str]) -> StudyRun:
+def plan_study(config: Path, out: Path, options: RunOptions, overrides: list[str], smoke: bool = False) -> StudyRun:
     """Print what a start would do; nothing is written."""
-    run = _opened(config, out, options, overrides)
+    run = _opened(config, out, options, overrides, smoke)
     if run.changed:
         _say(Console(), run.changed)
     Console().print(plan(run.study, run.graph.chosen(run.chosen), run.store, run.done))
     return run
 
 
-def _opened(config: Path, out: Path, options: RunOptions, overrides: list[str]) -> StudyRun:
+def _opened(config: Path, out: Path, options: RunOptions, overrides: list[str], smoke: bool = False) -> StudyRun:
     """The study in its folder, all of it checked and nothing written."""
     if options.executor not in NAMES:
         raise InputError(f"executor must be one of {', '.join(NAMES)}, not {options.executor!r}")
     if options.executor != "slurm" and (options.slurm or not options.wait):
         raise InputError("--slurm and --no-wait are for --executor slurm")
     read_options(options.slurm)
-    settings, cells = load_study(config, overrides)
+    settings, cells = load_study(config, overrides, smoke)
     run = StudyRun(settings, cells, out, options)
     if options.executor == "slurm" and run.to_do():
         check_slurm()

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import pydantic
 
@@ -29,7 +29,12 @@ KEY = re.compile(r"[^\s.=]+(\.[^\s.=]+)*")
 
 
 class StrictModel(pydantic.BaseModel):
-    """Base of every config: immutable, no unknown keys, no NaN or infinity, checked defaults."""
+    """Base of every config: immutable, no unknown keys, no NaN or infinity, checked defaults.
+
+    smoke   what ``--smoke`` makes of fields: the most that a number may be, or a function of the config
+    """
+
+    smoke: ClassVar[Mapping[str, Any]] = {}
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True)
 

@@ -62,6 +62,11 @@ def ordered_map(function: Callable[[In], Out], items: Iterable[In], workers: int
         pool.shutdown(cancel_futures=True)
 
 
+def cores() -> int:
+    """Processor cores that this process may use (a cluster's job or a container may have fewer than the machine)."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def warm_up(module: str) -> Any:
     """Start the server that workers are forked from, without waiting for its imports; returns the context."""
     methods = multiprocessing.get_all_start_methods()

@@ -145,16 +145,16 @@ derive --language --out --workers --parser --licence --vocabulary --counts --fie
 parse --out --engine --model --tokens --workers --cache
 dictionary --out --source --coverage --by --order --seed --target-source
 push --public
-pretrain --out --set
-adjust --out --set
+pretrain --out --threads --smoke --set
+adjust --out --threads --smoke --set
 transfer --task --config --train --dev --test --language --target-train --target-dev --target-test --seeds \
---out --keep --set
+--out --keep --threads --smoke --set
 compare --metric --test --correction --rounds --swap --out
-probe --probe --config --language --out --set
+probe --probe --config --language --out --threads --set
 align --program --symmetrise --gold --gold-first --gold-reversed --links --links-first --links-reversed --also --lower \
 --words --also-words --blank --out --scores
 correlate --x --y --by --block --cluster --kind --level --out --figure
-study --out --store --size --executor --workers --retry --only --dry-run --slurm --no-wait --set
+study --out --store --size --executor --workers --retry --only --dry-run --slurm --no-wait --threads --smoke --set
 search --out --store --size --trials --first-rung --reduction --sampler --seed --set
 report --out
 findings --keep --out
@@ -197,7 +197,10 @@ SET, DERIVE, STARTED = "pretrain c.yaml --out new --set ", " --language inv --ou
 WRONG = [
     (SET + "steps", "--set steps: must be KEY=VALUE with a dotted key"),
     (SET + "steps=[1", "--set steps=[1:1: "),
-    (SET + "steps.more=1", "--set steps.more=1: 'more' cannot be set inside 6, which is no mapping"),
+    (SET + "model.layers=100000000", "for it: make model.layers, model.hidden or model.feed_forward smaller"),
+    (SET + "model.hidden=1000000000", "for it: make model.layers, model.hidden or model.feed_forward smaller"),
+    (SET + "batch.rows=1000000000", "for it: make batch.rows or batch.length smaller, or batch.accumulation larger"),
+    (SET + "steps.more=1", "--set steps.more=1: 'more' cannot be set inside 6, which has no keys"),
     (SET + "steps=many", "steps: 'many'"),
     (SET + "stepz=3", "stepz: unknown key"),
     (SET + "objective.mask_rate=2", "objective.mask_rate: 2"),
@@ -231,7 +234,6 @@ WRONG = [
     ("transfer full", "full is no pretraining run, so its languages are not known"),
     ("transfer run --task chunking", "task: 'chunking'"),
     ("transfer run --set fine_tune.epoch=1", "transfer: fine_tune.epoch: unknown key; did you mean epochs?"),
-    ("transfer run --set length=64", "length 64 is longer than the 48 tokens that the model reads"),
     ("report out store", "store: is no study folder"),
     ("findings new", "new: no study is kept here yet"),
     ("findings new --keep store", "store: is no study folder"),

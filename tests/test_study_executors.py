@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from pretrain.threads import threads_for, wait_quietly
 from probes.study.done import is_done
 from probes.study.executors import open_executor, resources
 from probes.study.executors.base import Machine, Outcome, run_stage
@@ -236,6 +237,23 @@ def test_workers_and_threads(executor, workers, cells, devices, said, machine, m
     if said is not None:
         monkeypatch.setenv("OMP_NUM_THREADS", said)
     assert machine_of(executor, workers, cells) == Machine(machine[0], machine[1], tuple(devices))
+
+
+def test_a_narrow_model_has_one_thread_and_waiting_threads_sleep(monkeypatch):
+    """A tiny pretraining took 962 s with a thread a core, on two that others used, and 78 s with one."""
+    monkeypatch.setattr(resources, "cores", lambda: 8)
+    monkeypatch.setattr("pretrain.threads.cores", lambda: 8)
+    monkeypatch.setattr(resources, "cuda_devices", list)
+    for name in ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"):
+        monkeypatch.setenv(name, "")  # so that it is taken back
+        monkeypatch.delenv(name)
+    assert [threads_for(hidden) for hidden in (64, 512, None)] == [1, 8, 8]
+    settings = ((None, 64), (3, 64), (None, 512))
+    assert [machine_of("local", 2, 9, said, hidden).threads for said, hidden in settings] == [1, 3, 4]
+    wait_quietly()
+    assert os.environ["GOMP_SPINCOUNT"] == "1000"
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    assert threads_for(64) == 2
 
 
 @pytest.mark.parametrize("name", ["in-process", "local"])

@@ -13,7 +13,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=user_path, required=True, help="run folder; an unfinished run in it goes on")
     parser.add_argument("--model", help="name, folder or run (default: the one that the config names)")
     given = parser.parse_args(arguments)
-    return exit_code(lambda given: adjust_command(given.model, given.config, given.out, given.set), given)
+    return exit_code(
+        lambda given: adjust_command(given.model, given.config, given.out, given.set, given.smoke, given.threads), given
+    )
 
 
 if __name__ == "__main__":

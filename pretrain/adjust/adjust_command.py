@@ -18,19 +18,35 @@ output folder goes on; the result is in its export/.
 """
 
 
-def adjust_command(model: str | None, config_path: Path, out: Path, overrides: Sequence[str] = ()) -> int:
+def adjust_command(
+    model: str | None,
+    config_path: Path,
+    out: Path,
+    overrides: Sequence[str] = (),
+    smoke: bool = False,
+    threads: int | None = None,
+) -> int:
     """Adjust ``model`` (default: the one that the config names) by a YAML file, with progress; the exit code."""
     from pretrain.adjust.config import AdjustConfig
     from pretrain.adjust.run import DONE, adjust
+    from pretrain.hub import width
+    from pretrain.threads import threads_for, use_threads
     from pretrain.train import with_progress
     from synthlang.catalogue import load_yaml
     from synthlang.config import override, parse
     from synthlang.files import read_json
+    from synthlang.smoke import NOTE, smaller, smoke_path
 
     data = override(load_yaml(config_path, "adjust"), overrides)
     config = parse(AdjustConfig, data if model is None else {**data, "model": model}, config_path)
 
+    use_threads(threads or threads_for(width(config.model)))
+    if smoke:
+        config, out = smaller(config), smoke_path(out)
+
     def work(report: Report, say: Say, stop: Flag) -> list[str]:
+        if smoke:
+            say(NOTE)
         adjust(config, out, report, say, stop)
         done = read_json(out / DONE)
         moved = {key.replace("/", " words, "): (value, done["after"][key]) for key, value in done["before"].items()}

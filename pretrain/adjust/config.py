@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -109,6 +110,8 @@ class AdjustConfig(StrictModel):
     dropout   whether the model's dropout is on
     measure   distances of held-out words every so many steps (0: only before and after)
     """
+
+    smoke: ClassVar[Mapping[str, Any]] = {"epochs": 1, "measure": 10, "log_every": 10}
 
     model: ModelName = Field(min_length=1)
     pairs: dict[str, PairConfig | None]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -16,6 +16,11 @@ class ModelConfig(StrictModel):
 
     positions   size of the position table (default: the length of a row)
     """
+
+    smoke: ClassVar[Mapping[str, Any]] = {
+        "hidden": lambda model: model.heads * min(model.hidden // model.heads, 8),
+        "feed_forward": 128,
+    }
 
     layers: int = Field(default=8, ge=1)
     heads: int = Field(default=8, ge=1)

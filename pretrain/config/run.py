@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -17,6 +18,7 @@ from synthlang.files import safe_name
 from synthlang.fingerprint import fingerprint
 from synthlang.language import PARENT, NamedLanguage
 from synthlang.references import Later, ModelName, SourceSpec, resolved
+from synthlang.smoke import smaller
 from synthlang.vocabularies import ExtendSpec, VocabularySpec
 
 FORMAT = 2  # raise when training gives other weights for the same config
@@ -115,6 +117,15 @@ class PretrainConfig(StrictModel):
     compile    torch.compile: ``auto`` where it pays
     trackers   also log to tensorboard, wandb or trackio
     """
+
+    smoke: ClassVar[Mapping[str, Any]] = {
+        "steps": 20,
+        "trackers": lambda _: (),
+        "processes": lambda _: None,
+        "log_every": 10,
+        "vocabulary": lambda run: run.vocabulary if run.start else smaller(run.vocabulary),
+        "model": lambda run: run.model if run.start else smaller(run.model),
+    }
 
     source: SourceSpec = ""
     language: NamedLanguage | None = None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -22,6 +23,8 @@ class BatchConfig(StrictModel):
               a row (for TLM half a row) is left out and counted
     """
 
+    smoke: ClassVar[Mapping[str, Any]] = {"rows": 16, "accumulation": 1}
+
     rows: int = Field(default=128, ge=2)
     length: int = Field(default=512, ge=8)
     accumulation: int = Field(default=1, ge=1)
@@ -36,6 +39,8 @@ class OptimizerConfig(StrictModel):
     cosine          half a cosine to zero at the last step
     constant        stays
     """
+
+    smoke: ClassVar[Mapping[str, Any]] = {"warmup_steps": 2}
 
     learning_rate: float = Field(default=1e-4, gt=0.0)
     schedule: Literal["linear", "inverse_sqrt", "cosine", "constant"] = "linear"
@@ -55,6 +60,8 @@ class ValidationConfig(StrictModel):
     alignment   also how well the word embeddings of the languages are aligned
     """
 
+    smoke: ClassVar[Mapping[str, Any]] = {"every": 10, "rows": 16}
+
     every: int = Field(default=0, ge=0)
     rows: int = Field(default=128, ge=1)
     mask_rate: Annotated[float | None, Field(gt=0.0, lt=1.0), Later()] = None
@@ -69,6 +76,11 @@ class CheckpointConfig(StrictModel):
     archive   besides, those of every so many steps (a multiple of ``every``)
     select    which one is exported and probed: the last, or the ``best`` by perplexity of the first language
     """
+
+    smoke: ClassVar[Mapping[str, Any]] = {
+        "every": 10,
+        "archive": lambda kept: None if kept.archive is None else min(kept.every, 10),
+    }
 
     every: int = Field(default=1000, ge=1)
     keep: int = Field(default=2, ge=1)

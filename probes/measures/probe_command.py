@@ -12,6 +12,7 @@ from rich.console import Console
 
 from pretrain.config import PretrainConfig
 from pretrain.run import store_of
+from pretrain.threads import threads_for, use_threads
 from probes.measures.page import cka_against_retrieval, write_page
 from probes.measures.probe_input import ProbeInput
 from probes.measures.result import ProbeResult
@@ -48,7 +49,7 @@ def probe_names(text: str | None, config: type[InputConfig] = ProbeConfig) -> li
     return list(table) if "all" in names else list(dict.fromkeys(names))
 
 
-def probe_command(model: str, config: ProbeConfig, out: Path | None) -> Path:
+def probe_command(model: str, config: ProbeConfig, out: Path | None, threads: int | None = None) -> Path:
     """Probe a model; writes ``probes.json``, ``figures/`` and ``probes.html`` in the folder, which it returns."""
     run = model_path(model)
     ours = is_run(run)
@@ -62,6 +63,7 @@ def probe_command(model: str, config: ProbeConfig, out: Path | None) -> Path:
     console = Console()
     config = _without_words(_with_language(config, run) if ours else config, ours, console)
     pretrained = open_pretrained(model, config.language, config.natural, config.model2)
+    use_threads(threads or threads_for(pretrained.model.shape.hidden))
     work = folder.parent / f".{folder.name}.work"  # where what an aligner finds is kept until all is done
     with Display() as display, only_writer(folder):
         store = store_of(run) if ours else Store(work)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import Field, model_validator
 
@@ -27,6 +28,8 @@ class StaticConfig(StrictModel):
     buckets         n-grams share so many vectors; memory is ``4 · size · (buckets + 2 · words)`` bytes. The paper has
                     2,000,000
     """
+
+    smoke: ClassVar[Mapping[str, Any]] = {"size": 16, "epochs": 1, "min_count": 1, "buckets": 1000}
 
     kind: Literal["fasttext", "word2vec", "ppmi"] = "fasttext"
     size: int = Field(default=300, ge=1)

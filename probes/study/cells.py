@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from probes.report.numbers import first_few
 from probes.study.builder import CellBuilder
@@ -15,15 +16,67 @@ from probes.study.grid import Choice, Point, with_assignments
 from probes.study.labels import axis_titles, is_seed, numbers_of, short_key
 from probes.study.stage import StageKeys, graph
 from synthlang.catalogue import load_yaml
-from synthlang.config import parse
+from synthlang.config import StrictModel, parse
 from synthlang.errors import InputError
 from synthlang.fingerprint import canonical_json, fingerprint
+from synthlang.smoke import SUFFIX, smaller
 
 
-def load_study(path: Path, assignments: list[str]) -> tuple[StudyConfig, list[Cell]]:
-    """Read a study and check every cell of it before anything starts."""
+def load_study(path: Path, assignments: list[str], smoke: bool = False) -> tuple[StudyConfig, list[Cell]]:
+    """Read a study and check every cell of it before anything starts; with ``smoke`` it becomes one of seconds."""
     study = parse(StudyConfig, with_assignments(load_yaml(path, "studies"), assignments), path).beside(path.parent)
-    return study, expand(study, path, assignments)
+    cells = expand(study, path, assignments)
+    return smoke_study(study, cells) if smoke else (study, cells)
+
+
+def smoke_study(study: StudyConfig, cells: Sequence[Cell]) -> tuple[StudyConfig, list[Cell]]:
+    """The study with small models and little data, and neither claims nor printed numbers.
+
+    It has one seed of each kind, and of the others so many cells that each value of an axis is in one at least. Its
+    name and scale say what it is, so that its results stand beside no others.
+    """
+    axes = dict.fromkeys(axis for cell in cells for axis in cell.labels if is_seed(axis))
+    first = {axis: next(cell.labels[axis] for cell in cells if axis in cell.labels) for axis in axes}
+    kept = [cell for cell in cells if all(cell.labels.get(axis, label) == label for axis, label in first.items())]
+    found = list(_smaller_cells(_each_value_once(kept)))
+    study = study.model_copy(
+        update={
+            "name": f"{study.name}{SUFFIX}",
+            "title": f"Smoke run: {study.title or study.name}",
+            "scale": "smoke",
+            "seeds": study.seeds[:1],
+            "paper": None,
+            "claims": (),
+            "learned": None,
+        }
+    )
+    _contain(study, found)
+    return study, found
+
+
+def _each_value_once(cells: Iterable[Cell]) -> Iterator[Cell]:
+    """The cells that have a label which none before them has; one without labels."""
+    seen = set[tuple[str, str]]()
+    for cell in cells:
+        if not cell.labels or not seen.issuperset(cell.labels.items()):
+            seen |= cell.labels.items()
+            yield cell
+
+
+def _smaller_cells(cells: Iterable[Cell]) -> Iterator[Cell]:
+    """Cells of smaller configs; what they share stays shared."""
+    known: dict[int, StrictModel] = {}
+
+    def small(config: Any) -> Any:
+        return None if config is None else known.setdefault(id(config), smaller(config))
+
+    for cell in cells:
+        changes: dict[str, Any] = {
+            name: small(getattr(cell, name)) for name in ("start", "pretrain", "second", "adjust", "tuned")
+        }
+        for root in ("tasks", "probes"):
+            changes[root] = {name: small(part) for name, part in getattr(cell, root).items()}
+        yield replace(cell, **changes)
 
 
 def expand(study: StudyConfig, path: Path | None = None, assignments: Sequence[str] = ()) -> list[Cell]:
@@ -50,8 +103,14 @@ def expand(study: StudyConfig, path: Path | None = None, assignments: Sequence[s
     if problem:
         raise InputError(problem, path)
     cells = _distinctly_named(cells, points, study)
-    study.contains(fingerprint("cells", cells=[[cell.name, _settings(cell, stage_keys)] for cell in cells]))
+    _contain(study, cells, stage_keys)
     return cells
+
+
+def _contain(study: StudyConfig, cells: Sequence[Cell], stage_keys: StageKeys | None = None) -> None:
+    """Tell the study what its cells are made of."""
+    keys = stage_keys or StageKeys()
+    study.contains(fingerprint("cells", cells=[[cell.name, _settings(cell, keys)] for cell in cells]))
 
 
 def _unknown_tasks(study: StudyConfig, cells: Sequence[Cell]) -> str | None:

@@ -14,7 +14,7 @@ from typing import Any, cast
 from pretrain.stopping import Stopped, watched
 from probes.report.numbers import plural
 from probes.study import measures
-from probes.study.cell import Cell
+from probes.study.cell import START, Cell
 from probes.study.cells import selected
 from probes.study.config import StudyConfig
 from probes.study.digests import Digests
@@ -128,6 +128,7 @@ class Schedule:
 class RunOptions:
     """How a study is run; nothing of it changes what comes out.
 
+    threads of each process (None: those that measure fastest)
     store   where stages are (None: where they were, or ``stages`` in the study's folder)
     only    texts that choose cells (cells.selected); the others keep what they have
     retry   how often a task that failed is tried again
@@ -141,6 +142,7 @@ class RunOptions:
     store: Path | None = None
     slurm: tuple[str, ...] = ()
     wait: bool = True
+    threads: int | None = None
 
 
 class StudyRun:
@@ -350,7 +352,16 @@ class StudyRun:
     @cached_property
     def machine(self) -> Machine:
         """What the tasks may use; devices are counted, with torch, when somebody asks."""
-        return machine_of(self.options.executor, self.options.workers, len(self.cells))
+        options = self.options
+        return machine_of(options.executor, options.workers, len(self.cells), options.threads, self._hidden)
+
+    @property
+    def _hidden(self) -> int | None:
+        """The width of the widest model; None where a checkpoint decides."""
+        runs = [run for cell in self._expanded for run in (cell.start, cell.pretrain, cell.second) if run is not None]
+        checkpoints = any(cell.model is not None for cell in self._expanded)
+        known = [run.model.hidden for run in runs if run.start is None or run.start.model == START]
+        return None if checkpoints or len(known) < len(runs) else max(known, default=None)
 
     @cached_property
     def _described(self) -> dict[str, Any]:

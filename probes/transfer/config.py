@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import reduce
 from itertools import product
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, model_validator
 from pydantic_core import PydanticCustomError
@@ -89,6 +89,8 @@ class HeadConfig(StrictModel):
     answer_tokens the same in tokens, besides (Devlin et al. 2019, the released script: 30); none: no limit
     """
 
+    smoke: ClassVar[Mapping[str, Any]] = {"hidden": 16, "arc": 16, "relation": 16}
+
     kind: Literal["linear", "crf", "bilstm_crf"] = "linear"
     pooler: Annotated[bool, Later()] = False
     dropout: float = Field(default=0.1, ge=0.0, lt=1.0)
@@ -107,6 +109,8 @@ class FineTuneConfig(StrictModel):
     head_learning_rate   of the head and of new layers; none: the same
     patience             stop after so many epochs without a better dev score (none: all epochs)
     """
+
+    smoke: ClassVar[Mapping[str, Any]] = {"epochs": 1, "epoch_items": lambda _: None, "patience": lambda _: None}
 
     epochs: int = Field(default=10, ge=1)
     epoch_items: Annotated[int | None, Field(ge=1), Later()] = None
@@ -197,6 +201,14 @@ class TransferConfig(StrictModel):
                        (``best`` of them; scores are means over them, as in Conneau et al. 2020, section 3.2)
     target_model       the model that reads the target language, on frozen features, when it is another one
     """
+
+    smoke: ClassVar[Mapping[str, Any]] = {
+        "train_items": 64,
+        "dev_items": 32,
+        "test_items": 32,
+        "search": lambda config: {key: values[:1] for key, values in config.search.items()},
+        "best": 1,
+    }
 
     task: TaskName = "pos"
     language: LanguageSpec | None = None

@@ -12,6 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from pretrain.threads import threads_for, use_threads
 from probes.model_names import is_run
 from probes.pretrained import Pretrained, open_pretrained
 from probes.transfer.compare import Comparison
@@ -25,6 +26,7 @@ from synthlang.config import override, parse
 from synthlang.errors import InputError
 from synthlang.files import only_writer, read_json, safe_name, user_path, write_json
 from synthlang.progress import Display
+from synthlang.smoke import NOTE, smaller, smaller_source, smoke_path
 from synthlang.store import Store
 
 
@@ -43,11 +45,17 @@ def read_transfer_config(
 
 
 def transfer_command(
-    model: str, config: TransferConfig, seeds: int, out: Path | None, keep: Path | None = None
+    model: str,
+    config: TransferConfig,
+    seeds: int,
+    out: Path | None,
+    keep: Path | None = None,
+    smoke: bool = False,
+    threads: int | None = None,
 ) -> Path:
     """Transfer a model with seeds 0 … ``seeds`` − 1; seeds that ``out`` has are not run again. Returns the file.
 
-    ``keep`` is the folder of the fine-tuned models, none to leave them.
+    ``keep`` is the folder of the fine-tuned models, none to leave them. Rows are no longer than the model reads.
     """
     natural = config.target is not None
     if natural and config.language is None:
@@ -55,10 +63,16 @@ def transfer_command(
     pretrained = open_pretrained(model, config.language, natural, config.target_model)
     if config.aligning is not None and config.aligning.before is not None:
         pretrained = replace(pretrained, original=config.aligning.before)
+    use_threads(threads or threads_for(pretrained.model.shape.hidden))
+    config, notes = fitted_to(config, pretrained.length)
+    notes += pretrained.notes
+    path = out or _default_path(model, config, pretrained)
+    if smoke:
+        config, seeds, path, notes = smaller(config), 1, smoke_path(path), [NOTE, *notes]
+        pretrained = replace(pretrained, text=pretrained.text and smaller_source(pretrained.text))
     open_splits(config, pretrained.text, pretrained.length)
     if keep is not None:
         check_keep(config, pretrained)
-    path = out or _default_path(model, config, pretrained)
     if path.is_dir():
         raise InputError("is a folder; name a JSON file with --out", path)
     with Display() as display, only_writer(path), nullcontext() if keep is None else only_writer(keep):
@@ -69,7 +83,7 @@ def transfer_command(
         transfer.check()
         for key in config.idle:
             display.message(f"{key} has no effect on the task {config.task}")
-        for note in pretrained.notes:
+        for note in notes:
             display.message(f"note: {note}")
         for name, counts in drops(transfer).items():
             for reason, count in counts.items():
@@ -84,6 +98,21 @@ def transfer_command(
     Console().print(result_table(read_json(path), defined([transfer.main])))
     Console().print(f"written: {path}", soft_wrap=True, markup=False, emoji=False)
     return path
+
+
+def fitted_to(config: TransferConfig, reads: int) -> tuple[TransferConfig, list[str]]:
+    """The config for a model that reads so many tokens at once, and what had to change for it."""
+    update: dict[str, int | None] = {}
+    if config.length is not None and config.length > reads:
+        update["length"] = None
+    rows = update.get("length", config.length) or reads
+    if config.task == "qa" and config.stride >= rows // 2:  # windows would hardly move on, or not at all
+        update["stride"] = rows // 4
+    notes = [
+        f"the model reads {reads} tokens at once, so {key} {getattr(config, key)} is {value or reads}"
+        for key, value in update.items()
+    ]
+    return config.model_copy(update=update), notes
 
 
 def _default_path(model: str, config: TransferConfig, pretrained: Pretrained) -> Path:

@@ -14,7 +14,6 @@ out/             becomes NAME in one rename when everything is there
 
 from __future__ import annotations
 
-import os
 import shlex
 import shutil
 from collections import Counter, deque
@@ -44,7 +43,7 @@ from synthlang.fingerprint import fingerprint
 from synthlang.language import Language, bind_language
 from synthlang.progress import already
 from synthlang.sources.base import Source, because
-from synthlang.workers import WorkerDiedError, ordered_map, warm_up
+from synthlang.workers import WorkerDiedError, cores, ordered_map, warm_up
 
 PREFIX = ".partial-"
 
@@ -210,8 +209,3 @@ def _going_on(folder: Path, place: Path) -> Iterator[None]:
             raise DiskError(f"{error}; the same command goes on from here", folder) from error
         shutil.rmtree(place)
         raise
-
-
-def cores() -> int:
-    """Processor cores that this process may use: more workers would only cost memory."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

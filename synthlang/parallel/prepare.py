@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,8 @@ class DataConfig(StrictModel):
     one_to_one     only links whose words have no other link
     exact_matches  links between words that are written alike: ``keep`` or ``drop``
     """
+
+    smoke: ClassVar[Mapping[str, Any]] = {"test": 40, "dev": 40, "sentences": 100}
 
     test: int = Field(default=0, ge=0)
     dev: int = Field(default=1024, ge=0)

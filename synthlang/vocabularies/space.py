@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,8 @@ class VocabularySpec(StrictModel):
     ``size`` counts the tokens of one BPE, specials and bytes included: with joined and prefixed each language has one.
     """
 
+    smoke: ClassVar[Mapping[str, Any]] = {"size": 1000}
+
     kind: Literal["copied", "joint", "joined", "prefixed"] = "copied"
     size: int = Field(default=40_000, ge=SMALLEST)
     min_frequency: int = Field(default=2, ge=1)
@@ -47,6 +49,8 @@ class ExtendSpec(StrictModel):
     ``size``, of words (or pieces) that occur at least ``min_frequency`` times. ``initialise`` says what their
     embeddings start from: the mean of the old ``pieces`` of each, the mean of all old ones, or ``random`` numbers.
     """
+
+    smoke: ClassVar[Mapping[str, Any]] = {"size": 50}
 
     language: str
     size: int = Field(default=10_000, ge=1)

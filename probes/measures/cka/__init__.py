@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
@@ -27,6 +28,8 @@ class CkaConfig(ProbeSettings):
                  of Hugging Face); it reads the same source sentences. None: not measured
     estimator    what the figures show; the results hold both. ``biased`` is that of the paper
     """
+
+    smoke: ClassVar[Mapping[str, Any]] = {"sentences": 40}
 
     title: ClassVar[str] = "Similarity of layers"
     about: ClassVar[str] = (

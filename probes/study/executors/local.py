@@ -14,8 +14,9 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+from pretrain.threads import use_threads
 from probes.study.executors.base import Outcome, run_stage
-from probes.study.executors.resources import VISIBLE, in_cell, use_threads
+from probes.study.executors.resources import VISIBLE, in_cell
 from probes.study.stage import Stage
 from synthlang.errors import InputError
 from synthlang.progress import Report

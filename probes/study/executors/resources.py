@@ -10,17 +10,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from pretrain.threads import threads_for
 from probes.study.executors.base import Machine
 from synthlang import __version__
 from synthlang.progress import Report
+from synthlang.workers import cores
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 CPU_INFO = Path("/proc/cpuinfo")
-
-
-def cores() -> int:
-    """Processor cores that this process may use (a cluster's job or a container may have fewer than the machine)."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def cuda_devices() -> list[str]:
@@ -38,16 +35,6 @@ def cuda_devices() -> list[str]:
     return named[:count] if named else [str(number) for number in range(count)]
 
 
-def use_threads(threads: int) -> int:
-    """Let libraries in this process use so many threads; returns how many torch used before."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    return before
-
-
 def in_cell(report: Report, cell: str) -> Report:
     """The same with the name of a cell in front of each task."""
     if not cell:
@@ -59,17 +46,19 @@ def in_cell(report: Report, cell: str) -> Report:
     return named
 
 
-def machine_of(executor: str, workers: int | None, cells: int) -> Machine:
+def machine_of(
+    executor: str, workers: int | None, cells: int, threads: int | None = None, hidden: int | None = None
+) -> Machine:
     """What the tasks of a study may use: where nobody says, a worker a device or, without devices, a core, and never
-    more than cells; threads as OMP_NUM_THREADS says, else an equal share of the cores.
+    more than cells; for models of the width ``hidden`` (None: not known) as many threads as ``threads_for`` says of an
+    equal share of the cores.
 
     Sums that are split over another number of threads may differ in their last digits. So this depends on the whole
     study and not on what is left of it, and is the same for every executor of one machine.
     """
     devices = cuda_devices()
     workers = workers or max(1, min(len(devices) or cores(), cells))
-    said = os.environ.get("OMP_NUM_THREADS", "")
-    threads = int(said) if said.isdecimal() and int(said) > 0 else max(1, cores() // workers)
+    threads = threads or threads_for(hidden, max(1, cores() // workers))
     return Machine(workers if executor == "local" else 1, threads, tuple(devices))
 
 

@@ -21,8 +21,8 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from pretrain.stopping import EXIT_CODE, Flag, watching
+from pretrain.threads import use_threads
 from probes.study.executors.base import Outcome, run_stage
-from probes.study.executors.resources import use_threads
 from synthlang.files import read_json, write_json
 from synthlang.progress import Display
 from synthlang.store import Store

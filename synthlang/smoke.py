@@ -1,0 +1,61 @@
+"""``--smoke``: the same settings made so small that they run in seconds, to see that all of it works.
+
+A class of settings says in ``smoke`` what becomes of its fields, so that what depends on each other shrinks together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from synthlang.config import StrictModel
+
+C = TypeVar("C", bound=StrictModel)
+SUFFIX = "-smoke"
+NOTE = "smoke run: it shows that everything works, its numbers mean nothing"
+BUILTIN = re.compile(r"(builtin:mini-english)(?:\?([^#]*))?")
+MOST = {"sentences": 300, "dev": 60, "test": 60}
+"""Of mini-English; what has no default here would have thousands."""
+
+
+def smaller(config: C) -> C:
+    """The same config, of seconds."""
+    update = {name: _smaller(value) for name, value in config if name in type(config).model_fields}
+    for name, most in config.smoke.items():
+        value = update[name]
+        update[name] = most(config) if callable(most) else most if value is None else min(value, most)
+    return config.model_copy(update=update)
+
+
+def _smaller(value: Any) -> Any:
+    if isinstance(value, StrictModel):
+        return smaller(value)
+    if isinstance(value, Mapping):
+        return {key: _smaller(inner) for key, inner in value.items()}
+    if isinstance(value, tuple):
+        return tuple(map(_smaller, value))
+    return smaller_source(value) if isinstance(value, str) else value
+
+
+def smaller_source(spec: str) -> str:
+    """The spec of a source or of items; of what is built in, a few sentences."""
+    return BUILTIN.sub(_smaller_builtin, spec)
+
+
+def _smaller_builtin(match: re.Match[str]) -> str:
+    options = dict(option.partition("=")[::2] for option in (match[2] or "").split("&") if option)
+    for name, most in MOST.items():
+        options[name] = str(min(int(options.get(name, most)), most))
+    return f"{match[1]}?{'&'.join(f'{name}={value}' for name, value in options.items())}"
+
+
+def smoke_path(path: Path) -> Path:
+    """Where a smoke run writes what would go to ``path``, so that nobody takes it for a result.
+
+    >>> smoke_path(Path("runs/a")).as_posix(), smoke_path(Path("a.json")).as_posix()
+    ('runs/a-smoke', 'a-smoke.json')
+    """
+    ending = ".json" if path.suffix == ".json" else ""
+    return path.with_name(path.name.removesuffix(ending) + SUFFIX + ending)
