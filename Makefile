@@ -1,4 +1,6 @@
+# make install      set up: .venv with everything that the command needs
 # make quickstart   set up, then run the main job: a study of two objectives and two languages
+# make docs         set up, then build the documentation as a site in build/site
 # make test         set up, then format check, lint, types and tests
 # make test-slurm   as root on Debian: the tests on a real Slurm of one node (docs/slurm.md), 10 minutes
 PYTHON ?= python3
@@ -10,7 +12,9 @@ NUMERIC := tests/test_golden_losses.py tests/test_encoder.py tests/test_measures
 export HF_HUB_OFFLINE := 1
 export HF_HUB_DISABLE_TELEMETRY := 1
 
-.PHONY: quickstart test test-slurm lint format clean
+.PHONY: install quickstart test test-slurm lint format docs clean
+
+install: $(VENV)/installed
 
 quickstart: $(VENV)/installed
 	$(BIN)/synthlang study quickstart --out $(RUN)
@@ -31,6 +35,9 @@ format: $(VENV)/installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+docs: $(VENV)/installed-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q -f .ci/mkdocs.yml
+
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -38,7 +45,7 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed
-	$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e '.[dev,parse]'
+	$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e '.[dev,docs,parse]'
 	touch $@
 
 clean:

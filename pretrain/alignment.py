@@ -1,6 +1,6 @@
 """Word-embedding alignment: does a word's row lie nearest to the row of its own counterpart?
 
-Source: ALIGN-MLM (Deshpande et al. 2021), the alignment score, here in both directions and
+Source: ALIGN-MLM (Tang et al. 2022), the alignment score, here in both directions and
 also under CSLS (Conneau et al. 2018, equation 4). With p_i, d_i the rows of word i in the
 parent and in the derived language and cos their cosine:
 

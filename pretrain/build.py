@@ -19,8 +19,8 @@ from pretrain.data.masking import Masker, random_word_tables
 from pretrain.data.sources import CopiesRows, ParallelRows, SentenceRows, StreamRows
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.from_hf import from_hf
-from pretrain.objectives import NAMES
 from pretrain.objectives.objective import Corpus, Objective
+from pretrain.objectives.table import NAMES
 from synthlang.dictionary.word_dictionary import trained_types
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 
 from pretrain.config import CheckpointConfig
 from pretrain.folder import BEST, kept_steps, steps_in
+from pretrain.sharded import part_of, whole
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder, read_json, remove_leftovers, write_json
 from synthlang.fingerprint import sha256_file
@@ -33,18 +34,27 @@ FILES = {"model.safetensors", "optimizer.safetensors", "state.json"}
 
 
 def save_checkpoint(
-    folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, state: dict[str, Any], policy: CheckpointConfig
+    folder: Path,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    state: dict[str, Any],
+    policy: CheckpointConfig,
+    writes: bool = True,
 ) -> None:
     """Write the checkpoint of ``state["step"]`` into ``folder`` and drop those that the policy does not keep then.
 
-    ``state["best"]``, if it is there, is the step of the best checkpoint, which stays.
+    ``state["best"]``, if it is there, is the step of the best checkpoint, which stays. Of a model that is spread over
+    processes all call this, and one ``writes``.
     """
+    weights = {name: _on_cpu(tensor) for name, tensor in model.named_parameters()}
+    moments = _flatten(optimizer)
+    if not writes:
+        return
     path = folder / f"step-{state['step']}"
     with atomic_folder(path, replace=True) as temporary:
-        weights = {name: tensor.detach().cpu().contiguous() for name, tensor in model.named_parameters()}
         with disk_errors():
             save_file(weights, temporary / "model.safetensors")
-            save_file(_flatten(optimizer), temporary / "optimizer.safetensors")
+            save_file(moments, temporary / "optimizer.safetensors")
         write_json(temporary / "state.json", state)
         sums = {p.name: sha256_file(p) for p in sorted(temporary.iterdir())}
         write_json(temporary / "manifest.json", {"format": FORMAT, "sha256": sums})
@@ -112,7 +122,7 @@ def selected_checkpoint(folder: Path, last: int) -> Path:
 
 def check_finite(model: nn.Module, step: int, folder: Path) -> None:
     """InputError if a weight is NaN or infinite after ``step`` steps: the loss shows it one step later only."""
-    finite = torch.stack([parameter.detach().isfinite().all() for parameter in model.parameters()]).all()
+    finite = torch.stack([whole(parameter.detach().isfinite().all()) for parameter in model.parameters()]).all()
     if not bool(finite):
         last = latest_checkpoint(folder)
         raise InputError(
@@ -162,18 +172,23 @@ def load_weights(path: Path, model: nn.Module) -> None:
             raise InputError(f"does not fit the model: {name} is {list(weights[name].shape)}", path)
     with torch.no_grad():
         for name, parameter in parameters.items():
-            parameter.copy_(weights[name])
+            parameter.copy_(part_of(weights[name], parameter))
 
 
 def _flatten(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     states = optimizer.state_dict()["state"]
-    return {f"{i}.{k}": v.detach().cpu().contiguous() for i, state in states.items() for k, v in state.items()}
+    return {f"{i}.{k}": _on_cpu(v) for i, state in states.items() for k, v in state.items()}
+
+
+def _on_cpu(tensor: Tensor) -> Tensor:
+    return whole(tensor.detach()).cpu().contiguous()
 
 
 def _unflatten(tensors: dict[str, Tensor], optimizer: torch.optim.Optimizer) -> None:
-    whole = optimizer.state_dict()
-    whole["state"] = {}
+    state = optimizer.state_dict()
+    moved = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    state["state"] = {}
     for name, tensor in tensors.items():
         index, key = name.split(".", 1)
-        whole["state"].setdefault(int(index), {})[key] = tensor
-    optimizer.load_state_dict(whole)
+        state["state"].setdefault(int(index), {})[key] = part_of(tensor, moved[int(index)])
+    optimizer.load_state_dict(state)

@@ -36,7 +36,10 @@ def process_state() -> PartialState:
 def accelerator_of(unused: bool, **options: Any) -> Accelerator:
     """Accelerate's face of the launch; ``unused``: a micro-batch may leave parameters without a gradient."""
     from accelerate import Accelerator, DistributedDataParallelKwargs
+    from accelerate.utils import parse_flag_from_env
 
+    if parse_flag_from_env("ACCELERATE_USE_FSDP"):
+        raise InputError("a launch with --use_fsdp: leave that out, and set shard: true in the config")
     on_cpu = process_state().device.type == "cpu"  # before Accelerator, which would not join processes on CPUs
     handlers = [DistributedDataParallelKwargs(find_unused_parameters=unused)]
     return Accelerator(cpu=on_cpu, kwargs_handlers=handlers, **options)

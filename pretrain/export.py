@@ -10,9 +10,11 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from pretrain.artifacts import Artifacts, RunLanguage
+from pretrain.artifacts import Artifacts
+from pretrain.card import language_card
 from pretrain.checkpoints import disk_errors
 from pretrain.config import PretrainConfig
+from pretrain.folder import CARD
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.to_hf import to_hf
 from synthlang.files import atomic_folder, read_json, remove_leftovers, write_json
@@ -32,7 +34,8 @@ def export_model(model: MaskedLM, artifacts: Artifacts, config: PretrainConfig, 
                 save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
             language.tokenizer.save(folder)
             _limit(folder, model.embeddings.length)
-            (folder / "README.md").write_text(_card(language, config, name), encoding="utf-8")
+            card = language_card(language.name, config, run, name, artifacts.parents)
+            (folder / CARD).write_text(card, encoding="utf-8")
             verify(folder, weights)
 
 
@@ -55,25 +58,3 @@ def verify(folder: Path, weights: Mapping[str, Tensor], carried: bool = False) -
     assert not problems, f"the export does not load cleanly: {problems}"
     theirs: dict[str, Any] = loaded.state_dict()
     assert all(torch.equal(tensor.cpu(), theirs[key]) for key, tensor in weights.items()), "other weights are exported"
-
-
-def _card(own: RunLanguage, config: PretrainConfig, name: str) -> str:
-    others = ", ".join(f"`{m.name}` from `{m.source}`" for m in config.all_languages)
-    shared = "Every language has these weights; only the tokenizer differs."
-    if config.sharing.separates or config.objective.uses_language_ids:
-        shared = f"These are the weights as **{own.name}** uses them; parts of other languages are left out."
-    terms = ", ".join(f"{term} × {weight:g}" for term, weight in config.objective.terms.items())
-    return f"""---
-library_name: transformers
-pipeline_tag: fill-mask
----
-
-# {own.name}
-
-A masked language model pretrained by synthlang on {others} with the objective `{config.objective.kind}` ({terms}) for
-{config.steps} steps of {config.batch.rows} × {config.batch.length} tokens (seed {config.seed}). {shared}
-The tokenizer in this folder is that of **{own.name}**. It expects words with one space between each two, punctuation
-standing apart.
-
-Run fingerprint: `{name}`.
-"""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pretrain.config import CheckpointConfig
+from pretrain.config import CheckpointConfig, PretrainConfig
 from synthlang.files import TEMPORARY, append_line, atomic_file, read_json
 
 BEST = "best"
@@ -80,6 +80,22 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
             break
         rows.append(row)
     return rows
+
+
+def selected_row(run: Path, config: PretrainConfig) -> dict[str, Any]:
+    """The line of the log at the step whose checkpoint is selected; {} if the log ends before the last step.
+
+    The best step is found as the run found it (Trainer._note_best), so the log alone tells: weights may be gone.
+    """
+    rows = {row["step"]: row for row in read_metrics(run / "metrics.jsonl")}
+    if config.steps not in rows:
+        return {}
+    selected, every = rows[config.steps], config.checkpoints.every
+    if config.checkpoints.select == "best":
+        parent = f"validation/{config.all_languages[0].name}"
+        due = [row for step, row in rows.items() if parent in row and (step % every == 0 or step == config.steps)]
+        selected = min(due, key=lambda row: float(row[parent]), default=selected)
+    return selected
 
 
 class MetricsLog:

@@ -17,6 +17,7 @@ from synthlang.files import read_json, user_path
 from synthlang.fingerprint import digest_files, sha256_file
 from synthlang.vocabularies.checkpoint import Checkpoint, read_checkpoint
 from synthlang.vocabularies.space import Specials
+from synthlang.vocabularies.xlm_tokenizer import XLM
 
 if TYPE_CHECKING:  # loading transformers takes seconds, and most runs start from nothing
     from transformers import PreTrainedModel
@@ -45,6 +46,26 @@ class Base:
     @cached_property
     def checkpoints(self) -> dict[str, Checkpoint]:
         return {name: read_checkpoint(str(folder)) for name, folder in self.folders.items()}
+
+    @cached_property
+    def is_xlm(self) -> bool:
+        return bool(self._config.get("model_type") == XLM)
+
+    @cached_property
+    def language_numbers(self) -> dict[str, int]:
+        """Language → the number of its embedding, of an XLM that has such; of others nothing."""
+        known = self._config.get("lang2id")
+        has_some = self.is_xlm and self._config.get("use_lang_emb", True) and self._config.get("n_langs", 1) > 1
+        if not has_some:
+            return {}
+        if not isinstance(known, dict) or sorted(known.values()) != list(range(self._config["n_langs"])):
+            raise InputError("its lang2id does not number all of its n_langs languages", self.folder / CONFIG)
+        return known
+
+    @cached_property
+    def _config(self) -> dict[str, Any]:
+        found: dict[str, Any] = read_json(self.folder / CONFIG)
+        return found
 
     @property
     def specials(self) -> Specials:

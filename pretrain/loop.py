@@ -18,6 +18,7 @@ from pretrain.checkpoints import check_finite, latest_checkpoint, load_checkpoin
 from pretrain.config import CheckpointConfig
 from pretrain.devices import finish
 from pretrain.folder import MetricsLog
+from pretrain.sharded import is_sharded
 from pretrain.step import GradientStep, sum_over_ranks
 from pretrain.stopping import Flag, Stopped, watched
 from synthlang.errors import InputError
@@ -189,6 +190,7 @@ class Loop(ABC, Generic[M, B]):
             state = load_checkpoint(path, self.model, self.trains.optimizer, self.name)
             self.step = state.pop("step")
             self.window.restore(state.pop("window"))
+            self.trains.restore(state)
             self.extra = {key: value for key, value in state.items() if key != "run"}
             self.say(f"going on from step {self.step}")
         self.log.cut(self.step or -1)
@@ -196,15 +198,18 @@ class Loop(ABC, Generic[M, B]):
     def save(self) -> None:
         """Write a checkpoint; InputError if the run has diverged."""
         self.check()
-        if self.accelerator.is_main_process:
-            state = {"run": self.name, "step": self.step, "window": self.window.state(), **self.extra}
-            save_checkpoint(self.run / "checkpoints", self.model, self.trains.optimizer, state, self.policy)
+        is_main = self.accelerator.is_main_process
+        if is_main or is_sharded(self.trains.losses):
+            state = {"run": self.name, "step": self.step, "window": self.window.state(), **self.trains.state()}
+            state |= self.extra
+            folder, optimizer = self.run / "checkpoints", self.trains.optimizer
+            save_checkpoint(folder, self.model, optimizer, state, self.policy, writes=is_main)
         self.accelerator.wait_for_everyone()
 
     def _stop_if_asked(self) -> None:
-        """Save and raise Stopped if a process was asked to end; all processes decide the same."""
-        asked = self.stop.is_set
-        if self.accelerator.num_processes > 1:
+        """Save and raise Stopped if a process was asked to end, or at this step; all processes decide the same."""
+        asked = self.stop.is_set or (self.stop.until is not None and self.step >= self.stop.until)
+        if self.accelerator.num_processes > 1 and self.step != self.stop.until:
             if self.step % STOP_EVERY:
                 return
             asked = bool(sum_over_ranks(self.accelerator, torch.tensor([float(asked)])).item())

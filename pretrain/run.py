@@ -18,6 +18,7 @@ from pretrain.loop import Loop
 from pretrain.memory import check_memory
 from pretrain.model.encoder import MaskedLM
 from pretrain.prepare import prepare
+from pretrain.sharded import gathered
 from pretrain.step import Step
 from pretrain.stopping import Flag
 from pretrain.trackers import check_trackers, end_trackers, start_trackers
@@ -27,9 +28,11 @@ from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
 from synthlang.progress import Report, Say, silent, unheard
 from synthlang.scripts import CONTROL_WORDS
+from synthlang.sources.text import CONTROL_CHARACTERS, CUT_LINES, UNCUT
 from synthlang.store import Store
 
 DONE = "done.json"
+OF_THE_TEXT = (CONTROL_WORDS, CONTROL_CHARACTERS, CUT_LINES, UNCUT)  # what is said of it before the first step
 
 
 class Trainer(Loop[MaskedLM, Batch]):
@@ -72,7 +75,8 @@ class Trainer(Loop[MaskedLM, Batch]):
         row |= {"tokens_per_second": round(steps_per_second * tokens, 1), "tokens_seen": self.step * tokens}
         if self.validation.due(self.step):
             self.check()
-            row |= self.validation.measure(self.model)
+            with gathered(self.trains.losses):
+                row |= self.validation.measure(self.model)
             self._note_best(row)
         self.log.write(row)
         self.accelerator.log({k: v for k, v in row.items() if k != "step"}, step=self.step)
@@ -175,8 +179,9 @@ def _remarks(config: PretrainConfig, artifacts: Artifacts) -> list[str]:
             lines.append(f"{name}: {before:.2f} → {after:.2f} pieces a word, {unknown}, {cut}")
     for language in artifacts.languages:
         for split, shards in (("train", language.train), ("dev", language.dev)):
-            if shards is not None and CONTROL_WORDS in shards.reasons:
-                lines.append(f"{language.name} {split}: {shards.reasons[CONTROL_WORDS]:,} {CONTROL_WORDS}")
+            for reason, count in shards.reasons.items() if shards is not None else ():
+                if reason in OF_THE_TEXT:
+                    lines.append(f"{language.name} {split}: {count:,} {reason}")
     return lines
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import torch
 from accelerate import Accelerator
@@ -18,9 +18,13 @@ from pretrain.model.encoder import MaskedLM
 from pretrain.model.tensors import TensorBatch
 from pretrain.objectives.objective import Objective
 from pretrain.optim import build_optimizer, learning_rate
+from pretrain.sharded import is_sharded, shard
 from synthlang.rng import key_of
 
 B = TypeVar("B")  # a micro-batch
+HALF = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+"""Precisions of the arithmetic; weights and optimizer are float32."""
+SCALER = "scaler"
 
 
 def sum_over_ranks(accelerator: Accelerator, values: Tensor) -> Tensor:
@@ -61,8 +65,10 @@ class GradientStep(ABC, Generic[B]):
     ) -> None:
         self.settings, self.steps, self.precision, self.accelerator = settings, steps, precision, accelerator
         self.optimizer = build_optimizer(settings, moved)
+        # gradients of float16 underflow: the loss is scaled, and a step whose gradients overflow is left out
+        self.scaler = torch.amp.GradScaler(accelerator.device.type, enabled=precision == "float16")
         self.losses = losses
-        self.module = accelerator.prepare_model(losses)
+        self.module = losses if is_sharded(losses) else accelerator.prepare_model(losses)
 
     @abstractmethod
     def seed(self, step: int, micro: int) -> None:
@@ -79,6 +85,16 @@ class GradientStep(ABC, Generic[B]):
     @abstractmethod
     def on_device(self, batch: B) -> object:
         """What ``losses`` is called with."""
+
+    def state(self) -> dict[str, Any]:
+        """What checkpoints keep besides weights and optimizer: the scale of the loss, in float16."""
+        scale: dict[str, Any] = self.scaler.state_dict()
+        return {SCALER: scale} if scale else {}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take what ``state`` gave out of the state of a checkpoint."""
+        if scale := state.pop(SCALER, None):
+            self.scaler.load_state_dict(scale)
 
     def learning_rate(self, step: int) -> float:
         """The rate of a step, counted from 0."""
@@ -100,22 +116,24 @@ class GradientStep(ABC, Generic[B]):
             for name, loss in self._backward(batch, scales, is_last=i == len(batches) - 1).items():
                 sums[name] = sums[name] + loss if name in sums else loss
         sum_gradients(self.optimizer, self.accelerator.device)
+        self.scaler.unscale_(self.optimizer)
         if self.settings.clip is not None:
             nn.utils.clip_grad_norm_(self.losses.parameters(), self.settings.clip)
-        self.optimizer.step()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
         self.optimizer.zero_grad(set_to_none=True)
         whole = torch.stack([scales[name] * loss for name, loss in sums.items()]).sum()
         return {"loss": (whole, torch.ones_like(whole))} | {name: (loss, counts[name]) for name, loss in sums.items()}
 
     def _backward(self, batch: B, scales: Mapping[str, Tensor | float], is_last: bool) -> dict[str, Tensor]:
         """Gradients of one micro-batch; ranks exchange them at the last one only."""
-        accelerator, bf16 = self.accelerator, self.precision == "bfloat16"
+        accelerator, half = self.accelerator, HALF.get(self.precision)
         with nullcontext() if is_last else accelerator.no_sync(self.module):
-            with torch.autocast(accelerator.device.type, torch.bfloat16, enabled=bf16):
+            with torch.autocast(accelerator.device.type, half, enabled=half is not None):
                 losses: dict[str, Tensor] = self.module(self.on_device(batch))
             # DDP averages gradients over ranks, and the counts are those of all ranks
             whole = torch.stack([scales[name] * loss for name, loss in losses.items()]).sum()
-            accelerator.backward(whole * accelerator.num_processes)
+            accelerator.backward(self.scaler.scale(whole * accelerator.num_processes))
         return {name: loss.detach() for name, loss in losses.items()}
 
     def _global_counts(self, batches: Sequence[B]) -> dict[str, Tensor]:
@@ -131,9 +149,11 @@ class Step(GradientStep[Batch]):
 
     def __init__(self, config: PretrainConfig, model: MaskedLM, objective: Objective, accelerator: Accelerator) -> None:
         self.config, self.model, self.objective = config, model, objective
-        if should_compile(config.compile, accelerator.device, config.steps):
-            model.compile_steps()
         losses = LossModule(model, objective)
+        if config.shard and accelerator.num_processes > 1:
+            shard(losses, model.layers, accelerator.device)
+        elif should_compile(config.compile, accelerator.device, config.steps):
+            model.compile_steps()
         super().__init__(losses, model, config.optimizer, config.steps, config.precision, accelerator)
 
     def seed(self, step: int, micro: int) -> None:

@@ -1,4 +1,4 @@
-"""SIGTERM, as clusters send it before they take a machine back: finish the step, save, end."""
+"""SIGTERM, as clusters send it before they take a machine back: finish the step, save, end; or a step to end at."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ class Stopped(Exception):  # noqa: N818  it is no error: the run can go on
 
 
 class Flag:
-    """Whether the process was asked to end."""
+    """Whether the process was asked to end; ``until``: the step at which a run ends for now, whoever asks."""
 
     def __init__(self) -> None:
         self.is_set = False
+        self.until: int | None = None
 
     def set(self, signum: int, frame: FrameType | None) -> None:
         del signum, frame

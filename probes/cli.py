@@ -11,11 +11,13 @@ from typing import Annotated
 
 import typer
 
+from pretrain import pretrain as run_pretraining
+from pretrain import run_adjustment
 from pretrain.adjust.adjust_command import HELP as ADJUST_HELP
 from pretrain.threads import wait_quietly
-from probes import cli_language, cli_study
+from probes import check_installation, cli_language, cli_study
 from probes.cli_configs import configs
-from probes.cli_options import Commands, Model, Set, Smoke, Threads, argument, option
+from probes.cli_options import Commands, Model, Set, Smoke, Threads, argument, names_of, option
 from probes.cli_order import order
 from probes.cli_probe import align, correlate, probe
 from probes.cli_transfer import compare, transfer
@@ -25,7 +27,7 @@ app = Commands(
     name="synthlang",
     help="Derive synthetic languages, pretrain on them, measure alignment and zero-shot transfer.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["--help", "-h"]},
@@ -54,33 +56,27 @@ app.command()(cli_language.push)
 
 @app.command()
 def pretrain(
-    config: Annotated[Path, argument("A YAML file, or the name of a run: synthlang configs runs.")],
+    config: Annotated[Path, argument("A YAML file, or the name of a run: synthlang configs runs.", **names_of("runs"))],
     out: Annotated[Path | None, option("The run folder (default: runs/NAME); an unfinished run in it goes on.")] = None,
     threads: Threads = None,
     smoke: Smoke = False,
     overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
     """Pretrain a model (accelerate launch -m pretrain.train CONFIG is the same)."""
-    from pretrain.train import run
-
-    if code := run(config, out, overrides, smoke, threads):
-        raise typer.Exit(code)
+    run_pretraining(config, out, overrides, threads=threads, smoke=smoke)
 
 
 @app.command(help=ADJUST_HELP)
 def adjust(
     model: Model,
-    config: Annotated[Path, argument("A YAML file, or a name: synthlang configs adjust.")],
+    config: Annotated[Path, argument("A YAML file, or a name: synthlang configs adjust.", **names_of("adjust"))],
     out: Annotated[Path, option("The output folder; an unfinished adjustment in it goes on.")],
     threads: Threads = None,
     smoke: Smoke = False,
     overrides: Set = [],  # noqa: B006
 ) -> None:
     """Adjust a model; see ADJUST_HELP."""
-    from pretrain.adjust.adjust_command import adjust_command
-
-    if code := adjust_command(model, config, out, overrides, smoke, threads):
-        raise typer.Exit(code)
+    run_adjustment(model, config, out, overrides, threads=threads, smoke=smoke)
 
 
 app.command()(transfer)
@@ -93,6 +89,7 @@ app.command()(correlate)
 
 
 app.command()(cli_study.study)
+app.command()(cli_study.search)
 app.command()(cli_study.report)
 app.command()(cli_study.findings)
 app.command()(cli_study.gc)
@@ -104,9 +101,7 @@ app.command()(configs)
 @app.command()
 def doctor() -> None:
     """Say what is installed, what is missing and the command that mends it."""
-    from probes.doctor import examine
-
-    if not examine():
+    if not check_installation():
         raise typer.Exit(1)
 
 

@@ -5,26 +5,27 @@ from __future__ import annotations
 import textwrap
 from typing import Annotated
 
-from probes.cli_options import argument
+from probes.cli_options import argument, one_of
 from synthlang import catalogue
 from synthlang.errors import InputError, did_you_mean
 from synthlang.strict_yaml import write_yaml
 
+KINDS = (*catalogue.FILES, *catalogue.WHOLE)
 COLUMN, WIDTH = 46, 120
 
 
 def configs(
     kind: Annotated[
-        str | None, argument("List one kind (runs, studies, …), or print what has this name.", metavar="[KIND]")
+        str | None,
+        argument("List one kind (runs, studies, …), or print what has this name.", metavar="[KIND]", **one_of(*KINDS)),
     ] = None,
     name: Annotated[str | None, argument("Print the one of this kind and name.", metavar="[NAME]")] = None,
 ) -> None:
     """List the configs that come along, or print one as YAML to save, change and run."""
-    kinds = (*catalogue.FILES, *catalogue.WHOLE)
-    if name is not None and kind not in kinds:
-        raise InputError(f"there is no kind {kind!r}; there are: {', '.join(kinds)}")
-    if kind is None or (name is None and kind in kinds):
-        for one in [known for known in kinds if known != "parts"] if kind is None else [kind]:
+    if name is not None and kind not in KINDS:
+        raise InputError(f"there is no kind {kind!r}; there are: {', '.join(KINDS)}")
+    if kind is None or (name is None and kind in KINDS):
+        for one in [known for known in KINDS if known != "parts"] if kind is None else [kind]:
             _list(one)
         return
     found = [(kind, name)] if name is not None else _called(str(kind))
@@ -35,14 +36,13 @@ def configs(
 
 def _called(name: str) -> list[tuple[str, str]]:
     """Kind and name of all that is meant by NAME or KIND/NAME; InputError if nothing is."""
-    kinds = (*catalogue.FILES, *catalogue.WHOLE)
-    known = {kind: catalogue.names(kind) for kind in kinds}
-    found = [(kind, name) for kind in kinds if name in known[kind]]
+    known = {kind: catalogue.names(kind) for kind in KINDS}
+    found = [(kind, name) for kind in KINDS if name in known[kind]]
     first, _, rest = name.partition("/")
     if not found and rest in known.get(first, ()):
         found = [(first, rest)]
     if not found:
-        listed = [one for kind in kinds if kind != "parts" for one in known[kind]]
+        listed = [one for kind in KINDS if kind != "parts" for one in known[kind]]
         hint = did_you_mean(name, [one for one in listed if one.startswith(f"{name}/")] or listed)
         raise InputError(f"there is no {name!r}; {hint}synthlang configs lists all")
     return found

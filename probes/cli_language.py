@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
-from probes.cli_options import argument, option
+import synthlang
+from pretrain import push as push_run
+from probes.cli_options import argument, names_of, option
 
 SourceArgument = Annotated[
     str,
@@ -18,8 +20,6 @@ SourceArgument = Annotated[
 ]
 Workers = Annotated[int, option("Processes; the bytes do not depend on it.", min=1)]
 Cache = Annotated[Path | None, option("Where parses are kept (default: ~/.cache/synthlang/parses).")]
-SOME_LINES = 3
-DEFAULT_MODELS = {"spacy": "en_core_web_sm", "stanza": "en"}
 
 
 def derive(
@@ -31,7 +31,11 @@ def derive(
         ),
     ],
     language: Annotated[
-        str, option("A name such as trans+inv or trans:0.5+perm, one of synthlang configs derived, or a YAML file.")
+        str,
+        option(
+            "A name such as trans+inv or trans:0.5+perm, one of synthlang configs derived, or a YAML file.",
+            **names_of("derived"),
+        ),
     ],
     out: Annotated[Path, option("The data set folder to write; must not exist.")],
     workers: Workers = 1,
@@ -45,7 +49,8 @@ def derive(
         str | None, option("Also give token ids: a number of tokens to train a vocabulary of, or a tokenizer folder.")
     ] = None,
     counts: Annotated[
-        str | None, option("The source whose word counts the language needs (default: the training split).")
+        str | None,
+        option("Where words are counted for the language or vocabulary: dev, test or a source (default: train)."),
     ] = None,
     field: Annotated[
         list[str], option("A task only: the config mixed has this field derived, the rest not; repeatable.")
@@ -53,9 +58,7 @@ def derive(
     cache: Cache = None,
 ) -> None:
     """Derive a language and write it as a data set that datasets.load_dataset(DIR) reads."""
-    from synthlang.derive import derive_command
-
-    examples = derive_command(
+    examples = synthlang.derive(
         source,
         language,
         out,
@@ -64,9 +67,8 @@ def derive(
         fields=field,
         licence=licence,
         vocabulary=vocabulary,
-        counts_source=counts,
+        counts=counts,
         cache=cache,
-        examples=SOME_LINES,
     )
     for before, after in examples:
         typer.echo(f"  {before}\n→ {after}")
@@ -88,20 +90,17 @@ def parse(
     cache: Cache = None,
 ) -> None:
     """Annotate text with a parser; what a killed run parsed is not parsed again."""
-    from synthlang.parsing.parse_command import parse_command
-
-    parse_command(source, f"{engine}:{model or DEFAULT_MODELS[engine]}", out, tokens, workers, cache)
+    synthlang.parse(source, out, engine=engine, model=model, tokens=tokens, workers=workers, cache=cache)
 
 
 def push(
-    folder: Annotated[Path, argument("A data set folder that derive wrote.")],
+    folder: Annotated[Path, argument("A data set folder of derive, a finished run, or RUN/export/LANGUAGE.")],
     repo: Annotated[str, argument("USER/NAME on the hub.")],
     public: Annotated[bool, option("Make it public (default: private).", "--public")] = False,
 ) -> None:
-    """Upload a data set to the hub; nothing is ever uploaded without this command."""
-    from synthlang.export import push_to_hub
-
-    typer.echo(push_to_hub(folder, repo, private=not public))
+    """Upload a data set or a model to the hub; nothing is ever uploaded without this command."""
+    push_any = synthlang.push if (folder / "manifest.json").exists() else push_run
+    typer.echo(push_any(folder, repo, public=public))
 
 
 def dictionary(
@@ -119,6 +118,5 @@ def dictionary(
     ] = None,
 ) -> None:
     """Draw a bilingual dictionary and write it in MUSE format."""
-    from synthlang.dictionary.draw_command import dictionary_command
-
-    dictionary_command(spec, source, out, target_source=target_source, coverage=coverage, by=by, order=order, seed=seed)
+    options: dict[str, Any] = {"coverage": coverage, "by": by, "order": order, "seed": seed}
+    synthlang.draw_dictionary(spec, out, source=source, target_source=target_source, **options)

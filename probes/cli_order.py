@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
+import synthlang
 from probes.cli_options import Commands, argument, option
 
 order = Commands(
@@ -38,25 +39,19 @@ def fit(
     attribution: Annotated[str, option("The treebank's authors, for the card.")] = "",
 ) -> None:
     """Fit a model to a treebank: conditional likelihood with an L2 prior. Writes the model and its card."""
-    from synthlang.order.model_commands import order_fit
-    from synthlang.progress import Display
-
-    with Display() as display:
-        model = order_fit(
-            treebank,
-            out,
-            train,
-            held_out,
-            choose_on,
-            l2,
-            labels=labels,
-            most_items=max_items,
-            title=title,
-            licence=licence,
-            attribution=attribution,
-            report=display.report,
-        )
-        display.message(f"{out}: {model.content}; its card is beside it")
+    synthlang.fit_order_model(
+        treebank,
+        out,
+        train=train,
+        held_out=held_out,
+        choose_on=choose_on,
+        l2=l2,
+        max_items=max_items,
+        labels=labels,
+        title=title,
+        licence=licence,
+        attribution=attribution,
+    )
 
 
 @order.command("import")
@@ -67,9 +62,7 @@ def convert(
     labels: Annotated[Scheme, option("The label scheme they were fitted with.")] = "ud1",
 ) -> None:
     """Turn a released pair of .orm files into a model file."""
-    from synthlang.order.model_commands import order_import
-
-    model = order_import(noun, verb, out, out.name.partition(".")[0], labels)
+    model = synthlang.import_order_model(noun, verb, out, labels=labels)
     typer.echo(f"{out}: " + ", ".join(f"{node} {len(weights)} weights" for node, weights in model.weights.items()))
 
 
@@ -93,18 +86,16 @@ def show(
     An order lists the items (the head and its dependents) by their index in the text; the items with
     their three views stand on standard error.
     """
-    from synthlang.order.model_commands import show as distribution_of
-
-    result = distribution_of(
-        str(model),
+    result = synthlang.show_order_model(
+        model,
         conllu,
         sentence,
         node,
-        labels,
-        substrate,
-        substrate_weight,
-        temperature,
-        corpus_labels,
+        labels=labels,
+        substrate=substrate,
+        substrate_weight=substrate_weight,
+        temperature=temperature,
+        corpus_labels=corpus_labels,
     )
     if items:
         typer.echo(json.dumps(result, ensure_ascii=False, indent=1))
@@ -123,9 +114,8 @@ def evaluate(
     labels: Annotated[Labels, option("As in show.")] = "mapped",
 ) -> None:
     """Score a model on a treebank, against uniform and a baseline of directions."""
-    from synthlang.order.model_commands import order_evaluate
-
-    typer.echo(json.dumps(order_evaluate(str(model), treebank, held_out, train, labels), indent=1))
+    found = synthlang.evaluate_order_model(model, treebank, held_out=held_out, train=train, labels=labels)
+    typer.echo(json.dumps(found, indent=1))
 
 
 @order.command("compare")
@@ -139,7 +129,6 @@ def compare(
     seed: Annotated[int, option("Of the orders that are drawn.", min=0)] = 0,
 ) -> None:
     """Measure whether a parent that is reordered comes closer to the model's language: dependents before their head."""
-    from synthlang.order.model_commands import order_compare
-
-    result = order_compare(parent, target, str(model), parent_split, target_split, seed, substrate=substrate)
+    splits = {"parent_split": parent_split, "target_split": target_split}
+    result = synthlang.compare_order_model(model, parent, target, **splits, substrate=substrate, seed=seed)
     typer.echo(json.dumps(result, ensure_ascii=False, indent=1))

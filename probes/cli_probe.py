@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from probes.cli_options import Model, Set, Threads, argument, option
+import probes
+from probes.cli_options import Model, Set, Threads, argument, names_of, option
 
 
 def probe(
@@ -17,7 +18,9 @@ def probe(
         str | None,
         option("Names of probes, or all (default: the config's, else all); see docs/probes.md.", metavar="P[,P…]"),
     ] = None,
-    config: Annotated[Path | None, option("A YAML file, or a name: synthlang configs probes.")] = None,
+    config: Annotated[
+        Path | None, option("A YAML file, or a name: synthlang configs probes.", **names_of("probes"))
+    ] = None,
     language: Annotated[
         str | None, option("The other language (default: the run's first derived one).", metavar="SPEC")
     ] = None,
@@ -26,10 +29,9 @@ def probe(
     overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
     """Measure how a model aligns two languages: probes.json, figures and a page, probes.html."""
-    from probes.measures.probe_command import probe_command, probe_names, read_probe_config
-
-    options = {"language": language, "model2": model2, "probes": probe_names(probe)}
-    probe_command(model, read_probe_config(config, options, overrides), out, threads)
+    probes.probe(
+        model, model2, probes=probe, config=config, language=language, out=out, threads=threads, overrides=overrides
+    )
 
 
 def align(
@@ -67,8 +69,7 @@ def align(
     scores: Annotated[Path | None, option("JSON file to write the scores to.")] = None,
 ) -> None:
     """Align the words of parallel text; with a gold standard, alignment error rate, precision and recall."""
-    from probes.statistics import alignment_interval
-    from synthlang.parallel.align_command import AlignOptions, align_command
+    from synthlang.parallel.align_command import AlignOptions
 
     options = AlignOptions(
         program=program,
@@ -85,7 +86,7 @@ def align(
         links_swapped=links_reversed,
         blank=blank,  # type: ignore[arg-type]
     )
-    align_command(texts, options, out, scores, alignment_interval)
+    probes.align(texts, options, out=out, scores=scores)
 
 
 def correlate(
@@ -105,7 +106,5 @@ def correlate(
     figure: Annotated[Path | None, option("SVG file to write.")] = None,
 ) -> None:
     """Correlate two columns of results: permutation p and bootstrap interval, also within blocks and by cluster."""
-    from probes.correlation import CorrelateOptions, correlate_command
-
-    options = CorrelateOptions.of(x, y, by, block, cluster, kind, level)
-    correlate_command(files, options, out, figure)
+    groups = {"by": by, "block": block, "cluster": cluster}
+    probes.correlate(files, x, y, **groups, kind=kind, level=level, out=out, figure=figure)

@@ -7,17 +7,24 @@ from typing import Annotated
 
 import typer
 
-from probes.cli_options import Set, Smoke, Threads, argument, option
+import probes
+from probes.cli_options import Set, Smoke, Threads, argument, names_of, one_of, option
 
 
 def study(
-    config: Annotated[Path, argument("A YAML file, or the name of a study: synthlang configs studies.")],
+    config: Annotated[
+        Path, argument("A YAML file, or the name of a study: synthlang configs studies.", **names_of("studies"))
+    ],
     out: Annotated[
         Path | None, option("The study folder (default: runs/NAME); an unfinished study in it goes on.")
     ] = None,
     store: Annotated[Path | None, option("Folder of the stages, shared by studies (default: OUT/stages).")] = None,
-    size: Annotated[str | None, option("The size of a study given by name: paper, lab or tiny.")] = None,
-    executor: Annotated[str, option("local (processes), in-process or slurm.")] = "local",
+    size: Annotated[
+        str | None, option("The size of a study given by name: paper, lab or tiny.", **one_of("paper", "lab", "tiny"))
+    ] = None,
+    executor: Annotated[
+        str, option("local (processes), in-process or slurm.", **one_of("local", "in-process", "slurm"))
+    ] = "local",
     workers: Annotated[int | None, option("Processes (default: one a CUDA device, else one a core).", min=1)] = None,
     retry: Annotated[int, option("How often a stage that failed is tried again.", min=0)] = 0,
     only: Annotated[
@@ -33,30 +40,57 @@ def study(
     overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
     """Run every cell of a grid, then write results, measures and report.html."""
-    from probes.commands import plan_study, run_study
-    from probes.study.runner import RunOptions
-    from synthlang.catalogue import run_folder
-    from synthlang.smoke import smoke_path
+    run = probes.run_study(
+        config,
+        out,
+        size=size,
+        store=store,
+        executor=executor,
+        workers=workers,
+        retry=retry,
+        only=only,
+        dry_run=dry_run,
+        slurm=slurm,
+        wait=not no_wait,
+        threads=threads,
+        smoke=smoke,
+        overrides=overrides,
+    )
+    if not dry_run and any(cell.status == "failed" for cell in run.cells):
+        raise typer.Exit(1)
 
-    config = _of_size(config, size)
-    out = smoke_path(out or run_folder(config)) if smoke else out or run_folder(config)
-    options = RunOptions(executor, workers, retry, tuple(only), store, tuple(slurm), wait=not no_wait, threads=threads)
-    if dry_run:
-        plan_study(config, out, options, overrides, smoke)
-    elif code := run_study(config, out, options, overrides, smoke):
-        raise typer.Exit(code)
 
-
-def _of_size(config: Path, size: str | None) -> Path:
-    """The name of a study with its size; a file has its own."""
-    from synthlang.catalogue import YAML
-    from synthlang.errors import InputError
-
-    if size is None:
-        return config
-    if config.suffix in YAML:
-        raise InputError("--size goes with the name of a study, and this is a file", config)
-    return config / size
+def search(
+    config: Annotated[
+        Path, argument("A YAML file, or the name of a study: synthlang configs studies.", **names_of("studies"))
+    ],
+    out: Annotated[Path | None, option("The folder of the search (default: runs/NAME-search); it goes on.")] = None,
+    store: Annotated[Path | None, option("Folder of the stages, shared with studies (default: OUT/stages).")] = None,
+    size: Annotated[
+        str | None, option("The size of a study given by name: paper, lab or tiny.", **one_of("paper", "lab", "tiny"))
+    ] = None,
+    trials: Annotated[int, option("How many cells are tried in all.", min=1)] = 20,
+    first_rung: Annotated[
+        int | None, option("Successive halving: steps after which the first are given up (default: none is).", min=1)
+    ] = None,
+    reduction: Annotated[int, option("Of those at a rung the best one in so many goes on.", min=2)] = 3,
+    sampler: Annotated[str, option("random, no cell twice, or tpe.", **one_of("random", "tpe"))] = "random",
+    seed: Annotated[int, option("Seed of the sampler.", min=0)] = 0,
+    overrides: Set = [],  # noqa: B006
+) -> None:
+    """Search a study's grid for the lowest perplexity, by Optuna: at random or TPE, with successive halving."""
+    probes.search_study(
+        config,
+        out,
+        size=size,
+        store=store,
+        trials=trials,
+        first_rung=first_rung,
+        reduction=reduction,
+        sampler=sampler,
+        seed=seed,
+        overrides=overrides,
+    )
 
 
 def report(
@@ -64,9 +98,7 @@ def report(
     out: Annotated[Path | None, option("Folder of one report on all of them (default: one in each folder).")] = None,
 ) -> None:
     """Write the tables and figures of studies again, or one report on several studies."""
-    from probes.commands import write_reports
-
-    write_reports(folders, out)
+    probes.write_report(folders, out)
 
 
 def findings(
@@ -77,9 +109,7 @@ def findings(
     out: Annotated[Path | None, option("The page (default: FOLDER.md).")] = None,
 ) -> None:
     """Write what came out, claim by claim and paper by paper, from the studies that are kept."""
-    from probes.commands import write_findings_page
-
-    write_findings_page(folder, keep, out)
+    probes.write_findings(folder, keep, out)
 
 
 def gc(
@@ -93,6 +123,4 @@ def gc(
     dry_run: Annotated[bool, option("Say what would be deleted; delete nothing.", "--dry-run")] = False,
 ) -> None:
     """Delete weights of finished runs that no cell of any study of the store needs any more."""
-    from probes.commands import collect_garbage
-
-    collect_garbage(folders, keep, unused, dry_run)
+    probes.collect_garbage(folders, keep, unused=unused, dry_run=dry_run)

@@ -5,17 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from probes.cli_options import Model, Set, Smoke, Threads, argument, option
-from probes.transfer.tasks import TASKS
+import probes
+from probes.cli_options import Model, Set, Smoke, Threads, argument, names_of, one_of, option
+from probes.transfer.tasks.entry import OURS
 
-*_FIRST, _LAST = TASKS
-NAMES = f"{', '.join(_FIRST)} or {_LAST}"
+NAMES = f"{', '.join(OURS)}, or a plugin's"
 
 
 def transfer(
     model: Model,
-    task: Annotated[str | None, option(f"The task: {NAMES} (default: the config's, or pos).")] = None,
-    config: Annotated[Path | None, option("A YAML file, or a name: synthlang configs transfer.")] = None,
+    task: Annotated[str | None, option(f"The task: {NAMES} (default: the config's, or pos).", **one_of(*OURS))] = None,
+    config: Annotated[
+        Path | None, option("A YAML file, or a name: synthlang configs transfer.", **names_of("transfer"))
+    ] = None,
     train: Annotated[
         str | None, option("The parent's items to train on (default: the run's text).", metavar="SOURCE")
     ] = None,
@@ -47,11 +49,22 @@ def transfer(
     SOURCE is what the task's items are read from: a file or folder in the field's format, hf:NAME or
     builtin:mini-english; SOURCE#dev takes another split than that of the option's name.
     """
-    from probes.transfer.transfer_command import read_transfer_config, transfer_command
-
-    options = {"task": task, "train": train, "dev": dev, "test": test, "language": language}
-    target = {"train": target_train, "dev": target_dev, "test": target_test}
-    transfer_command(model, read_transfer_config(config, options, target, overrides), seeds, out, keep, smoke, threads)
+    probes.run_transfer(
+        model,
+        task,
+        config=config,
+        train=train,
+        dev=dev,
+        test=test,
+        language=language,
+        target={"train": target_train, "dev": target_dev, "test": target_test},
+        seeds=seeds,
+        out=out,
+        keep=keep,
+        threads=threads,
+        smoke=smoke,
+        overrides=overrides,
+    )
 
 
 def compare(
@@ -68,8 +81,7 @@ def compare(
     out: Annotated[Path | None, option("JSON file to write.")] = None,
 ) -> None:
     """Test whether results differ from the first one: paired t-test and permutation test of the kept predictions."""
-    from probes.transfer.compare import compare as compared
     from probes.transfer.transfer_command import show_comparison
 
-    found = compared(results, metrics=metric, tests=test, correction=correction, rounds=rounds, swap=swap)
-    show_comparison(found, out)
+    options = {"correction": correction, "swap": swap}
+    show_comparison(probes.compare(results, metrics=metric, tests=test, rounds=rounds, **options), out)

@@ -20,6 +20,7 @@ from probes.study.record import LOGS, STUDY
 from probes.study.report.folder import ReportPaths, write_joined_report, write_report
 from probes.study.report.terminal import printed_numbers, score_table
 from probes.study.runner import RunOptions, StudyRun
+from synthlang.catalogue import YAML
 from synthlang.errors import InputError
 from synthlang.files import check_named, only_writer
 from synthlang.progress import Display
@@ -33,8 +34,17 @@ FAILED = 20
 """Lines about failed cells, at most."""
 
 
-def run_study(config: Path, out: Path, options: RunOptions, overrides: list[str], smoke: bool = False) -> int:
-    """Run a study and print its table; the exit code: 1 if a cell failed, 143 after SIGTERM."""
+def study_of(config: Path, size: str | None) -> Path:
+    """The name of a study with its size; a file has its own."""
+    if size is None:
+        return config
+    if config.suffix in YAML:
+        raise InputError("--size goes with the name of a study, and this is a file", config)
+    return config / size
+
+
+def run_study(config: Path, out: Path, options: RunOptions, overrides: list[str], smoke: bool = False) -> StudyRun:
+    """Run a study and print its table; SystemExit with 143 after SIGTERM."""
     run = _opened(config, out, options, overrides, smoke)
     run.check_places()
     study = run.study
@@ -48,7 +58,7 @@ def run_study(config: Path, out: Path, options: RunOptions, overrides: list[str]
             paths = run.run(display.report, display.message)
         except Stopped:
             display.message("stopped; run the same command again to go on")
-            return EXIT_CODE
+            raise SystemExit(EXIT_CODE) from None
     console = Console()
     _say_scores(console, run, out)
     failed = [cell for cell in run.cells if cell.status == "failed"]
@@ -57,7 +67,7 @@ def run_study(config: Path, out: Path, options: RunOptions, overrides: list[str]
     if len(failed) > FAILED:
         _say(console, f"… and {len(failed) - FAILED} more, see {out / LOGS}", "red")
     _say_where(console, out, paths)
-    return 1 if failed else 0
+    return run
 
 
 def _say_scores(console: Console, run: StudyRun, out: Path) -> None:
@@ -65,25 +75,23 @@ def _say_scores(console: Console, run: StudyRun, out: Path) -> None:
     rows = list(run.tables.rows(run.done))
     if not rows or len(rows) > ROWS:
         return
-    beyond, told = set[tuple[str, str]](), ""
-    if run.study.learned is not None:
-        from probes.study.report.data import read_study  # with pandas
+    from probes.study.report.data import read_study  # with pandas
 
-        found = read_study(out)
-        beyond, told = found.failed_on, found.told_failed
-    learned = [row for row in rows if (row["cell"], row["task_name"]) not in beyond]
+    found = read_study(out)
+    learned = [row for row in rows if (row["cell"], row["task_name"]) not in found.failed_on]
     if learned:
         console.print(score_table(learned, printed_numbers(run.study.papers)))
-    if told:
-        _say(console, told, "yellow")
+    if found.told_failed:
+        _say(console, found.told_failed, "yellow")
 
 
-def plan_study(config: Path, out: Path, options: RunOptions, overrides: list[str], smoke: bool = False) -> None:
+def plan_study(config: Path, out: Path, options: RunOptions, overrides: list[str], smoke: bool = False) -> StudyRun:
     """Print what a start would do; nothing is written."""
     run = _opened(config, out, options, overrides, smoke)
     if run.changed:
         _say(Console(), run.changed)
     Console().print(plan(run.study, run.graph.chosen(run.chosen), run.store, run.done))
+    return run
 
 
 def _opened(config: Path, out: Path, options: RunOptions, overrides: list[str], smoke: bool = False) -> StudyRun:

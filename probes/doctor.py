@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from synthlang.plugins import installed
+
 DISTRIBUTION = "synthlang"
 
 
@@ -42,6 +44,7 @@ def examine() -> bool:
 
         devices = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
         lines.append(f"accelerators: {', '.join(devices) or 'none; training runs on the CPU'}")
+    lines += [f"plugin, {told}" for told in installed()]
     lines.append(f"free disk here: {shutil.disk_usage(Path.cwd()).free / 2**30:.1f} GiB")
     for line in lines:
         console.print(line, soft_wrap=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -35,10 +35,13 @@ from synthlang.progress import Report, Say, silent
 from synthlang.store import Store
 from synthlang.vocabularies import LanguageTokenizer, Specials
 from synthlang.vocabularies.checkpoint import Checkpoint
+from synthlang.vocabularies.xlm_tokenizer import XLM
 from synthlang.vocabulary import Encoded
 
 ROWS, TOKENS = 256, 8192  # of a batch that is only predicted
 Role = Literal["source", "target"]
+ENGLISH = "en"
+"""The language that models with language embeddings are fine-tuned in: the source, which has no other name."""
 CONSTRUCTED = "pretraining"  # name of the pair that is aligned by construction
 
 
@@ -79,6 +82,7 @@ class Pretrained:
     text           the spec of the pretraining text that derived languages have sentence pairs in; None: not known
     natural        whether the target has sentences of its own and is not derived from the source
     run            the settings and the data of the run of ours that the model is, or that has its languages
+    numbers        language → its number in an XLM with language embeddings; of other models nothing
     original       the name of f⁰ of continual learning, where that is not the model itself: what it was adjusted from
     """
 
@@ -92,6 +96,7 @@ class Pretrained:
     natural: bool = False
     run: tuple[PretrainConfig, Artifacts] | None = None
     original: str | None = None
+    numbers: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def length(self) -> int:
@@ -120,7 +125,7 @@ class Pretrained:
         if self.source.tokenizer.fingerprint != self.target.tokenizer.fingerprint:
             raise InputError(f"{self.name} has a tokenizer for each language, and that of {language} is not open")
         spoken = Language(name=language) if natural else parse_language(language)
-        return replace(self.target, language=spoken)
+        return replace(self.target, language=spoken, number=_number(self.numbers, spoken.name))
 
     def language_name(self, role: Role) -> str:
         """What a language is called; two natural ones are as their run calls them, for both have no transforms."""
@@ -216,22 +221,32 @@ def _of_checkpoint(model: str, language: str | None, natural: bool) -> Pretraine
             if folder not in base.folders:
                 raise InputError(f"{model} has no language {folder!r}; there is {', '.join(base.folders)}")
     checkpoints = {role: base.checkpoints[folder] for role, folder in folders.items()}
+    numbers = {"source": _number(base.language_numbers, ENGLISH), "target": _number(base.language_numbers, spoken.name)}
     body = body_of(base, checkpoints.values())
+    bert = body.architecture in ("bert", XLM)  # XLM's rows of two texts are as BERT's, and it knows no token types
     source, target = (
-        Reader(read, tokenizer_of(role, checkpoint), 0, base.specials, role, body.architecture == "bert")
+        Reader(read, tokenizer_of(role, checkpoint), numbers[role], base.specials, role, bert)
         for (role, checkpoint), read in zip(checkpoints.items(), (PARENT, spoken), strict=True)
     )
     name = Path(model).name or model
     opened = Pretrained(body, body, source, target, name, fingerprint("model", **base.parents()), None, natural)
-    return replace(opened, original=adjusted_from(model))
+    return replace(opened, original=adjusted_from(model), numbers=base.language_numbers)
+
+
+def _number(numbers: Mapping[str, int], language: str) -> int:
+    """That of a language in a model, 0 in one that numbers none; InputError for one that it does not know."""
+    if numbers and language not in numbers:
+        raise InputError(f"the model has no embedding of the language {language!r}; it has {', '.join(numbers)}")
+    return numbers.get(language, 0)
 
 
 def body_of(base: Base, checkpoints: Iterable[Checkpoint], languages: int = 1) -> MaskedLM:
-    """The body of a model, which reads the ids of the ``checkpoints`` and knows so many languages, all alike."""
-    checkpoints = list(checkpoints)
-    ids = np.unique(np.concatenate([_ids(checkpoint) for checkpoint in checkpoints]))
+    """The body of a model, which reads the ids of the ``checkpoints`` and knows so many languages, all alike, or those
+    that it has embeddings of."""
+    checkpoints, numbered = list(checkpoints), len(base.language_numbers)
+    ids = [np.unique(np.concatenate([_ids(checkpoint) for checkpoint in checkpoints]))] * (numbered or languages)
     rows = max(checkpoint.rows for checkpoint in checkpoints)
-    return from_hf(str(base.folder), SharingConfig(), ids=[ids] * languages, size=rows, language_ids=False, seed=0)
+    return from_hf(str(base.folder), SharingConfig(), ids=ids, size=rows, language_ids=numbered > 0, seed=0)
 
 
 def open_original(pretrained: Pretrained) -> Base | None:

@@ -1,3 +1,260 @@
-"""synthlang derives synthetic languages from natural ones, and exports them as data sets."""
+"""synthlang derives synthetic languages from natural ones, and exports them as data sets.
+
+The functions here are what the commands of the same name do (``docs/python.md``). They import what they need when they
+are called, and raise ``synthlang.errors.InputError``, one line that says what to do, for what a caller can mend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from synthlang.order.model import OrderModel
 
 __version__ = "0.1.0"
+
+DEFAULT_MODELS = {"spacy": "en_core_web_sm", "stanza": "en"}
+
+
+def derive(
+    source: str,
+    language: str,
+    out: str | Path,
+    *,
+    workers: int = 1,
+    parser: str | None = None,
+    fields: Sequence[str] = (),
+    licence: str | None = None,
+    vocabulary: int | str | Path | None = None,
+    counts: str | None = None,
+    cache: Path | None = None,
+    examples: int = 3,
+) -> list[tuple[str, str]]:
+    """Derive a language from a source, or a labelled task in it, and write a data set folder.
+
+    Args:
+        source: ``builtin:mini-english?sentences=2000``, ``text:PATH``, ``conllu:PATH``, …; or a task, ``nli:PATH``.
+        language: A name such as ``trans+inv`` or ``trans:0.5``, one of the catalogue, or a YAML file.
+        out: The folder to write; it must not exist. ``datasets.load_dataset(out, "parallel")`` reads it.
+        workers: Processes; the bytes that are written do not depend on it.
+        parser: Gives the sentences trees first: ``spacy:NAME`` or ``stanza:LANG``.
+        fields: Of a task: the configuration ``mixed`` has only these in the derived language.
+        licence: Of the source, for the data set's card.
+        vocabulary: Also give token ids: how many tokens to train, or the folder of a tokenizer.
+        counts: Where the words are counted that language and vocabulary need: a split, or another source (default: the
+            training split).
+        cache: Where parses are kept (default: ``~/.cache/synthlang/parses``).
+        examples: How many sentences to return.
+
+    Returns:
+        The first sentences as pairs (parent, derived); none for a task.
+    """
+    from synthlang.derive_command import derive_command
+
+    return derive_command(
+        source,
+        language,
+        Path(out),
+        workers=workers,
+        parser=parser,
+        fields=tuple(fields),
+        licence=licence,
+        vocabulary=None if vocabulary is None else str(vocabulary),
+        counts=counts,
+        cache=cache,
+        examples=examples,
+    )
+
+
+def parse(
+    source: str,
+    out: str | Path,
+    *,
+    engine: Literal["spacy", "stanza"] = "spacy",
+    model: str | None = None,
+    tokens: Literal["source", "engine"] = "source",
+    workers: int = 1,
+    cache: Path | None = None,
+) -> dict[str, int]:
+    """Parse every split of a source and write it as CoNLL-U. A parse that is there already is left alone.
+
+    Args:
+        source: As for ``derive``.
+        out: The folder to write.
+        engine: The parser.
+        model: A spaCy pipeline or folder (default: ``en_core_web_sm``), or a language of Stanza (``en``).
+        tokens: Keep the words of the source, or let the engine cut words and sentences anew.
+        workers: Processes.
+        cache: Where parses are kept; what an interrupted call parsed is not parsed again.
+
+    Returns:
+        Sentences by split.
+    """
+    from synthlang.parsing.parse_command import parse_command
+
+    return parse_command(source, f"{engine}:{model or DEFAULT_MODELS[engine]}", Path(out), tokens, workers, cache)
+
+
+def draw_dictionary(
+    spec: str,
+    out: str | Path,
+    *,
+    source: str | None = None,
+    target_source: str | None = None,
+    coverage: float = 0.25,
+    by: Literal["type", "token"] = "type",
+    order: Literal["uniform", "frequent"] = "uniform",
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Draw a bilingual dictionary and write it as ``dictionary.txt`` in MUSE format.
+
+    Args:
+        spec: A language such as ``trans``, which needs a source, or a MUSE file of a natural pair.
+        out: The folder to write.
+        source: Its training split is counted.
+        target_source: Of a natural pair: the text of the other language, to whose words the pairs are restricted.
+        coverage: The share of the words that are in the dictionary.
+        by: What the share counts: types, or running words.
+        order: Drawn uniformly, or the most frequent first.
+        seed: Of the draw.
+
+    Returns:
+        The manifest: counts, coverage, fingerprints.
+    """
+    from synthlang.dictionary.draw_command import dictionary_command
+
+    options: dict[str, Any] = {"coverage": coverage, "by": by, "order": order, "seed": seed}
+    return dictionary_command(spec, source, Path(out), target_source=target_source, **options)
+
+
+def push(folder: str | Path, repo: str, *, public: bool = False) -> str:
+    """Upload a data set folder to the hub and return its address; nothing is uploaded without this call.
+
+    Args:
+        folder: What ``derive`` wrote.
+        repo: USER/NAME.
+        public: Private unless this is true.
+    """
+    from synthlang.export import push_to_hub
+
+    return push_to_hub(Path(folder), repo, private=not public)
+
+
+def fit_order_model(
+    treebank: str,
+    out: str | Path,
+    *,
+    train: Sequence[str] = (),
+    held_out: Sequence[str] = (),
+    choose_on: Sequence[str] = (),
+    l2: Sequence[float] = (3.0,),
+    max_items: int = 6,
+    labels: Literal["ud1", "ud2"] = "ud2",
+    title: str = "",
+    licence: str = "",
+    attribution: str = "",
+) -> OrderModel:
+    """Fit an order model to a treebank and write it with its card.
+
+    It maximises Σ log p(order in the text | items) − λ/2 · ‖w‖² (Wang & Eisner 2016).
+
+    Args:
+        treebank: A source with trees, such as ``conllu:PATH``.
+        out: The model file, gzipped if it ends in ``.gz``.
+        train: Splits to learn from (default: the training split).
+        held_out: Splits to score on (default: the test split).
+        choose_on: Splits on which λ is chosen, if there are several.
+        l2: Values of λ.
+        max_items: Learn from nodes of up to so many items.
+        labels: The label scheme of the treebank.
+        title: Of the treebank, for the card.
+        licence: Of the treebank, for the card.
+        attribution: Authors of the treebank, for the card.
+    """
+    from synthlang.order.model_commands import order_fit
+    from synthlang.progress import Display
+
+    about = {"title": title, "licence": licence, "attribution": attribution}
+    with Display() as display:
+        splits = train, held_out, choose_on
+        model = order_fit(treebank, Path(out), *splits, l2, labels, max_items, **about, report=display.report)
+        display.message(f"{out}: {model.content}; its card is beside it")
+    return model
+
+
+def import_order_model(
+    noun: str | Path, verb: str | Path, out: str | Path, *, labels: Literal["ud1", "ud2"] = "ud1"
+) -> OrderModel:
+    """Turn a released pair of files (``fr@N.orm``, ``fr@V.orm``) into a model file."""
+    from synthlang.order.model_commands import order_import
+
+    return order_import(Path(noun), Path(verb), Path(out), Path(out).name.partition(".")[0], labels)
+
+
+def show_order_model(
+    model: str,
+    conllu: str | Path,
+    sentence: str,
+    node: int,
+    *,
+    labels: Literal["faithful", "mapped"] = "faithful",
+    substrate: str | None = None,
+    substrate_weight: float = 0.05,
+    temperature: float = 1.0,
+    corpus_labels: Literal["ud1", "ud2"] = "ud2",
+) -> dict[str, Any]:
+    """The probability of every order of a head and its dependents.
+
+    Args:
+        model: A model that comes along (``de``, ``en``, ``fr``, ``ga``), or a file.
+        conllu: A CoNLL-U file.
+        sentence: The ``sent_id`` of a sentence, or its number from 1.
+        node: The id of the head word.
+        labels: Take labels as they stand, or map them to the model's scheme.
+        substrate: A second model to mix in.
+        substrate_weight: Its weight, 0 to 1.
+        temperature: T of p ∝ exp(w · f / T).
+        corpus_labels: The label scheme of the file, for ``labels="mapped"``.
+
+    Returns:
+        ``node``, ``class``, ``items`` and ``orders`` (most probable first; an order lists items by index).
+    """
+    from synthlang.order.model_commands import show
+
+    mixed = substrate, substrate_weight, temperature
+    return show(model, Path(conllu), sentence, node, labels, *mixed, corpus_labels)
+
+
+def evaluate_order_model(
+    model: str,
+    treebank: str,
+    *,
+    held_out: Sequence[str] = ("test",),
+    train: Sequence[str] = (),
+    labels: Literal["faithful", "mapped"] = "mapped",
+) -> dict[str, Any]:
+    """Score a model on splits of a treebank: mean log p a node, beside uniform and (with ``train``) directions."""
+    from synthlang.order.model_commands import order_evaluate
+
+    return order_evaluate(model, treebank, held_out, train, labels)
+
+
+def compare_order_model(
+    model: str,
+    parent: str,
+    target: str,
+    *,
+    parent_split: str = "test",
+    target_split: str = "test",
+    substrate: str | None = None,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """How far a parent treebank is from a target one before and after a model reorders it.
+
+    The distance is the mean over relations of |share of dependents before their head − that in the target|.
+    """
+    from synthlang.order.model_commands import order_compare
+
+    return order_compare(parent, target, model, parent_split, target_split, seed, substrate=substrate)

@@ -231,7 +231,7 @@ def _with_bases(path: Path, below: tuple[Path, ...]) -> dict[str, Any]:
     data = read_yaml(path)
     if not isinstance(data, dict):
         found = "the file is empty" if data is None else "it is a list" if isinstance(data, list) else "it is one value"
-        raise InputError(f"the top level must be a mapping of keys to values; {found}", path)
+        raise InputError(f"the file must consist of keys and values at its top level; {found}", path)
     if BASE not in data:
         return data
     bases = data.pop(BASE)

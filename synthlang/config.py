@@ -21,6 +21,8 @@ from synthlang.strict_yaml import parse_yaml, write_yaml
 
 M = TypeVar("M", bound=pydantic.BaseModel)
 PathName = str | PathLike[str] | None
+Overrides = Mapping[str, Any] | Sequence[str]
+"""Dotted keys and their values, or texts KEY=VALUE."""
 
 SHOWN_ERRORS = 3
 KEY = re.compile(r"[^\s.=]+(\.[^\s.=]+)*")
@@ -92,6 +94,17 @@ def override(
     return result
 
 
+def assignments(overrides: Overrides) -> list[str]:
+    """Overrides as texts KEY=VALUE, each value as JSON, which YAML reads.
+
+    >>> assignments({"objective.alpha": 5.0, "seeds": [0, 1]}), assignments(["steps=3"])
+    (['objective.alpha=5.0', 'seeds=[0, 1]'], ['steps=3'])
+    """
+    if isinstance(overrides, Mapping):
+        return [f"{key}={json.dumps(value, ensure_ascii=False, default=str)}" for key, value in overrides.items()]
+    return list(overrides)
+
+
 def assigned(node: Any, keys: Sequence[str], value: Any) -> Any:
     """A copy of nested mappings and lists with one value replaced; missing mappings are made, a number indexes a list.
 
@@ -107,7 +120,7 @@ def assigned(node: Any, keys: Sequence[str], value: Any) -> Any:
         at = int(key)
         return [*node[:at], assigned(node[at], rest, value), *node[at + 1 :]]
     if node is not None and not isinstance(node, Mapping):
-        raise InputError(f"{key!r} cannot be set inside {node!r}, which is no mapping")
+        raise InputError(f"{key!r} cannot be set inside {node!r}, which has no keys")
     inner = dict(node or {})
     return {**inner, key: assigned(inner.get(key), rest, value)}
 

@@ -13,6 +13,8 @@ from synthlang.errors import did_you_mean
 
 SHOWN_VALUE = 60  # characters
 JSON_TYPES = (dict, list, str, int, float, NoneType)
+SECTIONS = frozenset({"model_type", "model_attributes_type", "dict_type", "mapping_type", "dataclass_type"})
+"""Kinds of pydantic's errors where keys with values are needed."""
 Location = Sequence[int | str]
 
 
@@ -53,6 +55,8 @@ def _problem(model: type[pydantic.BaseModel], item: ErrorDetails, data: Any) -> 
     if kind == "value_error":  # raised by a validator of ours; a rule on several keys names them itself
         rule = message.removeprefix("Value error, ")
         return keys, rule if isinstance(value, dict) else f"{_show(value)}: {rule}"
+    if kind in SECTIONS:
+        return keys, f"{_show(value)} must be a section of keys, as in {keys[-1] if keys else 'NAME'}: {{KEY: VALUE}}"
     must = message.replace("Input should", "must")
     return keys, f"{_show(value)} {must}" if must != message else f"{_show(value)}: {message}"
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 
+from synthlang import plugins
 from synthlang.catalogue import find, load_yaml, names
 from synthlang.config import StrictModel, parse
 from synthlang.corpus import Corpus
@@ -30,7 +31,7 @@ from synthlang.rng import key_of
 from synthlang.scripts import SCRIPTS, Script
 from synthlang.sources.base import Source, require_columns, word_counts
 from synthlang.strict_yaml import write_yaml
-from synthlang.transforms import KINDS, SHORT_NAMES, AnyTransform
+from synthlang.transforms.table import KINDS, SHORT_NAMES, AnyTransform
 from synthlang.transforms.transliterate import Transliterate
 
 if TYPE_CHECKING:  # tokenizers is heavy, and most languages need none
@@ -77,7 +78,12 @@ class Language(StrictModel):
         """Of the spec; the name is a label and not part of it."""
         steps = [t.identity() for t in self.transforms]
         subwords = self._subwords.vocabulary.fingerprint if self._subwords and self.on_tokens else None
-        parts = {"torn_entities": self.torn_entities, "bound_to": self._bound_to, "vocabulary": subwords}
+        parts: dict[str, Any] = {
+            "torn_entities": self.torn_entities,
+            "bound_to": self._bound_to,
+            "vocabulary": subwords,
+        }
+        parts |= plugins.parts("transforms", {t.kind for t in self.transforms})
         return fingerprint("language", format=FORMAT, seed=self.seed, transforms=steps, **parts)
 
     @property
@@ -199,12 +205,15 @@ def check_source(language: Language, source: Source, name: str) -> None:
     require_columns(source, language.requires, name, f"the language {language.name}")
 
 
-def bind_language(language: Language, source: Source, vocabulary: Vocabulary | None = None) -> Language:
+def bind_language(
+    language: Language, source: Source, vocabulary: Vocabulary | None = None, split: str | None = None
+) -> Language:
     """The language with what its transforms need: word counts of the source's training split, a vocabulary.
 
     A language that needs nothing is returned as it is. The fingerprint of a bound one covers what it
     is bound to, so that data of another source is derived by the counts of the training text. Raises
-    InputError if the source lacks a column, or if there is no vocabulary for transforms of tokens.
+    InputError if the source lacks a column or, where no other ``split`` is named, a training split to
+    count words in, or if there is no vocabulary for transforms of tokens.
     """
     check_source(language, source, "the source")
     bound = language.model_copy()
@@ -215,12 +224,12 @@ def bind_language(language: Language, source: Source, vocabulary: Vocabulary | N
     if language.on_tokens:
         bound._tokens()
     if language.needs_counts and language._bound_to is None:
-        counts = {"word": word_counts(source)}
+        counts = {"word": word_counts(source, split)}
         if bound._subwords is not None:
             counts["token"] = bound._subwords.token_counts(counts["word"])
         transforms = tuple(t.bind(counts[_unit(t)]) for t in language.transforms)
         bound = bound.model_copy(update={"transforms": transforms})
-        bound._bound_to = source.fingerprint
+        bound._bound_to = source.fingerprint + ("" if split in (None, "train") else f" {split}")
     return bound
 
 
@@ -230,7 +239,7 @@ def parse_language(spec: str | dict[str, Any]) -> Language:
     Or from the name of one in the catalogue.
 
     ``parent`` is the language without transforms. A number after a colon is the strength, a word
-    after an @ the option that matters most: a script, an order model, a window.
+    after an @ the option that matters most: a script, an order model, a window. Either may come first.
     """
     if isinstance(spec, dict):
         return parse(Language, spec)
@@ -250,20 +259,30 @@ NamedLanguage = Annotated[Language, BeforeValidator(_named)]
 """The type of a field of a config that holds a language: by its name, a YAML file or its settings."""
 
 
+_NUMBER = r"[0-9]+\.?[0-9]*|\.[0-9]+"
+# the strength stands before the option or after it: trans:0.5@hangul, trans@hangul:0.5
+SHORT = re.compile(
+    rf"(?P<kind>[a-z]+)(?::(?P<before>{_NUMBER})(?=@))?(?:@(?P<option>[^@:+]+))?(?::(?P<after>{_NUMBER}))?"
+)
+
+
 def _from_name(spec: str) -> Language:
-    transforms = []
+    transforms, labels = [], list[str]()
     for part in spec.split("+"):
-        match = re.fullmatch(r"([a-z]+)(?:@([^@:+]+))?(?::([0-9]+\.?[0-9]*|\.[0-9]+))?", part)
-        if not match or match[1] not in SHORT_NAMES:
+        match = SHORT.fullmatch(part)
+        if not match or match["kind"] not in SHORT_NAMES or (match["before"] and match["after"]):
             return _from_catalogue(spec, part)
-        kind, option = SHORT_NAMES[match[1]]
+        kind, key = SHORT_NAMES[match["kind"]]
         given: dict[str, Any] = {"kind": kind.model_fields["kind"].default}
-        if match[2] is not None:
-            given[option] = int(match[2]) if re.fullmatch("[0-9]{1,9}", match[2]) else match[2]
-        if match[3] is not None:
-            given["strength"] = float(match[3])
+        option, strength = match["option"], match["before"] or match["after"]
+        if option is not None:
+            given[key] = int(option) if re.fullmatch("[0-9]{1,9}", option) else option
+        if strength is not None:
+            given["strength"] = float(strength)
         transforms.append(given)
-    name = re.sub(r"@(?:[^+:]*/)?", "-", spec).replace(":", "=")  # of a path its last part
+        label = "" if option is None else f"-{option.rpartition('/')[2]}"  # of a path its last part
+        labels.append(f"{match['kind']}{label}" + ("" if strength is None else f"={strength}"))
+    name = "+".join(labels)
     return parse(Language, {"name": name, "transforms": transforms}, f"language {spec!r}")
 
 

@@ -18,6 +18,10 @@ from rich.text import Text
 
 PERIOD = 3600.0  # seconds that a rate looks back, at most 1,000 samples: work of many minutes a unit has a rate, too
 SHORTEST = 1.0  # seconds: what less time says is chance
+LEFT = " left"
+"""What a note ends with that tells the time left itself: it stands for the pace then."""
+BAR, BESIDE = 16, 41
+"""Characters of a bar, and of what stands beside it: the numbers, the time and the pace."""
 
 
 class Pace:
@@ -39,14 +43,40 @@ class Pace:
         if not (rate := task.speed) or (task.elapsed or 0) < SHORTEST:
             return ""
         shown = f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s" if rate >= 0.1 else f"{60 * rate:.1f}/min"
-        return shown if total is None or done >= total else f"{shown}, {duration((total - done) / rate)} left"
+        return shown if total is None or done >= total else f"{shown}, {duration((total - done) / rate)}{LEFT}"
 
 
 class PaceColumn(bars.ProgressColumn):
     """The ``pace`` of a task, computed when the bar is drawn, not at each report."""
 
     def render(self, task: bars.Task) -> Text:
-        return Text(task.fields["pace"].shown(task.completed, task.total))
+        return Text("" if task.fields["note"].endswith(LEFT) else task.fields["pace"].shown(task.completed, task.total))
+
+
+class NameColumn(bars.ProgressColumn):
+    """The name of a task and its note, as much of them as leaves room for the bar: of a long name, such as that of a
+    cell, the beginning and the end."""
+
+    def __init__(self, console: Console, field: str) -> None:
+        super().__init__()
+        self._console, self._field = console, field
+
+    def render(self, task: bars.Task) -> Text:
+        room = max(20, self._console.width - BAR - BESIDE)
+        name = squeezed(task.description, room)
+        note = str(task.fields["note"])
+        return Text(name if self._field == "name" else squeezed(note, max(0, room - len(name) - 1)))
+
+
+def squeezed(text: str, length: int) -> str:
+    """
+    >>> squeezed("MLM, trans+inv, pretrain seed=0: pretrain", 24), squeezed("short", 24), squeezed("none", 0)
+    ('MLM, trans+…=0: pretrain', 'short', '')
+    """
+    if len(text) <= length:
+        return text
+    half = (length - 1) // 2
+    return f"{text[:half]}…{text[len(text) - (length - 1 - half) :]}" if length > 8 else ""
 
 
 def duration(seconds: float) -> str:
@@ -93,12 +123,12 @@ class Display:
         self._ended: dict[str, float] = {}
         self._bars = bars.Progress(
             bars.SpinnerColumn(),
-            bars.TextColumn("{task.description}", markup=False),
-            bars.BarColumn(bar_width=24),
+            NameColumn(self.console, "name"),
+            bars.BarColumn(bar_width=BAR),
             bars.MofNCompleteColumn(),
             bars.TimeElapsedColumn(),
             PaceColumn(),
-            bars.TextColumn("{task.fields[note]}", markup=False),
+            NameColumn(self.console, "note"),
             console=self.console,
         )
 
@@ -147,7 +177,9 @@ class Display:
         if told or now - self._printed.get(task, -SECONDS_BETWEEN_LINES) >= SECONDS_BETWEEN_LINES:
             self._printed[task] = now
             percent = "" if total is None else f"{100 * done / max(total, 1):.0f} %"
-            facts = ", ".join(fact for fact in (percent, pace.shown(done, total)) if fact)
+            facts = ", ".join(
+                fact for fact in (percent, "" if note.endswith(LEFT) else pace.shown(done, total)) if fact
+            )
             amount = str(done) if total is None else f"{done}/{total}"
             self.message(f"{task}: {amount}{f' ({facts})' if facts else ''} {note}".rstrip())
 

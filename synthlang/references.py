@@ -13,6 +13,7 @@ from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import pydantic
+from pydantic.fields import FieldInfo
 
 Kind = Literal["source", "items", "file", "model", "language", "parser"]
 
@@ -92,8 +93,12 @@ def resolved(config: pydantic.BaseModel, say: Callable[[Named], Any], place: tup
 def is_unused(config: pydantic.BaseModel, name: str) -> bool:
     """Whether a field is one that came ``Later`` and has its default."""
     field = type(config).model_fields[name]
-    is_later = any(isinstance(mark, Later) for mark in field.metadata)
-    return is_later and getattr(config, name) == field.get_default(call_default_factory=True)
+    return is_later(field) and getattr(config, name) == field.get_default(call_default_factory=True)
+
+
+def is_later(field: FieldInfo) -> bool:
+    """Whether a config did not have the field at first."""
+    return any(isinstance(mark, Later) for mark in field.metadata)
 
 
 @lru_cache(maxsize=256)

@@ -34,6 +34,7 @@ class Rewrite:
     origin    [output words] int32
     form      [output words]
     kept      [output sentences] row of each one's source sentence; None: all, in order
+    head      [output words] the column ``head`` where words were attached anew; None: heads follow their words
     counts    reason → how often, for reports: ``{"reorder: sentences dropped, not projective": 3}``
     """
 
@@ -42,6 +43,7 @@ class Rewrite:
     form: Column
     kept: NDArray[np.int64] | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
+    head: NDArray[np.int32] | None = None
 
     def __post_init__(self) -> None:
         assert len(self.origin) == self.offsets[-1] == len(self.form.codes)
@@ -68,9 +70,13 @@ class Rewrite:
     def then(self, second: Rewrite) -> Rewrite:
         """Compose: this rewrite, then ``second`` of its output: origin = first.origin[second.origin]."""
         first = self if second.kept is None else self.take(second.kept)
-        origin = np.append(first.origin, INSERTED)[_rows(second, first.offsets)]
+        rows = _rows(second, first.offsets)
+        origin = np.append(first.origin, INSERTED)[rows]
         counts = dict(Counter(self.counts) + Counter(second.counts))
-        return replace(second, origin=origin.astype(np.int32), kept=first.kept, counts=counts)
+        head = second.head
+        if head is None and first.head is not None:
+            head = second._heads(first.head, first.offsets, rows)
+        return replace(second, origin=origin.astype(np.int32), kept=first.kept, counts=counts, head=head)
 
     def take(self, rows: NDArray[np.int64]) -> Rewrite:
         """The output sentences at ``rows``, in that order; the counts stay those of the batch."""
@@ -78,7 +84,8 @@ class Rewrite:
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         words = np.arange(offsets[-1], dtype=np.int64) + np.repeat(self.offsets[:-1][rows] - offsets[:-1], lengths)
         kept = rows if self.kept is None else self.kept[rows]
-        return Rewrite(offsets, self.origin[words], self.form.take(words), kept, self.counts)
+        head = None if self.head is None else self.head[words]
+        return Rewrite(offsets, self.origin[words], self.form.take(words), kept, self.counts, head)
 
     def source(self, corpus: Corpus) -> Corpus:
         """The source sentences of the output, one for one: what ``origin`` counts in."""
@@ -87,7 +94,7 @@ class Rewrite:
     def apply(self, corpus: Corpus) -> Corpus:
         """The rewritten corpus with every column of ``corpus`` carried along.
 
-        Inserted words get the name ``_`` (head −1). ``head`` follows the words it points to,
+        Inserted words get the name ``_`` (head −1). ``head`` follows the words it points to, or is the rewrite's own;
         span columns become legal BIO again: an entity torn apart becomes several.
         """
         corpus = self.source(corpus)
@@ -97,22 +104,23 @@ class Rewrite:
             if name == FORM:
                 columns[name] = self.form
             elif name == "head":
-                columns[name] = Column(self._heads(corpus, rows))
+                heads = self._heads(column.codes, corpus.offsets, rows) if self.head is None else self.head
+                columns[name] = Column(heads)
             elif name in SPAN_COLUMNS:
                 columns[name] = self._spans(column, corpus.offsets, rows)
             else:
                 columns[name] = _carry(column, rows)
         return Corpus(self.offsets, columns, corpus.ids)
 
-    def _heads(self, corpus: Corpus, rows: NDArray[np.int64]) -> NDArray[np.int32]:
-        """1-based heads in the output; 0 stays the root, −1 where the head was deleted."""
+    def _heads(self, heads: NDArray[np.int32], source: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int32]:
+        """1-based heads in the output, of those in the source; 0 stays the root, −1 where the head was deleted."""
         starts_out = np.repeat(self.offsets[:-1], np.diff(self.offsets))
         kept = self.origin != INSERTED
-        place = np.full(len(corpus.form.codes), -1, np.int64)
+        place = np.full(len(heads), -1, np.int64)
         # backwards, so that the head is the first of a word's tokens where words became tokens
         place[rows[kept][::-1]] = (np.arange(len(rows)) - starts_out)[kept][::-1]
-        head = np.append(corpus.columns["head"].codes, -1)[rows]
-        target = np.clip(head - 1, 0, None) + np.repeat(corpus.offsets[:-1], np.diff(self.offsets))
+        head = np.append(heads, -1)[rows]
+        target = np.clip(head - 1, 0, None) + np.repeat(source[:-1], np.diff(self.offsets))
         moved = np.append(place, -1)[np.minimum(target, len(place))]
         return np.where(head <= 0, head, np.where(moved < 0, -1, moved + 1)).astype(np.int32)
 

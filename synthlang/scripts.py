@@ -10,7 +10,7 @@ parallel in the script (vocabulary.py): token ids move by V and nothing else cha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 
@@ -93,15 +93,9 @@ class Script:
         characters = byte_characters()
         return "".join(characters[self.bytes_of[c]] if c in self.bytes_of else c for c in token)
 
-    def check_absent(self, words: Iterable[str]) -> None:
-        """Raise InputError if a word has letters of the script: it could not be told from a transliterated one."""
-        for word in words:
-            if self.pattern.search(word):
-                others = ", ".join(name for name in SCRIPTS if name != self.name)
-                raise InputError(
-                    f"the word {word!r} is to stay as it is, but it has letters of the script {self.name}; "
-                    f"choose another script: {others}"
-                )
+    def occurs_in(self, word: str) -> bool:
+        """Whether the word has a letter of the script: written as it is, it looks like a transliterated one."""
+        return self.pattern.search(word) is not None
 
 
 SCRIPTS: dict[str, Script] = {

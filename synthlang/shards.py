@@ -22,7 +22,7 @@ from synthlang.files import atomic_folder, read_json, write_json
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.language import Language
 from synthlang.scripts import CONTROL_WORDS
-from synthlang.sources.base import Source
+from synthlang.sources.base import Source, remarks_of
 
 if TYPE_CHECKING:
     from synthlang.vocabularies import LanguageTokenizer
@@ -84,6 +84,7 @@ def write_shards(source: Source, split: str, language: Language, tokenizer: Lang
                 numbers.append(derived.ids)
                 reasons.update(rewrite.counts)
                 reasons.update({CONTROL_WORDS: encoded.control_words} if encoded.control_words else {})
+        reasons.update(remarks_of(source, split))
         offsets = np.concatenate([[0], *lengths]).cumsum(dtype=np.int64)
         if len(offsets) == 1:
             raise InputError(f"the language {language.name} leaves no sentence of the split {split}")

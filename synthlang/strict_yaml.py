@@ -65,7 +65,7 @@ def read_yaml(path: str | PathLike[str]) -> Any:
 def parse_yaml(text: str, path: str | PathLike[str]) -> Any:
     """The value of one YAML document; ``path`` is for the messages."""
     if OTHER_VERSION.match(text):
-        raise InputError("is said to be of another version of YAML than 1.2; leave the line %YAML out", path)
+        raise InputError("declares a YAML version other than 1.2; delete the %YAML line", path)
     try:
         return _with_text_keys(_loaded(text))  # a copy
     except MarkedYAMLError as error:

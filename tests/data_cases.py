@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pretrain.data.batch import Batch
-from pretrain.objectives import NAMES
+from pretrain.objectives.table import NAMES
 from synthlang.shards import Shards
 from synthlang.vocabularies import OURS
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from pretrain.data.batch import IGNORE, Rows, RowSource
 from pretrain.data.masking import Masker, masked_per_row, random_word_tables
-from pretrain.objectives import NAMES
 from pretrain.objectives.dict import Translated
+from pretrain.objectives.table import NAMES
 from synthlang.dictionary.ids import IdDictionary, Synonyms
 from synthlang.rng import key_of, random_bits, uniform
 from synthlang.vocabularies import OURS, Specials

@@ -30,7 +30,7 @@ NAMES = (
 )
 SCORES = (
     *("parent", "sup", "zs", "delta", "alignment_all", "alignment_dictionary", "alignment_held_out", "perplexity"),
-    *("moved_embeddings", "moved_layers", "alignment_forward"),
+    *("moved_embeddings", "moved_layers", "alignment_forward", "majority"),
 )
 MEASURES = ("cell", "labels", "pretrain_seed", "probe", "measure", "layer", "step", "value")
 
@@ -216,7 +216,7 @@ class Report:
     @property
     def lead(self) -> str:
         """The summary."""
-        return self.text.split("## Summary")[1].split("\n## ")[0]
+        return self.text.split("## At a glance")[1].split("\n## ")[0]
 
 
 def report(folder: Path) -> Report:

@@ -161,7 +161,7 @@ def test_the_loss_and_its_gradients_are_those_of_a_plain_one(folders, kind, name
 def test_at_the_start_nothing_is_held_back(folders, distance):
     """f = f0: R is 0, and so is its gradient (that of a norm at 0 is no NaN)."""
     model = load_model(open_base(str(folders["bert"])))
-    loss = AlignmentLoss.of(model, LossConfig(hold=3.0, distance=distance)).eval()
+    loss = AlignmentLoss(model, None, LossConfig(hold=3.0, distance=distance)).eval()
     sums = loss(batch_of(folders["bert"]))
     assert sums["hold"].item() == pytest.approx(0.0, abs=1e-6)
     assert sums["pull"].item() > 1
@@ -175,7 +175,7 @@ def test_the_frozen_target_is_frozen(folders):
     batch = batch_of(folders["bert"], rows=[0])
     rows = {}
     for target in ("current", "frozen"):
-        loss = AlignmentLoss.of(model, LossConfig(target=target, held="none")).eval()
+        loss = AlignmentLoss(model, None, LossConfig(target=target, held="none")).eval()
         before = copy.deepcopy(loss._frozen[0].state_dict())
         assert set(loss.parameters()) == set(encoder_of(model).parameters())
         optimizer = torch.optim.SGD(loss.parameters(), lr=0.1)

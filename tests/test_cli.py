@@ -19,6 +19,7 @@ import pytest
 import torch
 import yaml
 from safetensors.torch import load_file
+from typer.testing import CliRunner
 
 from pretrain.config import PretrainConfig
 from pretrain.folder import read_metrics
@@ -154,6 +155,7 @@ align --program --symmetrise --gold --gold-first --gold-reversed --links --links
 --words --also-words --blank --out --scores
 correlate --x --y --by --block --cluster --kind --level --out --figure
 study --out --store --size --executor --workers --retry --only --dry-run --slurm --no-wait --threads --smoke --set
+search --out --store --size --trials --first-rung --reduction --sampler --seed --set
 report --out
 findings --keep --out
 gc --keep --unused --dry-run
@@ -437,7 +439,26 @@ def test_seeds_are_added_to_a_result(call, tmp_path):
     for result in second["seeds"]:
         assert result["delta"] == pytest.approx(result["sup"] - result["zs"], abs=1e-3)
     code, _, err = call("transfer", "run", "--seeds", 1, *options[:-1], "train_items=21")
-    assert code == 2 and "holds something else than this transfer" in err
+    assert code == 2 and "holds something other than this transfer" in err
     options[1] = tmp_path / "perm.json"
     code, _, err = call("transfer", "run", "--seeds", 1, *options, "--language", "perm")
     assert code == 0 and "note: the model was not pretrained on perm, only on parent" in err
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("st", ["study"]),
+        ("study quickst", ["quickstart"]),
+        ("study --executor s", ["slurm"]),
+        ("transfer RUN --task pa", ["parsing"]),
+        ("configs cl", ["claims"]),
+        ("derive text:x --language case", ["case-marked"]),
+        ("pretrain my-run.ya", []),  # the shell completes files
+    ],
+)
+def test_a_shell_completes_commands_options_and_names(typed, expected):
+    words = f"synthlang {typed}"
+    shell = {"_SYNTHLANG_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    done = CliRunner().invoke(cli.app, [], prog_name="synthlang", env=shell)
+    assert done.output.split() == expected

@@ -13,7 +13,7 @@ from pretrain.prepare import prepare
 from pretrain.run import pretrain
 from synthlang.config import parse
 from synthlang.corpus import Corpus
-from synthlang.derive import derive_command
+from synthlang.derive_command import derive_command
 from synthlang.errors import InputError
 from synthlang.files import write_json
 from synthlang.scripts import CONTROL_WORDS, SCRIPTS

@@ -13,7 +13,7 @@ from pretrain.config import PretrainConfig
 from pretrain.data.batch import Batch, RowSource, Span
 from pretrain.data.batches import Batches
 from pretrain.data.sources import CopiesRows, ParallelRows, SentenceRows, StreamRows
-from pretrain.objectives import NAMES
+from pretrain.objectives.table import NAMES
 from pretrain.prepare import prepare
 from synthlang.config import parse
 from synthlang.errors import InputError

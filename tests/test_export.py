@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synthlang.corpus import Column, Corpus
-from synthlang.derive import derive_command
+from synthlang.derive_command import derive_command
 from synthlang.errors import InputError
 from synthlang.export import derived_fingerprint, export_language, push_to_hub, run, verify_manifest
 from synthlang.export.card import card_config, card_header, code_block, markdown_table, size_category, write_card

@@ -12,12 +12,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.export import export_language, run
 from synthlang.language import PARENT, parse_language
 from synthlang.sources.text import TextSource
 from synthlang.workers import WorkerDiedError, ordered_map
+from tests.annotated import annotated
 from tests.test_export import Listed, digest
 
 LANGUAGE = parse_language("trans+inv")
@@ -177,11 +177,12 @@ def test_killed_between_the_rename_and_the_clearing_up(text, whole, tmp_path, mo
 
 
 def test_wrong_input_leaves_nothing_in_any_process(tmp_path):
-    bad = Corpus.of_words([["кириллица"]])  # stays as it is, but has letters of the script
+    language = parse_language({"name": "x", "transforms": [{"kind": "mark", "case": {"obj": "o"}}]})
     for workers in (1, 2):
-        source = Listed(train=[Corpus.of_words([["fine"]]), bad])
-        with pytest.raises(InputError, match="has letters of the script"):
-            export_language(source, parse_language("trans:0.0"), tmp_path / "d", source_name="x", workers=workers)
+        source = Listed(train=[annotated(f"{word}/NOUN/obj/0") for word in ("fine", "bad·o")])
+        source.columns = ("form", "upos", "deprel", "head")  # type: ignore[assignment]
+        with pytest.raises(InputError, match="looks like one that it marks"):
+            export_language(source, language, tmp_path / "d", source_name="x", workers=workers)
         assert list(tmp_path.iterdir()) == []
 
 

@@ -189,8 +189,8 @@ def test_models_that_failed_training_are_shown_and_told(tmp_path):
     into = tmp_path / "findings"
     keep_studies([run], into / STUDIES)
     part = section(page(into), "ALIGN-MLM")
-    assert "3 of 24 cells failed training" in part
-    assert [row[2] for row in lines_of(part)[1:]].count("failed training") == 1
+    assert "3 of 24 cells did not learn" in part
+    assert [row[2] for row in lines_of(part)[1:]].count("not learned") == 1
 
 
 def test_figures_of_a_former_page_do_not_stay(project):

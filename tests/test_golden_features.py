@@ -19,7 +19,7 @@ import typer
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
 from probes.cli import app
-from probes.measures import ProbeConfig
+from probes.measures.table import ProbeConfig
 from probes.study.config import StudyConfig
 from probes.study.executors.slurm_options import SlurmOptions
 from probes.study.judged.claims import Claim

@@ -285,7 +285,7 @@ def test_what_cannot_be_a_dictionary(natural, tmp_path, settings, numbers, messa
 
 @pytest.mark.skipif(not (DATA / "muse_dict").is_dir(), reason=f"needs the test data muse_dict in {DATA}")
 def test_a_real_pair_of_languages(tmp_path):
-    named = [(name, open_source(f"text:{DATA}/multi30k/val.{name}"), PARENT) for name in ("en", "fr")]
+    named = [(name, open_source(f"text:{DATA}/multi30k/val.{name}?split=train"), PARENT) for name in ("en", "fr")]
     run = run_of(tmp_path, VocabularySpec(kind="joint", size=3000), named)
     muse = DATA / "muse_dict" / "en-fr.0-5000.txt"
     found = built(run, tmp_path, path=str(muse))

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synthlang.corpus import Corpus
-from synthlang.derive import derive_command
+from synthlang.derive_command import derive_command
 from synthlang.errors import InputError
 from synthlang.export import verify_manifest
 from synthlang.language import PARENT, Language, parse_language
@@ -43,6 +43,9 @@ CASES = [  # language spec, sentence, derived sentence, origin
     ("inv", "no mark here", "here mark no", [2, 1, 0]),
     ("inv", ". . !", ". . !", [0, 1, 2]),
     ("inv", "e.g. this .", "this e.g. .", [1, 0, 2]),
+    ("inv", "यह घर है । वह गया ।", "है घर यह । गया वह ।", [2, 1, 0, 3, 5, 4, 6]),  # marks of other scripts
+    ("inv", "هل هو هنا ؟", "هنا هو هل ؟", [2, 1, 0, 3]),
+    ("trans@hangul+inv", "去 我 。", "곦겈겑 곥겎겻 곣검겂", [1, 0, 2]),
     ("trans", "the cat .", "тхе цат Ѣ", [0, 1, 2]),
     ("trans", "He is a <mask>", "Хе ис а <mask>", [0, 1, 2, 3]),
     ("trans+inv", "the cat .", "цат тхе Ѣ", [1, 0, 2]),
@@ -149,12 +152,22 @@ def test_seeds_and_strengths_make_other_languages():
 
 
 def test_a_source_written_in_the_script():
-    """Every word transliterated: exact and reversible. A word that stays could not be told apart: refused."""
-    corpus = Corpus.of_words([["слово", "word", "ли"]])
+    """Every word transliterated: exact and reversible. A word that stays could not be told apart: its sentence goes."""
+    corpus = Corpus.of_words([["слово", "word", "ли"], ["word"]])
     derived = parse_language("trans").derive(corpus)
-    assert parse_language("trans").invert(derived)[0].words == ["слово", "word", "ли"]
-    with pytest.raises(InputError, match="choose another script: syllabics, hangul"):
-        parse_language("trans:0").derive(corpus)
+    assert parse_language("trans").invert(derived).texts() == corpus.texts()
+    rewrite = parse_language("inv+trans:0").rewrite(corpus)
+    assert rewrite.apply(corpus).texts() == ["word"] and rewrite.apply(corpus).ids.tolist() == [1]
+    reason = "transliterate: sentences dropped, a word that stays has letters of the script cyrillic"
+    assert dict(rewrite.counts) == {reason: 1}
+    assert parse_language("trans:0@hangul").derive(corpus).texts() == corpus.texts()
+
+
+def test_strength_and_option_in_either_order():
+    before, after = parse_language("trans:0.5@hangul+inv"), parse_language("trans@hangul:0.5+inv")
+    assert before == after and before.name == "trans-hangul=0.5+inv"
+    with pytest.raises(InputError, match=r"trans:0\.5@hangul:0\.3"):
+        parse_language("trans:0.5@hangul:0.3")
 
 
 REAL = [f"conllu:{DATA}/ud2/en_ewt/en_ewt-ud-train.conllu", f"text:{DATA}/enwiki_slice/valid.txt"]

@@ -12,7 +12,7 @@ from pretrain.build import build_masker
 from pretrain.config import ObjectiveConfig, SharingConfig
 from pretrain.data.batch import IGNORE, Rows
 from pretrain.data.masking import masked_per_row, random_word_tables
-from pretrain.objectives import NAMES
+from pretrain.objectives.table import NAMES
 from synthlang.dictionary.ids import Synonyms
 from synthlang.vocabularies import OURS, Specials
 from tests.masking_cases import (

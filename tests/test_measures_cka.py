@@ -13,10 +13,10 @@ from pretrain.config import PretrainConfig
 from pretrain.model.text import Text
 from pretrain.run import pretrain
 from probes import states
-from probes.measures import ProbeConfig
 from probes.measures.cka.pairs import Pairing, compare, random_pairing
 from probes.measures.cka.probe import cka_probe, drawn_rows
 from probes.measures.probe_input import ProbeInput
+from probes.measures.table import ProbeConfig
 from probes.pretrained import Aligned, bounded_batches, open_pretrained
 from synthlang.config import parse
 from synthlang.errors import InputError

@@ -15,11 +15,11 @@ import torch
 from rich.console import Console
 from safetensors.torch import load_file, save_file
 
-from probes.measures import ProbeConfig
 from probes.measures.distances.pairs import PairReaders, linked_in_order, open_other, shared_text, unrelated
 from probes.measures.distances.pictures import OPEN, choose, chosen_vectors
 from probes.measures.distances.probe import distances_probe
 from probes.measures.probe_input import ProbeInput
+from probes.measures.table import ProbeConfig
 from probes.pretrained import Aligned, open_pretrained
 from synthlang.config import parse
 from synthlang.errors import InputError

@@ -11,9 +11,9 @@ from scipy.stats import ortho_group
 from pretrain.config import ModelConfig, SharingConfig
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.text import Text
-from probes.measures import ProbeConfig
 from probes.measures.maps.probe import maps_probe
 from probes.measures.probe_input import ProbeInput
+from probes.measures.table import ProbeConfig
 from probes.pretrained import Aligned, open_pretrained
 from probes.rotation.saved import load_maps
 from synthlang.config import parse

@@ -283,7 +283,7 @@ def test_few_pairs_are_told_and_none_are_refused(runs, tmp_path):
     with few.reading():
         notes = maps_probe(few).notes
     for what in ("words of one subword", "static vectors of these"):
-        assert any(note.startswith(f"{what}: a map was fitted on pairs that say something of") for note in notes)
+        assert any(note.startswith(f"{what}: a map was fitted on pairs that span") for note in notes)
     one = write_pairs(tmp_path / "one.txt", pairs[:1])
     several = write_pairs(tmp_path / "long.txt", [pair for pair in every if pair[0] not in names])
     nothing = {f"nothing{i}": np.arange(WIDTH) + i for i in range(3)}

@@ -1,5 +1,7 @@
 """CKA against retrieval, and what a page says of it and of counts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,6 +10,7 @@ from scipy import stats
 
 from probes.measures.page import against_retrieval, cka_against_retrieval, write_page
 from probes.measures.result import ProbeResult
+from probes.measures.summary import cka_sentence, maps_sentence, retrieval_sentence, words_sentence
 from synthlang.errors import InputError
 
 
@@ -83,8 +86,8 @@ def test_static_vectors_have_no_layers_and_without_one_probe_there_is_nothing(tm
 def test_counts_are_shown_where_there_are_any_and_the_page_names_its_command(tmp_path):
     found = found_of(CKA, FEW, ALL)
     page = page_of(found, None, tmp_path)
-    assert "linked words without a subword: 3" in page and "What was counted on the way" in page
-    assert "not drawn" not in page and "left out" not in page
+    assert "linked words without a subword: 3" in page and "What was left out or counted" in page
+    assert "not drawn" not in page
     assert "Made by synthlang probe." in page
 
 
@@ -109,3 +112,32 @@ def test_pearson_that_is_not_defined():
         against_retrieval([0.1, 0.2], [1.0, 2.0, 3.0])
     with pytest.raises(InputError, match="NaN or infinity"):
         against_retrieval([0.1, 0.2, 0.3], [1.0, float("nan"), 3.0])
+
+
+def test_the_page_begins_with_what_each_probe_found(tmp_path):
+    found = found_of(CKA, FEW, ALL)
+    found = {name: replace(result, summary=f"{name} found this.") for name, result in found.items()}
+    page = page_of(found, None, tmp_path)
+    assert page.index("<h2>Summary</h2>") < page.index("cka found this.") < page.index("retrieval found this.")
+    assert page.index("retrieval found this.") < page.index("<h2>Similarity of layers</h2>")
+
+
+def test_sentences_of_the_summary():
+    mean = {"languages": {"mean": {"biased": 0.91}}, "random_target": {"mean": {"biased": 0.4}}, "paraphrase": {}}
+    assert cka_sentence({"comparisons": mean}) == (
+        "The layers of the two languages have a mean CKA of 0.91 (0.40 with random weights in one language)."
+    )
+    assert cka_sentence({"comparisons": {"languages": {"mean": {"biased": None}}}}) == ""
+    csls = {"counted": {"csls": {"mean": 31.66}}, "linked": {"csls": None}}
+    retrieval = {"headline": {"variant": "context"}, "variants": {"context": {"layers": [{"layer": 2, "pairs": csls}]}}}
+    assert retrieval_sentence(retrieval, "counted", "pairs that count") == (
+        "At layer 2 the nearest word of the other language is the translation for 31.7 % of the words in context "
+        "(pairs that count; CSLS)."
+    )
+    assert retrieval_sentence(retrieval, "linked", "all linked pairs").startswith("No word could be retrieved")
+    words = {"scores": {"all": {"cosine": {"mean": 52.0}}, "held_out": None}}
+    assert words_sentence(words).endswith("is the translation for 52.0 % of all word types.")
+    assert words_sentence({"scores": None}) == ""
+    layers = [{"layer": 2, "words": {"csls": {"mean": {"p@1": 58.8}}}}]
+    maps = {"before": layers, "maps": {"dictionary": {"layers": layers}}}
+    assert "58.8 % without a map, 58.8 % with a map fitted on a dictionary" in maps_sentence(maps)

@@ -5,23 +5,20 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 from rich.console import Console
 
 from pretrain.config import PretrainConfig
 from pretrain.run import pretrain
-from probes.measures import PROBES, ProbeConfig
 from probes.measures.probe_command import _without_words, probe_command, probe_names, read_probe_config, run_probe
-from probes.measures.probe_input import ROLES, ProbeInput
-from probes.measures.result import ProbeResult
-from probes.measures.settings import ProbeSettings
+from probes.measures.probe_input import ProbeInput
+from probes.measures.table import PROBES, ProbeConfig
 from probes.pretrained import open_pretrained
 from synthlang.catalogue import names
 from synthlang.config import parse
 from synthlang.errors import InputError
-from synthlang.progress import Report
+from tests.lengths_probe import LengthsConfig
 from tests.tiny import PRETRAIN
 
 SMALL = ["data={dev: 30, sentences: 60}", "cka.sentences=40", "distances.pairs=5"]
@@ -43,7 +40,7 @@ def test_one_command_gives_the_whole_report_of_a_run(run, capsys):
     folder = probe_command(str(run), read_probe_config(None, {}, SMALL), None)
     assert folder == run / "probes"
     saved = json.loads((folder / "probes.json").read_text())
-    assert list(saved["probes"]) == sorted(PROBES) and saved["language"] == "trans+inv"
+    assert list(saved["probes"]) == sorted(ProbeConfig().probes) and saved["language"] == "trans+inv"
     page = (folder / "probes.html").read_text()
     for heading in ("Word embeddings", "Words in context", "Rotations", "Similarity of layers", "Distances"):
         assert f"<h2>{heading}</h2>" in page
@@ -75,14 +72,14 @@ def test_what_is_refused(run, tmp_path):
     one = read_probe_config(None, {"probes": ["words"]}, [])
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
-    with pytest.raises(InputError, match="holds something else than results of probes"):
+    with pytest.raises(InputError, match="holds something other than results of probes"):
         probe_command(str(run), one, tmp_path / "mine")
     with pytest.raises(InputError, match="is a file"):
         probe_command(str(run), one, tmp_path / "mine" / "letter.txt")
     inside = read_probe_config(None, {"probes": ["maps"]}, [f"maps.save={tmp_path / 'out' / 'maps'}"])
     with pytest.raises(InputError, match=r"maps\.save: lies in the folder of the results"):
         probe_command(str(run), inside, tmp_path / "out")
-    with pytest.raises(InputError, match=r"^--probe cca: there is words, retrieval, maps, cka, distances, and all$"):
+    with pytest.raises(InputError, match=rf"^--probe cca: there is {', '.join(PROBES)}, and all$"):
         probe_names("words,cca")
     with pytest.raises(InputError, match=r"^probe: layers: "):
         read_probe_config(None, {}, ["layers=[]"])
@@ -139,24 +136,6 @@ def test_words_is_left_out_aloud_where_no_translations_are_known(settings, ours,
     kept = _without_words(config, ours, Console(file=said))
     assert ("words" not in kept.probes) == left_out == ("words is left out" in said.getvalue())
     assert set(kept.probes) | {"words"} == set(config.probes) | {"words"}
-
-
-class LengthsConfig(ProbeSettings):
-    """How many words a sentence has.
-
-    most   so many sentences at most
-    """
-
-    title: ClassVar[str] = "Lengths of sentences"
-    about: ClassVar[str] = "How many words the measured sentences have."
-    run: ClassVar[str] = f"{__name__}:lengths_probe"
-    most: int = 100
-
-
-def lengths_probe(given: ProbeInput, report: Report) -> ProbeResult:
-    rows = given.measured[: given.config.of(LengthsConfig).most]
-    words = {role: float(given.side(role).corpus.lengths[rows].mean()) for role in ROLES}
-    return ProbeResult({"words": words, "counts": {"sentences counted": len(rows)}}, notes=["spaces separate words"])
 
 
 class MoreProbes(ProbeConfig):

@@ -9,9 +9,10 @@ import pytest
 import torch
 from scipy import stats
 
-from probes.measures import ProbeConfig
 from probes.measures.probe_input import ProbeInput
 from probes.measures.retrieval.probe import retrieval_probe
+from probes.measures.retrieval.scores import Tags
+from probes.measures.table import ProbeConfig
 from probes.pretrained import open_pretrained
 from synthlang.config import parse
 from tests.adjust_models import save_model
@@ -282,3 +283,54 @@ def check_ranks(found, slow):
     for one, members in zip(found["bins"], expected, strict=True):
         assert one["difference"] == pytest.approx(max(1.0, np.median([size for size, _ in members])))
         assert one["accuracy"] == pytest.approx(100 * np.mean([credit for _, credit in members]), abs=1e-6)
+
+
+def test_examples_are_the_nearest_words_in_context(natural):
+    """Of each word asked for its first occurrences, each with the word that the slow version finds."""
+    pretrained, config = natural
+    settings = {"layers": [-1], "data": {"dev": 20}, "retrieval": {"examples": ["THE3", "the7", "nowhere"]}}
+    given = ProbeInput(pretrained, parse(ProbeConfig, {**config, **settings}))
+    with given.reading():
+        found = retrieval_probe(given)
+        slow = Slow(given, "context", given.body("source").shape.layers)
+    asked = [w for name in ("the3", "the7") for w in slow.sides[1] if slow.form(1, w) == name]
+    assert len(found.values["examples"]) == len(asked) > 1
+    for one, word in zip(found.values["examples"], asked, strict=True):
+        best = slow.sides[0][int(slow.csls[:, slow.sides[1].index(word)].argmax())]
+        for side, at, keys in ((1, word, ("word", "sentence")), (0, best, ("nearest", "in"))):
+            words = list(slow.sentence(side, at[0]).words)
+            words[at[1]] = f"«{words[at[1]]}»"
+            assert [one[key] for key in keys] == [slow.form(side, at), " ".join(words)]
+        assert one["linked"] == ((best, word) in slow.links)
+        assert one["csls"] == pytest.approx(slow.csls[:, slow.sides[1].index(word)].max(), abs=1e-5)
+    assert "nearest one, parent → other" in str(found.tables[-1].title) and found.tables[-1].row_count == len(asked)
+    assert "retrieval.examples: nowhere is no word of the measured sentences" in found.notes
+
+
+def test_parts_of_speech_of_the_other_languages_words_by_a_tagger_of_their_own(natural, monkeypatch):
+    """Each link has the tag of its left word, that of the tagger that reads the left sentences."""
+    pretrained, config = natural
+    settings = {"layers": [-1], "data": {"dev": 20}, "retrieval": {"parser": "spacy:any", "tag_words": "other"}}
+    given = ProbeInput(pretrained, parse(ProbeConfig, {**config, **settings}))
+    read = []
+
+    def tags_of(corpus, rows, parser, report):
+        read.append(parser)
+        even = [code % 2 for code in corpus.form.codes.tolist()]
+        assert corpus is given.aligned.text.left
+        return Tags(np.asarray(even, np.int64), ("NOUN", "VERB"), "a tagger")
+
+    monkeypatch.setattr("probes.measures.retrieval.probe.tags_of", tags_of)
+    with given.reading():
+        result = retrieval_probe(given)
+        found = result.values["tags"]["variants"]["context"]["groups"]["open class"]["tags"]
+        slow = Slow(given, "context", given.body("source").shape.layers)
+    left = given.aligned.text.left
+    code = {name: number for number, name in enumerate(left.form.names or ())}
+    links = slow.kept("linked")
+    for number, tag in enumerate(("NOUN", "VERB")):
+        some = [(a, b) for a, b in links if code[slow.form(0, a)] % 2 == number]
+        check(found[tag], slow.accuracy(some, slow.csls))
+    assert read == ["spacy:any"] and any(
+        "part of speech of the words of other" in str(one.title) for one in result.tables
+    )

@@ -8,11 +8,11 @@ import pytest
 import torch
 from scipy import stats
 
-from probes.measures import ProbeConfig
 from probes.measures.probe_input import ProbeInput
 from probes.measures.retrieval import scores as retrieval_tags
 from probes.measures.retrieval.probe import retrieval_probe
 from probes.measures.retrieval.scores import frequency_ranks
+from probes.measures.table import ProbeConfig
 from probes.pretrained import open_pretrained
 from synthlang.config import parse
 from synthlang.corpus import Corpus

@@ -11,8 +11,8 @@ from scipy.linalg import orthogonal_procrustes
 from scipy.stats import ortho_group
 
 from pretrain.adjust.vectors import layer_states
-from probes.measures import ProbeConfig
 from probes.measures.probe_input import ProbeInput
+from probes.measures.table import ProbeConfig
 from probes.static.training import train_vectors
 from probes.study.measures import probe_measures
 from synthlang.config import parse

@@ -14,9 +14,9 @@ from safetensors.torch import load_file, save_file
 
 from pretrain.config import PretrainConfig
 from pretrain.run import open_run, pretrain
-from probes.measures import ProbeConfig
 from probes.measures.probe_command import probe_command, read_probe_config
 from probes.measures.probe_input import ProbeInput
+from probes.measures.table import ProbeConfig
 from probes.measures.words import WordsConfig
 from probes.measures.words.alignment import band_scores, frequency_ranks
 from probes.measures.words.probe import words_probe
@@ -207,7 +207,7 @@ def test_the_language_asked_for_is_the_one_that_is_shown(several):
     assert both["trans=0.5"].values["scores"] != both["trans+inv"].values["scores"]
     assert found_of(several).values["language"] == "trans=0.5"
     assert both["trans=0.5"].values["candidates"]["shared"] > 10
-    assert any("rows that both languages have" in note for note in both["trans=0.5"].notes)
+    assert any("embeddings belong to both languages" in note for note in both["trans=0.5"].notes)
     nothing = found_of(several, "inv")
     assert nothing.values["scores"] is None and any("share one vocabulary" in note for note in nothing.notes)
 

@@ -10,9 +10,9 @@ import torch
 from pretrain.build import build_objective
 from pretrain.config import ObjectiveConfig, SharingConfig
 from pretrain.model.tensors import TensorBatch
-from pretrain.objectives import NAMES
 from pretrain.objectives.align import Alignment
 from pretrain.objectives.objective import Objective
+from pretrain.objectives.table import NAMES
 from tests.masking_cases import V, copies, dictionary_of, masker_of, monolingual
 from tests.objective_cases import batch_of, mixed_batch, model_of, plain_losses
 

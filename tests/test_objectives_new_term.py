@@ -8,43 +8,6 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FILE = '''
-"""The term small: word embeddings stay small."""
-
-from pydantic import Field
-
-from pretrain.objectives.term import Term
-from synthlang.config import StrictModel
-
-
-class SmallSettings(StrictModel):
-    """small_rate: weight of the term."""
-
-    small_rate: float = Field(default=0.5, gt=0.0)
-
-
-class Squares:
-    """The sum of the squares of all word embeddings."""
-
-    def __init__(self, ids):
-        self.ids = ids
-
-    def count(self, batch):
-        return self.ids
-
-    def sum(self, model, batch):
-        return model.embeddings.words.float().square().sum()
-
-
-class Small(Term[SmallSettings]):
-    """A sum over the vocabulary."""
-
-    name, kind, settings, weight_key = "small", "small_mlm", SmallSettings, "small_rate"
-    masked = False
-
-    def own_loss(self, settings, artifacts, device):
-        return Squares(artifacts.id_space.size)
-'''
 TRAIN = """
 import json, sys
 from pathlib import Path
@@ -74,12 +37,12 @@ def test_a_new_term_is_one_file_and_one_line(tmp_path):
     for package in ("pretrain", "synthlang"):
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     objectives = tmp_path / "pretrain" / "objectives"
-    (objectives / "small.py").write_text(FILE)
-    table = (objectives / "__init__.py").read_text()
-    table = table.replace("    Align(),\n", "    Align(),\n    Small(),\n")
-    table = table.replace("\nTERMS", "\nfrom pretrain.objectives.small import Small\nTERMS", 1)
+    shutil.copy(ROOT / "tests" / "small_term.py", objectives / "small.py")
+    table = (objectives / "table.py").read_text()
+    table = table.replace("    Align,\n", "    Align,\n    Small,\n")
+    table = table.replace("\nOURS", "\nfrom pretrain.objectives.small import Small\nOURS", 1)
     assert table.count("Small") == 2, "its line in the table, and the import"
-    (objectives / "__init__.py").write_text(table)
+    (objectives / "table.py").write_text(table)
     command = [sys.executable, "-c", TRAIN, str(tmp_path / "run"), json.dumps(SETTINGS)]
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)

@@ -252,7 +252,7 @@ def test_stanza_takes_a_language_from_its_resources(folder_of, tmp_path, monkeyp
     [
         ('{"lang": "en", "pos": "tagger.pt"}', "depparse: is required"),
         ('{"lang": "en", "pos": "tagger.pt", "depparse": "other.pt"}', "other.pt, which is not there"),
-        ('["en"]', "must be an object"),
+        ('["en"]', "must be a section of keys"),
     ],
 )
 def test_bad_lists_of_own_models(own, message, tmp_path):

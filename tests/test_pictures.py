@@ -4,14 +4,19 @@ import functools
 import importlib
 import struct
 import warnings
+from itertools import combinations
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 import torch
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 from scipy import stats
 
-from probes.figures.bars import Bar, Gap, delta_bars, retrieval_by_tag
+from probes.figures import scatter
+from probes.figures.bars import Bar, retrieval_by_tag
 from probes.figures.drawing import writable
 from probes.figures.lines import (
     Series,
@@ -177,10 +182,34 @@ def test_different_data_give_different_pictures_and_a_page_gets_the_note_as_its_
     assert figure.caption.startswith("Distances. Related: words") and "AUC" in figure.alt and figure.name == "hist"
 
 
-def test_gaps_of_one_group_and_name_have_a_bar_each():
-    gaps = [Gap("all", "same", f"same {i}", interval(10 * i), [10.0 * i]) for i in (1, 2, 3)]
-    svg = delta_bars("delta", "pos", gaps, {"same": "#123456"}, "Δ").svg
-    assert svg.count("fill: #123456") == 3
+@pytest.mark.parametrize("spread", [0.0, 0.5, 30.0])
+def test_labels_of_a_scatter_never_overprint(spread, monkeypatch):
+    """Twelve conditions of three models: a label has room of its own or is left out, for the legend names it."""
+    found, taken = list[Any](), list[Any]()
+
+    def painted(width, height, paint):
+        canvas = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasAgg(canvas)
+        paint(canvas)
+        canvas.draw_without_rendering()
+        found.extend(text.get_window_extent() for text in canvas.axes[0].texts)
+        taken.extend(canvas.axes[0].transData.transform(line.get_xydata()) for line in canvas.axes[0].lines[1:])
+        return ""
+
+    random = np.random.default_rng(1)
+    names = {name: f"objective {name}" for name in "abcd"}
+    points = [
+        scatter.Point(50 + spread * random.normal(), interval(50 + spread * random.normal()), "x", names[name], group)
+        for name in names
+        for group in ("trans", "trans+inv", "trans+syn")
+        for _ in range(3)
+    ]
+    monkeypatch.setattr(scatter, "draw", painted)
+    palette = dict.fromkeys(names.values(), "#123456")
+    scatter.delta_scatter("s", "pos", points, palette, "Δ", scatter.Across("a", "a", "{:g}"))
+    assert spread < 1 or len(found) >= 6, "the legend names the others"
+    assert not any(one.overlaps(other) for one, other in combinations(found, 2))
+    assert not any(box.contains(*place) for box in found for places in taken for place in places)
 
 
 def test_bins_of_rank_difference_are_equally_full_and_wilson():

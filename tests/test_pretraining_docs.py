@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from pretrain.config import BatchConfig, ObjectiveConfig, PretrainConfig, SharingConfig
 from probes.cli import app
-from probes.measures import ProbeConfig
+from probes.measures.table import ProbeConfig
 from probes.transfer.config import TransferConfig
 from synthlang.catalogue import names
 from synthlang.config import load, parse

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from synthlang.export import export_language
 from synthlang.language import parse_language
-from synthlang.progress import PERIOD, SHORTEST, Display, Pace, already, duration
+from synthlang.progress import LEFT, PERIOD, SHORTEST, Display, Pace, already, duration
 from synthlang.sources import size as sizes
 from synthlang.sources.base import size_of
 from synthlang.sources.conllu import ConlluSource
@@ -126,6 +126,30 @@ def test_bars_have_rate_and_time_left(clock):
     text = re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())
     assert "100/1000" in text and "10/s, 90 s left" in text
     assert "7/?" in text and "run: done (3) loss 1.5" in text
+
+
+def test_a_long_name_leaves_room_for_the_bar(clock):
+    """At 80 columns, beside numbers, time and pace: the name keeps its beginning and its end, the task."""
+    out = io.StringIO()
+    display = Display(Console(file=out, force_terminal=True, width=80))
+    name = "ALIGN-MLM, trans+reorder-fr, coverage 0.25, pretrain seed=3: pretrain align_mlm"
+    with display:
+        display.report(name, 0, 2000, "loss 1.234567")
+        clock.tick(10)
+        display.report(name, 700, 2000, "loss 1.234567")
+        display._bars.refresh()
+    last = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", out.getvalue()).replace("\r", "\n").splitlines()
+    line = next(one for one in reversed(last) if "700/2000" in one)
+    assert len(line) <= 80 and line.count("━") + line.count("╸") + line.count("╺") >= 10
+    assert "ALIGN-MLM" in line and "n align_mlm" in line and "70/s, 19 s left" in line
+
+
+def test_a_note_that_tells_the_time_left_stands_for_the_pace(clock):
+    display, out = shown()
+    for done in range(3):
+        clock.tick(10)
+        display.report("study x", done, 4, f"about 5 min{LEFT}")
+    assert lines(out)[-1] == "study x: 2/4 (50 %) about 5 min left"
 
 
 @settings(max_examples=100, deadline=None)

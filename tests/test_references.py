@@ -7,7 +7,7 @@ import pytest
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
-from probes.measures import ProbeConfig
+from probes.measures.table import ProbeConfig
 from probes.transfer.config import TransferConfig
 from synthlang.config import parse
 from synthlang.dictionary.word_dictionary import DictionarySpec
@@ -128,9 +128,9 @@ def test_every_typed_field_is_found_and_can_be_replaced(case):
 def test_what_is_no_reference_stays_as_json_has_it():
     config = parse(TransferConfig, {"search": {"fine_tune.rows": [8, 16]}})
     told = resolved(config, lambda named: "")
-    inside = {"fine_tune": idle_of(config.fine_tune)}
+    inside = {part: idle_of(getattr(config, part)) for part in ("fine_tune", "head")}
     assert told == config.model_dump(mode="json", exclude={**dict.fromkeys(idle_of(config), True), **inside})
-    assert "epoch_items" in inside["fine_tune"]
+    assert "epoch_items" in inside["fine_tune"] and "pooler" in inside["head"]
     assert "chosen_by" in idle_of(config) and "task" in told
 
 

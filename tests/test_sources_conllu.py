@@ -108,9 +108,9 @@ def test_a_treebank_folder(tmp_path):
 
 GOOD = [word(1, head=2), word(2), ""]
 BAD = [
-    (["1\tw\t_"], 1, "a word has 10 columns with a tab between each two, here are 3"),
-    ([word(1).replace("\t", "    ")], 1, "here are 1"),
-    ([*GOOD, word(1) + "\t"], 4, "here are 11"),
+    (["1\tw\t_"], 1, "a line of CoNLL-U has 10 columns separated by tabs; this one has 3"),
+    ([word(1).replace("\t", "    ")], 1, "separated by tabs; this one has 1"),
+    ([*GOOD, word(1) + "\t"], 4, "this one has 11"),
     ([*GOOD, "# c", word("x")], 5, "the id 'x' must be an integer, a range like 3-4 or an empty node like 8.1"),
     ([word("１")], 1, "the id '１' must be an integer"),
     ([word("1-")], 1, "the id '1-' must be an integer"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from synthlang.corpus import concatenate
 from synthlang.errors import InputError
 from synthlang.rewrite import mentions
+from synthlang.sources import open_source
 from synthlang.sources.iob import IobSource
 from synthlang.sources.slots import SlotsSource
 from tests.real_data import DATA
@@ -66,6 +69,44 @@ def test_splits_of_a_folder(tmp_path):
         IobSource(tmp_path / "bare")
 
 
+NUMBERED = "# a source\n1\tNew\tB-LOC\tO\n2\tYork\tI-LOC\tB-X\n\n1\t5\tO\tO\n"
+
+
+def test_the_words_may_stand_in_another_column(tmp_path):
+    """Numbers of words are no words: such a file is refused until the spec says where its words are."""
+    path = write(tmp_path / "x-train.tsv", NUMBERED)
+    with pytest.raises(InputError, match=r"the first column numbers the words; say where they are: PATH\?column=2"):
+        open_source(f"iob:{path}")
+    last, third = (open_source(f"iob:{path}?column=2{more}") for more in ("", "&tag=3"))
+    assert rows(last) == [(["New", "York"], ["O", "B-X"]), (["5"], ["O"])]
+    assert rows(third) == [(["New", "York"], ["B-LOC", "I-LOC"]), (["5"], ["O"])]
+    assert last.fingerprint != third.fingerprint
+    for wrong, message in (("column=0", "column must be the number"), ("column=9", "fewer columns than 9")):
+        with pytest.raises(InputError, match=message):
+            open_source(f"iob:{path}?{wrong}")
+    assert rows(IobSource(write(tmp_path / "years", "1 CD O\n2 CD O\n\nin IN O\n"))) == [
+        (["1", "2"], ["O", "O"]),
+        (["in"], ["O"]),
+    ]
+
+
+COMMENTED = "# id: 1\n# text: wake me at 6\n# intent: alarm/set\n1\twake\talarm/set\tO\n2\tme\talarm/set\tO\n"
+COMMENTED += "3\tat\talarm/set\tB-time\n4\t6\talarm/set\tI-time\n\n# intent = weather\n1\t#\tweather\tO\n"
+
+
+@pytest.mark.parametrize("numbers", [True, False])
+def test_utterances_under_comments(tmp_path, numbers):
+    text = COMMENTED if numbers else re.sub(r"(?m)^[0-9]\t(.*)\t.*\t(.*)$", r"\1\t\2", COMMENTED)
+    source = SlotsSource(write(tmp_path / "en.valid.conll", text))
+    assert source.splits == ("dev",) and source.intents == ("alarm/set", "weather")
+    [batch] = source.labelled("dev")
+    assert [(s.words, s.columns["slot"]) for s in batch.corpus] == [
+        (["wake", "me", "at", "6"], ["O", "O", "B-time", "I-time"]),
+        (["#"], ["O"]),
+    ]
+    assert batch.labels == ["alarm/set", "weather"]
+
+
 def utterances(folder, words="a b\n", tags="O B-x\n", labels="i\n"):
     for part, text in (("seq.in", words), ("seq.out", tags), ("label", labels)):
         write(folder / part, text)
@@ -114,8 +155,11 @@ def test_characters_that_are_slots_become_words(tmp_path):
         ({"labels": "\n"}, "label:1: the intent is empty"),
         ({"tags": "O Bx\n"}, "seq.out:1: the tag 'Bx' must be O, or B- or I-"),
         ({"words": "", "tags": "", "labels": ""}, "holds no utterance"),
-        ({"x.tsv": "i\tx\n"}, "x.tsv:1: a line has at least intent, slots and utterance; here are 2"),
+        ({"x.tsv": "i\tx\n"}, "x.tsv:1: a line needs at least an intent, slots and an utterance; its columns number 2"),
         ({"x.tsv": "\t\tx\n"}, "x.tsv:1: the intent is empty"),
+        ({"x.tsv": "# text: a\n1\ta\ti\tO\n"}, "x.tsv:2: the utterance has no comment '# intent: …'"),
+        ({"x.tsv": "# intent: i\n1\ta\ti\tO\n3\tb\ti\tO\n"}, "x.tsv:3: the word's number '3' is out of sequence"),
+        ({"x.tsv": "# intent: i\na\n"}, "x.tsv:2: a line holds a word and its tag"),
         ({"x.tsv": "i\t1:x\ta\n"}, "x.tsv:1: the slot '1:x' must be start:end:name"),
     ],
 )
@@ -129,9 +173,7 @@ def test_wrong_lines(tmp_path, files, message):
 
 def test_folders_that_lack_something(tmp_path):
     write(tmp_path / "other.tsv", "x\n")
-    either = (
-        "no folders train, valid, test of seq.in, seq.out, label either: .* holds no file whose name says .* in .tsv"
-    )
+    either = "no folders train, valid, test of seq.in, seq.out, label either: .* other.tsv: the name tells no split"
     with pytest.raises(InputError, match=either):
         SlotsSource(tmp_path)
     (utterances(tmp_path / "train") / "label").unlink()

@@ -11,12 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synthlang.sources.segmentation import (
+    CONTROLS,
+    EMOJI,
     ENDS,
     LONGEST,
     SegmentedText,
     _ends,
     _goes_on,
     _past_closing,
+    is_gap,
+    reads_alike,
     split_sentences,
     split_words,
 )
@@ -37,6 +41,8 @@ WORDS = [
     ("I ❤️ col·legi snake_case", "I ❤️ col·legi snake_case"),
     ("a\u00a0b\u3000c\td", "a b c d"),
     ("x@y.org", "x @ y . org"),
+    ("a\x00b don\x92t \x1b\x7f.", "a b don t ."),
+    ("👩‍👩‍👧🇩🇪🇫🇷👍🏽!❤️‍🔥 1️⃣ क्‍ष", "👩‍👩‍👧 🇩🇪 🇫🇷 👍🏽 ! ❤️‍🔥 1️⃣ क्‍ष"),
     ("", ""),
 ]
 SENTENCES = [
@@ -72,7 +78,7 @@ def test_sentences(line, expected):
 def test_words_joined_by_spaces_are_the_same_words_again(line):
     found = split_words(line)
     assert split_words(" ".join(found)) == found
-    assert "".join(found) == "".join(line.split())
+    assert "".join(found) == "".join(re.sub(f"[{CONTROLS}]", "", line).split())
     assert all(word.split() == [word] for word in found)
 
 
@@ -94,12 +100,13 @@ def test_long_sentences_are_cut(count):
 def rule():
     """The rule in one pattern; a letter is neither white space, punctuation nor symbol."""
     codes = map(chr, range(sys.maxunicode + 1))
-    kinds = "".join("x" if unicodedata.category(c)[0] in "PSZ" or c.isspace() else "a" for c in codes)
+    kinds = "".join("x" if is_gap(c) else "a" for c in codes)
     runs = (f"\\U{match.start():08x}-\\U{match.end() - 1:08x}" for match in re.finditer("a+", kinds))
     letter = f"[{''.join(runs)}]"
     inner = r"(?:['’_·‐‑-]|(?<=\d)[.,](?=\d))"
-    special = r"<[^\s<>]{1,24}>|\[(?:UNK|MASK|CLS|SEP|PAD)\]|@[-.,/:]@|&(?:[a-z]{2,8}|#[0-9]{1,7});"
-    return re.compile(rf"{special}|{letter}+(?:{inner}{letter}+)*|" + r"\S[\u200d\ufe0e\ufe0f]*").findall
+    special = rf"<[^\s<>{CONTROLS}]{{1,24}}>|"
+    special += r"\[(?:UNK|MASK|CLS|SEP|PAD)\]|@[-.,/:]@|&(?:[a-z]{2,8}|#[0-9]{1,7});"
+    return re.compile(rf"{special}|{letter}+(?:{inner}{letter}+)*|{EMOJI}|[^\s{CONTROLS}][\u200d\ufe0e\ufe0f]*").findall
 
 
 def ends(words):
@@ -121,6 +128,21 @@ PIECES = [
     *("3.14", "1,000", "don't", "a.b", "1.a", "a,1", "word ", "Dr.", " No. 5", "J. ", "日本"),
 ]
 LINES = st.lists(st.sampled_from(PIECES), max_size=25).map("".join)
+
+
+@cache
+def first_rule():
+    """As the rules read before ``LATER``."""
+    letter = "".join(c for c in map(chr, range(sys.maxunicode + 1)) if is_gap(c) and unicodedata.category(c) != "Cc")
+    inner = r"(?:['’_·‐‑-]|(?<=\d)[.,](?=\d))"
+    letter = rf"[^\s{re.escape(letter)}]"
+    special = r"<[^\s<>]{1,24}>|\[(?:UNK|MASK|CLS|SEP|PAD)\]|@[-.,/:]@|&(?:[a-z]{2,8}|#[0-9]{1,7});"
+    return re.compile(rf"{special}|{letter}+(?:{inner}{letter}+)*|\S[\u200d\ufe0e\ufe0f]*").findall
+
+
+@given(LINES | st.text(st.sampled_from("a1 \x00\x92\x85👩👧🇩🇪👍🏽❤️🔥\u200d❤™é"), max_size=12))
+def test_what_reads_alike_has_the_words_of_the_first_rules(line):
+    assert not reads_alike(line.encode()) or split_words(line) == first_rule()(line)
 
 
 @given(LINES | st.text(max_size=30) | st.text(st.characters(max_codepoint=127), max_size=30))

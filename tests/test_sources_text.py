@@ -11,10 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synthlang.corpus import concatenate
+from synthlang.derive_command import derive_command
 from synthlang.errors import InputError
+from synthlang.export import verify_manifest
 from synthlang.sources import base, open_source, text
+from synthlang.sources.iob import IobSource
 from synthlang.sources.segmentation import LONGEST, split_words
-from synthlang.sources.text import PIECE, TextSource, find_splits, read_pieces, split_of
+from synthlang.sources.splits import find_splits, split_of
+from synthlang.sources.text import PIECE, TextSource, read_pieces
 from tests.real_data import DATA
 
 LINES = st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r\ufeff"), max_size=30))
@@ -31,12 +35,78 @@ def read(source, split="train"):
     return [(s.id, s.text) for batch in source.batches(split) for s in batch]
 
 
-def test_a_file_is_the_split_train(tmp_path):
-    path = write(tmp_path / "x-test.txt", "\ufeffA dog. C\r\n\r\n  \r\nD")
-    source = open_source(f"text:{path}")
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [("x-test.txt", "test"), ("x.txt", "train"), ("x-test.txt?split=train", "train"), ("x.txt?split=dev", "dev")],
+)
+def test_a_file_is_the_split_its_name_or_the_spec_says(tmp_path, name, split):
+    write(tmp_path / name.partition("?")[0], "\ufeffA dog. C\r\n\r\n  \r\nD")
+    source = open_source(f"text:{tmp_path / name}")
     assert isinstance(source, TextSource)
-    assert source.splits == ("train",) and source.columns == ("form",)
-    assert read(source) == [(0, "A dog ."), (1, "C"), (2, "D")]
+    assert source.splits == (split,) and source.columns == ("form",)
+    assert read(source, split) == [(0, "A dog ."), (1, "C"), (2, "D")]
+
+
+def test_no_file_with_labels_is_passed_over(tmp_path):
+    """Names with the split as a part; what no name tells is asked for, and named by the spec."""
+    for name in ("abc17train.conll", "abc.dev.conll", "abc.test.annotated", "README.txt", ".dev.conll"):
+        write(tmp_path / "ner" / name, "a O\n")
+    source = IobSource(tmp_path / "ner")
+    assert source.splits == ("train", "dev", "test")
+    assert source.read_as == "train is abc17train.conll, dev is abc.dev.conll, test is abc.test.annotated"
+    assert open_source(f"iob:{tmp_path / 'ner' / 'abc.test.annotated'}").splits == ("test",)
+    write(tmp_path / "ner" / "gold.conll", "b O\n")
+    with pytest.raises(InputError, match=r"gold.conll: the name tells no split .* \?train=FILE&dev=FILE&test=FILE"):
+        open_source(f"iob:{tmp_path / 'ner'}")
+    named = open_source(f"iob:{tmp_path / 'ner'}?train=abc17train.conll&test=gold.conll")
+    assert read(named, "test") == [(0, "b")] and named.splits == ("train", "test")
+    write(tmp_path / "two" / "train.conllu", "1\tw\t_\tX\t_\t_\t0\tdep\t_\t_")
+    write(tmp_path / "two" / "test.conll", "x")  # an ending that the reader does not know
+    with pytest.raises(InputError, match=r"test.conll: the name tells no split of this reader"):
+        open_source(f"conllu:{tmp_path / 'two'}")
+    write(tmp_path / "text" / "train.txt", "a")
+    write(tmp_path / "text" / "more.txt", "b")
+    assert TextSource(tmp_path / "text").read_as == "train is train.txt; not read: more.txt"
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("a.txt?train=b.txt", "is a file; ?train=, ?dev= and ?test= name files of a folder"),
+        ("?split=dev", "is a folder; ?split= says what a file is"),
+        ("?dev=c.txt", "c.txt: no such file or folder"),
+        ("a.txt?split=all", "split must be train, dev or test, not 'all'"),
+        ("a.txt?feats", "after ? there may be split, train, dev, test, not 'feats'"),
+    ],
+)
+def test_wrong_options(tmp_path, spec, message):
+    write(tmp_path / "a.txt", "a")
+    with pytest.raises(InputError) as info:
+        open_source(f"text:{tmp_path}{'' if spec[0] == '?' else '/'}{spec}")
+    assert message in str(info.value)
+
+
+def test_what_was_mended_or_may_be_wrong_is_counted(tmp_path, monkeypatch):
+    """Control characters, long lines, clauses that no rule cuts: in the counts of a data set, and said."""
+    long = "word " * 60
+    path = write(tmp_path / "x.txt", f"a\x00b don\x92t.\n{long}\n{long}\n我们昨天去了北京大学。 北京大学。\n👩‍👧\n")
+    monkeypatch.setattr(text, "PIECE", 256)
+    derive_command(f"text:{path}", "inv", tmp_path / "d")
+    counts = verify_manifest(tmp_path / "d")["counts"]["train"]
+    assert counts == {text.CONTROL_CHARACTERS: 2, text.CUT_LINES: 2, text.UNCUT: 1}
+    card = (tmp_path / "d" / "README.md").read_text()
+    assert all(reason in card for reason in counts)
+
+
+def test_what_has_no_end_is_refused(tmp_path, monkeypatch):
+    with pytest.raises(InputError, match="/dev/zero: is no file: a device or a pipe cannot be read twice"):
+        open_source("text:/dev/zero")
+    path = write(tmp_path / "x.txt", b"x" * 5000)
+    monkeypatch.setattr(text, "PIECE", 256)
+    for scheme, source in (("text", TextSource), ("lines", text.LinesSource)):
+        monkeypatch.setattr(source, "longest_line", 1024)
+        with pytest.raises(InputError, match=r"x.txt:1: the line has more than 0 MB; put line breaks in"):
+            read(open_source(f"{scheme}:{path}"))
 
 
 @pytest.mark.parametrize("scheme", ["text", "lines"])
@@ -140,8 +210,8 @@ def test_wrong_files(tmp_path, scheme, name, content, message):
 
 def test_wrong_splits(tmp_path):
     write(tmp_path / "a-val.txt", "a")
-    with pytest.raises(InputError, match=r"has no split 'dev'; it has train"):
-        TextSource(tmp_path / "a-val.txt").batches("dev")
+    with pytest.raises(InputError, match=r"has no split 'train'; it has dev \(\?split=train reads the file as that\)"):
+        TextSource(tmp_path / "a-val.txt").batches("train")
     write(tmp_path / "b-dev.txt", "b")
     with pytest.raises(InputError, match=r"several files for the split dev: a-val.txt, b-dev.txt"):
         find_splits(tmp_path, (".txt",))

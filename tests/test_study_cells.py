@@ -336,6 +336,8 @@ SEEDS: dict[str, Any] = {"pretrain.seed": list(range(12))}
         (SEEDS, "pretrain.seed=1", {"pretrain seed=1"}),
         (SEEDS, "seed=1", {"pretrain seed=1"}),
         (SEEDS, "=1", {"pretrain seed=1", "pretrain seed=10", "pretrain seed=11"}),
+        (DOSES | ALPHA, "alpha=10, 50%", {"50%, alpha=10.0"}),
+        (DOSES | ALPHA, "50%,alpha=1e1", {"50%, alpha=10.0"}),
     ],
 )
 def test_what_only_chooses(axes, text, chosen):
@@ -349,11 +351,17 @@ def test_what_only_chooses(axes, text, chosen):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("xlm", "--only xlm: no cell has it; the cells are: trans, mlm; trans, align_mlm"),
+        (
+            "xlm",
+            "no cell has it; name labels, as in AXIS=LABEL. There is language: trans; objective: mlm, align_mlm",
+        ),
         ("", "--only : no cell has it"),
-        ("objective=xlm", "--only objective=xlm: no cell has it; the labels of objective are: mlm; align_mlm"),
-        ("nothing=mlm", "--only nothing=mlm: no cell has it; the cells are"),
-        ("kind=xlm", "the labels of kind are: mlm; align_mlm"),
+        (
+            "objective=xlm",
+            "--only objective=xlm: no cell has it; name labels, as in AXIS=LABEL. There is objective: mlm, align_mlm",
+        ),
+        ("nothing=mlm", "--only nothing=mlm: no cell has it; name labels"),
+        ("kind=xlm", "There is objective: mlm, align_mlm"),
     ],
 )
 def test_only_what_is_not_there(text, message):

@@ -8,7 +8,7 @@ import pytest
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
-from probes.measures import ProbeConfig
+from probes.measures.table import ProbeConfig
 from probes.study import digests, work
 from probes.study.digests import OF_READERS, TABLE, Digests
 from probes.study.done import is_done

@@ -207,7 +207,10 @@ def test_one_value_has_one_label_wherever_it_stands():
         ({"product": {A: [0]}, "zip": {A: [1]}}, f"axis '{A}' stands in product and in zip"),
         ({"product": {A: 0}}, f"product.{A}.* must be a list"),
         ({"product": {A: {"x": {B: 1}}}}, f"axis '{A}' must be a list of values; an axis with labels has a name"),
-        ({"product": {"objective": {"MLM": 3}}}, "axis 'objective', label 'MLM': must be a mapping of dotted keys"),
+        (
+            {"product": {"objective": {"MLM": 3}}},
+            "axis 'objective', label 'MLM': must set dotted keys, as in {pretrain.steps: 100}, not 3",
+        ),
         ({"product": {"o": {"MLM": {"objective.kind": 1}}}}, "axis 'o', label 'MLM': 'objective.kind' must start with"),
         ({"product": {"pretrain..seed": [1]}}, "axis 'pretrain..seed' is no dotted key"),
         ({"product": {"source.x": [1]}}, "axis 'source.x': source is one value, it has no key 'x'"),

@@ -110,8 +110,12 @@ def test_a_search_is_read_from_one_table(tmp_path: Path) -> None:
     write_rows(folder, [])
     made = report(folder)
     assert [line["objective"] for line in made.table("Perplexity|parent")] == ["ALIGN-MLM", "MLM"]
-    text = "The perplexity of the parent is lowest for ALIGN-MLM (13.0; next MLM, 17.7; intervals overlap"
-    assert text in made.lead
+    bounds = {
+        name: mean_interval([perplexity_of(f"{name}, {seed}") for seed in range(3)]) for name in AXES["objective"]
+    }
+    for name, place in (("ALIGN-MLM", "is lowest for"), ("MLM", "next is")):
+        low, high = max(1.0, bounds[name].low or 0.0), bounds[name].high
+        assert f"{place} {name} ({bounds[name].mean:.1f}, 95 % interval {low:.1f} to {high:.1f})" in made.lead
 
 
 def test_tables_of_versions_without_perplexity_are_read(tmp_path: Path) -> None:
@@ -137,17 +141,18 @@ def test_a_model_over_the_limit_counts_nowhere_and_is_told(tmp_path: Path) -> No
     bare = without(grid(tmp_path / "b", LIMITS), {"MLM, 2"})
     known = report(bare)
     told = (
-        "1 of 6 cells failed training, left out of every mean, comparison and claim: MLM, 2 (perplexity 32, over 15)."
+        "1 of 6 cells did not learn, and every mean, comparison and claim leaves them out: "
+        "MLM, 2 (perplexity 32, over 15)."
     )
-    assert told in made.lead and said == [told] and "failed training" not in known.lead
+    assert told in made.lead and said == [told] and "did not learn" not in known.lead
     scores, expected = lines(made, "Δ", "Perplexity"), lines(known, "Δ", "Perplexity")
     for objective in AXES["objective"]:
         for column in ("Seeds", "Δ", "SUP", "Perplexity"):
             if column in expected[objective,]:
                 assert scores[objective, "–"][column] == expected[objective,][column]
-    assert scores["MLM", "failed training"]["Perplexity"] == "32.0"
-    assert [line["Training"] for line in made.table("Perplexity|parent", "Training")] == ["–", "–", "failed training"]
-    why = {row["Cell"]: row["Failed training"] for row in made.file("seeds")}
+    assert scores["MLM", "not learned"]["Perplexity"] == "32.0"
+    assert [line["Training"] for line in made.table("Perplexity|parent", "Training")] == ["–", "–", "not learned"]
+    why = {row["Cell"]: row["Not learned"] for row in made.file("seeds")}
     assert why == {cell: "perplexity 32, over 15" if cell == "MLM, 2" else "–" for cell in why}
     for name in ("claims", "correlations"):
         assert made.file(name) == known.file(name)
@@ -174,6 +179,21 @@ def test_limits(learned: Any, failed: set[str], tmp_path: Path) -> None:
     study = read_study(grid(tmp_path / "a", learned))
     assert set(study.failed) == failed
     assert set(study.table["cell"]) == {cell.name for cell in study.cells} - failed
+
+
+@pytest.mark.parametrize(("sup", "failed"), [(70.0, False), (40.01, False), (39.9, True), (33.3, True)])
+def test_a_model_at_the_majority_baseline_is_not_ranked(sup: float, failed: bool, tmp_path: Path) -> None:
+    """Its Δ of nothing would win: a tenth of the way from the baseline (33.3) to 100 has to be made, without limits."""
+    folder = grid(tmp_path / "a")
+    low = {"sup": sup, "zs": sup, "delta": 0.0, "majority": 33.3}
+    change_rows(
+        folder, lambda row, _: low if row["objective"] and row["cell"].startswith("ALIGN") else {"majority": 33.3}
+    )
+    made = report(folder)
+    assert ("ALIGN-MLM against MLM" in made.lead) is not failed
+    assert ("SUP 39.9, majority baseline 33.3" in made.lead) is (sup == 39.9)
+    line = {line["condition"]: line for line in made.table("condition", "Δ")}["ALIGN-MLM"]
+    assert line["Δ"] == ("not learned" if failed else "0.0") and line["SUP|majority 33.3"] == number(sup)
 
 
 @pytest.mark.parametrize(
@@ -219,16 +239,16 @@ def test_what_is_not_known_is_counted(tmp_path: Path) -> None:
     write_measures(folder, [])
     change_rows(folder, lambda row, _: {"perplexity": ""} if row["cell"].startswith("MLM") else {})
     made = report(folder)
-    assert "No perplexity of the parent is known of 3 cells: the limit judges none of them." in made.lead
-    assert {line["Training"] for line in made.table("Δ", "Training")} == {"–", "failed training"}
+    assert "The limit of perplexity cannot judge 3 cells: no perplexity of the parent is known." in made.lead
+    assert {line["Training"] for line in made.table("Δ", "Training")} == {"–", "not learned"}
 
 
 def test_a_report_where_every_model_failed(tmp_path: Path) -> None:
     made = report(grid(tmp_path / "a", {"perplexity": 2}))
-    assert "6 of 6 cells failed training" in made.lead and "Nothing can be compared yet." in made.lead
-    assert {line["Training"] for line in made.table("Δ", "Training")} == {"failed training"}
+    assert "6 of 6 cells did not learn" in made.lead and "Nothing can be compared yet." in made.lead
+    assert {line["Training"] for line in made.table("Δ", "Training")} == {"not learned"}
     assert {row["Verdict"] for row in made.file("claims-not-run")} == {"not run"}
-    assert {line["Training"] for line in made.table("Perplexity|parent")} == {"failed training"}
+    assert {line["Training"] for line in made.table("Perplexity|parent")} == {"not learned"}
 
 
 def test_each_study_of_a_joined_report_has_its_own_limits(tmp_path: Path) -> None:
@@ -237,7 +257,7 @@ def test_each_study_of_a_joined_report_has_its_own_limits(tmp_path: Path) -> Non
         for name, limits in (("tiny", LIMITS), ("lab", None))
     ]
     made = joined(folders, tmp_path / "out")
-    assert "1 of 12 cells failed training" in made.lead and "tiny: MLM, 2 (perplexity 32, over 15)" in made.lead
+    assert "1 of 12 cells did not learn" in made.lead and "tiny: MLM, 2 (perplexity 32, over 15)" in made.lead
     table = {(row["study"], row["objective"], row["Training"]): row["Seeds"] for row in made.table("Δ", "Training")}
     assert table["tiny", "MLM", "–"] == "2 models × 2 seeds" and table["lab", "MLM", "–"] == "3 models × 2 seeds"
 
@@ -295,5 +315,5 @@ def test_a_limit_changes_no_cell(tmp_path: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in folder.glob("stages/*/*")}
     run_here(folder, SEARCH | {"learned": {"perplexity": 1.5}})
     assert {path: path.stat().st_mtime_ns for path in folder.glob("stages/*/*")} == before
-    assert "2 of 2 cells failed training" in (folder / "report.md").read_text()
+    assert "2 of 2 cells did not learn" in (folder / "report.md").read_text()
     assert set(SCORES).isdisjoint(read_study(folder).table["measure"])

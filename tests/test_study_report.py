@@ -91,7 +91,7 @@ def test_means_intervals_seeds_and_correlation_equal_scipy(written) -> None:
     rho = stats.spearmanr([float(row["alignment_all"]) for row in cells.values()], deltas).statistic
     line = made.table("ρ", "p")[0]
     assert (line["n"], line["ρ"]) == ("6 conditions|6 models", shown(rho, 2)) and line["p"].endswith("exact")
-    names = {"delta-1-pos", "alignment-1-pos", "loss-1-mlm-trans", "perplexity-1-mlm-trans", "alignment-1-mlm-trans"}
+    names = {"scores", "alignment-1-pos", "loss-1-mlm-trans", "perplexity-1-mlm-trans", "alignment-1-mlm-trans"}
     assert names < made.figures
     assert "signed-loss-1-mlm-trans" not in made.figures and "signed-loss-2-align-mlm-trans" in made.figures
 
@@ -127,7 +127,7 @@ def test_adjustments_of_one_pretraining_are_no_models(tmp_path: Path) -> None:
     assert [float(line[f"Value {end}"]) for end in ("low", "high")] == pytest.approx([low, high], rel=1e-4)
     assert scores_of(read_study(tmp_path)).conditions[0].seeds == "2 models × 3 adjustments × 1 seed"
     change_rows(tmp_path, lambda row, _: {"pretrain": "ab" * 8})
-    said = "Every condition rests on one pretraining seed: intervals of Δ there cover what was done to it since"
+    said = "Every condition rests on one pretraining seed. Intervals there cover what was done to the model after"
     assert said in report(tmp_path).text
 
 
@@ -152,7 +152,6 @@ def test_conditions_of_one_objective_are_told_apart(study: Path) -> None:
     made = report(study)
     table = made.table("objective", "alpha", "Δ")
     assert [line["Δ"].split("|")[0] for line in table if line["alpha"] == "10"] == ["1.0"]
-    assert "Under trans, alpha 10: only mlm has been scored" in made.text
 
 
 @pytest.mark.parametrize("value", ["nan", "inf"])
@@ -165,7 +164,7 @@ def test_what_is_not_a_number_is_shown_and_counted(study: Path, value: str) -> N
     assert line["Seeds"] == "1 model × 3 seeds, 2 of 3 with every score"
     assert line["Δ"] == of_scipy([float(row["delta"]) for row in rows[1:3]])
     assert made.table("Cell", "Fine-tuning seed", "Δ")[0]["Δ"] == {"nan": "NaN", "inf": "inf"}[value]
-    assert "2 values of results.parquet are not a number, left out of every mean" in made.text
+    assert "2 values of results.parquet are not a number. Means leave them out" in made.text
     assert "mlm-trans, pos, fine-tuning seed 0: zs; mlm-trans, pos, fine-tuning seed 0: delta." in made.text
     write_rows(study, [dict(row) for row in rows[1:]])
     assert "not a number" not in report(study).text
@@ -180,7 +179,7 @@ def test_bounds_end_where_a_score_does_and_files_have_them_whole(tmp_path: Path)
     line, written = made.table("objective", "Δ")[0], made.file("scores-1-pos")[0]
     assert line["Δ"] == f"80.0|{shown(whole.low)} to 100.0" and line["ZS"] == "10.0|0.0 to 100.0"
     assert float(written["Δ high"]) == pytest.approx(whole.high, rel=1e-5) and float(written["ZS low"]) < -100
-    assert made.text.count("Intervals are shown as far as a score can go") == 1
+    assert made.text.count("Where an interval reaches beyond the possible scores") == 1
     assert re.findall(r"\(?−?\d+\.\d to (1\d\d\.[1-9]|[2-9]\d\d\.\d)", made.text) == []
 
 
@@ -234,68 +233,40 @@ def scored(delta: float, alignment: float) -> dict[str, Any]:
     return {"delta": delta, "zs": 90 - delta, "alignment_all": alignment}
 
 
-def lines_of(folder: Path) -> list[str]:
-    """The comparisons of the summary."""
-    return [line.removeprefix("- ") for line in report(folder).lead.splitlines() if line.startswith("- ")]
+def test_the_first_screen_has_verdict_figure_and_scores(tmp_path: Path, monkeypatch) -> None:
+    """In this order, before anything else: Δ of every condition beside the paper's, and SUP."""
+    axes = {"objective": ["MLM", "ALIGN-MLM"], "transform": ["trans+inv"], "pretrain.seed": ["0", "1"]}
+    folder = make_grid(tmp_path, axes, config={"paper": ["align_mlm/table3"]}, title="Two objectives")
+    environment = {"date": "2026-01-02", "synthlang": "9.8", "cpu": "A Processor", "cores": 4}
+    change(folder, environment=environment)
+    made = report(folder)
+    assert made.text.split("\n\n")[1] == "grid · 2026-01-02 · synthlang 9.8 · A Processor, 4 cores"
+    figure, table = made.lead.index("figures/scores.svg"), made.lead.index("| condition |")
+    assert (
+        made.lead.index("printed numbers that could be tested") < figure < table < made.lead.index("ALIGN-MLM against")
+    )
+    line = made.table("condition", "Δ", "SUP")[0]
+    assert line == {"condition": "MLM", "Δ": "11.0|paper 38.5", "SUP": "90.0", "Alignment": "49.5"}
 
 
-def test_the_summary_admits_overlap_and_ties(study: Path, tmp_path: Path) -> None:
-    for added, said in ((0.0, "a tie"), (0.1, "overlap: the order is not established")):
-        of = {"mlm": 1.0, "dict_mlm": added, "align_mlm": 0.0}
-        rows = [row | {"delta": str(10.0 + 5 * int(row["seed"]) + of[row["objective"]])} for row in read_rows(study)]
-        write_rows(study, [dict(row) for row in rows])
-        assert report(study).lead.count(said) == 2
-    folder = make_grid(tmp_path / "tie", {"number": list("abc")})
-    exact = {"a": (10.04, 45.5224), "b": (10.01, 45.5224), "c": (30.0, 40.0)}
-    change_rows(folder, lambda row, _: scored(*exact[row["cell"]]))
-    lead = report(folder).lead
-    assert "lignment is highest for a (45.5 %; next b, 45.5 %; a tie)" in lead
-    assert "Δ is smallest for b (10.0 points; next a, 10.0; a tie)" in lead, "a reader sees one number"
-    folder = make_grid(tmp_path / "same", {"objective": ["MLM", "XLM"], "transform": ["trans"]})
-    change_rows(folder, lambda row, _: scored(7.0 + int(row["seed"]), 3.0))
-    assert lines_of(folder) == [
-        "Alignment is 3.0 % for all of them; Δ is 7.5 points for all of them, so there is no order."
-    ]
+def test_the_main_figure_of_an_axis_of_numbers_is_its_curve(tmp_path: Path) -> None:
+    made = report(make_grid(tmp_path, {"alpha": ["1", "2", "3"], "objective": ["MLM", "XLM"]}))
+    assert "figures/dose-1-alpha-1-pos-delta.svg" in made.lead and "scores" not in made.figures
+    assert made.text.count("figures/dose-1-alpha-1-pos-delta.svg") == 1, "a figure is shown once"
 
 
-def test_the_lead_says_one_sentence_once(tmp_path: Path) -> None:
-    folder = make_grid(tmp_path / "study", {"transform": ["trans", "inv"]}, tasks=("pos", "ner", "nli"))
-    change_rows(folder, lambda *_: {"alignment_all": ""})
-    lead = report(folder).lead
-    assert lead.count("cannot be correlated") == 1 and "Alignment and Δ on pos, ner, nli cannot" in lead
-
-
-def test_several_axes_are_compared_each_with_the_others_fixed(tmp_path: Path) -> None:
-    axes = {"alpha": ["1", "2"], "layers": ["2", "4"], "transform": ["trans", "inv"]}
-    few = make_grid(tmp_path / "few", axes, seeds=1)
-    lines = lines_of(few)
-    under = [line.partition(":")[0].removeprefix("Under ") for line in lines]
-    settings = ("alpha 1", "alpha 2", "layers 2", "layers 4")
-    assert under == [f"{one}, {language}" for one in settings for language in ("trans", "inv")]
-    assert [("for layers" in line, "for alpha" in line) for line in lines] == [(True, False)] * 4 + [(False, True)] * 4
-    many = axes | {"heads": ["1", "2", "4"], "width": ["8", "16"]}
-    lines = lines_of(make_grid(tmp_path / "many", many, seeds=1))
-    assert len(lines) == 14 and all("for width" in line for line in lines[:12])
-    assert lines[12] == "12 further groups are compared in the tables below."
-    assert lines[13].startswith("For alpha and layers and heads see the tables below")
-    write_rows(few, [dict(r) for r in read_rows(few) if r["cell"].split(", ")[:2] in (["1", "2"], ["2", "4"])])
-    lines = lines_of(few)
-    assert [line.partition(":")[0] for line in lines] == ["Under trans", "Under inv"], "axes that go together are one"
-    assert "Δ is smallest for alpha 1, layers 2 (" in lines[0]
+def test_a_sentence_of_each_language_is_shown(tmp_path: Path) -> None:
+    folder = make_grid(tmp_path, {"transform": ["inv", "trans"]})
+    texts = {"parent": "A sailor saw John .", "inversion": "John saw sailor A ."}
+    change(folder, examples=[{"language": name, "cell": "inv", "text": text} for name, text in texts.items()])
+    part = report(folder).text.split("## Languages")[1].split("## ")[0]
+    assert "**parent**\n\n- A sailor saw John ." in part and "**inv (inversion)**\n\n- John saw sailor A ." in part
 
 
 def test_the_report_of_a_study_begun_says_which_labels_all_scores_have(tmp_path: Path) -> None:
     folder = make_grid(tmp_path, {"transform": ["trans", "inv"], "objective": ["MLM", "XLM"]})
     write_rows(folder, [dict(row) for row in read_rows(folder)[:2]])
-    lead = report(folder).lead
-    assert "; all with trans, MLM; scored on" in lead and "Only trans, MLM has been scored" in lead
-
-
-def test_an_axis_that_sets_languages_is_known_whatever_its_name(tmp_path: Path) -> None:
-    product = {"alpha": [1, 2], "speech": {label: {"pretrain.language": label} for label in ("trans", "inv")}}
-    axes = {"alpha": ["1", "2"], "speech": ["trans", "inv"]}
-    lines = lines_of(make_grid(tmp_path, axes, config={"grid": {"product": product, "zip": {}}}))
-    assert [line.partition(":")[0] for line in lines] == ["Under trans", "Under inv"]
+    assert "; all with trans, MLM; scored on" in report(folder).lead
 
 
 # --- labels ---
@@ -359,7 +330,9 @@ def test_seeds_are_told_apart(tmp_path: Path) -> None:
     made = report(folder)
     names = {line["Cell"] for line in made.table("Cell", "Fine-tuning seed", "Δ")}
     assert names == {f"{o}, pretrain seed={s}" for o in ("MLM", "XLM") for s in "01"}
-    assert "4 cells of 4 done" in made.text and not re.search(r"(?<!pretrain )(?<!\.)seed=\d|\| Seed \|", made.text)
+    assert "4 cells; objective: MLM, XLM" in made.text and not re.search(
+        r"(?<!pretrain )(?<!\.)seed=\d|\| Seed \|", made.text
+    )
     assert "transfer pos, fine-tuning seed 0 fingerprint" in made.text
 
 
@@ -409,12 +382,12 @@ def test_well_formed_with_unique_ids_text_alternatives_and_equal_bytes(
 MISSING = {
     "results": "results.parquet is missing",
     "metrics": "No metrics were logged: mlm-trans",
-    "runs": "Run folders that are not here, so without curves: mlm-trans; align_mlm-trans",
+    "runs": "No curves, since the run folders are not here: mlm-trans; align_mlm-trans",
     "alignment": "No cell has both an alignment and a Δ",
-    "seeds": "without an interval for lack of seeds",
+    "seeds": "too few models for a test",
     "cells": "No pretraining run was recorded",
     "all but json": "results.parquet is missing",
-    "delta": "No Δ to draw",
+    "delta": "No cell has both an alignment and a Δ",
 }
 
 
@@ -493,7 +466,7 @@ def test_dropped_is_listed(tmp_path: Path) -> None:
         change(tmp_path, dropped=dropped)
         assert report(tmp_path).file("dropped") == [{"Stage": stage, **line}]
     change(tmp_path, dropped={"pretrain": {"trans train": {}}})
-    assert "Nothing was dropped." in report(tmp_path).text
+    assert "Nothing was left out." in report(tmp_path).text
 
 
 def test_what_cells_have_in_common_is_what_each_of_them_says() -> None:
@@ -517,11 +490,11 @@ def test_settings_in_full_and_fingerprints_are_folded(tmp_path: Path) -> None:
     folder = make_grid(tmp_path, {"transform": ["trans", "inv"]}, settings=settings)
     made = report(folder)
     aside = re.findall(r'<details class="aside"><summary>(.*?)</summary>(.*?)</details>', made.html, re.S)
-    assert [summary for summary, _ in aside] == ["Fingerprints of 2 cells, stage by stage", "Every setting in full"]
+    assert [summary for summary, _ in aside] == ["Fingerprints of 2 cells, stage by stage", "All settings"]
     assert "pretrain fingerprint" in aside[0][1] and "steps: 12345" in aside[1][1]
-    block = made.text.split("**Every setting in full**")[1]
+    block = made.text.split("**All settings**")[1]
     code = "\n".join(line.removeprefix("    ") for line in block.splitlines() if line.startswith("    "))
     assert yaml.safe_load(code) == settings and "\n## " not in block, "at the end"
     assert "details:not(.aside)" in made.html, "on paper the others are open"
     change(folder, settings=None)
-    assert "Settings in full were not recorded" in report(folder).text
+    assert "The combined settings were not recorded" in report(folder).text

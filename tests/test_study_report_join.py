@@ -135,7 +135,7 @@ def test_parts_of_one_study_are_put_together(tmp_path: Path) -> None:
     one, both = report(whole), joined(parts, tmp_path / "joined")
     for name in ("scores-1-pos", "seeds", "cells", "by-layer", "correlations"):
         assert one.file(name) == both.file(name), name
-    assert "12 cells of 12 done" in both.text
+    assert "12 cells; objective" in both.text
 
 
 def test_a_report_is_the_same_when_joined_alone(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_cell_that_failed_here_and_is_done_there_is_done(tmp_path: Path) -> No
         change(tmp_path / name, cells=[cell | {"status": status, "error": "killed" if status == "failed" else None}])
     write_rows(tmp_path / "a", [])
     text = joined([tmp_path / "a", tmp_path / "b"], tmp_path / "out").text
-    assert "1 cell of 1 done" in text and "killed" not in text and "10.5" in text
+    assert "1 cell; " in text and "killed" not in text and "10.5" in text
 
 
 def test_studies_of_two_scales_stand_side_by_side(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_runs_that_two_studies_share_count_once(tmp_path: Path, claims: str) -> 
     probed(whole)  # so that its measures are known to be the same
     part = part_of(whole, tmp_path / "a", cells_of(whole)[:12], name="first", fingerprint="a" * 16)
     alone, both = report(whole), joined([part, whole], tmp_path / "both")
-    assert "18 cells of 18 done" in both.text
+    assert "18 cells; " in both.text
     assert "grid: 24 of 36 rows of results are the same runs as in first (equal fingerprints" in both.text
     for name in ("claims", "correlations"):
         assert both.file(name) == alone.file(name), name
@@ -198,7 +198,7 @@ def test_claims_are_judged_and_tables_of_papers_are_beside(tmp_path: Path, claim
     assert [table[name]["Verdict"] for name in ("Of the whole.", "MLM is better.")] == ["agrees in sign", "differs"]
     line = table["Of the whole."]
     assert (line["Claim"], line["n"], line["Ours"][:3]) == ("Of the whole.|x", "3 models", "−6.")
-    assert "2 claims not run here" in made.text and len(said) == 1 and said[0] in made.text
+    assert "2 claims not tested here" in made.text and len(said) == 1 and said[0] in made.text
     assert "Not run. x" in {line["Claim"] for line in made.file("claims-not-run")}
     beside = made.table("score", "Paper", "Ours", "Verdict")
     line = next(x for x in beside if (x["objective, transform"], x["score"]) == ("MLM, trans+inv", "pos Δ"))

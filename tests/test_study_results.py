@@ -29,6 +29,7 @@ CONTRACT = [
     *("cell", "source", "language", "objective", "task", "metric", "seed", "pretrain_seed", "parent", "sup", "zs"),
     *("delta", "alignment_all", "alignment_dictionary", "alignment_held_out", "pretrain", "transfer", "probe"),
     *("task_name", "labels", "adjust", "mixed", "perplexity", "moved_embeddings", "moved_layers", "alignment_forward"),
+    "majority",
 ]
 
 
@@ -298,7 +299,8 @@ RUN = PretrainConfig.model_validate(
 )
 SCORES = {"task": "pos", "metric": "accuracy", "parent": 9.0, "sup": 8.0, "zs": 5.0, "delta": 3.0, "language": "es"}
 
-MORE = {"scores": {"zs": {"accuracy": 5.0}, "mixed question": {"accuracy": 4.0, "f1": 1.0}}}
+MORE: dict[str, Any] = {"scores": {"zs": {"accuracy": 5.0}, "mixed question": {"accuracy": 4.0, "f1": 1.0}}}
+MORE["majority"] = {"parent": 2.0, "sup": 3.5, "zs": 3.0}
 
 FITS = {
     "source": [{"moved": {"embeddings": 0.1, "layers": 0.3}}, {"moved": {"embeddings": 0.0, "layers": 0.30006}}],
@@ -347,7 +349,7 @@ def test_rows_of_a_cell(store):
         **dict.fromkeys(results.ALIGNMENTS),
         "mixed": '{"question": 4.0}',
         "perplexity": 6.5,
-        **{"moved_embeddings": 0.05, "moved_layers": 0.3},
+        **{"moved_embeddings": 0.05, "moved_layers": 0.3, "majority": 3.5},
     }
     assert [(row["moved_embeddings"], row["moved_layers"]) for row in rest] == [(None, None)] * 3  # of earlier versions
     assert [(row["task_name"], row["seed"]) for row in rest] == [("pos", 0), ("ner", 3), ("ner", 0)]

@@ -18,9 +18,9 @@ from pretrain.config import PretrainConfig
 from pretrain.folder import steps_in
 from pretrain.run import open_run, pretrain
 from pretrain.word_pairs import word_pairs
-from probes.measures import ProbeConfig
 from probes.measures.probe_command import measure
 from probes.measures.probe_input import ProbeInput
+from probes.measures.table import ProbeConfig
 from probes.pretrained import open_pretrained
 from probes.study import work
 from probes.study.checks import check_cells

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from probes.cli import app
-from synthlang.derive import derive_command
+from synthlang.derive_command import derive_command
 from synthlang.errors import InputError
 from synthlang.export import push_to_hub, verify_manifest
 from synthlang.fingerprint import sha256_file
@@ -267,7 +267,7 @@ def test_real_data_reads_back_equal(tmp_path, scheme, path, n):
 
 def test_the_command_and_that_of_the_card_make_the_same_bytes(tmp_path, capsys, monkeypatch):
     out = tmp_path / "new" / "d"
-    derive_command(SMALL, "trans", out, fields=("premise",), counts_source=SMALL[4:])
+    derive_command(SMALL, "trans", out, fields=("premise",), counts=SMALL[4:])
     assert "derived: train 30 items" in capsys.readouterr().err
     card = (out / "README.md").read_text()
     assert "license: apache-2.0" in card

@@ -12,6 +12,8 @@ import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from transformers import BertConfig
+from transformers.models.bert.modeling_bert import BertPooler
 
 from pretrain.model.text import Text
 from probes.transfer.config import HeadConfig
@@ -129,6 +131,16 @@ def test_classify():
 
 
 @torch.no_grad()
+def test_classify_with_berts_pooler_is_as_in_hugging_face():
+    config = BertConfig(hidden_size=WIDTH, num_labels=4)
+    pooler, head = BertPooler(config), ClassifyHead(hidden=WIDTH, classes=4, dropout=0.5, pooler=True).eval()
+    assert isinstance(head.pooler, torch.nn.Sequential)
+    head.pooler[0].load_state_dict(pooler.dense.state_dict())
+    states = torch.randn(3, 5, WIDTH)
+    assert torch.equal(head.scores(states), head.linear(pooler(states)))
+    assert not torch.allclose(head.scores(states), head.linear(states[:, 0]))
+
+
 def test_tags():
     """Linear: means over labelled words. CRF: −log p of the paths over as many."""
     states, mask = torch.randn(2, 5, WIDTH), prefix([4, 2])

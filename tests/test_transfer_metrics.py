@@ -14,7 +14,7 @@ from sklearn.metrics import accuracy_score, f1_score  # type: ignore[import-unty
 
 from probes.transfer.config import TransferConfig
 from probes.transfer.tasks.base import task_of
-from probes.transfer.tasks.metrics import Metric, mentions_of, repaired
+from probes.transfer.tasks.metrics import Metric, defined, mentions_of, repaired
 
 
 def metrics_of(task: str, **score: Any) -> dict[str, Metric]:
@@ -126,6 +126,7 @@ FRAMES = [frame("O B-a I-a", "x"), frame("B-b O", "y"), frame("O O", "y")]
 )
 def test_frames_by_hand(score: dict[str, Any], said: list[Any], expected: tuple[float, ...]) -> None:
     metrics = metrics_of("slots", **score)
+    assert "frame_accuracy: share of utterances" in str(defined(metrics.values()))
     found = {name: metric(FRAMES, said) for name, metric in metrics.items()}
     assert found == pytest.approx(dict(zip(("slot_f1", "intent_accuracy", "frame_accuracy"), expected, strict=True)))
 

@@ -16,7 +16,8 @@ from probes.transfer.config import TransferConfig
 from probes.transfer.result import ResultFile, drops, facts, predictions_path, read_predictions, rows_of
 from probes.transfer.run import Predictions, Transfer, check_keep
 from probes.transfer.splits import load_data
-from probes.transfer.tasks import TASKS, TaskEntry
+from probes.transfer.tasks.entry import TaskEntry
+from probes.transfer.tasks.table import TASKS
 from probes.transfer.transfer_command import result_table
 from synthlang.config import parse
 from synthlang.errors import InputError
@@ -208,7 +209,7 @@ def test_seeds_are_added_and_another_transfer_is_refused(plain, tmp_path):
     after = json.loads(path.read_text())
     assert after["seeds"][0] == before["seeds"][0] and len(after["seeds"]) == 2
     assert after["all"]["parent"]["runs"] == 2
-    with pytest.raises(InputError, match="holds something else than this transfer"):
+    with pytest.raises(InputError, match="holds something other than this transfer"):
         ResultFile(path, "another")
 
 

@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synthlang.corpus import Corpus, concatenate
+from synthlang.derive_command import derive_command
+from synthlang.dictionary.draw_command import dictionary_command
 from synthlang.errors import InputError
 from synthlang.language import bind_language, parse_language
 from synthlang.overlap import Overlap, count_words, overlap
@@ -95,6 +97,25 @@ def test_counts_are_needed_and_make_the_share(options):
         )
         assert bound.invert(derived).texts() == dev.texts()
     assert nested[0] < nested[1] < nested[2]
+
+
+def test_words_of_a_test_set_are_counted_only_if_that_is_asked_for(tmp_path, capsys):
+    """Language, vocabulary and dictionary alike; the log and the card say in what the words were counted."""
+    (tmp_path / "test.txt").write_text("a b\na c\n")
+    spec, frequent = f"text:{tmp_path / 'test.txt'}", tmp_path / "frequent.yaml"
+    frequent.write_text("{name: x, transforms: [{kind: transliterate, order: frequent, strength: 0.34}]}")
+    needs = [(str(frequent), None), ("inv", "300")]
+    for language, vocabulary in needs:
+        with pytest.raises(InputError, match="the source has only test: derive takes --counts test or another source"):
+            derive_command(spec, language, tmp_path / "d", vocabulary=vocabulary)
+    with pytest.raises(InputError, match="has only test"):
+        dictionary_command("trans", spec, tmp_path / "d")
+    (before, after), *_ = derive_command(spec, str(frequent), tmp_path / "d", counts="test")
+    assert (before, after) == ("a b", "а b")
+    assert "words are counted in the split test" in " ".join(capsys.readouterr().err.split())
+    assert "Words were counted in the split `test`" in (tmp_path / "d" / "README.md").read_text()
+    derive_command(spec, "inv", tmp_path / "ids", vocabulary="300", counts="test")
+    assert derive_command(f"{spec}?split=train", str(frequent), tmp_path / "train")[0] == (before, after)
 
 
 def test_uniform_by_type_is_the_hash_it_was():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from synthlang.language import parse_language
 from synthlang.sources import open_source
+from synthlang.tasks.derive import partial_rewrite
 from synthlang.transforms.layout import AFTER, BEFORE, Layout, base, layout_forest
 from synthlang.trees import Forest
 from tests.annotated import annotated
@@ -98,6 +99,23 @@ def test_counts_by_reason_and_sentences_that_stay():
         "typology: sentences left, no tree": 1,
     }
     assert not typology(order="SOV", strength=0.0).rewrite(corpus).counts
+
+
+def test_final_punctuation_is_attached_anew_where_its_head_moved_away():
+    """The mark stays at the end and its head does not: on the root the tree is projective, and reorder takes it."""
+    corpus = annotated(SAID, HIS)
+    laid = typology(head_direction="final").derive(corpus)
+    assert laid.texts() == ["that she slept he said .", "his old This cat ran !"]
+    assert [laid[0].columns["head"][5], laid[1].columns["head"][5]] == [5, 5]
+    assert Forest.of(laid).is_projective.all()
+    both = [{"kind": "typology", "head_direction": "final"}, {"kind": "reorder", "model": "fr"}, {"kind": "invert"}]
+    rewrite = parse_language({"name": "x", "transforms": both}).rewrite(corpus)
+    assert not any("not projective" in reason for reason in rewrite.counts)
+    turned = rewrite.apply(corpus)
+    assert Forest.of(turned).is_tree.all()
+    assert turned[0].words[turned[0].columns["head"][5] - 1] == "said"  # carried along by what comes after
+    mixed = partial_rewrite(typology(head_direction="final"), corpus, np.asarray([True, False])).apply(corpus)
+    assert mixed[0].columns["head"] == laid[0].columns["head"] and mixed[1].columns == corpus[1].columns
 
 
 def test_it_reads_the_parents_words_and_moves_inserted_ones():
@@ -250,6 +268,12 @@ def test_every_dependent_stands_on_its_side(batch, option, value, label):
     assert of_label.sum() > 10
     after = place[of_label] > place[parent[of_label]]
     assert after.all() if value in ("after", "postposition") else not after.any()
+
+
+def test_projective_trees_stay_projective(batch):
+    ready = Forest.of(batch).is_projective
+    for options in ({"order": "SOV"}, {"head_direction": "final"}, {"head_direction": "initial"}):
+        assert Forest.of(typology(**options).derive(batch)).is_projective[ready].all()
 
 
 @pytest.mark.parametrize("order", ["SOV", "SVO", "VSO", "VOS", "OVS", "OSV"])

@@ -9,9 +9,9 @@ from transformers import PreTrainedTokenizerFast
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.run import adjust
-from probes.measures import ProbeConfig
 from probes.measures.probe_command import measure
 from probes.measures.probe_input import ProbeInput
+from probes.measures.table import ProbeConfig
 from probes.pretrained import open_pretrained
 from probes.study.work import open_model
 from probes.transfer.config import TransferConfig

@@ -123,7 +123,7 @@ class AdjustConfig(StrictModel):
     epochs: int = Field(default=1, ge=1)
     optimizer: AdamConfig = AdamConfig()
     dropout: bool = True
-    precision: Literal["float32", "bfloat16"] = "float32"
+    precision: Literal["float32", "bfloat16", "float16"] = "float32"
     measure: int = Field(default=0, ge=0)
     log_every: int = Field(default=100, ge=1)
     checkpoints: CheckpointConfig = CheckpointConfig()

@@ -21,24 +21,22 @@ class AlignmentLoss(nn.Module):
         pull   Σ ‖f(moving word) − f(other word)‖²   over linked words and sentence tokens: L
         hold   Σ ‖f(word) − f⁰(word)‖²               over held words: R
 
-    f is ``model``'s encoder (ours or one of Hugging Face), f⁰ that of ``frozen``, a copy of it before (Cao et al. 2020,
-    section 3.3; Impact, eq. 1).
+    f is ``model``'s encoder (ours or one of Hugging Face), f⁰ that of ``frozen``, the model before (None: a copy of f
+    as it is now; Cao et al. 2020, section 3.3; Impact, eq. 1).
     In continual learning (Impact, eq. 2) the loss of a task is L_target + α · ``total(batch)``.
 
     Raises InputError for a layer that the model does not have.
     """
 
-    def __init__(self, model: nn.Module, frozen: nn.Module, settings: LossConfig) -> None:
+    def __init__(self, model: nn.Module, frozen: nn.Module | None, settings: LossConfig) -> None:
         super().__init__()
+        if frozen is None:
+            frozen = copy.deepcopy(encoder_of(model))
         self.settings = settings
         self.encoder = encoder_of(model)
         # in a tuple, so that its weights are no parameters of this module
         self._frozen = (encoder_of(frozen).eval().requires_grad_(False),)
         self.layers = layer_numbers(settings.layers, self.encoder)
-
-    @staticmethod
-    def of(model: nn.Module, settings: LossConfig) -> AlignmentLoss:
-        return AlignmentLoss(model, copy.deepcopy(encoder_of(model)), settings)
 
     @property
     def frozen(self) -> nn.Module:

@@ -14,6 +14,7 @@ from pretrain.devices import process_state
 from pretrain.folder import EXPORT, export_sizes, read_metrics
 from pretrain.hub import Base, load_model, longest_input, open_base
 from pretrain.stopping import Flag
+from synthlang.errors import InputError
 from synthlang.files import write_json
 from synthlang.parallel.pairs import DerivedPair, read_pair
 from synthlang.parallel.prepare import PairData, prepare_pair
@@ -38,6 +39,8 @@ def adjust(
 def _adjust(config: AdjustConfig, run: Path, report: Report, say: Say, stop: Flag | None) -> str:
     check_folder(run, config, _settings, "adjustment")
     base = open_base(config.model)
+    if base.is_xlm:
+        raise InputError(f"model: {config.model} is an XLM, which can be probed and fine-tuned, not adjusted")
     model = load_model(base)
     layer_numbers(config.loss.layers, encoder_of(model))  # an error before any work
     with process_state().main_process_first():  # the others find the aligner's work done

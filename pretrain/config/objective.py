@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, create_model, field_validator, model_validator
 
-from pretrain.objectives import NAMES, TERMS
+from pretrain.objectives.table import NAMES, PLUGINS, TERMS
 from pretrain.objectives.term import Need, Term
+from synthlang import plugins
 from synthlang.config import StrictModel
+from synthlang.errors import InputError
+from synthlang.references import Later, resolved
 
 KINDS: dict[str, tuple[str, ...]] = {
     term.kind: ("mlm", term.name) if term.name != "mlm" else ("mlm",) for term in TERMS if term.kind is not None
 } | {"sum": ()}
-SETTINGS = [term.settings for term in TERMS if term.settings is not StrictModel]
+
+
+def _settings_of(term: Term[Any]) -> type[StrictModel]:
+    """Those of a term; of a plugin's they are not written where they have their defaults."""
+    if term.name not in PLUGINS:
+        return term.settings
+    fields: dict[str, Any] = {name: plugins.optional_field(field) for name, field in term.settings.model_fields.items()}
+    return create_model(term.settings.__name__, __base__=term.settings, **fields)
+
+
+SETTINGS = [_settings_of(term) for term in TERMS if term.settings is not StrictModel]
 if TYPE_CHECKING:
     Kind: TypeAlias = str
     Name: TypeAlias = str
@@ -47,7 +61,7 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
     """
 
     language_ids: bool | None = None
-    mean_over: Literal["positions", "corpora"] = "positions"
+    mean_over: Annotated[Literal["positions", "corpora"], Later()] = "positions"
 
     @field_validator("weights")
     @classmethod
@@ -97,10 +111,23 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
     def identity(self) -> dict[str, Any]:
         """What affects the weights: the terms, and of the settings those that a term reads."""
         settings: dict[str, Any] = {"terms": self.terms, "language_ids": self.uses_language_ids}
-        settings |= {"mask_rate": self.mask_rate, "random_words": self.random_words}
-        if self.mean_over != "positions":  # as before there was a choice
-            settings["mean_over"] = self.mean_over
+        known = resolved(self, lambda named: named.name)
+        settings |= {name: known[name] for name in ("mask_rate", "random_words", "mean_over") if name in known}
         for term in self.on:
             settings |= self.model_dump(include={*term.settings.model_fields} - {term.weight_key})
             settings |= {f"{term.name}_format": term.format} if term.format > 1 else {}
-        return settings
+        return settings | plugins.parts("terms", self.terms)
+
+
+def _check_names() -> None:
+    """InputError where a plugin's term has the ``kind`` or a key of another one."""
+    kinds = [*(term.kind for term in TERMS if term.kind is not None), "sum"]
+    taken = {*MaskingConfig.model_fields, *ObjectiveConfig.__annotations__}
+    keys = [*taken, *(name for term in TERMS for name in term.settings.model_fields)]
+    for what, names in (("kind", kinds), ("key", keys)):
+        if twice := [name for name, count in Counter(names).items() if count > 1]:
+            told = ", ".join(f"{name} of {of}" for name, of in plugins.parts("terms", PLUGINS)["plugins"].items())
+            raise InputError(f"objective: two terms have the {what} {twice[0]!r}; rename it in the plugin: {told}")
+
+
+_check_names()

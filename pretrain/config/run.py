@@ -113,6 +113,7 @@ class PretrainConfig(StrictModel):
     language   a language derived from it (or ``parent``: a monolingual run)
     languages  instead of ``language``: any number of languages, derived or natural, the first one is the parent
     processes  how many a launch must have (default: any number)
+    shard      each process holds a part of weights, gradients and optimizer (FSDP); default: all of them
     compile    torch.compile: ``auto`` where it pays
     trackers   also log to tensorboard, wandb or trackio
     """
@@ -143,9 +144,10 @@ class PretrainConfig(StrictModel):
     optimizer: OptimizerConfig = OptimizerConfig()
     validation: ValidationConfig = ValidationConfig()
     checkpoints: CheckpointConfig = CheckpointConfig()
-    precision: Literal["float32", "bfloat16"] = "float32"
+    precision: Literal["float32", "bfloat16", "float16"] = "float32"
     compile: Literal["auto", "on", "off"] = "auto"
     processes: int | None = Field(default=None, ge=1)
+    shard: Annotated[bool, Later()] = False
     trackers: tuple[Literal["tensorboard", "wandb", "trackio"], ...] = ()
     log_every: int = Field(default=100, ge=1)
 
@@ -216,6 +218,17 @@ class PretrainConfig(StrictModel):
         return self
 
     @model_validator(mode="after")
+    def _shards(self) -> PretrainConfig:
+        unfit = {
+            "parts of a language (sharing)": self.sharing.separates,
+            "precision float16; take bfloat16": self.precision == "float16",
+            "compile: on": self.compile == "on",
+        }
+        if self.shard and (what := next((what for what, is_on in unfit.items() if is_on), None)):
+            raise ValueError(f"shard does not go with {what}")
+        return self
+
+    @model_validator(mode="after")
     def _sizes_fit(self) -> PretrainConfig:
         if self.model.positions is not None and self.batch.length > self.model.positions:
             raise ValueError(f"batch.length ({self.batch.length}) is over model.positions ({self.model.positions})")
@@ -274,6 +287,5 @@ class PretrainConfig(StrictModel):
         if self.start is not None and self.start.extend is not None:
             settings["initialise"] = self.start.extend.initialise
         if self.checkpoints.select == "best":
-            decides = self.validation.model_dump(mode="json", exclude_none=True)
-            settings["selected"] = [self.checkpoints.model_dump(mode="json"), decides]
+            settings["selected"] = [named["checkpoints"], named["validation"]]
         return fingerprint("pretrain", format=FORMAT, settings=settings, parents=parents)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from synthlang.config import StrictModel
 from synthlang.errors import InputError
+from synthlang.references import Later
 
 Packing = Literal["stream", "sentences", "sentence"]
 
@@ -63,8 +64,8 @@ class ValidationConfig(StrictModel):
 
     every: int = Field(default=0, ge=0)
     rows: int = Field(default=128, ge=1)
-    mask_rate: float | None = Field(default=None, gt=0.0, lt=1.0)
-    packing: Packing | None = None
+    mask_rate: Annotated[float | None, Field(gt=0.0, lt=1.0), Later()] = None
+    packing: Annotated[Packing | None, Later()] = None
     alignment: bool = True
 
 

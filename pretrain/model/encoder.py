@@ -24,6 +24,7 @@ from pretrain.model.losses import Exponentials, exponentials, masked_loss
 from pretrain.model.tensors import TensorBatch
 from pretrain.model.text import Packed, Text
 from synthlang.rng import key_of
+from synthlang.vocabularies.xlm_tokenizer import XLM
 
 ABSENT = -(2**40)  # far from every row, so that reading there fails whatever is added
 EPSILON = {"roberta": 1e-5, "xlm-roberta": 1e-5, "bert": 1e-12}  # of LayerNorm, by architecture
@@ -132,6 +133,16 @@ class Head(nn.Module):
         return y
 
 
+class Direct(Head):
+    """XLM's: the output reads the last layer as it is."""
+
+    def __init__(self) -> None:
+        nn.Module.__init__(self)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+
 class MaskedLM(nn.Module):
     """A masked language model of one or more languages, with random weights: a function of the arguments.
 
@@ -169,7 +180,7 @@ class MaskedLM(nn.Module):
             else Layer(shape, epsilon)
             for number in range(1, shape.layers + 1)
         )
-        self.head = Head(shape.hidden, epsilon)
+        self.head = Direct() if architecture == XLM else Head(shape.hidden, epsilon)
         self.noise = Noise()
         self._step_layer: Callable[..., Tensor] = Layer.__call__
         self._exponentials: Exponentials = exponentials

@@ -14,9 +14,11 @@ from torch import Tensor, nn
 from pretrain.config import ModelConfig, SharingConfig
 from pretrain.model.attention import SeparateLayers
 from pretrain.model.encoder import MaskedLM
+from pretrain.model.from_xlm import LANGUAGES, bert_config, bert_names
 from pretrain.model.hf_names import ARCHITECTURES, LAYER, PARTS, QKV
 from synthlang.errors import InputError
 from synthlang.vocabularies import Extension
+from synthlang.vocabularies.xlm_tokenizer import XLM
 
 NEEDED: dict[str, Any] = {
     "hidden_act": "gelu",
@@ -46,21 +48,24 @@ def from_hf(
     length      the longest row there will be: InputError if the checkpoint has fewer positions
     dropout     default: the checkpoint's, of its hidden states
 
-    Language embeddings start at 0, separate parts as equal copies. InputError for another architecture than ours.
+    Language embeddings start at 0, those of an XLM as they are there (``ids`` then has its languages in their order);
+    separate parts start as equal copies. InputError for another architecture than ours.
     """
     from pretrain.hub import load_model, open_base  # here, since it loads transformers' models
 
     base = open_base(name)
     config = _config(base.folder, name)
     loaded = load_model(base)
-    names = ARCHITECTURES[config.model_type]
     source = {key: tensor.detach() for key, tensor in loaded.state_dict().items()}
+    architecture, names = config.model_type, ARCHITECTURES.get(config.model_type, ARCHITECTURES["bert"])
+    if architecture == XLM:
+        config, source = bert_config(config, name), bert_names(source)
     shape = _shape_of(config, dropout)
     before = config.pad_token_id + 1 if names.counts_from_pad else 0
     positions = _positions(config)
     _check_length(length, positions, name)
     settings = (shape, sharing, ids, size, positions, config.pad_token_id, language_ids)
-    model = MaskedLM(*settings, seed, config.model_type, config.layer_norm_eps)
+    model = MaskedLM(*settings, seed, architecture, config.layer_norm_eps)
     model.origin = config.to_dict()
     words, bias = source.pop(f"{names.body}.embeddings.word_embeddings.weight"), source.pop(names.bias)
     if extension is not None:
@@ -69,8 +74,9 @@ def from_hf(
         raise InputError(f"{name} has {len(words)} word embeddings, its tokenizer needs {size}")
     with torch.no_grad():
         _fill_embeddings(model, source, f"{names.body}.embeddings", words, bias, before)
-        _take(source, names.dense, model.head.dense)
-        _take(source, names.norm, model.head.norm)
+        if architecture != XLM:
+            _take(source, names.dense, model.head.dense)
+            _take(source, names.norm, model.head.norm)
         for number, layer in enumerate(model.layers):
             _fill_layer(source, f"{names.body}.encoder.layer.{number}", layer)
     left = set(source) - set(names.tied)
@@ -90,6 +96,8 @@ def check_start(name: str, length: int, layers: Sequence[int]) -> None:
     if base.is_run:
         raise InputError(f"start.model: {name} is a run; name the export of one language, as {base.folder}")
     config = _config(base.folder, name)
+    if config.model_type == XLM:
+        raise InputError(f"start.model: {name} is an XLM, which can be probed and fine-tuned, not pretrained further")
     if layers and max(layers) > config.num_hidden_layers:
         raise InputError(f"sharing.layers: there is no layer {max(layers)}, {name} has {config.num_hidden_layers}")
     _check_length(length, _positions(config), name)
@@ -114,8 +122,10 @@ def _config(folder: Path, name: str) -> Any:
     except (OSError, ValueError) as error:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise InputError(f"its config.json cannot be read: {reason}", folder) from error
-    if config.model_type not in ARCHITECTURES:
-        raise InputError(f"{name} is a {config.model_type}; what can be read is one of {', '.join(ARCHITECTURES)}")
+    if config.model_type not in (*ARCHITECTURES, XLM):
+        raise InputError(
+            f"{name} is a {config.model_type}; what can be read is one of {', '.join(ARCHITECTURES)}, {XLM}"
+        )
     for key, needed in NEEDED.items():
         found = getattr(config, key, needed)
         if found != needed:
@@ -160,7 +170,7 @@ def _fill_embeddings(
     tables.segments = types[1:] - types[0]
     tables.positions.copy_(positions.repeat(len(tables.positions) // len(positions), 1))
     if tables.languages is not None:
-        tables.languages.zero_()
+        tables.languages.copy_(source.pop(LANGUAGES, torch.zeros_like(tables.languages)))
     own = torch.cat([tables.ids(m) for m in range(model.language_count)]) if tables.separate else slice(None)
     tables.words.copy_(words[own])
     tables.bias.copy_(bias[own])

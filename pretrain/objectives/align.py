@@ -25,7 +25,7 @@ class AlignSettings(StrictModel):
 
 
 class Align(Term[AlignSettings]):
-    """Minus the cosines of the dictionary's pairs (Deshpande et al. 2021, "ALIGN-MLM", section 3)."""
+    """Minus the cosines of the dictionary's pairs (Tang et al. 2022, "ALIGN-MLM", section 3)."""
 
     name, kind = "align", "align_mlm"
     settings, weight_key = AlignSettings, "alpha"

@@ -1,7 +1,7 @@
 """The term dict: masked positions that predict, or show, a translation.
 
 A share of the masked positions belong to it. "The masked token is changed to a cross-lingual synonym" if it has one,
-"otherwise, we leave it as the original token" (Deshpande et al. 2021, "ALIGN-MLM", appendix G.4) can be read of the
+"otherwise, we leave it as the original token" (Tang et al. 2022, "ALIGN-MLM", appendix G.4) can be read of the
 label, as in Chaudhary et al. (2020), or of the input, as in section 3 ("code-switched data") and the released code:
 
                 input           label           a word without an entry

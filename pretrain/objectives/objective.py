@@ -12,7 +12,7 @@ from torch import Tensor
 from pretrain.data.batch import IGNORE, Batch, RowGroup
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.tensors import TensorBatch
-from pretrain.objectives import NAMES, TERMS
+from pretrain.objectives.table import NAMES, TERMS
 from pretrain.objectives.term import OwnLoss
 
 Number = TypeVar("Number", float, Tensor)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
-from pretrain.artifacts import Artifacts
-from pretrain.data.batch import Batch, RowSource
-from pretrain.data.masking import Relabel
 from synthlang.config import StrictModel
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a plugin's term is defined before anything else of ours is there
     import torch
 
+    from pretrain.artifacts import Artifacts
+    from pretrain.data.batch import Batch, RowSource
+    from pretrain.data.masking import Relabel
     from pretrain.model.tensors import TensorBatch
 
 Need = Literal["pairs", "dictionary"]

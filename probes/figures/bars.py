@@ -1,4 +1,4 @@
-"""Bars in groups: retrieval accuracy by part of speech or by condition, one colour a model; Δ of conditions."""
+"""Bars in groups: retrieval accuracy by part of speech or by condition, one colour a model."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
-from probes.figures.drawing import INK, TOLD, WIDTH, Drawing, Figure, colours, draw, grid, legend_above, shorten
+from probes.figures.drawing import INK, TOLD, Drawing, colours, grid, legend_above, shorten
 from probes.statistics import Interval
 from synthlang.errors import InputError
 
-BARS = 48
-"""Most bars of Δ in one figure: more are taller than a page, and the table has their numbers."""
 T = TypeVar("T")
 
 
@@ -35,7 +33,7 @@ def retrieval_by_tag(name: str, title: str, bars: Sequence[Bar]) -> Drawing:
     """Parts of speech one under another under the heading of their group, for each a bar of every model."""
     note = (
         "How often the nearest word of the other language is the translation, by part of speech; in brackets the "
-        "number of words. Lines: 95 % intervals, where given."
+        "number of words. Lines: 95 % intervals, where known."
     )
     return retrieval_bars(name, title, bars, note)
 
@@ -102,45 +100,3 @@ def under_headings(
     axes.tick_params(axis="y", length=0)
     grid(axes, "x")
     return places
-
-
-@dataclass(frozen=True)
-class Gap:
-    """Δ of a condition, called ``name`` in its ``group`` and ``label`` in all; ``values``: of its runs or seeds."""
-
-    group: str
-    name: str
-    label: str
-    delta: Interval
-    values: Sequence[float]
-
-
-def delta_bars(file: str, task: str, gaps: Sequence[Gap], palette: Mapping[str, str], axis: str) -> Figure:
-    """A bar per condition in groups: mean Δ, 95 % t interval, a dot per run or seed."""
-    groups: dict[str, list[tuple[str, Gap]]] = {}
-    for gap in gaps[:BARS]:
-        groups.setdefault(gap.group, []).append((gap.name, gap))
-
-    def paint(canvas: Canvas) -> None:
-        axes = canvas.subplots()
-        known = [(y, gap.delta.shown, gap) for y, gap in under_headings(axes, groups, lambda name, _: name, 34)]
-        # all bars, then all intervals, then all dots: few artists, since each takes its time
-        places, shades = [y for y, *_ in known], [palette[gap.name] for *_, gap in known]
-        axes.barh(places, [delta.mean for _, delta, _ in known], height=0.66, color=shades, alpha=0.75)
-        lines = [(y - 0.1, d.low, d.high) for y, d, _ in known if d.low is not None and d.high is not None]
-        if lines:
-            axes.hlines(*zip(*lines, strict=True), color=INK, linewidth=1.4)
-        dots = [(value, y + 0.2) for y, _, gap in known for value in gap.values]  # below, or they would hide lines
-        axes.plot(*zip(*dots, strict=True), linestyle="", marker="o", markersize=3.8, color="white", mec=INK, mew=0.8)
-        axes.axvline(0, color=INK, linewidth=0.7)
-        axes.set_xlabel(axis)
-
-    svg = draw(WIDTH, 0.9 + 0.3 * (len(gaps[:BARS]) + 1.4 * len(groups)), paint)
-    bars = [f"{gap.label}: {gap.delta.mean:.1f}" for gap in gaps[:TOLD]]
-    alt = f"Bars of Δ on {task}. " + "; ".join(bars) + ("; …" if len(gaps) > TOLD else ".")
-    caption = (
-        f"{task}: Δ of each condition, lower is better. Bar: mean; line: 95 % t interval; dots: pretraining runs, or "
-        "fine-tuning seeds where there is one run."
-    )
-    caption += f" The first {BARS} of {len(gaps):,} conditions." if len(gaps) > BARS else ""
-    return Figure(file, svg, alt, caption)

@@ -280,19 +280,20 @@ def place_labels(
     gap: float,
     lines: Floats | None = None,
     *,
-    every: bool = False,
+    most: int | None = None,
     **style: Any,
-) -> None:
-    """Greedy: each label (a text, its point, its colour) on one of eight sides of its point, ``gap`` points away.
+) -> list[tuple[float, float, float, float]]:
+    """Greedy: each label (a text, its point, its colour) on one of eight sides of its point, ``gap`` points away; at
+    most ``most`` of them. Returns their boxes.
 
     It stands where it covers none of the boxes ``taken`` [n, 4] (x0 y0 x1 y1 in pixels) and of the labels before it and
     is inside the frame; of such sides where it covers the fewest points of ``lines`` [m, 2], of equals the first. Where
-    there is none it is left out, or with ``every`` put where it covers the fewest boxes. The canvas must have been laid
-    out.
+    there is none it is left out. The canvas must have been laid out.
     """
     canvas, frame, lines = axes.get_figure(), np.array(axes.bbox.extents), np.empty((0, 2)) if lines is None else lines
     scale = float(canvas.dpi) / 72 if canvas is not None else 1.0
     sizes: dict[str, tuple[float, float]] = {}
+    placed = list[tuple[float, float, float, float]]()
     for text, point, colour in labels:
         if text not in sizes:
             probe = axes.text(0, 0, text, **style)
@@ -306,12 +307,16 @@ def place_labels(
         covers = (~apart.any(2)).sum(1) + 3 * ((low < frame[:2]) | (high > frame[2:])).any(1)
         crossed = ((lines >= low[:, None]) & (lines <= high[:, None])).all(2).sum(1)
         best = int(np.lexsort((crossed, covers))[0])
-        if covers[best] and not every:
+        if covers[best]:
             continue
+        placed.append(tuple(boxes[best].reshape(4).tolist()))
         taken = np.vstack([taken, boxes[best].reshape(4)])
         offset = (low[best] - place) / scale
         at: Any = {"textcoords": "offset points", "ha": "left", "va": "bottom", "in_layout": False}
         axes.annotate(text, point, tuple(offset), color=colour, **at, **style)
+        if len(placed) == most:
+            break
+    return placed
 
 
 def _sides(width: float, height: float, gap: float) -> Floats:

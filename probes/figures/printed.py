@@ -9,15 +9,19 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from probes.figures.bars import under_headings
 from probes.figures.drawing import INK, TOLD, Figure, draw, grid, shorten
 from probes.statistics import Interval
 
-PANEL, ALONE, NAMES = 2.4, 4.2, 2.0
-"""Inches: the width of a panel, of one that stands alone, and of the names at the left."""
-ROW, HEADING, REST = 0.235, 1.4, 1.1
-"""Inches of a bar, bars that a heading is as tall as, inches of axis and legend."""
+PANEL, ALONE, NAMES = 1.3, 3.3, 1.35
+"""Inches: the width of a panel, of one that stands alone, and of the names at the left: together they are as wide as a
+phone, where the text of 9.5 points is still read."""
+ACROSS = 3
+"""Most panels side by side."""
+ROW, HEADING = 0.215, 1.4
+"""Inches of a bar, and bars that a heading is as tall as."""
 MOST = 60
 """Most bars of a panel: more are taller than a page."""
 
@@ -39,11 +43,19 @@ class Bar:
 
 
 def bars_beside(
-    file: str, title: str, bars: Sequence[Bar], palette: Mapping[str, str], note: str, *, one_scale: bool = True
+    file: str,
+    title: str,
+    bars: Sequence[Bar],
+    palette: Mapping[str, str],
+    note: str,
+    *,
+    one_scale: bool = True,
+    axis: str = "",
 ) -> Figure:
-    """A panel beside another, with the same bars in each; ``palette`` has a colour for each name of a bar.
+    """A panel for each task, with the same bars in each; ``palette`` has a colour for each name of a bar.
 
     one_scale   all panels are of one unit, so that their bars can be compared
+    axis        what is drawn, where it is the same in all panels
     """
     panels = list(dict.fromkeys(bar.panel for bar in bars))
     rows = list(dict.fromkeys((bar.group, bar.name) for bar in bars))
@@ -53,22 +65,34 @@ def bars_beside(
     printed, seeds = any(bar.printed is not None for bar in bars), any(bar.values for bar in bars)
 
     def paint(canvas: Canvas) -> None:
-        first, *others = canvas.subplots(1, len(panels), squeeze=False, sharex=one_scale)[0]
-        places = {row: y for y, row in under_headings(first, groups, lambda name, _: name, 36)}
-        for axes in others:
-            axes.set(ylim=first.get_ylim(), yticks=[])
-            axes.spines["left"].set_visible(False)
-            grid(axes, "x")
-        for axes, panel in zip((first, *others), panels, strict=True):
-            axes.set_title(shorten(panel, 40))
-            _paint(axes, [(places[bar.group, bar.name], bar) for bar in _of(bars, panel, places)], palette)
+        every = canvas.subplots(down, across, squeeze=False, sharex=one_scale)
+        for number, axes in enumerate(every.flat):
+            first = every.flat[number - number % across]
+            if axes is first:
+                places = {row: y for y, row in under_headings(axes, groups, lambda name, _: name, 22)}
+            else:
+                axes.set(ylim=first.get_ylim(), yticks=[])
+                axes.spines["left"].set_visible(False)
+                grid(axes, "x")
+            axes.xaxis.set_major_locator(MaxNLocator(3 if across > 1 else 6))
+            axes.set_visible(number < len(panels))
+            if number < len(panels):
+                axes.set_title(shorten(panels[number], 20 if across > 1 else 40))
+                _paint(axes, [(places[bar.group, bar.name], bar) for bar in _of(bars, panels[number], places)], palette)
+        if axis:
+            canvas.supxlabel(axis, fontsize=9)
         canvas.legend(handles=_legend(printed, seeds), loc="outside upper left", ncols=3, fontsize=8.5)
 
-    height = REST + ROW * (len(rows[:MOST]) + HEADING * sum(map(bool, groups)))
+    across = min(ACROSS, len(panels))
+    down = -(-len(panels) // across)
+    height = 0.5 + down * (0.6 + ROW * (len(rows[:MOST]) + HEADING * sum(map(bool, groups))))
     said = "; ".join(_told(bar) for bar in bars[:TOLD]) + ("; …" if len(bars) > TOLD else "")
+    title = title.removesuffix(".")
     caption = f"{title}. {note}".strip()
     caption += f" The first {MOST} of {len(rows):,} conditions." if len(rows) > MOST else ""
-    return Figure(file, draw(NAMES + max(PANEL * len(panels), ALONE), height, paint), f"{title}. {said}.", caption)
+    return Figure(
+        file, draw(NAMES + (PANEL * across if across > 1 else ALONE), height, paint), f"{title}. {said}.", caption
+    )
 
 
 def _of(bars: Sequence[Bar], panel: str, places: Mapping[tuple[str, str], float]) -> list[Bar]:
@@ -96,9 +120,9 @@ DIAMOND: dict[str, Any] = {**SEED, "marker": "D", "markersize": 5.0, "mew": 1.1,
 
 
 def _legend(printed: bool, seeds: bool) -> list[Line2D]:
-    handles = [Line2D([], [], color=INK, linewidth=1.2, label="ours: bar, 95 % interval")]
-    handles += [Line2D([], [], label="a model or seed", **SEED)] if seeds else []
-    return handles + ([Line2D([], [], label="as the paper prints it", **DIAMOND)] if printed else [])
+    handles = [Line2D([], [], color=INK, linewidth=1.2, label="ours, 95 % interval")]
+    handles += [Line2D([], [], label="one seed", **SEED)] if seeds else []
+    return handles + ([Line2D([], [], label="the paper", **DIAMOND)] if printed else [])
 
 
 def _told(bar: Bar) -> str:

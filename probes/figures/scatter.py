@@ -27,8 +27,10 @@ from probes.figures.drawing import (
 )
 from probes.statistics import Correlation, Interval
 
-LABELLED = 16
-"""With more points than this, labels would cover each other: colour and marker must do."""
+LABELLED = 24
+"""Most conditions that are labelled: among more hardly any label has room."""
+SINGLE = 16
+"""Of more points than this markers are smaller."""
 INTERVALS = 100
 """Of more points than this no intervals are drawn: they would be a hatching."""
 NAMES = 7
@@ -65,12 +67,13 @@ def delta_scatter(
     """A point per cell: what is measured ``across`` against mean Δ, whose axis is called ``axis``."""
     groups = list(dict.fromkeys(point.group for point in points))
     shapes = markers(groups if len(groups) <= len(MARKERS) else ["" for _ in groups])
-    few = len(points) <= LABELLED
+    conditions = list(dict.fromkeys((point.name, point.group) for point in points))
+    few = len(points) <= SINGLE
 
     def paint(canvas: Canvas) -> None:
         axes = canvas.subplots()
         axes.axhline(0, color=INK, linewidth=0.7, alpha=0.4)
-        for name, group in dict.fromkeys((point.name, point.group) for point in points):
+        for name, group in conditions:
             members = [point for point in points if (point.name, point.group) == (name, group)]
             x, y = [point.x for point in members], [point.delta.mean for point in members]
             drawn = axes.plot(x, y, linestyle="", marker=shapes.get(group, "o"), color=palette[name], zorder=3)[0]
@@ -82,13 +85,13 @@ def delta_scatter(
         axes.set_xlabel(across.label)
         axes.set_ylabel(axis)
         _legend(canvas, {point.name: palette[point.name] for point in points}, shapes if len(shapes) > 1 else {})
-        if few:
-            _label(canvas, axes, points)
+        if len(conditions) <= LABELLED:
+            _label(canvas, axes, points, conditions)
 
     svg = draw(WIDTH, 3.9, paint)
     named = [f"{point.cell}: {across.form.format(point.x)}, Δ {point.delta.mean:.1f}" for point in points[:TOLD]]
     alt = f"Scatter of {across.name} against Δ on {task}. " + "; ".join(named) + ("; …" if len(points) > TOLD else ".")
-    caption = f"{task}: a point per cell."
+    caption = f"{task}: one point per model (cell)."
     has_lines = len(points) <= INTERVALS and any(point.delta.low is not None for point in points)
     caption += " Lines: 95 % t interval of Δ over fine-tuning seeds." if has_lines else ""
     return Figure(file, svg, alt, caption)
@@ -113,8 +116,9 @@ def _legend(canvas: Canvas, palette: Mapping[str, str], shapes: Mapping[str, str
     canvas.legend(handles=handles, loc="outside upper left", ncols=2, fontsize=8.5, handletextpad=0.3)
 
 
-def _label(canvas: Canvas, axes: Axes, points: Sequence[Point]) -> None:
-    """Put each label on the side of its point where it covers least: points, intervals, labels, the frame."""
+def _label(canvas: Canvas, axes: Axes, points: Sequence[Point], conditions: Sequence[tuple[str, str]]) -> None:
+    """Name each condition once, beside one of its points where the name covers no point, interval or other name. A
+    condition without such a place is told by its colour and marker, which the legend names."""
     canvas.draw_without_rendering()
     taken = []
     for point in points:
@@ -123,8 +127,10 @@ def _label(canvas: Canvas, axes: Axes, points: Sequence[Point]) -> None:
             [(point.x, value) for value in (delta.mean, delta.low or delta.mean, delta.high or delta.mean)]
         )
         taken += [(x - 5, y - 5, x + 5, y + 5), (x - 1, low, x + 1, high)]
-    labels = [(shorten(point.cell, 26), (point.x, point.delta.mean), INK) for point in points]
-    place_labels(axes, labels, np.array(taken), 5.0, every=True, fontsize=8)
+    for name, group in conditions:
+        text = shorten(", ".join(filter(None, (name, group))), 26)
+        places = [(p.x, p.delta.mean) for p in points if (p.name, p.group) == (name, group)]
+        taken += place_labels(axes, [(text, place, INK) for place in places], np.array(taken), 5.0, most=1, fontsize=8)
 
 
 @dataclass(frozen=True)

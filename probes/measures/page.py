@@ -10,11 +10,11 @@ from typing import Any
 
 from rich.table import Table as TerminalTable
 
-from probes.measures import PROBES
+from probes.measures.base import ProbeSettings
 from probes.measures.result import ProbeResult
-from probes.measures.retrieval.show import drawn_kind
-from probes.measures.settings import ProbeSettings
-from probes.report.page import Block, Bullets, Code, Figures, Paragraph, Section, Table, html_page
+from probes.measures.retrieval.show import PAIRS, drawn_kind
+from probes.measures.table import PROBES
+from probes.report.page import Block, Bullets, Code, Figures, Folded, Paragraph, Section, Table, Terms, html_page
 from probes.statistics import Correlation, correlation
 from synthlang.errors import InputError
 from synthlang.files import atomic_file
@@ -28,8 +28,8 @@ def write_page(
     table: Mapping[str, type[ProbeSettings]] = PROBES,
 ) -> Path:
     """Write ``probes.html``; ``table`` says what each probe is called."""
-    notes = [Section("Notes", [Bullets(values["notes"])])] if values["notes"] else []
-    sections = notes + [Section(table[name].title, _blocks(table[name], result)) for name, result in found.items()]
+    sections = [_summary(values["notes"], found, table)]
+    sections += [Section(table[name].title, _blocks(table[name], result)) for name, result in found.items()]
     together = values["cka_against_retrieval"]
     if together is not None:
         sections.append(Section("CKA against retrieval", [Paragraph(_together(together))]))
@@ -44,6 +44,16 @@ def write_page(
     return path
 
 
+def _summary(
+    notes: Sequence[str], found: Mapping[str, ProbeResult], table: Mapping[str, type[ProbeSettings]]
+) -> Section:
+    """What each probe found, in a sentence."""
+    said = [(table[name].title, [result.summary]) for name, result in found.items() if result.summary]
+    blocks: list[Block] = [Terms(said)] if said else [Paragraph("The probes have no summary; their results follow.")]
+    blocks += [Paragraph(note, "note") for note in notes]
+    return Section("Summary", blocks)
+
+
 def _blocks(probe: type[ProbeSettings], result: ProbeResult) -> list[Block]:
     blocks: list[Block] = [Paragraph(probe.about)]
     blocks += [Paragraph(note, "note") for note in result.notes]
@@ -52,7 +62,7 @@ def _blocks(probe: type[ProbeSettings], result: ProbeResult) -> list[Block]:
         blocks.append(Figures([figure.figure() for figure in result.figures]))
     counts = [f"{reason}: {count:,}" for reason, count in (result.values.get("counts") or {}).items() if count]
     if counts:
-        blocks += [Paragraph("What was counted on the way:"), Bullets(counts)]
+        blocks.append(Folded("What was left out or counted", [Bullets(counts)]))
     return blocks
 
 
@@ -61,9 +71,6 @@ def block_of(table: TerminalTable) -> Table:
     columns = [[str(cell) for cell in column.cells] for column in table.columns]
     rows = [list(row) for row in zip(*columns, strict=True)]
     return Table(str(table.title or ""), [str(column.header) for column in table.columns], rows)
-
-
-KINDS = {"counted": "pairs that count", "unlike": "pairs not written alike", "linked": "all linked pairs"}
 
 
 def cka_against_retrieval(found: Mapping[str, ProbeResult], seed: int) -> dict[str, Any] | None:
@@ -85,7 +92,7 @@ def cka_against_retrieval(found: Mapping[str, ProbeResult], seed: int) -> dict[s
         return _nothing("words were retrieved by static vectors, which have no layers (retrieval.static)")
     kind = drawn_kind(retrieval)
     accuracy = [(layer["pairs"][kind]["csls"] or {}).get("mean") for layer in context["layers"]]
-    return {"pairs": KINDS[kind], **against_retrieval(cka, accuracy, seed).to_json()}
+    return {"pairs": PAIRS[kind], **against_retrieval(cka, accuracy, seed).to_json()}
 
 
 def _nothing(reason: str) -> dict[str, Any]:

@@ -13,19 +13,21 @@ from rich.console import Console
 from pretrain.config import PretrainConfig
 from pretrain.run import store_of
 from pretrain.threads import threads_for, use_threads
-from probes.measures import FORMAT, ProbeConfig
 from probes.measures.page import cka_against_retrieval, write_page
 from probes.measures.probe_input import ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.settings import InputConfig
+from probes.measures.table import FORMAT, ProbeConfig
 from probes.model_names import derived_numbers, is_run, model_path
 from probes.pretrained import open_pretrained
+from synthlang import plugins
 from synthlang.catalogue import load_yaml
 from synthlang.config import load, override, parse
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder, only_writer, read_json, user_path, write_json
 from synthlang.fingerprint import fingerprint
 from synthlang.progress import Display
+from synthlang.references import resolved
 from synthlang.store import Store
 
 
@@ -119,9 +121,10 @@ def record(given: ProbeInput, found: Mapping[str, ProbeResult], told: InputConfi
     pretrained, config = given.pretrained, told or given.config
     settings = config.model_dump(mode="json")
     # where maps are kept does not matter, nor where sentence pairs are: what these hold does
-    kept = config.model_dump(mode="json", exclude={"pairs": True, "model2": True, "maps": {"save"}})
-    if not kept.get("words", {}).get("language_ids", True):  # as before there was a choice
-        del kept["words"]["language_ids"]
+    kept = resolved(config, lambda named: named.name)
+    del kept["pairs"], kept["model2"]
+    kept.get("maps", {}).pop("save", None)
+    kept |= plugins.parts("probes", config.probes)
     text = given.aligned.text.fingerprint if "aligned" in vars(given) else None
     languages = [reader.language.fingerprint for reader in (pretrained.source, pretrained.target)]
     name = fingerprint(
@@ -166,11 +169,11 @@ def _with_language(config: ProbeConfig, run: Path) -> ProbeConfig:
 
 
 def _check_folder(folder: Path) -> None:
-    """InputError for a folder that holds something else than the results of probes."""
+    """InputError for a folder that holds something other than the results of probes."""
     if not folder.exists():
         return
     if not folder.is_dir():
         raise InputError("is a file; name a folder with --out", folder)
     record = folder / "probes.json"
     if any(folder.iterdir()) and not (record.exists() and "probes" in read_json(record)):
-        raise InputError("holds something else than results of probes; name another folder with --out", folder)
+        raise InputError("holds something other than results of probes; name another folder with --out", folder)

@@ -18,6 +18,7 @@ class ProbeResult:
     values    JSON values; what was left out is under "counts", reason → how many
     tables    for a terminal and the report, each with a title
     figures   for the report
+    summary   the result in a sentence, for the beginning of the page; "" of a probe that has none
     notes     sentences that a reader of the numbers has to know: limits, what could not be measured and why
     """
 
@@ -25,6 +26,7 @@ class ProbeResult:
     tables: Sequence[Table] = field(default_factory=tuple)
     figures: Sequence[Drawing] = field(default_factory=tuple)
     notes: Sequence[str] = field(default_factory=tuple)
+    summary: str = ""
 
 
 def table_of(title: str, header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 0, **style: Any) -> Table:
@@ -47,6 +49,5 @@ def few_directions(rank: int, width: int) -> list[str]:
     if rank + 1 >= width:  # LayerNorm takes one direction
         return []
     return [
-        f"a map was fitted on pairs that say something of {rank} directions only; in the others it turns as little "
-        "as it can"
+        f"a map was fitted on pairs that span {rank} directions only; in the others it rotates as little as possible"
     ]

@@ -1,35 +1,17 @@
-"""What all probes have in common: what is read, and what the settings of a probe say of it; without torch."""
+"""What all probes have in common: the models, languages and text that are read; without torch."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
 from pretrain.config.model import numbered
+from probes.measures.base import ProbeSettings
 from synthlang.config import StrictModel
 from synthlang.parallel.pairs import PairConfig
 from synthlang.parallel.prepare import DataConfig
-from synthlang.references import LanguageSpec, ModelName
-
-
-class ProbeSettings(StrictModel):
-    """Settings of one probe.
-
-    title, about      its heading on a page, and what it measures
-    run               ``module:function`` of what measures it: (ProbeInput, Report) → ProbeResult
-    reads_sentences   whether it needs sentence pairs
-    """
-
-    title: ClassVar[str]
-    about: ClassVar[str]
-    run: ClassVar[str]
-    reads_sentences: ClassVar[bool] = True
-
-    @property
-    def fits(self) -> bool:
-        """Whether it fits something on sentence pairs that are not measured."""
-        return False
+from synthlang.references import LanguageSpec, ModelName, is_later
 
 
 class ProbeDataConfig(DataConfig):
@@ -48,7 +30,7 @@ Settings = TypeVar("Settings", bound=ProbeSettings)
 class InputConfig(StrictModel):
     """Which probes, of which languages and on which text; a field of a subclass that is ``ProbeSettings`` is a probe.
 
-    probes     which
+    probes     which (none: all but those of plugins, and those that came ``Later``)
     language   what the parent is compared with: for a run the name or spec of one of its languages (none: the first
                derived one), for other models the spec of a derived one, or any name with ``natural``
     natural    the other language is not derived from the parent: ``pairs`` must name sentence pairs, unless only
@@ -82,11 +64,11 @@ class InputConfig(StrictModel):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **settings: Any) -> None:
-        """``probes`` takes the names of the probes that there are; all of them where none is named."""
+        """``probes`` takes the names of the probes that there are; where none is named, all that did not come later."""
         super().__pydantic_init_subclass__(**settings)
         names = tuple(cls.table())
         cls.model_fields["probes"].annotation = tuple[Literal[names], ...]  # type: ignore[valid-type]
-        cls.model_fields["probes"].default = names
+        cls.model_fields["probes"].default = tuple(name for name in names if not is_later(cls.model_fields[name]))
         cls.model_rebuild(force=True)
 
     @model_validator(mode="after")

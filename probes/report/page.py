@@ -121,6 +121,13 @@ def _one_number(entry: Entry, digits: int) -> str | None:
 
 
 @dataclass(frozen=True)
+class Terms:
+    """Names, each with the lines that are said of it."""
+
+    items: Sequence[tuple[str | Badge, Sequence[str]]]
+
+
+@dataclass(frozen=True)
 class Code:
     """Text to be read as it is."""
 
@@ -139,11 +146,18 @@ class Folded:
     """Blocks behind a line that opens them; on paper they are open, but for what stands ``aside``."""
 
     summary: str
-    blocks: Sequence[Paragraph | Bullets | Table | Code | Figures]
+    blocks: Sequence[Paragraph | Bullets | Terms | Table | Code | Figures]
     aside: bool = False
 
 
-Block = Paragraph | Bullets | Table | Code | Figures | Folded
+@dataclass(frozen=True)
+class Beside:
+    """Two blocks side by side where there is room, else one below the other."""
+
+    blocks: Sequence[Table | Figures]
+
+
+Block = Paragraph | Bullets | Terms | Table | Code | Figures | Folded | Beside
 
 
 @dataclass(frozen=True)
@@ -155,9 +169,9 @@ class Section:
 
 
 def flat(blocks: Sequence[Block]) -> Iterator[Block]:
-    """Every block, the folded ones in their place."""
+    """Every block, the folded ones and those side by side in their place."""
     for block in blocks:
-        if isinstance(block, Folded):
+        if isinstance(block, Folded | Beside):
             yield from flat(block.blocks)
         else:
             yield block

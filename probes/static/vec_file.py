@@ -120,4 +120,4 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         with gzip.open(path, "rb") as handle:
             yield from lines_of(handle, path)  # type: ignore[arg-type]
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError("is no whole gzip file; get it again", path) from error
+        raise InputError("is an incomplete gzip file; download it again", path) from error

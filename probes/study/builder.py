@@ -14,12 +14,12 @@ from pydantic import Field
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
-from probes.measures import ProbeConfig
+from probes.measures.table import ProbeConfig
 from probes.study.cell import MODEL, SECOND, START, Cell, limits_of
 from probes.study.config import LARGEST, StudyConfig, check_part_name
 from probes.study.grid import Point, Setting
 from probes.transfer.config import TransferConfig
-from probes.transfer.tasks import TASKS
+from probes.transfer.tasks.table import TASKS
 from synthlang.catalogue import BASE, load_bases, merged
 from synthlang.config import StrictModel, assigned, override, parse
 from synthlang.errors import InputError, did_you_mean
@@ -44,7 +44,7 @@ class Section:
         if value is None:
             return None
         if not isinstance(value, dict):
-            raise InputError(f"must be a mapping or null, not {value!r}")
+            raise InputError(f"must be a section of keys, or null, not {value!r}")
         return cls(value.get(BASE, []), {key: inner for key, inner in value.items() if key != BASE})
 
     def changed(self, keys: Sequence[str], value: Any) -> Section:
@@ -95,7 +95,7 @@ class Draft:
             self.values[root] = value
         elif root in NAMED and len(keys) == 1:
             if not isinstance(value, dict):
-                raise InputError(f"must be a mapping of names, not {value!r}")
+                raise InputError(f"must be a section of names and their settings, not {value!r}")
             self.sections = {place: section for place, section in self.sections.items() if place[0] != root}
             for name, part in value.items():
                 self._replace((root, str(name)), part)
@@ -107,7 +107,7 @@ class Draft:
     def _change(self, place: Place, keys: list[str], value: Any) -> None:
         if not keys:
             if value is None and place == ("transfer",):
-                raise InputError("must be a mapping, not null; tasks: {} takes all tasks away")
+                raise InputError("must be a section of keys, not null; tasks: {} takes all tasks away")
             self._replace(place, value)
             return
         section = self.sections.get(place)
@@ -251,7 +251,9 @@ class CellBuilder:
                 raise InputError(f"{root}.start.model: {root} starts from the run that start describes; leave it out")
             start_settings = data.get("start") or {}
             if not isinstance(start_settings, dict):
-                raise InputError(f"{root}.start: must be a mapping, not {start_settings!r}")
+                raise InputError(
+                    f"{root}.start: must be a section of keys, as in start: {{model: NAME}}, not {start_settings!r}"
+                )
             data = {**data, "start": {**start_settings, "model": START}}
         return self._parse(PretrainConfig, data, (root,), point)
 

@@ -10,7 +10,7 @@ import pydantic
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
-from probes.measures import ProbeConfig
+from probes.measures.table import ProbeConfig
 from probes.transfer.config import TransferConfig
 
 # what stands in a config for a model of the cell: its own before it is adjusted and after, its second one, what its own

@@ -215,7 +215,8 @@ def selected(cells: Sequence[Cell], only: Sequence[str]) -> set[str]:
 
     ``AXIS=LABEL`` stands for the cells with that label, a number however it is written; the axis by its key, the last
     part of it, or what reports or the names of cells call it (``pretrain seed``). The name of a cell stands for that
-    cell, any other text for the cells that have it in their name.
+    cell, any other text for the cells that have it in their name. Several of these with commas between them, in any
+    order, stand for the cells that agree with each: ``MLM, trans`` as well as ``trans, MLM``.
     Raises InputError for a text that chooses no cell.
     """
     if not only:
@@ -226,18 +227,25 @@ def selected(cells: Sequence[Cell], only: Sequence[str]) -> set[str]:
 def _matching(cells: Sequence[Cell], text: str) -> set[str]:
     if whole := {cell.name for cell in cells if cell.name == text}:
         return whole
+    axes = dict.fromkeys(axis for cell in cells for axis in cell.labels)
     name, equals, label = text.partition("=")
-    axes = _called(dict.fromkeys(axis for cell in cells for axis in cell.labels), name) if equals else []
-    if axes:
-        found = {cell.name for cell in cells if any(_same(cell.labels.get(axis), label) for axis in axes)}
-    else:
-        found = {cell.name for cell in cells if text and text in cell.name}
-    if not found:
-        labels = list(dict.fromkeys(cell.labels[axis] for axis in axes for cell in cells if axis in cell.labels))
-        known = labels or [cell.name for cell in cells]
-        what = f"the labels of {name} are" if labels else "the cells are"
-        raise InputError(f"--only {text}: no cell has it; {what}: {first_few(known, SHOWN, '; ')}")
-    return found
+    if equals and "," not in text and (meant := _called(axes, name)):
+        if found := {cell.name for cell in cells if any(_same(cell.labels.get(axis), label) for axis in meant)}:
+            return found
+        axes = dict.fromkeys(meant)
+    elif (found := {cell.name for cell in cells if text and text in cell.name}) or (
+        found := {cell.name for cell in cells if all(_has_label(cell, part.strip()) for part in text.split(","))}
+    ):
+        return found
+    labels = {axis: list(dict.fromkeys(c.labels[axis] for c in cells if axis in c.labels)) for axis in axes}
+    known = "; ".join(f"{axis_titles(axes)[axis]}: {first_few(of, SHOWN)}" for axis, of in labels.items())
+    raise InputError(f"--only {text}: no cell has it; name labels, as in AXIS=LABEL. There is {known or cells[0].name}")
+
+
+def _has_label(cell: Cell, text: str) -> bool:
+    """Whether a cell has a label, which may have the name of its axis and = in front."""
+    name, _, label = text.partition("=")
+    return text in cell.labels.values() or any(_same(cell.labels[axis], label) for axis in _called(cell.labels, name))
 
 
 def _called(axes: Iterable[str], name: str) -> list[str]:

@@ -20,7 +20,7 @@ from pretrain.hub import CONFIG, open_base
 from pretrain.model.from_hf import check_start
 from pretrain.model.hf_names import ARCHITECTURES
 from pretrain.trackers import check_trackers
-from probes.measures import ProbeConfig
+from probes.measures.table import ProbeConfig
 from probes.measures.words import no_rows
 from probes.model_names import asked_for, derived_numbers, is_run, model_path
 from probes.report.numbers import plural
@@ -288,7 +288,7 @@ class _CellChecks:
             if not self.is_run or config.train is not None:
                 open_splits(config, None, self._length(config))
             return
-        _, splits, _ = open_splits(config, run.all_languages[0].source, self._length(config))
+        splits = open_splits(config, run.all_languages[0].source, self._length(config))[1].source
         if config.parser is not None:
             open_engine(config.parser)
         elif config.target is None and config.target_model is None:

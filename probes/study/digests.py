@@ -25,6 +25,7 @@ from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.language import Language, parse_language
 from synthlang.order import model as order_model
 from synthlang.parsing import clearnlp, engines, open_engine
+from synthlang.plugins import installed
 from synthlang.references import Named, references, resolved
 from synthlang.sources import conllu, hub, iob, open_source, segmentation, slots
 from synthlang.store import Store
@@ -73,7 +74,8 @@ class Digests:
         return self._known[key]
 
     def _look(self, kind: str, name: str, task: str | None) -> Digested:
-        key = " ".join((fingerprint("readers", readers=OF_READERS), str(Path.cwd()), kind, task or "-", name))
+        readers = fingerprint("readers", readers=[*OF_READERS, *installed()])
+        key = " ".join((readers, str(Path.cwd()), kind, task or "-", name))
         entry = self._table.get(key)
         if entry is not None and stats(map(Path, entry["files"])) == entry["files"]:
             return Digested(entry["digest"], entry["files"])

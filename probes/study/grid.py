@@ -137,7 +137,7 @@ def check_labels(axis: str, labels: Mapping[Any, Any]) -> None:
         if any(category(sign) == "Cc" for sign in str(label)):
             raise ValueError(f"{where}: has a control character, which results cannot show")
         if not isinstance(changes, dict):
-            raise ValueError(f"{where}: must be a mapping of dotted keys to values")
+            raise ValueError(f"{where}: must set dotted keys, as in {{pretrain.steps: 100}}, not {changes!r}")
         for key in changes:
             check_key(str(key), f"{where}: {key!r}")
 

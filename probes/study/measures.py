@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from pretrain.config import PretrainConfig
-from pretrain.folder import read_metrics
+from pretrain.folder import selected_row
 from probes.study.config import OF_RUNS
 
 COLUMNS = {
@@ -71,17 +71,9 @@ def perplexities(run: Path, config: PretrainConfig) -> dict[str, float]:
 
     Languages are called the same in all cells: ``parent``, ``other`` (the first after it), and where there are several
     others each of them ``languages.NAME``. Nothing of a run that measured none, or whose log ends before its last step.
-    The best step is found as the run found it (Trainer._note_best), so the log alone tells: weights may be gone.
     """
-    rows = {row["step"]: row for row in read_metrics(run / "metrics.jsonl")}
-    if config.steps not in rows:
-        return {}
     keys = [f"validation/{language.name}" for language in config.all_languages]
-    parent, *others = keys
-    selected, every = rows[config.steps], config.checkpoints.every
-    if config.checkpoints.select == "best":
-        due = [row for step, row in rows.items() if parent in row and (step % every == 0 or step == config.steps)]
-        selected = min(due, key=lambda row: float(row[parent]), default=selected)
+    others, selected = keys[1:], selected_row(run, config)
     called = list(zip(("parent", "other"), keys, strict=False))
     called += [(f"languages.{key.removeprefix('validation/')}", key) for key in others if len(others) > 1]
     return {name: float(selected[key]) for name, key in called if key in selected}

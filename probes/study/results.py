@@ -55,12 +55,14 @@ COLUMNS = {
     "moved_embeddings": pa.float64(),
     "moved_layers": pa.float64(),
     "alignment_forward": pa.float64(),
+    "majority": pa.float64(),
 }
 """Scores in percent points; ``labels`` and ``mixed`` (field in the other language → score; null: none) are JSON;
 ``pretrain``, ``transfer``, ``probe`` (the alignment) and ``adjust`` are fingerprints; ``perplexity`` is of the
 parent; ``alignment_forward`` is of all words from the parent to the other language, the direction of ALIGN-MLM, the
 other alignments are means of both directions; ``moved_…`` tell how far fine-tuning on the parent moved the body
-(probes/transfer/movement.py), null of results of versions that did not record it."""
+(probes/transfer/movement.py), null of results of versions that did not record it; ``majority`` is the score of the
+majority baseline on the test set of SUP, or of ZS where nothing was trained on the target language."""
 MOVED = {"moved_embeddings": "embeddings", "moved_layers": "layers"}
 """Column → what the record of a fit calls it."""
 SCORES = ("task", "metric", "seed", "parent", "sup", "zs", "delta", "language")
@@ -181,6 +183,8 @@ class Tables:
             self._read[key] = {name: result[name] for name in SCORES}
             self._read[key]["mixed"] = json.dumps(mixed, sort_keys=True) if mixed else None
             self._read[key] |= moved_columns(result.get("fits", {}).get("source", []))
+            baseline = result.get("majority", {})
+            self._read[key]["majority"] = baseline.get("sup", baseline.get("zs"))
             texts = {f"aligned text {name}": text["counts"] for name, text in result.get("aligned", {}).items()}
             self._drops[key] = {**result.get("drops", {}), **texts}
         return self._read[key]
@@ -316,7 +320,7 @@ def range_of(column: str) -> Range | None:
     """
     if column == "delta":
         return DIFFERENCE
-    if re.fullmatch(RETRIEVAL, column) or re.fullmatch(r"parent|sup|zs|mixed.*|alignment[^.]*", column):
+    if re.fullmatch(RETRIEVAL, column) or re.fullmatch(r"parent|sup|zs|majority|mixed.*|alignment[^.]*", column):
         return PERCENT
     if column in MOVED:
         return AT_LEAST_ZERO

@@ -19,6 +19,7 @@ from probes.study.cells import selected
 from probes.study.config import StudyConfig
 from probes.study.digests import Digests
 from probes.study.done import is_done, seconds_of
+from probes.study.examples import examples
 from probes.study.executors import open_executor
 from probes.study.executors.base import Detached, Executor, Machine, Outcome
 from probes.study.executors.resources import environment, machine_of
@@ -41,6 +42,7 @@ from probes.study.report.terminal import cell_line
 from probes.study.results import AxisColumns, Tables, write_results, write_table
 from probes.study.settings import common_settings, told_changes
 from probes.study.stage import Stage, StageKeys, graph
+from probes.study.time_left import TimeLeft
 from synthlang.errors import InputError
 from synthlang.files import only_writer, remove_leftovers, write_json
 from synthlang.progress import Report, Say, silent, unheard
@@ -166,6 +168,7 @@ class StudyRun:
         before = {cell["name"]: cell for cell in former.get("cells", [])}
         self._gone = before.keys() - {cell.name for cell in cells}
         self.seconds: dict[str, float] = former.get("seconds", {})
+        self._examples: list[dict[str, str]] = former.get("examples", [])
         self.cells = []
         for cell in cells:
             known = before.get(cell.name, {})
@@ -241,6 +244,9 @@ class StudyRun:
             try:
                 self._drive(report, say)
             finally:
+                # what was found before stays: garbage collection may have taken the tokenizers since
+                found = examples(self._expanded, self.graph.of_cell, self.done, self.store)
+                self._examples = found or self._examples
                 self.save()
             return write_report(self.folder, say)
 
@@ -283,12 +289,16 @@ class StudyRun:
     def _follow(self, schedule: Schedule, executor: Executor, total: int, report: Report, say: Say) -> None:
         """Submit and wait until nothing is left; what is known is written now and then."""
         over, written, cost, news, stop = 0, time.monotonic(), 0.0, False, watched()
+        seconds = {f"{stage.kind}-{key}": stage for key, stage in self.graph.stages.items()}
+        took = [(seconds[name], known) for name, known in self.seconds.items() if name in seconds and known]
+        clock = TimeLeft(self.to_do(), took)
         names = {
             key: cell.name for cell in reversed(self.cells) if cell.name in self.chosen for key in cell.keys.values()
         }
         while not schedule.is_over:
             while executor.capacity() > 0 and (stage := schedule.next()) is not None:
                 executor.submit(stage, names.get(stage.key, ""))
+                clock.started(stage)
             for outcome in executor.wait(report, PATIENCE):
                 if stop.is_set and outcome.error is not None:
                     continue  # nothing is wrong with it: it was told to end
@@ -296,10 +306,12 @@ class StudyRun:
                 if not ended:
                     say(f"{schedule.stages[outcome.key].label} failed and is tried again: {outcome.error}")
                 self._note(ended)
+                for one in ended:
+                    clock.ended(one.key)
                 for rows in self._ended_cells(ended):
                     say(cell_line(rows))
                 over, news = over + len(ended), True
-                report(f"study {self.study.name}", over, total, "")
+                report(f"study {self.study.name}", over, total, clock.told())
             if stop.is_set:
                 raise Stopped(self.study.name)
             if news and time.monotonic() - written >= max(BETWEEN, SHARE * cost):
@@ -379,4 +391,5 @@ class StudyRun:
             "cells": [cell.to_json(store) for cell in self.cells],
             "seconds": self.seconds,
             "dropped": self.tables.dropped(self.done),
+            "examples": self._examples,
         }

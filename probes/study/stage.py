@@ -27,15 +27,15 @@ from pretrain.config import PretrainConfig
 from pretrain.config.run import FORMAT as PRETRAIN_FORMAT
 from pretrain.config.run import OF_WEIGHTS
 from pretrain.folder import kept_steps
-from probes.measures import FORMAT as PROBE_FORMAT
-from probes.measures import ProbeConfig
+from probes.measures.table import FORMAT as PROBE_FORMAT
+from probes.measures.table import ProbeConfig
 from probes.model_names import adjusted_from
 from probes.study.cell import MODEL, Cell
 from probes.study.digests import Digests, Stats
 from probes.transfer.config import FORMAT as TRANSFER_FORMAT
 from probes.transfer.config import TransferConfig
 from synthlang import language as languages
-from synthlang import shards, vocabulary
+from synthlang import plugins, shards, vocabulary
 from synthlang.config import StrictModel
 from synthlang.dictionary import ids, word_dictionary
 from synthlang.errors import InputError
@@ -217,8 +217,9 @@ def holds_original(config: TransferConfig, model: Untuned) -> bool:
 
 def _transferred(config: TransferConfig, model: Untuned, seed: int, stage_keys: StageKeys) -> list[Any]:
     """What a fit of a model and its tests depend on besides the parents."""
-    found = [stage_keys.digest(config), seed, stage_keys.model_digest(model)]
-    return [*found, "original"] if holds_original(config, model) else found
+    found: list[Any] = [stage_keys.digest(config), seed, stage_keys.model_digest(model)]
+    found += ["original"] if holds_original(config, model) else []
+    return [*found, *plugins.parts("tasks", [config.task]).values()]
 
 
 class TuneStage(ModelStage):
@@ -275,7 +276,7 @@ class ProbeStage(ModelStage):
             of_steps = self.config.words.checkpoints and run is self.model
             steps = kept_steps(run.config.checkpoints, run.config.steps) if of_steps else None
             found += [stage_keys.digest(run.config.dictionary), None if steps is None else list(steps)]
-        return found
+        return [*found, *plugins.parts("probes", self.config.probes).values()]
 
 
 class TransferStage(ModelStage):

@@ -37,13 +37,14 @@ COLUMNS = {
     "adjust": "fingerprint of the adjustment, empty of none",
     "run": "what names the run that it is of in all studies, empty where that is not known",
     "probe": "name of a probe of the study",
-    "measure": "parent, sup, zs, delta, mixed, mixed FIELD, alignment_…, perplexity, moved_…, or a probe's by its path",
+    "measure": "parent, sup, zs, delta, majority, mixed (FIELD), alignment_…, perplexity, moved_…; of a probe its path",
     "layer": "number, missing of none",
     "step": "of the pretraining, missing of none",
     "value": "scores in percent points",
 }
 TEXTS = ("cell", "labels", "task", "metric", "source", "pretrain", "adjust", "run", "probe", "measure")
 SCORES = ("parent", "sup", "zs", "delta")
+MAJORITY = "majority"
 FORWARD = "alignment_forward"
 ALIGNMENTS = {name: f"alignment.scores.{words}.cosine.{way}" for name, (words, way) in results.ALIGNMENTS.items()}
 """Column of the results → the same as a measure, which cells without a task have too."""
@@ -52,11 +53,13 @@ OF_PARENT = (PERPLEXITY, f"{measures.PERPLEXITIES}parent")
 """Column of the results, and the same as a measure, which cells without a task have too."""
 JUDGED = {"parent": "Parent", "sup": "SUP"}
 """Scores that tell whether a model has learned, and what they are called."""
-LATER = ("task_name", "labels", "pretrain_seed", "adjust", "mixed", PERPLEXITY, *results.MOVED, FORWARD)
+LEARNED_SHARE = 0.1
+"""A model that comes less than this share of the way from the majority baseline to 100 has not learned the task."""
+LATER = ("task_name", "labels", "pretrain_seed", "adjust", "mixed", PERPLEXITY, *results.MOVED, FORWARD, MAJORITY)
 """Columns that a results.parquet may lack."""
 WANTED = (
     *("cell", "source", "task", "task_name", "labels", "seed", "pretrain_seed", "metric", "pretrain", "transfer"),
-    *("probe", "adjust", "mixed", *SCORES, *ALIGNMENTS, PERPLEXITY, *results.MOVED),
+    *("probe", "adjust", "mixed", *SCORES, *ALIGNMENTS, PERPLEXITY, *results.MOVED, MAJORITY),
 )
 """Columns of results.parquet that are read."""
 Stages = Mapping[str, Mapping[str, str]]
@@ -120,7 +123,7 @@ def _of_results(table: pa.Table) -> pa.Table:
     names = ("cell", "labels", "task", "metric", "source", "pretrain_seed", "seed", "pretrain", "adjust")
     common = {"row": pa.array(range(len(table)), pa.int64()), **{name: table[name] for name in names}}
     parts = []
-    numbers = (*SCORES, *ALIGNMENTS, PERPLEXITY, *results.MOVED)
+    numbers = (*SCORES, *ALIGNMENTS, PERPLEXITY, *results.MOVED, MAJORITY)
     for measure in (name for name in numbers if name in table.column_names):
         columns = common | {"run": runs[measure in ALIGNMENTS], "value": table[measure].cast(pa.float64())}
         columns["measure"] = pa.array([measure], pa.string()).take(pa.array([0] * len(table), pa.int32()))
@@ -185,8 +188,9 @@ def failed_training(table: pd.DataFrame, limits: LearnedConfig) -> pd.Series[str
     """Of each row why its model counts as failed training, "" where it does not.
 
     Over the limit of perplexity a model fails, with all that was measured of it. Under that of a task (SUP or parent,
-    means over seeds of fine-tuning) it fails on that task, and where it does on all that it was scored on, as a whole.
-    Nobody fails by what is not known; NaN is known, and beyond every limit.
+    means over seeds of fine-tuning), or of a task without a limit hardly above the majority baseline (LEARNED_SHARE),
+    it fails on that task, and where it does on all that it was scored on, as a whole. Nobody fails by what is not known; NaN is known, and beyond
+    every limit.
     """
     whole, of_task = dict[str, str](), dict[tuple[str, str], str]()
     if limits.perplexity is not None:
@@ -198,11 +202,15 @@ def failed_training(table: pd.DataFrame, limits: LearnedConfig) -> pd.Series[str
     scores = table[is_score(table) & table["measure"].isin(list(JUDGED))]
     keys = ["cell", "task", "measure"]
     means = scores.groupby(keys, observed=True)["value"].agg(lambda of: of.mean(skipna=False)).reset_index()
+    baselines = table[table["measure"] == MAJORITY].groupby(keys[:2], observed=True)["value"].mean().to_dict()
     for cell, task, measure, value in zip(*columns_of(means, (*keys, "value")), strict=True):
         tasks[cell].append(task)
-        least = limits.least(task)
-        if least is not None and not value >= least:
-            of_task[cell, task] = f"{task}: {JUDGED[measure]} {value:.4g}, under {least:g}"
+        least, baseline = limits.least(task), baselines.get((cell, task))
+        if least is not None:
+            if not value >= least:
+                of_task[cell, task] = f"{task}: {JUDGED[measure]} {value:.4g}, under {least:g}"
+        elif baseline is not None and not value >= baseline + LEARNED_SHARE * (100 - baseline):
+            of_task[cell, task] = f"{task}: {JUDGED[measure]} {value:.4g}, majority baseline {baseline:.4g}"
     for cell, names in tasks.items():
         if all((cell, task) in of_task for task in names):
             whole.setdefault(cell, "; ".join(of_task[cell, task] for task in dict.fromkeys(names)))
@@ -270,7 +278,7 @@ def json_object(text: str | None) -> dict[str, Any]:
     except json.JSONDecodeError:
         parsed = None
     if not isinstance(parsed, dict):
-        raise InputError(f"what a row says of its cell must be a JSON object, not {text!r}")
+        raise InputError(f"the columns labels and mixed must hold JSON objects, not {text!r}")
     return parsed
 
 

@@ -18,9 +18,9 @@ from pretrain.hub import open_base
 from pretrain.prepare import prepare
 from pretrain.run import open_run, pretrain
 from pretrain.stopping import on_sigterm
-from probes.measures import ProbeConfig
 from probes.measures.probe_command import measure
 from probes.measures.probe_input import ProbeInput
+from probes.measures.table import ProbeConfig
 from probes.measures.words.alignment import probe_alignment
 from probes.model_names import is_run, model_path
 from probes.pretrained import Languages, Pretrained, body_of, keep_languages, of_run, open_pretrained, tokenizer_of

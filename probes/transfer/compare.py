@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 from pydantic import BaseModel, Field, StrictFloat, StrictInt, ValidationError
+from rich.markup import escape
 from rich.table import Table
 
 from probes.statistics import (
@@ -30,7 +31,7 @@ from probes.transfer.result import FORMAT as RESULT_FORMAT
 from probes.transfer.result import read_predictions
 from probes.transfer.run import Predictions
 from probes.transfer.tasks.base import task_of
-from probes.transfer.tasks.metrics import Floats, Metric
+from probes.transfer.tasks.metrics import Floats, Metric, defined
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.files import read_json
@@ -38,6 +39,7 @@ from synthlang.rng import key_of
 
 FORMAT = 1
 CORRECTIONS = ("holm", "bh", "none")
+CALLED = {"holm": "Holm", "bh": "Benjamini and Hochberg", "none": ""}
 SWAPS = ("prediction", "item")
 DIGITS = 4
 ROUNDING = 1e-3  # recorded scores are rounded
@@ -52,6 +54,7 @@ class Comparison:
               seeds and the 95 % bootstrap interval of the difference over seeds and items; by, statistic, n, p,
               p_corrected: the test (statistic: t, or the difference over all predictions); reason: why there is no p
     left_out  test sets that some file does not have
+    about     what the metrics count, where their names leave that open
     """
 
     task: str
@@ -62,23 +65,51 @@ class Comparison:
     swap: str
     rows: tuple[dict[str, Any], ...]
     left_out: tuple[str, ...]
+    about: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {"format": FORMAT, **vars(self), **{k: list(getattr(self, k)) for k in ("files", "rows", "left_out")}}
+        lists = {name: list(getattr(self, name)) for name in ("files", "rows", "left_out")}
+        return {"format": FORMAT, **{name: value for name, value in vars(self).items() if name != "about"}, **lists}
 
     def table(self) -> Table:
         """For a terminal."""
-        title = f"{self.task}: differences to {self.files[0]} (%; mean over {self.seeds} seeds; p: {self.correction})"
-        table = Table(title=title)
-        for name in ("test", "metric", "system", "mean", "against", "difference", "95 %", "by", "n", "p", "corrected"):
-            table.add_column(name, justify="left" if name in ("test", "metric", "system", "by") else "right")
+        names = short_names(self.files)
+        caption = (
+            f"percent, means over {self.seeds} seed{'s' * (self.seeds > 1)}; differences to {names[self.files[0]]} "
+        )
+        caption += f"({self.files[0]}) with 95 % bootstrap intervals; p by "
+        caption += ", ".join(f"{by}, n = {n}" for by, n in dict.fromkeys((row["by"], row["n"]) for row in self.rows))
+        corrected = self.correction != "none" and len(self.rows) > 1
+        caption += f"; corrected by {CALLED[self.correction]} for {len(self.rows)} comparisons" if corrected else ""
+        table = Table(
+            title=f"{self.task} against {names[self.files[0]]}",
+            caption=caption + (f". {self.about}" if self.about else ""),
+            caption_justify="left",
+        )
+        several = len({row["metric"] for row in self.rows}) > 1
+        for name in ("test", *(["metric"] if several else []), "system"):
+            table.add_column(name, overflow="fold")
+        for name in ("score", "difference", "95 % interval", "p", *(["corrected"] if corrected else [])):
+            table.add_column(name, justify="right", no_wrap=True)
         for row in self.rows:
-            scores = (f"{row[key]:.2f}" for key in ("mean", "against_mean"))
-            bounds = "–" if row["low"] is None else f"{row['low']:.2f} … {row['high']:.2f}"
-            p_values = (_shown(row[key]) for key in ("p", "p_corrected"))
-            names = (row[key] for key in ("test", "metric", "system"))
-            table.add_row(*names, *scores, f"{row['difference']:+.2f}", bounds, row["by"], str(row["n"]), *p_values)
+            bounds = "–" if row["low"] is None else f"{row['low']:.1f} to {row['high']:.1f}"
+            p_values = [_shown(row[key]) for key in ("p", *(["p_corrected"] if corrected else []))]
+            told = (row["test"], *([row["metric"]] if several else []), names[row["system"]])
+            table.add_row(*map(escape, told), f"{row['mean']:.1f}", f"{row['difference']:+.1f}", bounds, *p_values)
         return table
+
+
+def short_names(files: Sequence[str]) -> dict[str, str]:
+    """File → the parts of its path that tell it from the others; the whole path where there is one file.
+
+    >>> list(short_names(["runs/mlm/transfer/pos-trans.json", "runs/xlm/transfer/pos-trans.json"]).values())
+    ['mlm', 'xlm']
+    """
+    parts = [Path(name).with_suffix("").parts for name in files]
+    shared = set.intersection(*map(set, parts)) if len(set(files)) > 1 else set[str]()
+    return {
+        name: "/".join(part for part in of if part not in shared) or name for name, of in zip(files, parts, strict=True)
+    }
 
 
 def compare(
@@ -124,7 +155,8 @@ def compare(
     for row, p in zip(rows, corrected([row["p"] for row in rows], cast(Correction, correction)), strict=True):
         row["p_corrected"] = p
     names, left = tuple(str(path) for path in files), tuple(test for test in every if test not in shared)
-    return Comparison(task, names, len(first.result.seeds), correction, rounds, swap, tuple(rows), left)
+    seeds, about = len(first.result.seeds), defined(chosen)
+    return Comparison(task, names, seeds, correction, rounds, swap, tuple(rows), left, about)
 
 
 def _named(known: Mapping[str, Any], name: str, what: str) -> Any:
@@ -138,11 +170,7 @@ def _row(
 ) -> dict[str, Any]:
     after = other.stats(test, metric)
     key = key_of("compare", first.result.fingerprint, other.result.fingerprint, test, metric.name)
-    if metric.of_items:
-        found = _items(before, after)
-    else:
-        left, right = (s.sum(axis=0) if swap == "item" else s.reshape(-1, s.shape[-1]) for s in (before, after))
-        found = permutation_test(left, right, metric.score, key, rounds)
+    found = item_test(before, after, metric, key, rounds, swap)
     interval = bootstrap_difference(after, before, metric.score, key, paired=True)
     means = {"mean": _mean(after, metric), "against_mean": _mean(before, metric)}
     numbers = {**means, "difference": interval.mean, "low": interval.low, "high": interval.high}
@@ -159,8 +187,17 @@ def _mean(stats: Floats, metric: Metric) -> float:
     return float(np.mean(metric.score(stats.sum(axis=1))))
 
 
-def _items(before: Floats, after: Floats) -> PairedTest:
-    """Over the items that count, in percent."""
+def item_test(
+    before: Floats, after: Floats, metric: Metric, key: int, rounds: int = TEST_ROUNDS, swap: str = "prediction"
+) -> PairedTest:
+    """The test that a metric has, of its statistics [runs, items, k] on the same items, in percent.
+
+    A score that is a mean over items: the t-test over those that count. Else the permutation test, of as many runs on
+    both sides.
+    """
+    if not metric.of_items:
+        left, right = (s.sum(axis=0) if swap == "item" else s.reshape(-1, s.shape[-1]) for s in (before, after))
+        return permutation_test(left, right, metric.score, key, rounds)
     counted = before[0, :, 1] > 0
     if not counted.any():
         return PairedTest(0.0, 0, reason="no item counts for this metric")

@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 from pretrain.adjust.config import LossConfig
 from pretrain.config.model import numbered
 from probes.rotation.settings import RotationConfig
-from probes.transfer.tasks import TASKS
+from probes.transfer.tasks.table import TASKS
 from synthlang.catalogue import merged
 from synthlang.config import StrictModel, assigned, parse
 from synthlang.errors import InputError
@@ -82,6 +82,8 @@ class HeadConfig(StrictModel):
     linear        a linear map of a word's vector
     crf           the same with a linear-chain CRF on top
     bilstm_crf    two BiLSTM layers of ``hidden`` units in each direction, then a CRF (Kulshreshtha et al. 2020)
+    pooler        a dense layer and tanh, as wide as the state, below the linear map of ``<s>`` (BERT's pooler, as in
+                  Hugging Face's classes; its weights are drawn anew, as RoBERTa's are there) (nli)
     arc, relation sizes of the biaffine parser (Dozat & Manning 2017)
     answer_words  the longest answer that is given, in words, so that it does not depend on how a language is cut (qa)
     answer_tokens the same in tokens, besides (Devlin et al. 2019, the released script: 30); none: no limit
@@ -90,6 +92,7 @@ class HeadConfig(StrictModel):
     smoke: ClassVar[Mapping[str, Any]] = {"hidden": 16, "arc": 16, "relation": 16}
 
     kind: Literal["linear", "crf", "bilstm_crf"] = "linear"
+    pooler: Annotated[bool, Later()] = False
     dropout: float = Field(default=0.1, ge=0.0, lt=1.0)
     hidden: int = Field(default=256, ge=1)
     arc: int = Field(default=500, ge=1)
@@ -184,7 +187,8 @@ class TransferConfig(StrictModel):
                        are chosen: the parent's (``source``), the ``target`` language's (Kulshreshtha et al. 2020,
                        section 4.2), or the ``mean`` of the scores on both and on those of ``dev_also`` (Cao et al.
                        2020, section 3.5). SUP is always chosen by the dev set of its own language
-    dev_also           with ``chosen_by: mean`` the dev sets of further languages
+    dev_also           with ``chosen_by: mean`` the dev sets of further languages; one that is the parent's or the
+                       target's own counts once
     tested_on          ``test``; ``dev``: the scores are those of the dev sets, not of the test sets (Kulshreshtha et
                        al. 2020, section 4.2); ``both``: beside ``parent``, ``zs`` and ``sup`` there are ``parent dev``,
                        ``zs dev`` and ``sup dev``

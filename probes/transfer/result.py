@@ -51,7 +51,7 @@ class ResultFile:
             return
         result = read_json(path)
         if not isinstance(result, dict) or result.get("fingerprint") != name:
-            raise InputError("holds something else than this transfer; choose another file with --out", path)
+            raise InputError("holds something other than this transfer; choose another file with --out", path)
         self.seeds = {record["seed"]: record for record in result["seeds"]}
         for part in read_predictions(predictions_path(path)):
             if part.seed in self.seeds:

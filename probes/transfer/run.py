@@ -43,6 +43,7 @@ from probes.transfer.movement import movement
 from probes.transfer.splits import DEV, MIXED, TransferData
 from probes.transfer.tasks.base import Examples
 from probes.transfer.tasks.metrics import Floats, Metric
+from synthlang import plugins
 from synthlang.dictionary.word_dictionary import read_muse
 from synthlang.errors import InputError
 from synthlang.files import user_path
@@ -51,6 +52,7 @@ from synthlang.progress import Report, silent
 from synthlang.references import resolved
 from synthlang.rng import key_of
 from synthlang.store import Store
+from synthlang.vocabularies.xlm_tokenizer import XLM
 from synthlang.vocabulary import nothing_read
 
 DIGITS = 4
@@ -141,7 +143,8 @@ class Transfer:
             parents["rotation"] = self._text_fingerprints(rotation)
             if rotation.dictionary is not None:
                 parents["rotation dictionary"] = sha256_file(user_path(rotation.dictionary))
-        return fingerprint("transfer", format=FORMAT, settings=settings, parents=parents)
+        of_plugin = plugins.parts("tasks", [self.config.task])
+        return fingerprint("transfer", format=FORMAT, settings=settings, parents=parents, **of_plugin)
 
     @cached_property
     def _original(self) -> Base | None:
@@ -203,8 +206,10 @@ class Transfer:
         """The dev sets by whose mean score the epoch and the settings of a model are chosen."""
         if trained == "target" or self.config.chosen_by == "source":
             return (f"{trained} dev",)
-        further = (name for name in self.data.sets if name.startswith(DEV))
-        return ("target dev",) if self.config.chosen_by == "target" else ("source dev", "target dev", *further)
+        if self.config.chosen_by == "target":
+            return ("target dev",)
+        target = () if self.data.has_one_dev else ("target dev",)
+        return ("source dev", *target, *(name for name in self.data.sets if name.startswith(DEV)))
 
     def run(self, seed: int, folder: Path | None = None, keep: Path | None = None) -> SeedResult:
         """Fine-tune with a seed and test. Settings are chosen on the dev sets of ``chosen_by``.
@@ -360,6 +365,8 @@ def check_keep(config: TransferConfig, pretrained: Pretrained, asked: str = "--k
         raise InputError(f"{asked}: with features.tune none no body is fine-tuned, so there is nothing to keep")
     if config.rotation is not None:
         raise InputError(f"{asked}: a rotation is no part of a model, so the folder would not be what was tested")
+    if pretrained.model.architecture == XLM:
+        raise InputError(f"{asked}: an XLM is not written")
     if pretrained.model.language_specific() or pretrained.model.embeddings.languages is not None:
         raise InputError(f"{asked}: the model has parts of its own for each language, which one folder cannot hold")
 
@@ -388,10 +395,7 @@ class Continual:
         if pretrained.source.specials != pretrained.target.specials:
             raise InputError("continual: one model has to read both languages, and they have other special tokens")
         self.config, self.body, self.seed = config, body, seed
-        if before is None:
-            self._align = AlignmentLoss.of(body, config.loss)
-        else:
-            self._align = AlignmentLoss(body, before, config.loss)
+        self._align = AlignmentLoss(body, before, config.loss)
         self.batches = PairBatches([text.data for text in texts], pretrained.source.specials, config.rows, 1, seed)
 
     def loss(self, step: int) -> Tensor:

@@ -11,9 +11,10 @@ target's.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -67,48 +68,47 @@ Splits = Mapping[str, Split]
 """The sets of one language: train, dev and test, or some of them. No dev: it is the last tenth of train."""
 
 
-def open_splits(config: TransferConfig, text: str | None, length: int) -> tuple[Task, Splits, Splits | None]:
-    """The task and its sets, the target's own ones too; every name is checked and little is read.
+class OpenedSplits(NamedTuple):
+    """The sets of the source language, those that the target has of its own, and the own dev sets of further languages
+    (``dev_also``) by the names of their sets."""
+
+    source: Splits
+    target: Splits | None
+    further: Splits
+
+
+def open_splits(config: TransferConfig, text: str | None, length: int) -> tuple[Task, OpenedSplits]:
+    """The task and its sets; every name is checked and little is read.
 
     text     the spec of the pretraining text, which a task without ``train`` is read from
     length   how many tokens the model reads at once
     """
-    opener, train = _opener(config, text, length)
+    opener = _Opener(config, text, length)
     target = config.target
     own = None if target is None else opener.splits(target.train, target.dev, target.test)
-    found = opener.splits(train, config.dev, config.test or train)
-    sets = [splits for splits in (found, own) if splits is not None]
-    for trained, tested in product([*sets, opener.further(config)], sets):
+    found = opener.splits(opener.train, config.dev, config.test or opener.train)
+    sets, further = [splits for splits in (found, own) if splits is not None], opener.further(config)
+    for trained, tested in product([*sets, further], sets):
         _check_apart(trained, tested["test"], config)
-    return opener.task, found, own
-
-
-def open_further(config: TransferConfig, text: str | None, length: int) -> Splits:
-    """The own dev sets of further languages (``dev_also``), by the names of their sets."""
-    return _opener(config, text, length)[0].further(config)
+    return opener.task, OpenedSplits(found, own, further)
 
 
 def open_training(config: TransferConfig, text: str | None, length: int) -> tuple[Task, Splits]:
     """The task and the sets that a model is fine-tuned on in the source language, and chosen by."""
-    opener, train = _opener(config, text, length)
-    return opener.task, opener.splits(train, config.dev, None)
-
-
-def _opener(config: TransferConfig, text: str | None, length: int) -> tuple[_Opener, str]:
-    """What opens the task's sets, and the spec of those to train on."""
-    task = task_of(config, length)
-    task.main_metric()  # an unknown one is an error
-    train = config.train or text
-    if train is None:
-        raise InputError(f"the task {config.task} needs labelled sentences: name them with --train")
-    return _Opener(task), train
+    opener = _Opener(config, text, length)
+    return opener.task, opener.splits(opener.train, config.dev, None)
 
 
 class _Opener:
-    """Opens sets of a task, each source once."""
+    """Opens sets of a task, each source once; ``train`` is the spec of those to train on."""
 
-    def __init__(self, task: Task) -> None:
-        self.task = task
+    def __init__(self, config: TransferConfig, text: str | None, length: int) -> None:
+        self.task = task_of(config, length)
+        self.task.main_metric()  # an unknown one is an error
+        train = config.train or text
+        if train is None:
+            raise InputError(f"the task {config.task} needs labelled sentences: name them with --train")
+        self.train = train
         self._opened: dict[str, TaskSet] = {}
 
     def split(self, spec: str, name: str) -> Split:
@@ -201,6 +201,14 @@ class TransferData:
     fingerprints: Mapping[str, object]
 
     @property
+    def has_one_dev(self) -> bool:
+        """Whether the target's own dev set is the source's: both are one language."""
+        source, target = (self.fingerprints.get(role) for role in ("source", "target"))
+        if not isinstance(source, Mapping) or not isinstance(target, Mapping):
+            return False
+        return "dev" in source and source["dev"] == target.get("dev")
+
+    @property
     def has_target_train(self) -> bool:
         """Whether a model can be trained on the target language, for SUP."""
         return "target train" in self.sets
@@ -208,7 +216,7 @@ class TransferData:
 
 def load_data(config: TransferConfig, pretrained: Pretrained, report: Report = silent) -> TransferData:
     """Read every set, and derive those of the target language."""
-    task, splits, own = open_splits(config, pretrained.text, pretrained.length)
+    task, (splits, own, also) = open_splits(config, pretrained.text, pretrained.length)
     splits = parsed(splits, config.parser, report)
     language = pretrained.target.language
     if not pretrained.natural:
@@ -232,7 +240,8 @@ def load_data(config: TransferConfig, pretrained: Pretrained, report: Report = s
         for number, field in fields:
             mixed[f"{MIXED}{field}"] = _derived(sets["source test"].batch, language, source, target, number)
     sets |= _drawn(mixed) if config.mixed == "random" else mixed
-    further = _further(config, pretrained, splits["train"].task, sets["source dev"])
+    known = {one["dev"].fingerprint for one in (splits, own or {}) if "dev" in one}
+    further = _further(config, pretrained, also, known, splits["train"].task, sets["source dev"])
     sets |= {name: items for name, (items, _) in further.items()}
     _check_left(sets, config)
     prints: dict[str, object] = {"source": _fingerprints(splits), "language": language.fingerprint}
@@ -254,13 +263,15 @@ def _drawn(mixed: Mapping[str, ItemSet]) -> dict[str, ItemSet]:
 
 
 def _further(
-    config: TransferConfig, pretrained: Pretrained, train: TaskSet, dev: ItemSet
+    config: TransferConfig, pretrained: Pretrained, own: Splits, known: Set[str], train: TaskSet, dev: ItemSet
 ) -> dict[str, tuple[ItemSet, str]]:
-    """The dev sets of further languages, read by the model that reads the target, each with its fingerprint."""
+    """The dev sets of further languages, ``own`` or derived from the source's ``dev``, read by the model that reads the
+    target, each with its fingerprint; without own ones that are ``known`` as the source's or the target's."""
     found = {}
-    own = open_further(config, pretrained.text, pretrained.length)
     for also in config.dev_also:
         name = f"{DEV}{also.language}"
+        if name in own and own[name].fingerprint in known:
+            continue
         reader = pretrained.reader_of(also.language, natural=name in own)
         if name in own:
             batch = own[name].items(config.dev_items)

@@ -20,6 +20,7 @@ from probes.transfer.config import TransferConfig
 from probes.transfer.result import ResultFile, drops, rows_of
 from probes.transfer.run import Transfer, check_keep
 from probes.transfer.splits import load_data, open_splits
+from probes.transfer.tasks.metrics import defined
 from synthlang.catalogue import load_yaml
 from synthlang.config import override, parse
 from synthlang.errors import InputError
@@ -94,7 +95,7 @@ def transfer_command(
             if seed not in file.seeds:
                 file.add(transfer, transfer.run(seed, work / transfer.fingerprint[:12], keep))
         shutil.rmtree(work)
-    Console().print(result_table(read_json(path)))
+    Console().print(result_table(read_json(path), defined([transfer.main])))
     Console().print(f"written: {path}", soft_wrap=True, markup=False, emoji=False)
     return path
 
@@ -132,11 +133,14 @@ def _work_folder(path: Path) -> Path:
     return work
 
 
-def result_table(result: Mapping[str, Any]) -> Table:
-    """A result as a table: mean, 95 % intervals over seeds and items and over seeds alone, each seed."""
+def result_table(result: Mapping[str, Any], about: str | None = None) -> Table:
+    """A result as a table: mean, 95 % intervals over seeds and items and over seeds alone, each seed.
+
+    ``about`` says under it what the metric counts.
+    """
     items = result["counts"]["target test"]["items"]
     title = f"{result['task']}, {result['model']} → {result['language']} ({result['metric']}, %; {items:,} test items)"
-    table = Table(title=title)
+    table = Table(title=title, caption=about)
     seeds = [f"seed {record['seed']}" for record in result["seeds"]]
     for column in ("", "mean", "95 % interval", "over seeds", "majority", *seeds):
         table.add_column(column, justify="right")

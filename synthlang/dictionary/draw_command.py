@@ -28,7 +28,7 @@ from synthlang.overlap import count_words
 from synthlang.progress import Display
 from synthlang.rewrite import INSERTED
 from synthlang.sources import open_source
-from synthlang.sources.base import Source, listed, word_counts
+from synthlang.sources.base import Source, counted_split, listed, word_counts
 
 WordCounts = Counter[str]
 
@@ -58,7 +58,7 @@ def derived_words(source: Source, language: Language, progress: Callable[[int], 
     """
     language = bind_language(language, source)
     derived, pairs = Counter[str](), Counter[Pair]()
-    for batch in source.batches("train" if "train" in source.splits else source.splits[0]):
+    for batch in source.batches(counted_split(source)):
         rewrite = language.rewrite(batch)
         before, after = rewrite.source(batch), rewrite.form
         start = np.repeat(before.offsets[:-1], np.diff(rewrite.offsets))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -21,9 +20,10 @@ from synthlang.export.rows import CONFIGS, Types, merged, overlap_of
 from synthlang.export.shard import SPLIT_NAMES, ExportPlan, overlap_of_ids, types_of, write_tokenizers
 from synthlang.files import atomic_file, read_json, write_json
 from synthlang.fingerprint import sha256_file
+from synthlang.hub_upload import check_repository, upload
 from synthlang.language import Language, portable, write_spec
 from synthlang.overlap import Overlap
-from synthlang.sources.base import Source
+from synthlang.sources.base import Source, remarks_of
 
 ROWS = {
     "parent": "every sentence of the source: `id`, `text`, `words` and its labels",
@@ -66,7 +66,7 @@ def write_language_card(
     again = f"Data set fingerprint `{manifest['fingerprint']}`, from {parents}."
     sections = [
         ("", about),
-        ("What was done", _transforms(language)),
+        ("What was done", _transforms(language) + _counted(manifest)),
         ("Configurations", _configs(columns)),
         ("Sizes", markdown_table(HEAD, [(n, *_row_of(size)) for n, size in sizes.items()])),
         ("What happened", _counts(manifest["counts"])),
@@ -95,6 +95,11 @@ def _transforms(language: Language) -> str:
         shown = ", ".join(f"{k} {json.dumps(v, ensure_ascii=False)}" for k, v in step.items() if k != "kind")
         lines.append(f"{number}. **{transform.kind}**: {' '.join(about.split()).replace('``', '`')} Settings: {shown}.")
     return "\n".join(lines) + f"\n\nSeed: {language.seed}. All settings are in `language.yaml`."
+
+
+def _counted(manifest: Mapping[str, Any]) -> str:
+    split = manifest.get("counted_in")
+    return "" if split is None else f"\n\nWords were counted in the split `{SPLIT_NAMES[split]}`, as was asked for."
 
 
 def _configs(columns: tuple[str, ...]) -> str:
@@ -172,7 +177,7 @@ def write_manifest(
             SPLIT_NAMES[s]: {size: sum(r[size] for r in of_split) for size in SIZES} for s, of_split in splits.items()
         },
         "counts": {
-            SPLIT_NAMES[s]: dict(sum((Counter(r["counts"]) for r in of_split), Counter()))
+            SPLIT_NAMES[s]: dict(sum((Counter(r["counts"]) for r in of_split), Counter(remarks_of(source, s))))
             for s, of_split in splits.items()
         },
         "overlap": asdict(overlap_of(parent, derived)),
@@ -240,30 +245,14 @@ def _row(path: Path, wanted: int) -> dict[str, Any]:
     raise AssertionError(f"every configuration has the sentence {wanted}")
 
 
-REPOSITORY = re.compile(r"(?:[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*")
-
-
 def push_to_hub(
     folder: Path, repo_id: str, private: bool = True, token: str | None = None, api: Any | None = None
 ) -> str:
     """Upload a data set folder to the data set repository ``repo_id``; returns its address.
 
-    The manifest is verified before anything is sent. ``token`` is by default the one that
-    ``hf auth login`` stored; ``api`` stands in for ``huggingface_hub.HfApi``. Whatever the hub
-    refuses is an InputError of one line.
+    The manifest is verified before anything is sent. ``token``, ``api`` and errors as in ``synthlang.hub_upload``.
     """
-    if not REPOSITORY.fullmatch(repo_id) or len(repo_id) > 96:
-        raise InputError(f"repository {repo_id!r} must be NAME or OWNER/NAME of letters, digits and _.-")
+    check_repository(repo_id)
     manifest = verify_manifest(folder)
-    if api is None:
-        from huggingface_hub import HfApi
-
-        api = HfApi(token=token)
     note = f"synthlang data set {manifest['fingerprint']}" if "fingerprint" in manifest else "synthlang data set"
-    try:
-        address = api.create_repo(repo_id, repo_type="dataset", private=private, exist_ok=True)
-        api.upload_folder(repo_id=repo_id, repo_type="dataset", folder_path=str(folder), commit_message=note)
-    except Exception as error:  # anything that the library or the network may raise
-        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise InputError(f"hub repository {repo_id}: cannot upload: {reason.strip()}") from error
-    return str(address)
+    return upload(folder, repo_id, "dataset", note, private, token, api)

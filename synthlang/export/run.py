@@ -152,13 +152,15 @@ def export_language(
     licence: str | None = None,
     command: str | None = None,
     vocabulary: Vocabulary | None = None,
+    counted_in: str | None = None,
 ) -> dict[str, Any]:
     """Derive every split of a source and write the data set; returns its manifest.
 
     ``progress(split, sentences)`` is called as work goes on, with what was there already first.
     ``licence`` is an SPDX id; by default the source's attribute ``licence``, else unknown;
     ``command`` is what the card says makes the folder again; with a ``vocabulary`` (the parent's)
-    there are also token ids and both tokenizers. No more workers start than there are
+    there are also token ids and both tokenizers; ``counted_in`` is the split whose words were counted for language and
+    vocabulary, if it is not the training split. No more workers start than there are
     processor cores. The bytes depend neither on them nor on interruptions: the same command goes
     on with ``.partial-NAME``, and the folder appears when it is complete. Wrong input leaves nothing.
     """
@@ -180,6 +182,7 @@ def export_language(
     about = {"fingerprint": derived, "format": FORMAT}
     command = command or f"synthlang derive {shlex.quote(source_name)} --language language.yaml --out DIR"
     about |= {"source": source_name, "licence": licence, "command": command}
+    about |= {} if counted_in is None else {"counted_in": counted_in}
     with claimed(folder):
         with writing(place):
             _claim(place, name)

@@ -76,7 +76,7 @@ def read_model(path: Path) -> OrderModel:
         raw = path.read_bytes()
         raw = gzip.decompress(raw) if raw.startswith(GZIP) else raw
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError("is no whole gzip file; get it again", path) from error
+        raise InputError("is an incomplete gzip file; download it again", path) from error
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path) from error
     data = json_of(raw, path, "utf-8-sig")

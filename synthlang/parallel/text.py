@@ -67,7 +67,7 @@ def read_joint(path: Path, words: Splitter = "spaces") -> ParallelText:
 
 
 def _text(left: Iterable[list[str]], right: Iterable[list[str]], paths: list[Path], words: Splitter) -> ParallelText:
-    files = digest_splits({str(i): path for i, path in enumerate(paths)})
+    files = digest_splits({str(i): path for i, path in enumerate(paths)}, rules=words == "rules")
     name = fingerprint("parallel", words=words, rules=RULES if words == "rules" else None, files=files)
     return ParallelText(concatenate(list(batches_of(left))), concatenate(list(batches_of(right))), name)
 

@@ -7,6 +7,7 @@ manifest.json                          parents by fingerprint, counts, what was 
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,10 @@ from synthlang.parsing.engines import TREE_COLUMNS, open_engine
 from synthlang.parsing.source import ParsedSource, Tokens
 from synthlang.progress import Display
 from synthlang.sources import open_source
-from synthlang.sources.base import size_of
+from synthlang.sources.base import listed, remarks_of, size_of
 from synthlang.sources.conllu import FEATS
 from synthlang.sources.tags import KEYS, write_misc
+from synthlang.sources.text import FileSource
 
 FORMAT = 2  # 2: features and slots, too
 
@@ -83,8 +85,11 @@ def parse_command(
     ``engine`` is as for ``open_engine``. A folder that holds the same parse already is left as it
     is; one that holds anything else is an InputError. What a killed run parsed is not parsed again.
     """
-    source = ParsedSource(open_source(source_spec), open_engine(engine), cache, tokens, workers)
+    opened = open_source(source_spec)
+    source = ParsedSource(opened, open_engine(engine), cache, tokens, workers)
     with Display() as shown:
+        if isinstance(opened, FileSource):
+            shown.message(f"parse {source_spec}: {opened.read_as}")
         if out.exists():
             path = out / "manifest.json"
             manifest = read_json(path) if path.is_file() else {}
@@ -102,5 +107,9 @@ def _summary(manifest: dict[str, Any], source: ParsedSource, out: Path) -> str:
     sizes = ", ".join(f"{split} {count}" for split, count in manifest["sentences"].items())
     chunks = source.hits[True] + source.hits[False]
     left_out = sum(sum(reasons.values()) for reasons in manifest["skipped"].values())
-    note = f"; {left_out} sentences left out, see its manifest.json" if left_out else ""
+    remarks = Counter[str]()
+    for split in source.splits if source.tokens == "source" else ():
+        remarks.update(remarks_of(source, split))
+    note = f"; {listed(remarks)}" if remarks else ""
+    note += f"; {left_out} sentences left out, see its manifest.json" if left_out else ""
     return f"{out}: {sizes}; {source.hits[True]} of {chunks} chunks from the cache{note}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -14,7 +14,7 @@ from synthlang.fingerprint import fingerprint
 from synthlang.parsing.chunks import CHUNK, Mode, ParseCache, default_cache, parse_chunks
 from synthlang.parsing.engines import TREE_COLUMNS, Engine, Parsed
 from synthlang.progress import already
-from synthlang.sources.base import Source, annotated_batches, check_split, size_of
+from synthlang.sources.base import Source, annotated_batches, check_split, remarks_of, size_of
 
 FORMAT = 1
 Tokens = Literal["source", "engine"]
@@ -61,6 +61,10 @@ class ParsedSource:
     @property
     def licence(self) -> str | None:
         return getattr(self.source, "licence", None)
+
+    def remarks(self, split: str) -> Mapping[str, int]:
+        """Those of the source."""
+        return remarks_of(self.source, split)
 
     def size(self, split: str) -> int | None:
         """About how many sentences of the source can be parsed; None if the parser finds sentences itself."""

@@ -24,7 +24,7 @@ class Source(Protocol):
     The columns are the same in every batch of a source; sentence ids count from 0 in each split.
 
     A source may have more: ``size(split)``, about how many sentences the split has, told without
-    reading it (None: not known); ``licence``, the SPDX id of its sentences; ``language_codes``.
+    reading it (None: not known); ``remarks(split)``; ``licence``, the SPDX id of its sentences; ``language_codes``.
     """
 
     @property
@@ -83,10 +83,17 @@ def size_of(source: object, split: str) -> int | None:
     return None if size is None else size(split)
 
 
+def remarks_of(source: object, split: str) -> Mapping[str, int]:
+    """What was mended in the sentences of a split that were read so far, or may be wrong with them, by reason."""
+    remarks = getattr(source, "remarks", None)
+    return {} if remarks is None else remarks(split)
+
+
 def check_split(source: Source, split: str, name: str) -> None:
     """Raise InputError if the source ``name`` has no such split."""
     if split not in source.splits:
-        raise InputError(f"{name} has no split {split!r}; it has {', '.join(source.splits)}")
+        hint = f" (?split={split} reads the file as that)" if getattr(source, "is_one_file", False) else ""
+        raise InputError(f"{name} has no split {split!r}; it has {', '.join(source.splits)}{hint}")
 
 
 def require_columns(source: Source, names: Sequence[str], name: str, purpose: str) -> None:
@@ -111,9 +118,25 @@ def because(counts: Mapping[str, int]) -> str:
     return f" ({reasons})" if (reasons := listed(counts)) else ""
 
 
+def counted_split(source: Source, split: str | None = None) -> str:
+    """The split whose words are counted: the one that was asked for, else the training split, else InputError.
+
+    What a language or a vocabulary is made of must not come from a test set unless somebody says so.
+    """
+    if split is None and "train" not in source.splits:
+        has = ", ".join(source.splits)
+        raise InputError(
+            f"words are counted in the training split, and the source has only {has}: derive takes --counts "
+            f"{source.splits[0]} or another source; elsewhere FOLDER?train=FILE or FILE?split=train says what to count"
+        )
+    if split is not None:
+        check_split(source, split, "the source")
+    return split or "train"
+
+
 def word_counts(source: Source, split: str | None = None) -> Counter[str]:
-    """Occurrences of each form in a split: the training split, or the first one where there is none."""
+    """Occurrences of each form in a split: see ``counted_split``."""
     counts: Counter[str] = Counter()
-    for batch in source.batches(split or ("train" if "train" in source.splits else source.splits[0])):
+    for batch in source.batches(counted_split(source, split)):
         count_words(counts, batch)
     return counts

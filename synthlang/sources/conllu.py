@@ -50,13 +50,14 @@ class ConlluSource(FileSource):
 
     scheme = "conllu"
     endings = (".conllu",)
+    own_options = (FEATS,)
 
-    def __init__(self, path: str | Path) -> None:
-        super().__init__(str(path).removesuffix(f"?{FEATS}"))
+    def __init__(self, spec: str | Path) -> None:
+        super().__init__(spec)
         firsts = [next(read_blocks(file)) for file in self.files.values()]
         trees = TREE if all(block.head for block in firsts) else ()
         found = [columns_in(block.misc) for block in firsts]
-        self._plain = (FORM, "upos", *trees, *((FEATS,) if str(path).endswith(f"?{FEATS}") else ()))
+        self._plain = (FORM, "upos", *trees, *((FEATS,) if FEATS in self.options else ()))
         self._tags = tuple(name for name in found[0] if all(name in names for names in found))
         self.columns = (*self._plain, *self._tags)
 
@@ -112,7 +113,9 @@ def _block() -> Block:
 def _add_line(block: Block, line: str, path: Path, number: int, trees: bool) -> None:
     fields = line.split("\t")
     if len(fields) != 10:
-        raise InputError(f"a word has 10 columns with a tab between each two, here are {len(fields)}", path, number)
+        raise InputError(
+            f"a line of CoNLL-U has 10 columns separated by tabs; this one has {len(fields)}", path, number
+        )
     name, form, _, upos, _, feats, head, deprel, _, misc = fields
     if NOT_A_WORD.fullmatch(name):
         return

@@ -12,6 +12,7 @@ Nothing of the data set is ever executed: ``datasets`` from version 4 on has no 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,7 +37,7 @@ from synthlang.sources.hub_data import (
 )
 from synthlang.sources.segmentation import RULES, split_sentences, split_words
 from synthlang.sources.tags import iob_tag, legal_tags
-from synthlang.sources.text import batches_of
+from synthlang.sources.text import batches_of, counted_uncut
 
 READER = 2  # part of the fingerprint: count up when the same rows give other sentences
 NO_HEAD = (None, "None", "_")
@@ -119,6 +120,7 @@ class HubSource:
     ) -> None:
         self.name = f"hf:{name}"
         self._data = by_split(load_data(name), self.name)
+        self._remarks: dict[str, Counter[str]] = {}
         # datasets gives every split of a configuration the same features
         self._plan = plan_columns(next(iter(self._data.values())).features, self.name, more or {}, item, ids)
         for split in self._data:
@@ -132,7 +134,9 @@ class HubSource:
         plan["labels"] = {ours: names for ours, (_, names) in self._plan.labels.items()}
         plan |= {} if self._plan.item is None else {"item": self._plan.item[1]}
         plan |= {} if self._plan.id is None else {"id": True}
-        splits = {split: digest_values(data, self._plan.reads) for split, data in self._data.items()}
+        splits = {
+            split: digest_values(data, self._plan.reads, rules=self._plan.is_text) for split, data in self._data.items()
+        }
         return fingerprint("hub", reader=READER, rules=RULES, plan=plan, splits=splits)
 
     @property
@@ -153,10 +157,16 @@ class HubSource:
     def size(self, split: str) -> int | None:
         return None if self._plan.is_text or split not in self._data else len(self._data[split])
 
+    def remarks(self, split: str) -> Mapping[str, int]:
+        """What may be wrong with the sentences of a split that were read so far, by reason."""
+        return self._remarks.get(split, Counter())
+
     def batches(self, split: str) -> Iterator[Corpus]:
         if self._plan.is_text:
             check_split(self, split, self.name)
-            return batches_of(sentence[FORM] for sentence, _, _ in self._rows(split))
+            remarks = self._remarks[split] = Counter()
+            batches = batches_of(sentence[FORM] for sentence, _, _ in self._rows(split))
+            return (counted_uncut(batch, remarks) for batch in batches)
         return (batch.corpus for batch in self.labelled(split))
 
     def labelled(self, split: str) -> Iterator[Labelled]:

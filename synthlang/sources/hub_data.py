@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,12 @@ from typing import Any
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import canonical_json
-from synthlang.sources.text import SPLITS, open_bytes
+from synthlang.sources.segmentation import reads_alike
+from synthlang.sources.splits import SPLITS
+from synthlang.sources.text import open_bytes
 
 ROWS = 1000  # read at a time
+ESCAPED = re.compile(r"(?<!\\)(?:\\\\)*\\(?:u00[01]|b)")
 LINES = 1 << 20  # bytes read at a time
 STRINGS = ("string", "large_string")
 SPACED = "words"  # the id of a feature of ``datasets`` whose texts are words with one space between each two
@@ -89,12 +93,19 @@ def rows_of(data: Any, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         yield from zip(*(values[column] for column in columns), strict=True)
 
 
-def digest_values(data: Any, columns: Sequence[str]) -> str:
-    """SHA-256 of the values of a split; not of their names, files, cache or chunks."""
-    digest = hashlib.sha256()
+def digest_values(data: Any, columns: Sequence[str], rules: bool = False) -> str:
+    """SHA-256 of the values of a split, not of names, files, cache or chunks; ``rules`` as in ``digest_splits``."""
+    digest, alike = hashlib.sha256(), True
     for values in tables(data, columns):
-        digest.update(canonical_json([values[column] for column in columns]).encode())
+        block = canonical_json([values[column] for column in columns])
+        digest.update(block.encode())
+        alike = alike and (not rules or _reads_alike(block))
     return digest.hexdigest()
+
+
+def _reads_alike(json: str) -> bool:
+    """``reads_alike`` of the strings in a JSON text, where control characters are escaped."""
+    return reads_alike(json.encode()) and not ESCAPED.search(json)
 
 
 def described(features: Mapping[str, Any]) -> str:

@@ -2,9 +2,11 @@
 
     en:Sioux<TAB>B-ORG        WikiANN, the language before each word
     Sioux NNP B-NP B-ORG      CoNLL 2003: word first, tag last, columns between them are left alone
+    1 Sioux B-ORG O           PATH?column=2&tag=3: word and tag in other columns, counted from 1
 
 Tags are IOB2, IOB1 or IOBES and become IOB2. ``-DOCSTART-`` lines and comments (``# …`` without a
-tag) are skipped. A file by itself is the split its name says, else ``train``; a folder has files
+tag) are skipped. A file whose first column numbers the words is an error unless ``?column=`` says
+where they are. A file by itself is the split its name says, else ``train``; a folder has files
 named ``train``, ``dev``, ``test`` or with such a part in their name.
 """
 
@@ -31,35 +33,48 @@ class IobSource(FileSource):
     """Sentences with entities, the tags as legal IOB2."""
 
     scheme = "iob"
-    endings = ("", ".txt", ".conll", ".iob", ".iob2", ".bio", ".tsv")
+    endings = ("", ".txt", ".conll", ".iob", ".iob2", ".bio", ".tsv", ".annotated")
+    own_options = ("column", "tag")
     columns = (FORM, "ner")
 
-    def __init__(self, path: str | Path) -> None:
-        super().__init__(path)
+    def __init__(self, spec: str | Path) -> None:
+        super().__init__(spec)
+        self._places = {name: self._place(name) for name in self.own_options if name in self.options}
         for file in self.files.values():
-            next(read_sentences(file))
+            if "column" not in self._places and numbers_words(file):
+                raise InputError("the first column numbers the words; say where they are: PATH?column=2", file)
+            next(read_sentences(file, **self._places))
+
+    def _place(self, option: str) -> int:
+        value = self.options[option]
+        if not re.fullmatch("[1-9][0-9]?", value):
+            raise InputError(f"iob:{self.path}: {option} must be the number of a column from 1, not {value!r}")
+        return int(value)
 
     def _marks(self) -> dict[str, Any]:
-        return {"reader": READER}
+        return {"reader": READER, **self._places}
 
     def _batches(self, split: str) -> Iterator[Corpus]:
-        return map(legal_tags, annotated_batches(read_sentences(self.files[split])))
+        return map(legal_tags, annotated_batches(read_sentences(self.files[split], **self._places)))
 
 
-def read_sentences(path: Path) -> Iterator[dict[str, list[str]]]:
-    """Read the sentences of a file; InputError with the line for what is none, and if there is none at all."""
-    prefix = _common_prefix(path)
+def read_sentences(path: Path, column: int = 1, tag: int = 0) -> Iterator[dict[str, list[str]]]:
+    """Read the sentences of a file; InputError with the line for what is none, and if there is none at all.
+
+    ``column`` is that of the words, ``tag`` that of their tags, from 1; 0 is the last one.
+    """
+    prefix = _common_prefix(path, column)
     form, ner, none = list[str](), list[str](), True
     for number, line in read_lines(path):
         fields = _fields(line)
         if fields:
-            if len(fields) < 2:
-                raise InputError("a line holds a word and its tag with a tab or a space between them", path, number)
-            word = fields[0].removeprefix(prefix)
+            if len(fields) < max(2, column, tag):
+                raise InputError(_too_few(column, tag), path, number)
+            word = fields[column - 1].removeprefix(prefix)
             if not word.strip():
                 raise InputError("the word is empty", path, number)
             form.append(one_word(word))
-            ner.append(iob_tag(fields[-1].strip(), path, number))
+            ner.append(iob_tag(fields[tag - 1].strip(), path, number))
         elif form:
             yield {FORM: form, "ner": ner}
             form, ner, none = [], [], False
@@ -69,15 +84,37 @@ def read_sentences(path: Path) -> Iterator[dict[str, list[str]]]:
         raise InputError("holds no sentence", path)
 
 
-def _common_prefix(path: Path) -> str:
+def _too_few(column: int, tag: int) -> str:
+    if max(column, tag) > 2:
+        return f"here are fewer columns than {max(column, tag)}"
+    return "a line holds a word and its tag with a tab or a space between them"
+
+
+def numbers_words(path: Path) -> bool:
+    """Whether the first of three columns or more counts the words of every sentence, from 1 or from 0."""
+    at, first, longest = 0, "", 0
+    for _, line in read_lines(path):
+        fields = _fields(line)
+        if not fields:
+            at = 0
+            continue
+        first = first or fields[0]
+        if len(fields) < 3 or first not in ("0", "1") or fields[0] != str(int(first) + at):
+            return False
+        at += 1
+        longest = max(longest, at)
+    return longest > 1
+
+
+def _common_prefix(path: Path, column: int) -> str:
     """The ``lang:`` that stands before every word of a file; empty if a word has none or another one.
 
     It is decided on the whole file, since a word of a file without it may look the same (``re:``).
     """
     found: set[str] = set()
     for _, line in read_lines(path):
-        if fields := _fields(line):
-            match = PREFIX.match(fields[0])
+        if len(fields := _fields(line)) >= column:
+            match = PREFIX.match(fields[column - 1])
             found.add(match.group() if match else "")
             if len(found) > 1 or match is None:
                 return ""

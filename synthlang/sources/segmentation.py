@@ -7,7 +7,8 @@ is not white space is a word. Within a word stay
     a point or comma between two digits                                   3.14   1,000
     special strings                                                       <unk> [MASK] @-@ &amp;
 
-so that splitting the words joined by spaces gives the same words again.
+An emoji of several code points (of a family, a skin tone, a flag) is one word. Control characters separate words as
+white space does. So splitting the words joined by spaces gives the same words again.
 
 Sentences. A mark of ``ENDS`` with the closing quotes and brackets after it ends a sentence,
 unless a lower-case word follows or it is the point of an initial (``J.``), a title (``Dr.``)
@@ -29,9 +30,30 @@ from itertools import compress, count, pairwise
 from synthlang.corpus import FORM
 
 RULES = 1  # part of the fingerprint of whatever is read by these rules: count up when they change
+LATER = 2  # what a text is marked with whose characters these rules read otherwise than the first ones did
 LONGEST = 400  # words; a longer sentence is cut, so that no row of a batch is without bound
 ENDS = frozenset(".!?…。！？؟۔।")
 MARKS_END = 0x20000  # no mark, symbol or white space from here on: ideographs and unassigned code points
+CONTROLS = r"\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f"  # those that are no white space
+_SYMBOL = r"[\u00a9\u00ae\u2122\u2190-\u21ff\u2300-\u23ff\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff\U0001f000-\U0001faff]"
+_PARTS = r"[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff\U000e0060-\U000e007f]*"  # variation, skin tone, region
+_FLAG = r"[\U0001f1e6-\U0001f1ff]{2}"
+# a ZWJ sequence and its parts: https://www.unicode.org/reports/tr51/#Definitions
+EMOJI = rf"{_FLAG}|{_SYMBOL}{_PARTS}(?:\u200d{_SYMBOL}{_PARTS})*[\u200d\ufe0e\ufe0f]*"
+CONTROL_BYTES = bytes([*range(9), *range(0x0E, 0x1C), 0x7F])
+_ANEW = {  # how such a character begins in UTF-8, and what has to follow
+    b"\xc2": re.compile(rb"\xc2[\x80-\x84\x86-\x9f]"),
+    b"\xe2\x80\x8d": re.compile(rb"\xe2\x80\x8d[\xc2\xe2\xf0]"),
+    b"\xf0\x9f\x87": re.compile(rb"(?:\xf0\x9f\x87[\xa6-\xbf]){2}"),
+    b"\xf0\x9f\x8f": re.compile(rb"\xf0\x9f\x8f[\xbb-\xbf]"),
+    b"\xf3\xa0\x81": re.compile(rb"\xf3\xa0\x81"),
+}
+# longer than words of Chinese and Japanese, or of Thai, Lao, Burmese and Khmer, with few exceptions
+_UNCUT = re.compile(
+    r"[\u3040-\u30fa\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]{8}"
+    r"|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]{20}"
+)
+LONGEST_MARK = 8  # bytes of what the patterns look at
 CLOSING = frozenset(")]}»”’」』）")
 NUMBERED = frozenset(["No", "Nos", "Vol", "Vols", "Fig", "Figs", "Op"])
 QUOTES = frozenset("\"'")
@@ -48,15 +70,44 @@ def _splitters() -> tuple[Callable[[str], list[str]], Callable[[str], list[str]]
     tear the vowel signs of Hindi and Arabic off their letters. That is a slow class of hundreds
     of ranges, so the common case goes first: letters of ASCII before a space, comma or point.
     """
-    gaps = [c for c in range(MARKS_END) if unicodedata.category(chr(c))[0] in "PSZ" or chr(c).isspace()]
+    gaps = [c for c in range(MARKS_END) if is_gap(chr(c))]
     runs = [(a + 1, b - 1) for a, b in pairwise([-1, *gaps, sys.maxunicode + 1]) if b > a + 1]
     letter = "[" + "".join(f"\\U{a:08x}-\\U{b:08x}" for a, b in runs) + "]"
     plain = "[" + "".join(re.escape(chr(c)) for c in sorted(set(range(128)).difference(gaps))) + "]"
-    special = r"<[^\s<>]{1,24}>|\[(?:UNK|MASK|CLS|SEP|PAD)\]|@[-.,/:]@|&(?:[a-z]{2,8}|#[0-9]{1,7});"
-    mark = r"\S[\u200d\ufe0e\ufe0f]*"  # an emoji keeps its variation selector
+    special = r"\[(?:UNK|MASK|CLS|SEP|PAD)\]|@[-.,/:]@|&(?:[a-z]{2,8}|#[0-9]{1,7});"
+    special += rf"|<[^\s<>{CONTROLS}]{{1,24}}>"
+    mark = rf"[^\s{CONTROLS}][\u200d\ufe0e\ufe0f]*"  # a symbol keeps its variation selector
     common = rf"{plain}++(?=[ ,.])(?![,.]\d)"
     ascii_only = re.compile(rf"{_word(plain)}|{special}|{mark}").findall
-    return ascii_only, re.compile(rf"{common}|{_word(letter)}|{special}|{mark}").findall
+    return ascii_only, re.compile(rf"{common}|{_word(letter)}|{special}|{EMOJI}|{mark}").findall
+
+
+def is_gap(character: str) -> bool:
+    """Whether it is no letter of a word: punctuation, a symbol, white space or a control character."""
+    category = unicodedata.category(character)
+    return category[0] in "PSZ" or category == "Cc" or character.isspace()
+
+
+def reads_alike(block: bytes) -> bool:
+    """Whether the rules before ``LATER`` gave the same words for all UTF-8 in ``block``; False if in doubt."""
+    if len(block.translate(None, CONTROL_BYTES)) < len(block):
+        return False
+    return not any(start in block and pattern.search(block) for start, pattern in _ANEW.items())
+
+
+def control_characters(raw: bytes) -> int:
+    """How many control characters, white space apart, there are in UTF-8 text."""
+    found = len(raw) - len(raw.translate(None, CONTROL_BYTES))
+    return found + (len(_ANEW[b"\xc2"].findall(raw)) if b"\xc2" in raw else 0)
+
+
+def is_uncut(word: str) -> bool:
+    """Whether it is most likely several words of a script that has no spaces: Chinese, Japanese, Thai, Lao, Khmer, …
+
+    >>> is_uncut("我们昨天去了北京大学"), is_uncut("北京大学"), is_uncut("ไม่มีใครรู้ว่าเขาไปไหน")
+    (True, False, True)
+    """
+    return not word.isascii() and _UNCUT.search(word) is not None
 
 
 def _word(letter: str) -> str:

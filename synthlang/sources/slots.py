@@ -3,6 +3,8 @@
     FOLDER/{train,valid,test}/seq.in, seq.out, label     ATIS and Snips: a line an utterance in each
     FOLDER/*.tsv or a file                               multilingual TOD (Schuster et al. 2019): tab-separated
                                                          intent, slots, utterance and more
+    FOLDER/*.conll or a file                             xSID (van der Goot et al. 2021): comments ``# text: …`` and
+                                                         ``# intent: …``, then a word a line, its tag last
 
 A folder that holds seq.in itself is one split: the one its name says, else ``train``. Slots of multilingual TOD are
 spans of characters, ``15:23:reminder/todo,28:37:datetime``; a word has the tag of the slot that it shares a character
@@ -16,7 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,11 +28,14 @@ from synthlang.files import read_lines
 from synthlang.sources.base import Labelled, because, in_batches
 from synthlang.sources.conllu import one_word
 from synthlang.sources.segmentation import RULES, SegmentedText
+from synthlang.sources.splits import SPLITS, find_splits, is_file
 from synthlang.sources.tags import iob_tag, legal_tags
-from synthlang.sources.text import SPLITS, FileSource, find_splits, is_file
+from synthlang.sources.text import FileSource
 
 READER = 1  # part of the fingerprint: count up when the same bytes give other utterances
 PARTS = ("seq.in", "seq.out", "label")
+COMMENT = re.compile(r"#\s*[\w.-]+\s*[:=]|# |#$")
+INTENT = re.compile(r"#\s*intent\s*[:=](.*)", re.IGNORECASE)
 SLOT = re.compile(r"(-?[0-9]{1,9}):(-?[0-9]{1,9}):(\S+)", re.ASCII)
 WORDLESS = "utterances left out, without a word"
 OUTSIDE = "utterances left out, a slot is not inside the text"
@@ -49,25 +54,26 @@ class SlotsSource(FileSource):
     """Utterances with slots, the tags as legal IOB2."""
 
     scheme = "slots"
-    endings = (".tsv",)
+    by_rules = True
+    endings = (".tsv", ".conll", ".bio")
     columns = (FORM, "slot")
 
-    def __init__(self, path: str | Path) -> None:
-        super().__init__(path)
+    def __init__(self, spec: str | Path) -> None:
+        super().__init__(spec)
         for split in self.files:
             counts: Counter[str] = Counter()
             if next(self.utterances(split, counts), None) is None:
                 raise InputError(f"holds no utterance{because(counts)}", self.files[split])
 
     def _find(self) -> dict[str, Path]:
-        if is_file(self.path):
+        if is_file(self.path) or self.options:
             return super()._find()
         if (self.path / PARTS[0]).is_file():
             return {SPLITS.get(self.path.name.lower(), "train"): self.path}
         if any(path.is_dir() and path.name.lower() in SPLITS for path in self.path.iterdir()):
             return find_splits(self.path, ("",), folders=True)
         try:
-            return find_splits(self.path, self.endings)
+            return super()._find()
         except InputError as error:
             raise InputError(f"no folders train, valid, test of {', '.join(PARTS)} either: {error}") from error
 
@@ -89,11 +95,16 @@ class SlotsSource(FileSource):
     def utterances(self, split: str, counts: Counter[str]) -> Iterator[Utterance]:
         """The utterances of a split in order; ``counts`` takes those left out, such as one without a word."""
         path = self.files[split]
-        for utterance in read_folder(path) if path.is_dir() else read_mtod(path, counts):
+        for utterance in self._utterances(path, counts):
             if utterance.words:
                 yield utterance
             else:
                 counts[WORDLESS] += 1
+
+    def _utterances(self, path: Path, counts: Counter[str]) -> Iterator[Utterance]:
+        if path.is_dir():
+            return read_folder(path)
+        return read_commented(path) if has_comments(path) else read_mtod(path, counts)
 
     def _batches(self, split: str) -> Iterator[Corpus]:
         return (batch.corpus for batch in self.labelled(split))
@@ -107,6 +118,38 @@ class SlotsSource(FileSource):
             seen = {reason: n for reason, n in counts.items() if n}
             yield Labelled(legal_tags(corpus), [row.intent for row in rows], seen)
             counts.clear()
+
+
+def has_comments(path: Path) -> bool:
+    """Whether the first line that is not blank is a comment."""
+    return next((line.startswith("#") for _, line in read_lines(path) if line.strip()), False)
+
+
+def read_commented(path: Path) -> Iterator[Utterance]:
+    """Read words in lines under comments, of which ``# intent: X`` or ``# intent = X`` must be one.
+
+    The first column may number the words; InputError with the line where it does not go on, or for what is no tag.
+    """
+    words, tags, intent, numbered = list[str](), list[str](), "", None
+    last = 0
+    for number, line in chain(read_lines(path), [(0, "")]):
+        if COMMENT.match(line) and not words:
+            intent = match[1].strip() if (match := INTENT.match(line)) else intent
+        elif line.strip():
+            fields = line.split("\t") if "\t" in line else line.split()
+            numbered = (len(fields) > 2 and fields[0] == "1") if numbered is None else numbered
+            if len(fields) < 2 + numbered:
+                raise InputError("a line holds a word and its tag with a tab or a space between them", path, number)
+            if numbered and fields[0] != str(len(words) + 1):
+                raise InputError(f"the word's number {fields[0]!r} is out of sequence", path, number)
+            words.append(one_word(fields[numbered]))
+            tags.append(iob_tag(fields[-1].strip(), path, number))
+            last = number
+        elif words:
+            if not intent:
+                raise InputError("the utterance has no comment '# intent: …'", path, last)
+            yield Utterance(words, tags, intent)
+            words, tags, intent = [], [], ""
 
 
 def read_folder(folder: Path) -> Iterator[Utterance]:
@@ -134,7 +177,11 @@ def read_mtod(path: Path, counts: Counter[str]) -> Iterator[Utterance]:
             continue
         fields = line.split("\t")
         if len(fields) < 3:
-            raise InputError(f"a line has at least intent, slots and utterance; here are {len(fields)}", path, number)
+            raise InputError(
+                f"a line needs at least an intent, slots and an utterance; its columns number {len(fields)}",
+                path,
+                number,
+            )
         intent, slots, text = fields[0].strip(), fields[1].strip(), fields[2]
         if not intent:
             raise InputError("the intent is empty", path, number)

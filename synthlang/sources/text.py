@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import re
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -25,15 +25,28 @@ import numpy as np
 
 from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
-from synthlang.files import user_path
+from synthlang.files import LONGEST_LINE
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import check_split, in_batches
-from synthlang.sources.segmentation import RULES, split_sentences, split_words
+from synthlang.sources.segmentation import (
+    LATER,
+    LONGEST_MARK,
+    RULES,
+    control_characters,
+    is_uncut,
+    reads_alike,
+    split_sentences,
+    split_words,
+)
 from synthlang.sources.size import Sizes
+from synthlang.sources.splits import OPTIONS, files_by_split, left_over, path_options
 
-SPLITS = {"train": "train", "test": "test"}
-SPLITS |= dict.fromkeys(("dev", "valid", "val", "validation", "trial", "eval"), "dev")
 PIECE = 1 << 20  # bytes; a longer line is read in pieces, so that memory is bounded
+LONGEST_TEXT = 1 << 30  # bytes of a line, which nobody takes for a line
+TOO_LONG = "the line has more than {} MB; put line breaks in"
+CUT_LINES = "lines of more than 1 MB, cut between words"
+CONTROL_CHARACTERS = "control characters, read as spaces"
+UNCUT = "words as long as a clause, of a script without spaces (synthlang parse --tokens engine cuts them)"
 
 
 class FileSource(ABC):
@@ -44,15 +57,19 @@ class FileSource(ABC):
 
     scheme: ClassVar[str]
     endings: ClassVar[tuple[str, ...]]
+    by_rules: ClassVar[bool] = False  # whether the rules for words make its words
+    has_labels: ClassVar[bool] = True  # whether a file of a folder must not be passed over
+    own_options: ClassVar[tuple[str, ...]] = ()  # what may stand after ? beside those of ``splits``
     columns: tuple[str, ...] = (FORM,)
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = user_path(path)
+    def __init__(self, spec: str | Path) -> None:
+        self.path, self.options = path_options(str(spec), (*OPTIONS, *self.own_options))
         self.files = self._find()
         self._sizes = Sizes()
+        self._remarks: dict[str, Counter[str]] = {}
 
     def _find(self) -> dict[str, Path]:
-        return files_by_split(self.path, self.endings)
+        return files_by_split(self.path, self.endings, self.options, labelled=self.has_labels)
 
     @abstractmethod
     def _marks(self) -> dict[str, Any]:
@@ -64,7 +81,7 @@ class FileSource(ABC):
     @cached_property
     def fingerprint(self) -> str:
         """Of the bytes of each split, the version of the reader and what it reads besides the usual columns."""
-        return fingerprint(self.scheme, splits=digest_splits(self._digested()), **self._marks())
+        return fingerprint(self.scheme, splits=digest_splits(self._digested(), self.by_rules), **self._marks())
 
     def _digested(self) -> dict[str, Path]:
         return self.files
@@ -72,6 +89,23 @@ class FileSource(ABC):
     @property
     def splits(self) -> tuple[str, ...]:
         return tuple(self.files)
+
+    @property
+    def is_one_file(self) -> bool:
+        """Whether it is a file by itself, so that its name or ``?split=`` says which split it is."""
+        return self.path.is_file()
+
+    @property
+    def read_as(self) -> str:
+        """Which file was read as which split, and which others of the folder were not read."""
+        files = ", ".join(f"{split} is {file.name}" for split, file in self.files.items())
+        inside = [] if self.is_one_file else sorted(path for path in self.path.iterdir() if path.is_file())
+        beside = left_over(inside, self.endings, {split: [file] for split, file in self.files.items()})
+        return files + (f"; not read: {', '.join(path.name for path in beside)}" if beside else "")
+
+    def remarks(self, split: str) -> Mapping[str, int]:
+        """What was mended in the sentences of a split that were read so far, or may be wrong with them, by reason."""
+        return self._remarks.get(split, Counter())
 
     def check(self, split: str) -> None:
         """Raise InputError if there is no such split."""
@@ -93,22 +127,29 @@ class TextSource(FileSource):
 
     scheme = "text"
     endings = (".txt", ".txt.gz")
+    by_rules, has_labels = True, False
+    longest_line: ClassVar[int] = LONGEST_TEXT
 
-    def __init__(self, path: str | Path) -> None:
-        super().__init__(path)
-        for file in self.files.values():
-            if not any(piece.strip() for _, piece in read_pieces(file)):
+    def __init__(self, spec: str | Path) -> None:
+        super().__init__(spec)
+        for split, file in self.files.items():
+            check_first_line(file, self.longest_line)
+            if not any(piece.strip() for _, piece in self._pieces(split)):
                 raise InputError("holds no word: it is empty or blank", file)
-
-    def _find(self) -> dict[str, Path]:
-        return {"train": self.path} if is_file(self.path) else find_splits(self.path, self.endings)
 
     def _marks(self) -> dict[str, Any]:
         return {"rules": RULES}
 
     def _batches(self, split: str) -> Iterator[Corpus]:
         opened: list[IO[bytes]] = []
-        return self._sizes.watch(split, self._read(read_pieces(self.files[split], opened)), opened)
+        remarks = self._remarks[split] = Counter()
+        batches = self._read(self._pieces(split, opened, remarks))
+        return self._sizes.watch(split, (counted_uncut(batch, remarks) for batch in batches), opened)
+
+    def _pieces(
+        self, split: str, opened: list[IO[bytes]] | None = None, remarks: Counter[str] | None = None
+    ) -> Iterator[tuple[int, str]]:
+        return read_pieces(self.files[split], opened, remarks, self.longest_line)
 
     def _read(self, pieces: Iterator[tuple[int, str]]) -> Iterator[Corpus]:
         return batches_of(chain.from_iterable(split_sentences(split_words(piece)) for _, piece in pieces))
@@ -122,6 +163,7 @@ class LinesSource(TextSource):
     """Sentences of plain text, one a line; a sentence's id is the number of its line, from 0."""
 
     scheme = "lines"
+    longest_line = LONGEST_LINE  # its pieces are joined
 
     def _read(self, pieces: Iterator[tuple[int, str]]) -> Iterator[Corpus]:
         for _, rows in in_batches(line for line in _lines(pieces) if line[1]):
@@ -131,7 +173,7 @@ class LinesSource(TextSource):
     def lines(self, split: str) -> int:
         """How many lines the split has, blank ones included; reads it."""
         number, text = 0, ""
-        for number, text in read_pieces(self.files[split]):  # noqa: B007  the last ones count
+        for number, text in self._pieces(split):  # noqa: B007  the last ones count
             pass
         return number - (number > 0 and not text)
 
@@ -147,65 +189,32 @@ def _lines(pieces: Iterator[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]
     yield current, words
 
 
-# --- the file of each split
+def counted_uncut(batch: Corpus, remarks: Counter[str]) -> Corpus:
+    """The batch; ``remarks`` gets how many running words are probably clauses that the rules for words cannot cut."""
+    if found := int(batch.form.lookup(is_uncut).sum()):
+        remarks[UNCUT] += found
+    return batch
 
 
-def is_file(path: Path) -> bool:
-    """True for a file, False for a folder, else InputError."""
-    if not path.exists():
-        raise InputError("no such file or folder", path)
-    return not path.is_dir()
+# --- the bytes and lines of a file
 
 
-def files_by_split(path: Path, endings: tuple[str, ...]) -> dict[str, Path]:
-    """The file of each split: a file by itself is the split its name says, else ``train``; or those of a folder."""
-    return {split_of(path.name, endings) or "train": path} if is_file(path) else find_splits(path, endings)
+def digest_splits(files: dict[str, Path], rules: bool = False) -> dict[str, str]:
+    """SHA-256 of the unpacked bytes of each split; where they lie is no part of it.
 
-
-def find_splits(folder: Path, endings: tuple[str, ...], folders: bool = False) -> dict[str, Path]:
-    """The file (or folder) of each split in ``folder``, in the order train, dev, test.
-
-    A file belongs to a split if a part of its name does (``en_ewt-ud-dev.conllu``); other
-    files are left alone. Two files for one split, or none at all, is an InputError.
+    With ``rules`` a text that the rules for words read otherwise since ``LATER`` is marked so.
     """
-    found: dict[str, list[Path]] = {}
-    for path in sorted(folder.iterdir()):
-        split = split_of(path.name, endings)
-        if split is not None and path.is_dir() == folders:
-            found.setdefault(split, []).append(path)
-    for split, paths in found.items():
-        if len(paths) > 1:
-            names = ", ".join(path.name for path in paths)
-            raise InputError(f"several files for the split {split}: {names}; name one file, or keep one", folder)
-    if not found:
-        names = " or ".join(ending for ending in endings if ending)
-        raise InputError(f"holds no file whose name says train, dev or test and ends in {names}", folder)
-    return {split: found[split][0] for split in ("train", "dev", "test") if split in found}
+    return {split: _digest(path, rules) for split, path in files.items()}
 
 
-def split_of(name: str, endings: tuple[str, ...]) -> str | None:
-    """The split that a file name tells: the last of its parts that is one; an ending "" is of names that are a split.
-
-    >>> split_of("wiki-valid.txt.gz", (".txt", ".txt.gz")), split_of("Valid", ("",)), split_of("valid.md", ("",))
-    ('dev', 'dev', None)
-    """
-    if "" in endings and name.lower() in SPLITS:
-        return SPLITS[name.lower()]
-    stem = next((name.removesuffix(ending) for ending in endings if ending and name.endswith(ending)), "")
-    parts = [SPLITS[part] for part in re.split(r"[-_.]", stem.lower()) if part in SPLITS]
-    return parts[-1] if parts else None
-
-
-def digest_splits(files: dict[str, Path]) -> dict[str, str]:
-    """SHA-256 of the unpacked bytes of each split; where they lie is no part of it."""
-    digests = {}
-    for split, path in files.items():
-        with open_bytes(path) as handle:
-            digests[split] = hashlib.file_digest(handle, "sha256").hexdigest()  # type: ignore[arg-type]
-    return digests
-
-
-# --- the lines of a file
+def _digest(path: Path, rules: bool) -> str:
+    digest, alike, end = hashlib.sha256(), True, b""
+    with open_bytes(path) as handle:
+        while block := handle.read(PIECE):
+            digest.update(block)
+            alike = alike and (not rules or reads_alike(end + block))
+            end = block[-LONGEST_MARK:]
+    return digest.hexdigest() + ("" if alike else f" rules {LATER}")
 
 
 @contextmanager
@@ -220,19 +229,43 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         raise InputError(f"cannot read: {error.strerror or error}", path) from error
 
 
-def read_pieces(path: Path, opened: list[IO[bytes]] | None = None) -> Iterator[tuple[int, str]]:
+def check_first_line(path: Path, longest: int) -> None:
+    """Raise InputError if the first line has more than ``longest`` bytes: so it is known before any work."""
+    length = 0
+    with open_bytes(path) as handle:
+        while (block := handle.read(PIECE)) and b"\n" not in block:
+            length += len(block)
+            if length > longest:
+                raise InputError(TOO_LONG.format(longest >> 20), path, 1)
+
+
+def read_pieces(
+    path: Path,
+    opened: list[IO[bytes]] | None = None,
+    remarks: Counter[str] | None = None,
+    longest: int = LONGEST_TEXT,
+) -> Iterator[tuple[int, str]]:
     """Yield (line number, line) of a UTF-8 file; a line longer than PIECE comes in several.
 
-    ``opened`` gets the file, for who wants to know how far it was read.
+    ``opened`` gets the file, for who wants to know how far it was read; ``remarks`` gets how many lines came in pieces
+    and how many control characters there are. InputError for a line of more than ``longest`` bytes.
     """
+    remarks = Counter() if remarks is None else remarks
     with open_bytes(path) as handle:
         if opened is not None:
             opened.append(handle)
-        number, rest, codec = 1, b"", "utf-8-sig"
+        number, rest, codec, length = 1, b"", "utf-8-sig", 0
         while raw := handle.readline(PIECE):
             whole = raw.endswith(b"\n") or len(raw) < PIECE
+            if not whole or length:
+                remarks[CUT_LINES] += not length
+                length = 0 if whole else length + len(raw)
+                if length > longest:
+                    raise InputError(TOO_LONG.format(longest >> 20), path, number)
             line = rest + raw
             cut = len(line) if whole else _cut(line)
+            if found := control_characters(raw):
+                remarks[CONTROL_CHARACTERS] += found
             yield number, _decode(line[:cut], codec, path, number)
             number, rest, codec = number + raw.endswith(b"\n"), line[cut:], "utf-8"
         if rest:

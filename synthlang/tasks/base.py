@@ -17,7 +17,7 @@ from synthlang.fingerprint import fingerprint
 from synthlang.sources import open_source
 from synthlang.sources.base import BATCH_SENTENCES, because, check_split
 from synthlang.sources.mini_english import MiniEnglish
-from synthlang.sources.text import files_by_split
+from synthlang.sources.splits import files_by_split
 from synthlang.tasks.batch import ItemGroup, TaskBatch, batches_of_groups, unique_ids
 
 Kind = Literal["words", "classes", "spans"]

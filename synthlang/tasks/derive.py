@@ -51,10 +51,12 @@ def partial_rewrite(language: Language, corpus: Corpus, chosen: NDArray[np.bool_
     if chosen.all():
         return language.rewrite(corpus)
     rows, others = np.flatnonzero(chosen).astype(np.int64), np.flatnonzero(~chosen).astype(np.int64)
-    mine, rest = language.rewrite(corpus.take(rows)), Rewrite.identity(corpus.take(others))
+    unchanged = corpus.take(others)
+    mine, rest = language.rewrite(corpus.take(rows)), Rewrite.identity(unchanged)
     kept = np.concatenate([rows if mine.kept is None else rows[mine.kept], others])
     form = concatenate([Corpus(r.offsets, {FORM: r.form}, np.zeros(len(r), np.int64)) for r in (mine, rest)])
-    joined = Rewrite(form.offsets, np.concatenate([mine.origin, rest.origin]), form.form, kept, mine.counts)
+    head = None if mine.head is None else np.concatenate([mine.head, unchanged.columns["head"].codes])
+    joined = Rewrite(form.offsets, np.concatenate([mine.origin, rest.origin]), form.form, kept, mine.counts, head)
     return joined.take(np.argsort(kept, kind="stable").astype(np.int64))
 
 

@@ -144,7 +144,7 @@ class FilePairs(ReadPairs, FileTask):
     @cached_property
     def fingerprint(self) -> str:
         """Of the bytes of each split, the language and the rules for words."""
-        splits = digest_splits(self.files)
+        splits = digest_splits(self.files, rules=True)
         return fingerprint("pairs-task", reader=READER, rules=RULES, language=self.language, splits=splits)
 
     @cached_property
@@ -221,7 +221,9 @@ class HubPairs(ReadPairs, HubTask):
     @cached_property
     def fingerprint(self) -> str:
         """Of the values in the columns that are read, the language and the rules for words."""
-        splits = {split: digest_values(data, list(self._columns.values())) for split, data in self._data.items()}
+        splits = {
+            split: digest_values(data, list(self._columns.values()), rules=True) for split, data in self._data.items()
+        }
         named: dict[str, Any] = {"names": self._names, "language": self.language, "spaced": self.spaced}
         named["id"] = "id" in self._columns
         return fingerprint("hub-pairs", reader=HUB_READER, rules=RULES, splits=splits, **named)

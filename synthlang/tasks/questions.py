@@ -122,7 +122,7 @@ class FileQuestions(ReadQuestions, FileTask):
     @cached_property
     def fingerprint(self) -> str:
         """Of the bytes of each split and the rules for words."""
-        return fingerprint("squad-task", reader=READER, rules=RULES, splits=digest_splits(self.files))
+        return fingerprint("squad-task", reader=READER, rules=RULES, splits=digest_splits(self.files, rules=True))
 
     def _groups(self, split: str, counts: Counter[str]) -> Iterator[ItemGroup]:
         with open_bytes(self.files[split]) as handle:
@@ -239,7 +239,7 @@ class HubQuestions(ReadQuestions, HubTask):
     @cached_property
     def fingerprint(self) -> str:
         """Of the values in the columns that are read and the rules for words."""
-        splits = {split: digest_values(data, self._reads) for split, data in self._data.items()}
+        splits = {split: digest_values(data, self._reads, rules=True) for split, data in self._data.items()}
         return fingerprint(
             "hub-answers", reader=HUB_READER, rules=RULES, columns=self._reads, spaced=self._spaced, splits=splits
         )

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from synthlang.corpus import Column, Corpus
 from synthlang.order.items import V1_TO_V2
+from synthlang.rewrite import Rewrite
 from synthlang.trees import Forest
 
 Rows = NDArray[np.int64]
@@ -105,15 +106,37 @@ def layout_forest(corpus: Corpus) -> Forest:
     """The trees for a layout: the punctuation that ends a sentence hangs on the root, so it can stay there."""
     corpus = attach_inserted(corpus)
     forest = Forest.of(corpus)
+    hung = hung_on_root(corpus, forest)
+    return Forest.of(replace(corpus, columns={**corpus.columns, "head": Column(hung)})) if hung is not None else forest
+
+
+def hung_on_root(corpus: Corpus, forest: Forest) -> NDArray[np.int32] | None:
+    """[words] the heads with the final punctuation, of which nothing depends, on the root; None if it is there."""
     final = final_punctuation(corpus) & (forest.size == 1) & (forest.depth > 1)
     if not final.any():
-        return forest
+        return None
     head = corpus.columns["head"].codes
     roots = np.zeros(len(corpus), np.int32)
     at_root = np.flatnonzero((head == 0) & forest.is_tree[corpus.sentence_of_word])
     roots[corpus.sentence_of_word[at_root]] = corpus.position[at_root] + 1
-    moved = np.where(final, roots[corpus.sentence_of_word], head).astype(np.int32)
-    return Forest.of(replace(corpus, columns={**corpus.columns, "head": Column(moved)}))
+    return np.where(final, roots[corpus.sentence_of_word], head).astype(np.int32)
+
+
+def attached_anew(rewrite: Rewrite, corpus: Corpus, laid_out: Flags) -> Rewrite:
+    """The rewrite with final punctuation on the root where else the new order would not be projective.
+
+    It stays at the end while its head has moved; ``laid_out`` [sentences] are those that were projective.
+    """
+    derived = rewrite.apply(corpus)
+    whole = attach_inserted(derived)
+    forest = Forest.of(whole)
+    broken = laid_out & forest.is_tree & ~forest.is_projective
+    hung = hung_on_root(whole, forest) if broken.any() else None
+    if hung is None:
+        return rewrite
+    head = derived.columns["head"].codes
+    anew = broken[derived.sentence_of_word] & (hung != whole.columns["head"].codes)
+    return replace(rewrite, head=np.where(anew, hung, head).astype(np.int32))
 
 
 def final_punctuation(corpus: Corpus) -> Flags:

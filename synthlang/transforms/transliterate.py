@@ -30,6 +30,9 @@ class Transliterate(Transform):
 
     A type is the parent's word, so the choice is the same in every text, whatever other transforms do,
     and grows with the strength. As ids, every token of a chosen word moves by V (see vocabulary.py).
+
+    A sentence with a word that stays although it has letters of the script is left out and counted: that word could
+    not be told from a transliterated one.
     """
 
     file_fields: ClassVar[tuple[str, ...]] = ("types",)
@@ -101,8 +104,16 @@ class Transliterate(Transform):
                 f"transliterate by {self.by}, order {self.order}, needs the word counts of a training text; "
                 "bind the language to its source (bind_language)"
             )
-        write = self._tokens if self.unit == "token" else self._words
-        return Rewrite.identity(corpus, write(corpus, SCRIPTS[self.script], key))
+        script = SCRIPTS[self.script]
+        if self.unit == "token":
+            return Rewrite.identity(corpus, self._tokens(corpus, script, key))
+        written, unclear = self._words(corpus, script, key)
+        result = Rewrite.identity(corpus, written)
+        if not unclear.any():
+            return result
+        whole = np.bincount(corpus.sentence_of_word[unclear], minlength=len(corpus)) == 0
+        reason = f"transliterate: sentences dropped, a word that stays has letters of the script {self.script}"
+        return result.take(np.flatnonzero(whole)).counted({reason: ~whole})
 
     def _tokens(self, corpus: Corpus, script: Script, key: int) -> Column:
         """The tokens with the chosen ones in the script; no token has a letter of one before."""
@@ -110,10 +121,11 @@ class Transliterate(Transform):
         chosen = self.chosen(names, key)
         return corpus.form.map_names(script.encode_token(n) if c else n for n, c in zip(names, chosen, strict=True))
 
-    def _words(self, corpus: Corpus, script: Script, key: int) -> Column:
-        """The forms with those of the chosen types in the script."""
+    def _words(self, corpus: Corpus, script: Script, key: int) -> tuple[Column, NDArray[np.bool_]]:
+        """The forms with those of the chosen types in the script; [words] which stay and have letters of it."""
         if self.strength >= 1.0 and self._listed is None:
-            return corpus.form.map_names(_encode_all(script, corpus.form.names or ()))
+            every = corpus.form.map_names(_encode_all(script, corpus.form.names or ()))
+            return every, np.zeros(len(every.codes), bool)
         form, parent = corpus.form, parent_words(corpus)
         names, parents = form.names or (), parent.names or ()
         if names is not parents or not np.array_equal(form.codes, parent.codes):
@@ -124,12 +136,13 @@ class Transliterate(Transform):
             parents = tuple(name if parent == "_" else parent for name, parent in both)  # an inserted word is its own
             form = Column(codes.astype(np.int32), names)
         chosen = self.chosen(parents, key)
-        # a word that stays must not look like one that was changed
-        script.check_absent(name for name, is_chosen in zip(names, chosen, strict=True) if not is_chosen)
+        unclear = [not is_chosen and script.occurs_in(name) for name, is_chosen in zip(names, chosen, strict=True)]
+        stays_unclear = np.asarray(unclear, bool)[form.codes]
         written = iter(_encode_all(script, [name for name, is_chosen in zip(names, chosen, strict=True) if is_chosen]))
         forms = [next(written) if is_chosen else name for name, is_chosen in zip(names, chosen, strict=True)]
         # a form may have had several parents
-        return form.map_names(forms) if names is corpus.form.names else Column.of(forms).take(form.codes)
+        column = form.map_names(forms) if names is corpus.form.names else Column.of(forms).take(form.codes)
+        return column, stays_unclear
 
     def inverse(self, corpus: Corpus, key: int) -> Rewrite:
         del key  # the script itself tells which words were changed

@@ -25,6 +25,7 @@ from synthlang.transforms.layout import (
     Flags,
     Layout,
     Rows,
+    attached_anew,
     layout_forest,
     modern,
 )
@@ -104,13 +105,12 @@ class Typology(Transform):
             layout.put_outside(keys, side, layout.is_base(*outer), layout.is_base(*inner))
         rows = np.arange(len(corpus.form.codes))
         index = np.where(ready[corpus.sentence_of_word], layout.order(keys, side), rows)
-        return Rewrite.reorder(corpus, index).counted(
-            {
-                "typology: sentences laid out": ready,
-                "typology: sentences left, no tree": chosen & ~forest.is_tree,
-                "typology: sentences left, not projective": chosen & forest.is_tree & ~forest.is_projective,
-            }
-        )
+        counts = {
+            "typology: sentences laid out": ready,
+            "typology: sentences left, no tree": chosen & ~forest.is_tree,
+            "typology: sentences left, not projective": chosen & forest.is_tree & ~forest.is_projective,
+        }
+        return attached_anew(Rewrite.reorder(corpus, index), corpus, ready).counted(counts)
 
     @staticmethod
     def _subject_is_outer(order: str) -> bool:

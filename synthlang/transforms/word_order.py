@@ -15,22 +15,23 @@ from pydantic import Field
 from synthlang.corpus import Corpus
 from synthlang.rewrite import Rewrite
 from synthlang.rng import key_of, random_bits
-from synthlang.scripts import SCRIPTS, SPACE
+from synthlang.scripts import SCRIPTS, SPACE, byte_characters
+from synthlang.sources.segmentation import ENDS
 from synthlang.transforms.base import MOST_WORDS, Transform, chosen_sentences
 
 Rows = NDArray[np.int64]
-FINAL_MARKS = (".", "!", "?")
+_TOKENS = [SPACE + "".join(byte_characters()[byte] for byte in mark.encode()) for mark in ENDS]
 # A standalone mark is still that mark after a transliteration, so transforms compose in any order.
-_MARKS = frozenset(FINAL_MARKS) | {s.encode(mark) for s in SCRIPTS.values() for mark in FINAL_MARKS}
-_MARKS |= {SPACE + mark for mark in FINAL_MARKS}  # as tokens
-_MARKS |= {s.encode_token(SPACE + mark) for s in SCRIPTS.values() for mark in FINAL_MARKS}
+_MARKS = ENDS | {s.encode(mark) for s in SCRIPTS.values() for mark in ENDS}
+_MARKS |= {*_TOKENS, *(s.encode_token(token) for s in SCRIPTS.values() for token in _TOKENS)}
 
 
 class Reordering(Transform):
     """A transform that only moves words, in a share ``strength`` of the sentences.
 
-    With ``keep_final_punctuation`` a standalone ``. ! ?`` stays where it is and the words
-    between two such marks move among themselves (ALIGN-MLM, appendix F); otherwise the
+    With ``keep_final_punctuation`` a standalone ``. ! ?``, or another mark that ends sentences
+    (``segmentation.ENDS``: ``。 । ؟ …``), stays where it is and the words between two such marks
+    move among themselves (ALIGN-MLM, appendix F); otherwise the
     words of the whole sentence do. With ``unit: token`` the words are those of a vocabulary's
     tokens (Deshpande et al. 2021), see ``vocabulary``.
     """

@@ -15,6 +15,7 @@ from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.vocabularies.space import Specials, digest
+from synthlang.vocabularies.xlm_tokenizer import XLM, xlm_tokenizer
 
 # our name of each special token, and what tokenizers call it, the first that they have
 ROLES = {
@@ -54,13 +55,14 @@ def read_checkpoint(name: str) -> Checkpoint:
     from transformers import AutoTokenizer
     from transformers.utils import cached_file
 
-    loaded: Any = _read(place, lambda: AutoTokenizer.from_pretrained(place, trust_remote_code=False))
+    is_xlm = getattr(_config(place), "model_type", None) == XLM
+    loaded: Any = _read(place, lambda: (xlm_tokenizer if is_xlm else AutoTokenizer.from_pretrained)(place))
     backend = getattr(loaded, "backend_tokenizer", None)
     if not isinstance(backend, Tokenizer):
         raise InputError(f"{name}: its tokenizer ({type(loaded).__name__}) has no fast version; convert it first")
     specials = _specials(loaded, name)
     path = _read(place, lambda: cached_file(place, "tokenizer.json", _raise_exceptions_for_missing_entries=False))
-    if path is not None:
+    if path is not None and not is_xlm:
         _check_same(backend, _read(place, lambda: Tokenizer.from_file(str(path))), name)
     tokenizer = words_apart(backend, name)
     used = max(tokenizer.get_vocab(with_added_tokens=True).values()) + 1
@@ -161,10 +163,14 @@ def _add_prefix_space(step: Any) -> None:
 
 def _rows(place: str) -> int | None:
     """Rows of the model's embedding; None for a folder that holds a tokenizer only."""
+    size = getattr(_config(place), "vocab_size", None)
+    return None if size is None else int(size)
+
+
+def _config(place: str) -> Any:
+    """The config of the model; None for a folder that holds a tokenizer only."""
     if Path(place).is_dir() and not (Path(place) / "config.json").exists():
         return None
     from transformers import AutoConfig
 
-    config = _read(place, lambda: AutoConfig.from_pretrained(place, trust_remote_code=False))
-    size = getattr(config, "vocab_size", None)
-    return None if size is None else int(size)
+    return _read(place, lambda: AutoConfig.from_pretrained(place, trust_remote_code=False))

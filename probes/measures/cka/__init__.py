@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from probes.measures.settings import ProbeSettings
+from probes.measures.base import ProbeSettings
 from synthlang.references import ModelName
 
 Pooling = Literal["mean", "first", "words"]
@@ -33,8 +33,8 @@ class CkaConfig(ProbeSettings):
 
     title: ClassVar[str] = "Similarity of layers"
     about: ClassVar[str] = (
-        "Linear CKA: how alike the states of a sentence and of its translation are up to a rotation, 0 to 1; "
-        "compared with a model of random weights and, where given, with a paraphrase."
+        "Linear CKA, from 0 to 1: how similar the representations of sentences and of their translations are, up to a "
+        "rotation; compared with models of random weights and, if given, with a paraphrase."
     )
     run: ClassVar[str] = "probes.measures.cka.probe:cka_probe"
 

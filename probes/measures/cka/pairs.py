@@ -193,8 +193,8 @@ class Compared:
             found.append(f"cka, {self.label}: {n} are too few for the debiased estimator, which needs 4")
         if chance > CHANCE:
             found.append(
-                f"cka: {n:,} for {width} dimensions are few: the biased CKA of unrelated states is up to {chance:.2f}; "
-                "read the debiased one"
+                f"cka: {n:,} are few for {width} dimensions: the biased CKA of unrelated states can reach "
+                f"{chance:.2f}; read the debiased one"
             )
         if self.layers[0] != self.layers[1]:
             found.append(

@@ -23,6 +23,7 @@ from probes.measures.cka import CkaConfig, Estimator
 from probes.measures.cka.pairs import ESTIMATORS, Compared, Pairing, compare, paraphrase_pairing, random_pairing
 from probes.measures.probe_input import ProbeInput
 from probes.measures.result import ProbeResult, table_of
+from probes.measures.summary import cka_sentence
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 from synthlang.rng import key_of, permutation
@@ -55,7 +56,7 @@ def cka_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
         "counts": counts,
     }
     tables = [layer_table(found, unit)] if any(one.same_layer("biased") for one in found) else []
-    return ProbeResult(values, tables, figures, list(dict.fromkeys(notes)))
+    return ProbeResult(values, tables, figures, list(dict.fromkeys(notes)), cka_sentence(values))
 
 
 def drawn_rows(given: ProbeInput) -> tuple[NDArray[np.int64], int]:

@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 
 from pretrain.config.model import numbered
 from probes.figures import MOST_PAIRS
-from probes.measures.settings import ProbeSettings
+from probes.measures.base import ProbeSettings
 from synthlang.errors import InputError
 from synthlang.references import ModelName
 

@@ -21,6 +21,7 @@ from probes.measures.distances.separation import Change, compare, histograms
 from probes.measures.distances.show import Measured, figures, notes, tables
 from probes.measures.probe_input import ROLES, ProbeInput
 from probes.measures.result import ProbeResult
+from probes.measures.summary import distances_sentence
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 
@@ -146,7 +147,7 @@ def _result(
         "changes": {name: [asdict(change) for change in of_model] for name, of_model in changes.items()},
         "pictures": drawn,
     }
-    return ProbeResult(values, tables(measured, changes), drawings, said)
+    return ProbeResult(values, tables(measured, changes), drawings, said, distances_sentence(values))
 
 
 def model_values(measured: Sequence[Measured], bins: int) -> dict[str, dict[str, Any]]:

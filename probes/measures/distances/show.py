@@ -140,9 +140,8 @@ def bounds(interval: Interval, form: str = ".3f") -> str:
 def notes(settings: DistancesConfig, measured: Sequence[Measured], same_model: bool) -> list[str]:
     """What a reader of the numbers has to know."""
     said = [
-        "Related words are the linked ones of the measured sentence pairs. Each left word has one unrelated right "
-        "word, drawn from about two thousand linked words of other sentences, which are near in an order that is drawn "
-        "by the seed."
+        "Related words are the linked words of the measured sentence pairs. For each left word one unrelated "
+        "right word is drawn at random, by the seed, from about two thousand linked words of other sentences."
     ]
     if not same_model:
         said.append(
@@ -150,7 +149,7 @@ def notes(settings: DistancesConfig, measured: Sequence[Measured], same_model: b
         )
     main = measured[-1]
     said += [
-        f"{model.name} has other layers than {main.name}: compared are layers {model.shown} and {main.shown}."
+        f"{model.name} and {main.name} have different layers: layers {model.shown} and {main.shown} are compared."
         for model in measured[:-1]
         if model.layers != main.layers
     ]

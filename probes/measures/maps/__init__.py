@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, get_args
 
 from pydantic import Field, field_validator
 
-from probes.measures.settings import ProbeSettings
+from probes.measures.base import ProbeSettings
 from probes.rotation.settings import FitSettings
 from probes.static.settings import StaticSettings
 from synthlang.config import StrictModel
@@ -51,8 +51,8 @@ class MapsConfig(FitSettings, ProbeSettings):
 
     title: ClassVar[str] = "Rotations"
     about: ClassVar[str] = (
-        "Whether the two languages have the same shape: an orthogonal map is fitted on some sentences and measured on "
-        "others, at every layer."
+        "Whether a rotation maps the representations of one language onto those of the other: an orthogonal map is "
+        "fitted on some sentences and measured on others, at every layer."
     )
     run: ClassVar[str] = "probes.measures.maps.probe:maps_probe"
 

@@ -21,6 +21,7 @@ from probes.measures.maps.without_context import embedding_scores, static_of, st
 from probes.measures.probe_input import ROLES, ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.rotated import MovingMap, Sides, fit_moving, fit_read
+from probes.measures.summary import maps_sentence
 from probes.rotation.fitted import NormalisedMap
 from probes.rotation.saved import About, check_place, save_maps
 from synthlang.errors import InputError
@@ -76,7 +77,7 @@ def maps_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
             after[name] += _scores(measured, group, vectors, fitted, report)
     _save(measured, maps)
     values = _values(measured, before, after, extra)
-    return ProbeResult(values, tables(values), figures(values), notes(values, config, width))
+    return ProbeResult(values, tables(values), figures(values), notes(values, config, width), maps_sentence(values))
 
 
 def _prepare(given: ProbeInput) -> _Measured:

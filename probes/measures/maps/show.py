@@ -40,17 +40,17 @@ COLUMNS = ("cosine →", "cosine ←", "CSLS →", "CSLS ←", "mean (95 % inter
 
 def notes(values: Values, config: MapsConfig, width: int) -> list[str]:
     """What a reader of the numbers has to know; ``width`` is the size of the states."""
-    found = ["the best layer of a table is the best one on what is measured, so its number is a little too good"]
+    found = ["the best layer is chosen on the measured data, so its number is slightly optimistic"]
     if config.supervision != ("dictionary",):
         found.append(
             "the words of the test dictionary are held out of the dictionary, but they occur in the sentences that the "
             "maps from linked words and from sentences are fitted on"
         )
     if config.test_dictionary is None and config.dictionary is None:
-        found.append("translations are the most frequent links of the sentence pairs, not a dictionary of a person")
+        found.append("translations are the most frequent links of the sentence pairs, not a dictionary made by people")
     found += _coverage(values["measured"])
     if values["measured"]["sentence_pairs"] < 2 or (values["files"] is not None and values["files"] < 2):
-        found.append("retrieval among one sentence says nothing, so it is left out")
+        found.append("with one sentence there is nothing to retrieve from, so retrieval of sentences is left out")
     ranks = (layer["fit"]["rank"] for maps in values["maps"].values() for layer in maps["layers"])
     found += few_directions(min(ranks), width)
     embeddings = values["embeddings"] or {}

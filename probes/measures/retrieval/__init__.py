@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from probes.measures.settings import ProbeSettings
+from probes.measures.base import ProbeSettings
 from probes.rotation.settings import FitSettings, Method
 from probes.static.settings import StaticSettings
-from synthlang.references import ParserSpec
+from synthlang.references import Later, ParserSpec
 
 Pairs = Literal["linked", "unlike", "counted"]
 Variant = Literal["context", "types"]
@@ -41,11 +41,16 @@ class RetrievalConfig(ProbeSettings):
     exact_matches  pairs of words that are written alike: ``drop`` (as-paper) or ``keep``
     seen           pairs of types that are linked somewhere in the sentences that maps are fitted on: ``drop``
                    (as-paper) or ``keep``. They still compete as candidates, whatever is dropped
-    parser         gives parts of speech where the text has none: ``spacy:NAME`` or ``stanza:NAME``, for the parent
+    parser         gives parts of speech where the text has none: ``spacy:NAME`` or ``stanza:NAME``, for the language of
+                   ``tag_words``
+    tag_words      whose word a link has its part of speech of: the ``parent``'s, or the ``other`` language's, by its
+                   own tagger (Cao et al., section 5.2: spaCy, polyglot for Bulgarian)
     tag_pairs      the set of pairs that is broken down by part of speech. Cao et al. (table 4) keep the seen ones, and
                    have punctuation and numerals, which are mostly written alike
     rank_pairs     the set of pairs that is broken down by difference of frequency rank (figure 3)
     rank_bins      into so many bins of equally many pairs, at most
+    examples       words of the parent: some occurrences of each, in their sentences, are listed with the nearest word
+                   of the other language (appendix A.3)
     rotation       of the states before words are compared (table 3, "Word-aligned BERT (rotation)"); none: as they are
     static         word vectors without context beside those of their sentence, instead of the model's states (section
                    3.4 and table 3, "Aligned fastText + sentence"), rotated by all links of the sentences that maps are
@@ -54,8 +59,8 @@ class RetrievalConfig(ProbeSettings):
 
     title: ClassVar[str] = "Words in context"
     about: ClassVar[str] = (
-        "How often a word in a sentence finds the word that it is linked to in the translation of the sentence, among "
-        "the words of all sentences, in percent (Cao et al. 2020)."
+        "How often the nearest neighbour of a word, among the words of all sentences of the other language, is "
+        "the word that it is linked to in the translation of its sentence, in percent (Cao et al. 2020)."
     )
     run: ClassVar[str] = "probes.measures.retrieval.probe:retrieval_probe"
 
@@ -65,9 +70,11 @@ class RetrievalConfig(ProbeSettings):
     exact_matches: Literal["drop", "keep"] = "drop"
     seen: Literal["drop", "keep"] = "drop"
     parser: ParserSpec | None = None
+    tag_words: Annotated[Literal["parent", "other"], Later()] = "parent"
     tag_pairs: Pairs = "linked"
     rank_pairs: Pairs = "unlike"
     rank_bins: int = Field(default=10, ge=1)
+    examples: Annotated[tuple[str, ...], Later()] = ()
     rotation: RotationSettings | None = None
     static: StaticSettings | None = None
 

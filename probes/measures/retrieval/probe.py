@@ -18,6 +18,7 @@ from probes.figures.lines import Series, rank_series
 from probes.measures.probe_input import ROLES, ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.retrieval import RetrievalConfig, Variant
+from probes.measures.retrieval.examples import examples_of
 from probes.measures.retrieval.scores import (
     SIMILARITIES,
     Items,
@@ -31,8 +32,9 @@ from probes.measures.retrieval.scores import (
     retrieve,
     tags_of,
 )
-from probes.measures.retrieval.show import drawings, kinds_of, notes_of, tables
+from probes.measures.retrieval.show import PAIRS, drawings, drawn_kind, kinds_of, notes_of, tables
 from probes.measures.retrieval.sources import Source, WordVectors, source_of
+from probes.measures.summary import retrieval_sentence
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 
@@ -46,6 +48,11 @@ class _Measured:
     text: LinkedWords
     items: Mapping[Variant, Items]
     source: Source
+
+    @property
+    def first(self) -> Variant:
+        """The variant of the headline."""
+        return "context" if "context" in self.config.variants else self.config.variants[0]
 
     @property
     def last_layer(self) -> int:
@@ -67,14 +74,15 @@ def retrieval_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     if len(rows) < 2:
         raise InputError("retrieval: one sentence pair has no words of other sentences to confuse; raise data.dev")
     source = source_of(given, rows, report)
-    tags = None if text.unit == "subword" else tags_of(text.right, rows, config.parser, report)
+    tagged = text.right if config.tag_words == "parent" else text.left
+    tags = None if text.unit == "subword" else tags_of(tagged, rows, config.parser, report)
     words = LinkedWords(text.left, text.right, given.data)
     of_variant: dict[Variant, Items] = {
         variant: items(words, rows, given.fitted, config, variant, source.known) for variant in config.variants
     }
     measured = _Measured(given, config, words, of_variant, source)
-    by_layer, best = _by_layer(measured, report)
-    first = config.variants[0] if "context" not in config.variants else "context"
+    by_layer, best, examples = _by_layer(measured, report)
+    first = measured.first
     headline = by_layer[first][source.last]
     ranks = _ranks(measured, first, best[first], rows)
     values: dict[str, Any] = {
@@ -86,6 +94,7 @@ def retrieval_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
         "headline": {"variant": first, "layer": headline["layer"], **headline["pairs"]["counted"]},
         "tags": None if tags is None else _tags(measured, best, tags),
         "ranks": None if ranks is None else _rank_values(ranks, first, measured),
+        **({"examples": examples} if config.examples else {}),
         "counts": {
             **given.data.counts,
             **{f"{name}: {reason}": n for name, one in of_variant.items() for reason, n in one.counts.items()},
@@ -99,16 +108,19 @@ def retrieval_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     }
     names, kinds = (given.name("source"), given.name("target")), kinds_of(config)
     notes = notes_of(values, config, text.unit, given.same_model, source.width)
-    return ProbeResult(values, tables(values, names, kinds), drawings(values, ranks, names, kinds), notes)
+    kind = drawn_kind(values)
+    told = retrieval_sentence(values, kind, PAIRS[kind])
+    return ProbeResult(values, tables(values, names, kinds), drawings(values, ranks, names, kinds), notes, told)
 
 
 def _by_layer(
     measured: _Measured, report: Report
-) -> tuple[dict[Variant, list[dict[str, Any]]], dict[Variant, Retrieved]]:
-    """For each variant what every layer scores, and what each link earns at the last one."""
+) -> tuple[dict[Variant, list[dict[str, Any]]], dict[Variant, Retrieved], list[dict[str, Any]]]:
+    """For each variant what every layer scores, and what each link earns at the last one; the examples there."""
     given, source = measured.given, measured.source
     found: dict[Variant, list[dict[str, Any]]] = {variant: [] for variant in measured.items}
     best: dict[Variant, Retrieved] = {}
+    examples: list[dict[str, Any]] = []
     kept = []
     for i, role in enumerate(ROLES):
         vectors = WordVectors(len(source.layers), source.width, given.body(role).norm.weight.device)
@@ -118,7 +130,8 @@ def _by_layer(
     for place, layer in enumerate(source.layers):
         matrices = kept[0].layer(place), kept[1].layer(place)
         for variant, one in measured.items.items():
-            retrieved = _retrieve(one, kept, matrices, measured.config.k, report)
+            chosen, at = _candidates(one, kept, matrices)
+            retrieved = _retrieve(one, chosen, at, measured.config.k, report)
             pairs = {
                 name: {similarity: retrieved.accuracy(chosen, similarity) for similarity in SIMILARITIES}
                 for name, chosen in one.sets.items()
@@ -128,26 +141,39 @@ def _by_layer(
             found[variant].append({**numbers, "pairs": pairs, "zero_vectors": zeros})
             if place == source.last:
                 best[variant] = retrieved
+                if variant == measured.first:
+                    corpora, config = (measured.text.left, measured.text.right), measured.config
+                    examples = examples_of(corpora, one, chosen, at, config.examples, config.k, report)
         report("retrieval by layer", place + 1, len(source.layers), "")
-    return found, best
+    return found, best, examples
+
+
+def _candidates(
+    one: Items, kept: Sequence[WordVectors], matrices: tuple[Matrix, Matrix]
+) -> tuple[tuple[Matrix, Matrix], tuple[Numbers, Numbers]]:
+    """The vectors of the candidates of a variant, some rows of the layer or all, and the row of each candidate."""
+    sides: list[tuple[Matrix, Numbers]] = []
+    for vectors, matrix, words in zip(kept, matrices, (one.left, one.right), strict=True):
+        rows: Any = vectors.rows(words)
+        if len(words) == len(matrix):
+            sides.append((matrix, rows))
+        else:
+            chosen = matrix[torch.from_numpy(rows) if isinstance(matrix, torch.Tensor) else rows]
+            sides.append((chosen, np.arange(len(words))))
+    left, right = sides
+    return (left[0], right[0]), (left[1], right[1])
 
 
 def _retrieve(
-    one: Items, kept: Sequence[WordVectors], matrices: tuple[Matrix, Matrix], k: int, report: Report
+    one: Items, vectors: tuple[Matrix, Matrix], at: tuple[Numbers, Numbers], k: int, report: Report
 ) -> Retrieved:
-    """The candidates of a variant are some rows of the layer, or all."""
-    chosen, links = [], -1 - one.links  # a word without a vector is none of the rows
+    """Search among the candidates, of which each stands in the row ``at``."""
+    links = -1 - one.links  # a word without a vector is none of the rows
     for i, words in enumerate((one.left, one.right)):
         linked = one.links[:, i]
         there = np.isin(linked, words)
-        if len(words) == len(matrices[i]):
-            chosen.append(matrices[i])
-            links[there, i] = kept[i].rows(linked[there])
-        else:
-            rows: Any = kept[i].rows(words)
-            chosen.append(matrices[i][torch.from_numpy(rows) if isinstance(matrices[i], torch.Tensor) else rows])
-            links[there, i] = np.searchsorted(words, linked[there])
-    return retrieve(chosen[0], chosen[1], links, k, report, one.lost)
+        links[there, i] = at[i][np.searchsorted(words, linked[there])]
+    return retrieve(*vectors, links, k, report, one.lost)
 
 
 def _summary(one: Items, found: list[dict[str, Any]]) -> dict[str, Any]:
@@ -160,12 +186,13 @@ def _summary(one: Items, found: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _tags(measured: _Measured, best: Mapping[Variant, Retrieved], tags: Tags) -> dict[str, Any]:
-    name = measured.config.tag_pairs
+    name, side = measured.config.tag_pairs, 1 if measured.config.tag_words == "parent" else 0
     variants = {
-        variant: by_tag(best[variant], one.sets[name], tags.codes[one.links[:, 1]], tags.names)
+        variant: by_tag(best[variant], one.sets[name], tags.codes[one.links[:, side]], tags.names)
         for variant, one in measured.items.items()
     }
-    return {"by": tags.source, "pairs": name, "layer": measured.last_layer, "variants": variants}
+    words = {} if side == 1 else {"words": measured.given.name("target")}
+    return {"by": tags.source, **words, "pairs": name, "layer": measured.last_layer, "variants": variants}
 
 
 def _ranks(measured: _Measured, variant: Variant, retrieved: Retrieved, rows: Numbers) -> Series | None:

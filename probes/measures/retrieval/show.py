@@ -13,6 +13,7 @@ from probes.figures.drawing import Drawing
 from probes.figures.lines import Series, accuracy_by_rank, interval_series, retrieval_by_layer
 from probes.measures.result import few_directions, table_of, with_bounds
 from probes.measures.retrieval import RetrievalConfig
+from probes.measures.retrieval.examples import example_table
 from probes.measures.retrieval.scores import SIMILARITIES
 from probes.statistics import Interval
 
@@ -37,11 +38,13 @@ def kinds_of(settings: RetrievalConfig) -> Kinds:
 
 
 def tables(values: Values, names: Names, kinds: Kinds) -> list[Table]:
-    """By layer for each variant, then by part of speech."""
+    """By layer for each variant, then by part of speech, then examples."""
     made = [_by_layer(values, variant, names, kinds) for variant in values["variants"]]
-    if values["tags"] is None:
-        return made
-    return [*made, _by_tag(values["tags"], names, kinds, read_of(values, values["tags"]["layer"]))]
+    if values["tags"] is not None:
+        made.append(_by_tag(values["tags"], names, kinds, read_of(values, values["tags"]["layer"])))
+    if values.get("examples"):
+        made.append(example_table(values["examples"], names, read_of(values, values["headline"]["layer"])))
+    return made
 
 
 def read_of(values: Values, layer: int) -> str:
@@ -87,7 +90,10 @@ def _by_tag(found: Values, names: Names, kinds: Kinds, read: str) -> Table:
             of_tag = [one["groups"][group]["tags"][tag] for one in every]
             if any(value is not None for value in of_tag):
                 rows.append([f"  {tag}", *(cell for value in of_tag for cell in (_links(value), _bounds(value)))])
-    title = f"Word retrieval by part of speech, {names[0]} ↔ {names[1]}, {read}, {kinds[found['pairs']]} (CSLS, %)"
+    whose = f" of the words of {found['words']}" if "words" in found else ""
+    title = (
+        f"Word retrieval by part of speech{whose}, {names[0]} ↔ {names[1]}, {read}, {kinds[found['pairs']]} (CSLS, %)"
+    )
     return table_of(title, header, rows, left=1)
 
 
@@ -138,9 +144,13 @@ def _rank_note(ranks: Values, read: str) -> str:
     return (
         f"{read}, {VARIANTS[ranks['variant']]}, CSLS, both directions averaged. Each point: about "
         f"{ranks['links'] / len(ranks['bins']):,.0f} linked pairs, at the median of their differences of frequency "
-        "rank in the sentences read; pairs of one difference are in one point; bands: 95 % intervals. Where the line "
-        "falls, words that both languages use equally often are found more often (Cao et al. 2020, figure 3)."
+        "rank in the sentences read; pairs with the same difference share a point; bands: 95 % intervals. A "
+        "falling line means that words used equally often in both languages are found more often "
+        "(Cao et al. 2020, figure 3)."
     )
+
+
+PAIRS = {"counted": "pairs that count", "unlike": "pairs not written alike", "linked": "all linked pairs"}
 
 
 def drawn_kind(values: Values) -> str:
@@ -185,12 +195,12 @@ def notes_of(values: Values, settings: RetrievalConfig, unit: str, same_model: b
         links = found["links"]
         if links["counted"] < FEW and links["linked"] > links["counted"]:
             notes.append(
-                f"retrieval, {SHORT[variant]}: only {links['counted']:,} of {links['linked']:,} links count once those "
-                f"{' and those '.join(dropped)} are dropped; read the numbers of 'unlike' and 'linked' beside them, or "
-                "set retrieval.seen: keep"
+                f"retrieval, {SHORT[variant]}: only {links['counted']:,} of {links['linked']:,} links are left without "
+                f"those {' and those '.join(dropped)}; read the columns of pairs not written alike and of all linked "
+                "pairs instead, or set retrieval.seen: keep"
             )
     notes += [
-        f"retrieval, {SHORT[variant]}, layer {layer['layer']}: {count:,} word vectors are zero: they are near nothing, "
+        f"retrieval, {SHORT[variant]}, layer {layer['layer']}: {count:,} word vectors are zero, "
         "and their words count as not found"
         for variant, found in values["variants"].items()
         for layer in found["layers"]
@@ -198,9 +208,15 @@ def notes_of(values: Values, settings: RetrievalConfig, unit: str, same_model: b
     ]
     if values["tags"] is None:
         reason = "links are between subwords" if unit == "subword" else "the text has none; name retrieval.parser"
-        notes.append(f"retrieval: nothing is broken down by part of speech: {reason}")
+        notes.append(f"retrieval: there are no results by part of speech: {reason}")
+    found_words = {one["word"].casefold() for one in values.get("examples", ())}
+    notes += [
+        f"retrieval.examples: {word} is no word of the measured sentences"
+        for word in settings.examples
+        if word.casefold() not in found_words
+    ]
     if values["ranks"] is None:
-        notes.append("retrieval: nothing is broken down by frequency rank: no link is left in retrieval.rank_pairs")
+        notes.append("retrieval: there are no results by frequency rank: no link is left in retrieval.rank_pairs")
     elif len(values["ranks"]["bins"]) < 2:
         notes.append("retrieval: linked words hardly differ in frequency rank, so there is no figure of it")
     if not same_model and not settings.fits:
@@ -209,8 +225,8 @@ def notes_of(values: Values, settings: RetrievalConfig, unit: str, same_model: b
         notes += few_directions(min(fit["rank"] for fit in values["rotation"]["fit"]), width)
     # misses of static vectors that say nothing of their quality
     return notes + [
-        f"retrieval, {SHORT[variant]}: {lost:,} of the {found['links']['counted']:,} links that count have a word "
-        "without a static vector: they count as not found, whatever the others are"
+        f"retrieval, {SHORT[variant]}: {lost:,} of the {found['links']['counted']:,} counted links have a word "
+        "without a static vector, and count as not found"
         for variant, found in values["variants"].items()
         if (lost := found["lost"]["counted"])
     ]

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import field_validator
 
-from probes.measures.settings import ProbeSettings
+from probes.measures.base import ProbeSettings
 from synthlang.errors import InputError
 from synthlang.references import Later, UserFile
 
@@ -32,9 +32,9 @@ class WordsConfig(ProbeSettings):
 
     title: ClassVar[str] = "Word embeddings"
     about: ClassVar[str] = (
-        "How often the embedding of a word lies nearest to that of its counterpart, in percent; every word of the "
-        "other language that occurs in training competes, whether it has a counterpart or not. Words of the training "
-        "dictionary were pulled together on purpose; the held-out ones show what the model found by itself."
+        "How often the nearest word embedding of the other language is that of the translation, in percent. Every word "
+        "of the other language that occurs in training is a candidate. Words of the training dictionary were "
+        "aligned on purpose; held-out words show what the model learned by itself."
     )
     run: ClassVar[str] = "probes.measures.words.probe:words_probe"
     reads_sentences: ClassVar[bool] = False

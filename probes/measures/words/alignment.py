@@ -158,10 +158,10 @@ def notes_of(values: Mapping[str, Any]) -> list[str]:
     shared = (values["candidates"] or {}).get("shared", 0)
     if shared:
         notes.append(
-            f"words: rows that both languages have: {shared:,}; each competes for every word but its own, and a pair "
-            "that is one row is left out"
+            f"words: {shared:,} embeddings belong to both languages; each competes for every word but its own, "
+            "and pairs that share one are left out"
         )
     zeros = sum(n for reason, n in values["counts"].items() if reason.startswith("rows of zeros"))
     if zeros:
-        notes.append(f"words: {zeros:,} embeddings are zero: they are near nothing, and their words count as missed")
+        notes.append(f"words: {zeros:,} embeddings are zero, and their words count as not found")
     return notes

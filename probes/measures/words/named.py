@@ -16,6 +16,7 @@ from pretrain.run import open_run
 from pretrain.word_pairs import one_to_one, places_in, rows_of
 from probes.measures.probe_input import ProbeInput
 from probes.measures.result import ProbeResult
+from probes.measures.summary import words_sentence
 from probes.measures.words import WordsConfig
 from probes.measures.words.alignment import candidate_numbers, notes_of, subset_table, zero_rows
 from probes.model_names import is_run, model_path
@@ -91,7 +92,7 @@ def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeRe
             f"words: which tokens occur in training is not known of {' and '.join(dict.fromkeys(unknown))}: all tokens "
             "of the tokenizer that are not special compete, never-trained ones and those of other languages too"
         )
-    return ProbeResult(values, [subset_table(values, names)], (), notes)
+    return ProbeResult(values, [subset_table(values, names)], (), notes, words_sentence(values))
 
 
 def _candidates(given: ProbeInput, role: Role) -> _Candidates:

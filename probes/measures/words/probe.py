@@ -21,6 +21,7 @@ from probes.figures.drawing import Drawing
 from probes.figures.lines import Series, emergence
 from probes.measures.probe_input import ProbeInput
 from probes.measures.result import ProbeResult
+from probes.measures.summary import words_sentence
 from probes.measures.words import WordsConfig, no_rows
 from probes.measures.words.alignment import band_table, notes_of, probe_alignment, subset_table
 from probes.measures.words.named import words_of_dictionary
@@ -73,7 +74,7 @@ def _of_run(
     names = given.name("source"), given.name("target")
     tables = [subset_table(values, names), band_table(values["bands"], names[1])]
     if run is None or not given.config.of(WordsConfig).checkpoints:
-        return ProbeResult(values, tables, (), notes)
+        return ProbeResult(values, tables, (), notes, words_sentence(values))
     over, more = _over_checkpoints(run, config, artifacts, measured, report)
     drawings = _emergence(over, language)
     if not drawings and not more:
@@ -82,7 +83,7 @@ def _of_run(
         )
     elif not drawings:
         more.append("words: one checkpoint is left, so when alignment emerges is not shown")
-    return ProbeResult({**values, "checkpoints": over}, tables, drawings, notes + more)
+    return ProbeResult({**values, "checkpoints": over}, tables, drawings, notes + more, words_sentence(values))
 
 
 def _over_checkpoints(

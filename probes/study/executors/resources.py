@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import platform
+import re
+from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from pretrain.threads import threads_for
 from probes.study.executors.base import Machine
+from synthlang import __version__
 from synthlang.progress import Report
 from synthlang.workers import cores
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+CPU_INFO = Path("/proc/cpuinfo")
 
 
 def cuda_devices() -> list[str]:
@@ -57,9 +62,18 @@ def machine_of(
     return Machine(workers if executor == "local" else 1, threads, tuple(devices))
 
 
+def cpu_name() -> str:
+    """The processor as its maker calls it, where the system tells, else its architecture."""
+    told = CPU_INFO.read_text(encoding="utf-8", errors="replace") if CPU_INFO.is_file() else ""
+    named = re.search(r"^model name\s*:\s*(\S.*)$", told, re.MULTILINE)
+    return named[1].strip() if named else platform.processor() or platform.machine()
+
+
 def environment(machine: Machine, executor: str) -> dict[str, Any]:
-    """Versions and sizes that the numbers may depend on."""
+    """The day, and the versions and sizes that the numbers may depend on."""
     packages = {name: version(name) for name in ("torch", "transformers", "tokenizers", "accelerate", "numpy")}
-    system = {"python": platform.python_version(), "platform": platform.platform(), "cores": cores()}
+    today = datetime.now(UTC).date().isoformat()
+    system: dict[str, Any] = {"date": today, "synthlang": __version__, "cpu": cpu_name()}
+    system |= {"python": platform.python_version(), "platform": platform.platform(), "cores": cores()}
     sizes = {"workers": machine.workers, "threads": machine.threads, "devices": len(machine.devices)}
     return {**system, "executor": executor, **sizes, **packages}

@@ -93,7 +93,7 @@ class Results:
         self._places = self._table.groupby("measure", observed=True).indices
         self._points: dict[str, _Points] = {}
         pairs = self._table[["labels", "task"]].drop_duplicates().itertuples(index=False, name=None)
-        self._labels = {(text, task): _labels_and_seeds(text, task, frozenset(later)) for text, task in pairs}
+        self._labels = {(text, task): labels_and_seeds(text, task, frozenset(later)) for text, task in pairs}
         self._number = {place: number for number, place in enumerate(self._labels)}
         self._index: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
         for place, (labels, *_) in self._labels.items():
@@ -161,9 +161,7 @@ class Results:
             *columns_of(rows, (*names, "run", "studies", "probe")), strict=True
         ):
             _, first, rest = self._labels[labels, task]
-            # of a given model what varies was done to it
-            seeds = ("", [*first, *rest]) if pretrained is None else (", ".join((str(pretrained), *first)), rest)
-            replicate = ModelSeeds(seeds[0], ", ".join(seeds[1])), None if measure in ALIGNMENTS else seed
+            replicate = model_seeds(pretrained, first, rest), None if measure in ALIGNMENTS else seed
             known = fingerprints_of(pretrain, adjust, pretrained) if row >= 0 else None
             found.setdefault((labels, task), []).append(_Point._make((replicate, *rest_of_row, known)))
         several = any(len({point.probe for point in of}) > 1 for of in found.values())
@@ -171,7 +169,7 @@ class Results:
         return found, several
 
 
-def _labels_and_seeds(text: str, task: str, later: Collection[str]) -> tuple[dict[str, str], list[str], list[str]]:
+def labels_and_seeds(text: str, task: str, later: Collection[str]) -> tuple[dict[str, str], list[str], list[str]]:
     """Axis → label without seeds; the seeds of the pretraining, but the one that has a column, and those after it."""
     labels, before, after = {"task": task} if task else dict[str, str](), list[str](), list[str]()
     recorded = json_object(text)
@@ -182,6 +180,14 @@ def _labels_and_seeds(text: str, task: str, later: Collection[str]) -> tuple[dic
         elif axis != "pretrain.seed":
             (after if axis in later or is_after(axis) else before).append(f"{axis} {label}")
     return dict(sorted(labels.items())), before, after
+
+
+def model_seeds(pretrained: int | None, first: Sequence[str], rest: Sequence[str]) -> ModelSeeds:
+    """The seed of a pretraining with the other seeds that it depends on, and those of what was done to it since; of a
+    given model all that varies was done to it."""
+    if pretrained is None:
+        return ModelSeeds("", ", ".join([*first, *rest]))
+    return ModelSeeds(", ".join((str(pretrained), *first)), ", ".join(rest))
 
 
 def fingerprints_of(pretrain: str | None, adjust: str | None, seed: str | int | None) -> ModelFingerprints | None:

@@ -86,6 +86,11 @@ def _tie(column: Sequence[Cell]) -> float:
     return TIE / 100 if shares else TIE
 
 
+def difference_of(quantity: Quantity, other: Quantity, results: Results) -> Estimate | None:
+    """How much more a quantity is with us than another one; None where it is not known of both."""
+    return _look_up(Cell(quantity, 0.0, other, (0, 0)), TIE, results).estimate
+
+
 def _look_up(cell: Cell, tie: float, results: Results) -> _CellEstimate:
     sides: list[Series] = []
     for quantity in (cell.quantity, cell.against):

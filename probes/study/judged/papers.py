@@ -7,6 +7,8 @@ the names and labels of the paper's cells. A table is written in blocks, so that
         {where: {transform: trans}, measure: delta,                      # what all of the block have in common
          columns: [{where: {task: pos}}, {where: {task: ner}}],
          rows: [{where: {objective: MLM}, values: [0.4, 2.6]}]}]}}       # null: not printed, or not to be read
+
+A row of numbers that the paper marks as significant has ``tested_against: {objective: MLM}, marked: [true, false]``.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, field_validator, model_validator
 
@@ -90,6 +92,13 @@ def check_labels(among: Mapping[str, Sequence[str]], known: Labels) -> None:
                 raise ValueError(f"{axis}: no label {label!r}; {hint}there are: {', '.join(known[axis])}")
 
 
+class Marking(NamedTuple):
+    """Whether a paper marks a number as significantly different from that of ``against``, by a test over examples."""
+
+    against: Quantity
+    printed: bool
+
+
 @dataclass(frozen=True)
 class Cell:
     """A printed number: ``value`` is of ``quantity``, or of how much more that is than ``against``.
@@ -101,6 +110,7 @@ class Cell:
     value: float
     against: Quantity | None
     column: tuple[int, int]
+    marking: Marking | None = None
 
 
 class _Column(StrictModel):
@@ -112,8 +122,20 @@ class _Column(StrictModel):
 
 
 class _Row(StrictModel):
+    """``marked``: which numbers are marked as significantly different from those at the labels ``tested_against``."""
+
     where: Where = Field(default_factory=dict)
     values: list[float | None] = Field(min_length=1)
+    tested_against: Where | None = None
+    marked: list[bool] | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> _Row:
+        if (self.marked is None) != (self.tested_against is None):
+            raise ValueError("marked and tested_against go together")
+        if self.marked is not None and len(self.marked) != len(self.values):
+            raise ValueError(f"marked has {len(self.marked)} entries for {len(self.values)} values")
+        return self
 
 
 class _Block(StrictModel):
@@ -143,14 +165,15 @@ class _Block(StrictModel):
             for place, (column, value) in enumerate(zip(self.columns, row.values, strict=True)):
                 measure = column.measure or self.measure
                 assert measure is not None, "checked"
-                ours, other = (
+                ours, other, tested = (
                     None
                     if where is None
                     else Quantity({**self.where, **column.where, **where}, measure, column.average)
-                    for where in (row.where, self.against)
+                    for where in (row.where, self.against, row.tested_against)
                 )
+                marking = None if tested is None or row.marked is None else Marking(tested, row.marked[place])
                 if value is not None and ours is not None:
-                    yield Cell(ours, round(value * self.factor, 6), other, (number, place))
+                    yield Cell(ours, round(value * self.factor, 6), other, (number, place), marking)
 
 
 class _Table(StrictModel):
@@ -197,6 +220,7 @@ class _PaperFile(StrictModel):
                 try:
                     check_quantity(quantity, self.labels)
                     check_quantity(cell.against or quantity, self.labels)
+                    check_quantity(cell.marking.against if cell.marking else quantity, self.labels)
                 except ValueError as error:
                     raise ValueError(f"{name}: {error}") from error
                 key = frozenset(quantity.where.items()), quantity.measure, repr(quantity.average), gain

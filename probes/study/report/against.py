@@ -25,8 +25,9 @@ MOVEMENTS = {
 }
 """Column of the results → what it is called."""
 OF_MOVEMENT = (
-    "How far the body moved while it was fine-tuned on the parent. Word embeddings: the mean of ‖e′ − e‖ / ‖e‖ over "
-    "the rows e that changed, 0 where they are frozen. Layers: ‖W′ − W‖ / ‖W‖ of all their weights as one vector."
+    "How far fine-tuning on the parent language moved the weights of the model, its head apart. Word embeddings: the "
+    "mean of ‖e′ − e‖ / ‖e‖ over the embeddings e that changed, 0 where they are frozen. Layers: ‖W′ − W‖ / ‖W‖ of all "
+    "their weights as one vector."
 )
 
 

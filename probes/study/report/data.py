@@ -23,7 +23,19 @@ from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.files import read_json
 
-RECORDED = ("name", "title", "fingerprint", "config", "settings", "environment", "axes", "cells", "seconds", "dropped")
+RECORDED = (
+    "name",
+    "title",
+    "fingerprint",
+    "config",
+    "settings",
+    "environment",
+    "axes",
+    "cells",
+    "seconds",
+    "dropped",
+    "examples",
+)
 """What study.json has that is read; all of it may be missing."""
 NAMED = 5
 """Most values without a number, and cells that failed training, that are named."""
@@ -81,6 +93,7 @@ class Study:
     scale      in words: tiny, lab, paper or the size of the model; "" where nothing tells
     settings   every setting that cells have in common
     measured   all of it (table.py), with a column more: ``failed``, why a model counts as failed training, or ""
+    examples   a sentence of each language, with its ``language`` and a ``cell`` that has it
     notes      say what was missing or could not be read
     """
 
@@ -95,6 +108,7 @@ class Study:
     cells: tuple[Cell, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     dropped: Any = None
+    examples: tuple[Mapping[str, str], ...] = ()
     measured: pd.DataFrame = field(default_factory=pd.DataFrame)
     notes: tuple[str, ...] = ()
 
@@ -126,8 +140,8 @@ class Study:
         """How many cells failed training, and the first of them; "" if none did."""
         named = [f"{cell} ({why})" for cell, why in self.failed.items()]
         cells = plural(self.measured["cell"].nunique(), "cell")
-        out = "left out of every mean, comparison and claim"
-        return f"{len(named):,} of {cells} failed training, {out}: {first_few(named, NAMED, '; ')}." if named else ""
+        told = f"{len(named):,} of {cells} did not learn, and every mean, comparison and claim leaves them out"
+        return f"{told}: {first_few(named, NAMED, '; ')}." if named else ""
 
     @cached_property
     def perplexities(self) -> pd.DataFrame:
@@ -211,7 +225,7 @@ def _not_numbers(table: pd.DataFrame) -> tuple[str, ...]:
     named = [f"{cell}, {task}, fine-tuning seed {seed}: {measure}" for cell, task, seed, measure in lines]
     what = "value of results.parquet is" if len(named) == 1 else "values of results.parquet are"
     told = first_few(named, NAMED, "; ")
-    return (f"{len(named)} {what} not a number, left out of every mean and shown among the seeds: {told}.",)
+    return (f"{len(named)} {what} not a number. Means leave them out; the table of seeds shows them: {told}.",)
 
 
 def _not_known(table: pd.DataFrame, limits: LearnedConfig) -> tuple[str, ...]:
@@ -220,7 +234,7 @@ def _not_known(table: pd.DataFrame, limits: LearnedConfig) -> tuple[str, ...]:
     number = table["cell"].nunique() - known.nunique()
     if limits.perplexity is None or not number:
         return ()
-    return (f"No perplexity of the parent is known of {plural(number, 'cell')}: the limit judges none of them.",)
+    return (f"The limit of perplexity cannot judge {plural(number, 'cell')}: no perplexity of the parent is known.",)
 
 
 def _scale(study: Study) -> str:

@@ -74,12 +74,12 @@ def word_distances(study: Study, layout: Layout, budget: FigureBudget) -> Sectio
                 missing.append(name)
     told = []
     if repeats:
-        told.append(f"Drawn is the first run of each condition; {plural(repeats, 'other')} in measures.csv.")
+        told.append(f"The first run of each condition is drawn; measures.csv has {plural(repeats, 'other')}.")
     if unread:
         count = plural(sum(map(len, unread.values())), "further condition")
         whole = first_few([", ".join(filter(None, key)) for key in unread if not groups[key]], NAMED, "; ")
         named = f"; without a figure: {whole}" if whole else ""
-        told.append(f"{count} not read, for want of room, and not among the rows left out of the figures{named}.")
+        told.append(f"{count} not read and not drawn: there are too many{named}.")
     if missing:
         told.append(f"{MISSING}: {first_few(missing, NAMED, '; ')}.")
     return Section("Distances of words", [*_drawn(groups, layout, budget), *(Paragraph(t, "note") for t in told)])

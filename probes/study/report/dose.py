@@ -14,6 +14,7 @@ from probes.study.report.data import FigureBudget
 from probes.study.report.scores import Condition, ScoreTable, delta_axis, grouped, metric_name
 
 NOTE = "Bands: 95 % t intervals over pretraining runs, or over fine-tuning seeds where there is one run."
+TITLE = "Dose–response"
 MISSING = "–"
 FIGURES = 12
 """Most figures of one axis."""
@@ -54,7 +55,7 @@ def dose_responses(scores: ScoreTable, budget: FigureBudget) -> Section | None:
         ]
         table = Table(f"Scores by {title}. Means and 95 % t intervals, percent.", header, body, 4, name, 100)
         blocks.append(Folded(f"Numbers by {title}", [table.without_constant(("Δ",))]))
-    return Section("Dose–response", blocks) if blocks else None
+    return Section(TITLE, blocks) if blocks else None
 
 
 def _lines(scores: ScoreTable, conditions: Sequence[Condition], axis: str, numbers: dict[str, float]) -> Lines:

@@ -2,7 +2,7 @@
 
 It reads what the study runner left in the folder and nothing else, so it can be written at
 any time, while cells are still running or after some have failed. Equal input gives equal
-bytes: no date, no path, no random draw without a key.
+bytes: the date is that of the run, and there is no path and no random draw without a key.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from probes.report.numbers import plural
 from probes.study.record import STUDY
 from probes.study.report.files import ReportPaths, check_folder, write_files
 from synthlang.errors import InputError
@@ -32,8 +33,7 @@ def write_report(folder: Path, say: Say = unheard) -> ReportPaths:
     from probes.study.report.data import read_study  # with pandas
 
     study = read_study(folder)
-    under = f"Study {study.name}" + (f" · fingerprint {study.fingerprint}" if study.fingerprint else "")
-    return _write(study, [study], under, folder, say)
+    return _write(study, [study], _under(study), folder, say)
 
 
 def write_joined_report(folders: Sequence[Path], out: Path, say: Say = unheard) -> ReportPaths:
@@ -53,9 +53,18 @@ def write_joined_report(folders: Sequence[Path], out: Path, say: Say = unheard) 
         raise InputError("is a study with a report of its own; name another folder for the joined report", out)
     check_folder(out)
     studies = same_together([read_study(folder) for folder in folders])
-    under = "Studies " + ", ".join(f"{study.name} ({study.fingerprint or 'no fingerprint'})" for study in studies)
+    under = "Studies " + "; ".join(_under(study) for study in studies)
     with only_writer(out):
         return _write(joined(studies), studies, under, out, say)
+
+
+def _under(study: Study) -> str:
+    """Name, scale, and the day, version and processor of the run, as far as they are recorded."""
+    environment = study.environment
+    version, cores = environment.get("synthlang"), environment.get("cores")
+    cpu = ", ".join(filter(None, (environment.get("cpu"), cores and plural(int(cores), "core"))))
+    told = (study.name, study.scale, environment.get("date"), version and f"synthlang {version}", cpu)
+    return " · ".join(str(part) for part in told if part)
 
 
 def _write(study: Study, studies: Sequence[Study], under: str, out: Path, say: Say) -> ReportPaths:

@@ -49,6 +49,7 @@ def _merged(studies: Sequence[Study]) -> Study:
         measured=concat(tables),
         seconds={stage: seconds for study in studies for stage, seconds in study.seconds.items()},
         environment=_one_or_all(dict(zip(names, (study.environment for study in studies), strict=True))),
+        examples=max((study.examples for study in studies), key=len),
         dropped=_one_or_all({name: s.dropped for name, s in zip(names, studies, strict=True) if s.dropped}),
         notes=tuple(dict.fromkeys(note for study in studies for note in study.notes)),
     )
@@ -121,9 +122,16 @@ def joined(several: Sequence[Study]) -> Study:
         cells=tuple(cell for part in parts.values() for cell in part.cells),
         seconds={stage: seconds for part in parts.values() for stage, seconds in part.seconds.items()},
         dropped={name: part.dropped for name, part in parts.items() if part.dropped},
+        examples=_examples(list(parts.values())),
         measured=concat([part.measured for part in parts.values()]),
         notes=tuple(f"{name}: {note}" for name, part in parts.items() for note in part.notes),
     )
+
+
+def _examples(parts: Sequence[Study]) -> tuple[Mapping[str, str], ...]:
+    """Each language and sentence once."""
+    found = {(one["language"], one["text"]): one for part in reversed(parts) for one in reversed(part.examples)}
+    return tuple(reversed(found.values()))
 
 
 def _bare(study: Study) -> str:
@@ -137,6 +145,7 @@ def _part(study: Study, name: str, labels: dict[str, str]) -> Study:
     return replace(
         study,
         cells=tuple(replace(c, name=f"{name}: {c.name}", labels={**labels, **c.labels}) for c in study.cells),
+        examples=tuple({**one, "cell": f"{name}: {one['cell']}"} for one in study.examples),
         measured=study.measured.assign(
             cell=study.measured["cell"].map(names), labels=study.measured["cell"].map(texts)
         ),

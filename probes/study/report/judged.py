@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeVar
 
 from probes.figures.drawing import slug
 from probes.report.numbers import Badge, Entry, plural
-from probes.report.page import Block, Folded, Paragraph, Section, Table
+from probes.report.page import Block, Bullets, Folded, Paragraph, Section, Table
 from probes.study.judged import papers
 from probes.study.judged.claims import Claim, read_claims
 from probes.study.judged.estimates import NOTHING, Outcome, counted
@@ -41,31 +42,41 @@ MEASURES = {
     **{"alignment_all": "alignment, all types", "alignment_forward": "alignment, original → derived"},
 }
 CAPTION = (
-    "What the papers claim, judged from our results by the comparisons that would show it. Ours: the difference (or "
-    "correlation) that decides, paired by models or, of one model, by seeds of fine-tuning; where that cannot be it "
-    "is Welch's, and the text below says that the sides are not paired. Where more or less is asked its interval is "
-    "of 95 %, that of a two-sided test at 5 %; where no less, no more or a match within a margin is asked it is of "
-    "90 %, that of one-sided tests at 5 % (non-inferiority, or equivalence by two of them). A claim agrees where "
-    "all of its comparisons hold, each by itself: since all have to, nothing is corrected. It differs where they "
-    "are against it together, by Simes' test of all of them at 5 %. Else it is too small to tell, as where all "
-    "values are equal, or n < 2; a correlation is where its interval has 0 inside, p is over .05, or there are "
-    "fewer than five conditions. Below a verdict its comparisons are counted (against: after Holm's correction over "
-    "all of the claim), and the conditions that these are means over, each by itself."
+    "The papers' claims, tested on our results. Ours: the difference or the correlation that decides, with its 95 % "
+    "interval (90 % where the claim is that something is no worse, or equal within a margin). A claim agrees when "
+    "all of its comparisons hold, and differs when together they contradict it; otherwise our results are too few to "
+    "tell. Below each verdict its comparisons are counted."
+)
+RULES = (
+    "Models are paired by their seeds; of a single model, fine-tuning seeds are paired. Where that is impossible "
+    "Welch's interval is used, and the text says that the sides are not paired.",
+    "Claims of more or less are tested two-sided at 5 %, with 95 % intervals. Claims of no less, no more, or equality "
+    "within a margin are tested one-sided at 5 % (non-inferiority, or equivalence by two such tests), with 90 % "
+    "intervals.",
+    "A claim agrees when each of its comparisons holds by itself. Since all of them have to, no correction is needed. "
+    "It differs when Simes' test of all its comparisons is significant at 5 %. Single comparisons count as against "
+    "the claim after Holm's correction over the claim.",
+    "Nothing can be decided when n < 2 or all values are equal, nor for a correlation whose interval contains 0, whose "
+    "p is above .05, or that has fewer than five conditions.",
 )
 READING = (
-    "The numbers of the papers as printed, and ours with 95 % intervals over seeds. The models differ in size, data "
-    "and training, so what can be compared is the sign and the order of numbers, not their size. "
-    "Agrees in order: some numbers of the column are on the same side of this one with us as in the paper, and none on "
-    "the other; differs: one is, or the sign of Δ or of a gain is the other way round; agrees in sign: no order is "
-    "decided, but the sign is; too small to tell: nothing is decided. An order is decided where it stands after Holm's "
-    "correction over all orders of its column, a sign where our interval does not have 0 inside. Printed numbers no "
-    "more than half a point apart (0.005 in a column of a probe's measure that is printed within −1 to 1) are a tie "
-    "and have no order; one that near 0 has no sign."
+    "The printed numbers and ours, with 95 % intervals over seeds. The models differ in size, data and training, so "
+    "only the signs of numbers and their order within a column can be compared, not their size."
+)
+ORDERS = (
+    "Agrees in order: our number is above and below the same numbers of its column as in the paper, as far as that is "
+    "decided.",
+    "Differs: the order with another number of the column, or the sign of Δ or of a gain, is opposite in the paper.",
+    "Agrees in sign: the sign is decided and is the paper's, but no order is decided.",
+    "Too small to tell: neither is decided.",
+    "An order is decided when it is significant at 5 % after Holm's correction over the column; a sign when our "
+    "interval does not contain 0. Printed numbers within half a point of each other (0.005 for measures printed "
+    "between −1 and 1) are ties and have no order; numbers that close to 0 have no sign.",
 )
 MARK = ", one model"
 MARKED = (
-    "One model: every seed of a side that was compared, or every pair of a correlation, is of one pretraining, so its "
-    "interval says nothing of another pretraining, which may turn the verdict round."
+    "One model: all seeds on one side of the comparison (or all pairs of the correlation) belong to one pretraining. "
+    "The interval does not cover other pretraining seeds, and with one of them the verdict may be the opposite."
 )
 ROWS = 100
 """Most rows of a paper's table on the page."""
@@ -128,12 +139,14 @@ class Comparisons(NamedTuple):
     """What the studies of a report are compared with; ``notes`` say what could not be read.
 
     measures   of probes, by their paths, that the claims read, each once in their order
+    examples   PAPER/TABLE → its tests over examples
     """
 
     claims: Sequence[JudgedClaim] = ()
     tables: Sequence[tuple[papers.Table, Sequence[JudgedNumber]]] = ()
     notes: Sequence[str] = ()
     measures: Sequence[str] = ()
+    examples: Mapping[str, Sequence[Block]] = MappingProxyType({})
 
 
 def compared(studies: Sequence[Study]) -> Comparisons:
@@ -150,7 +163,24 @@ def compared(studies: Sequence[Study]) -> Comparisons:
         [(table, _lines(table, found)) for table in tables],
         notes,
         tuple(measures),
+        {f"{table.paper}/{table.name}": _tests(table, studies) for table in tables},
     )
+
+
+def _tests(table: papers.Table, studies: Sequence[Study]) -> list[Block]:
+    """The tests over examples of each study; in a joined report their studies are apart."""
+    if all(cell.marking is None for cell in table.cells):
+        return []
+    from probes.study.report.examples import example_blocks  # with torch, by the metrics of tasks
+
+    found: list[Block] = []
+    for number, study in enumerate(studies, 1):
+        name = f"examples-{slug(f'{table.paper} {table.name}', number)}"
+        blocks = example_blocks(table, study, results_of([study]), name)
+        if blocks and len(studies) > 1:
+            found.append(Paragraph(f"{study.name}:"))
+        found += blocks
+    return found
 
 
 def _read(key: str, read: Callable[[str], Iterable[T]], studies: Sequence[Study], notes: list[str]) -> list[T]:
@@ -212,15 +242,17 @@ def judged_claims(comparisons: Comparisons) -> Section | None:
         blocks.append(Paragraph(MARKED))
     if rest:
         why: list[list[Entry]] = [[c.heading, c.judged[0].entries[1], c.judged[0].text] for c in rest]
-        table = Table("Not run, and why.", ["Claim", "Verdict", "Why"], why, 3, "claims-not-run")
-        blocks.append(Folded(f"{plural(len(rest), 'claim')} not run here", [table]))
+        table = Table(
+            "Claims that this study does not test, and why.", ["Claim", "Verdict", "Why"], why, 3, "claims-not-run"
+        )
+        blocks.append(Folded(f"{plural(len(rest), 'claim')} not tested here", [table]))
     made = [
         row for c, j in run for row in _comparisons(f"{c.claim.id}{f', {j.pool}' if several and j.pool else ''}", j)
     ]
     if made:
-        said = "Comparisons; after a dash those of single conditions, where one is a mean over several."
+        said = "All comparisons. Rows that begin with a dash are the single conditions of the mean above them."
         table = Table(said, ["Claim", "What was found", "Verdict", "Ours", "n"], made, 3, "comparisons", ROWS, digits=2)
-        blocks.append(Folded("How each claim was judged", [table]))
+        blocks.append(Folded("How each claim was judged", [Bullets(RULES), table]))
     return Section("Claims", [*blocks, *notes])
 
 
@@ -240,7 +272,7 @@ def beside_papers(comparisons: Comparisons) -> Section | None:
     """Each table of a paper with our numbers; None where the study names none."""
     if not comparisons.tables:
         return None
-    blocks: list[Block] = [Paragraph(READING)]
+    blocks: list[Block] = [Paragraph(READING), Folded("What the verdicts mean", [Bullets(ORDERS)])]
     claims_marked = any(j.marked for c in comparisons.claims for j in c.judged)
     if not claims_marked and any(j.marked for _, lines in comparisons.tables for line in lines for j in line.judged):
         blocks.append(Paragraph(MARKED))
@@ -248,12 +280,13 @@ def beside_papers(comparisons: Comparisons) -> Section | None:
         heading = f"{table.paper}, {table.name}: {table.title}."
         note = f"{f'Printed in {table.printed}.' if table.printed else ''} {table.note}".strip()
         if not lines:
-            blocks.append(Paragraph(f"{heading} No numbers are printed. {note}".strip(), "note"))
+            blocks.append(Paragraph(f"{heading} The paper prints no numbers for it. {note}".strip(), "note"))
         elif not lines[0].judged:
             blocks.append(Paragraph(f"{heading} None of its {len(lines)} numbers was measured here.", "note"))
         else:
             blocks += _paper_blocks(table, lines, heading, note, number)
-    return Section("Beside the papers", blocks)
+            blocks += comparisons.examples.get(f"{table.paper}/{table.name}", ())
+    return Section("Numbers of the papers", blocks)
 
 
 def _paper_blocks(
@@ -285,9 +318,9 @@ def _paper_blocks(
     ]
     notes: list[Block] = []
     if over:
-        columns = ["condition", "score", *(["scale"] if len(over[0]) > 3 else []), "Of what"]
-        said = "Conditions and seeds of ours, and signs that are not the paper's."
-        notes = [Folded("What these means are over", [Table(said, columns, over, 4, f"{name}-over", ROWS)])]
+        columns = ["condition", "score", *(["scale"] if len(over[0]) > 3 else []), "Mean over"]
+        said = "Our conditions and seeds behind each number, and signs that differ from the paper's."
+        notes = [Folded("What the means are over", [Table(said, columns, over, 4, f"{name}-over", ROWS)])]
     if len(known) == len(rows):
         return [Table(caption, header, rows, 2, name, ROWS, table.digits), *notes]
     whole = Table(f"{heading} {told}", header, rows, 2, name, ROWS, table.digits)

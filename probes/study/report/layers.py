@@ -28,13 +28,14 @@ CONDITIONS = 100
 """Most conditions of the table of a measure; measures.csv has them all."""
 MOST = 6
 """Most figures of measures over layers, and over steps."""
-NOTE = "Bands: 95 % t intervals over the pretrainings of a condition, or the adjustments of one; one model has none."
+NOTE = "Bands: 95 % intervals over pretraining seeds, or over adjustments of one pretraining; one model has none."
 WORDS_ROWS, BARS = 100, 24
 """Most conditions of a table, and of a figure, of words without context."""
 WORDS_NOTE = (
-    "How often the nearest word is a translation, both directions, under CSLS (P@1, %), of words that are one subword "
-    "on both sides: rows of the embedding matrix before and after a rotation, and static vectors of the same words. "
-    "Lines: 95 % t intervals over the pretrainings of a condition, or the adjustments of one; one model has none."
+    "How often the nearest word is a translation (P@1 under CSLS, %, the mean of both directions), of words "
+    "that are one subword in both languages: embeddings before and after a rotation, and static vectors of the "
+    "same words. Lines: 95 % intervals over pretraining seeds, or over adjustments of one pretraining; one "
+    "model has none."
 )
 
 
@@ -126,7 +127,7 @@ def _section(
     ]
     if body:
         header = ["Measure", "Condition", along.capitalize(), "Value"]
-        caption = f"Measures by {along}, those of the figures. Means over the models of a condition, 95 % t intervals."
+        caption = f"The measures of the figures by {along}: means over the models of a condition, 95 % intervals."
         table = Table(caption, header, body, 3, f"by-{along}", 100, 3)
         blocks.append(Folded(f"Numbers by {along}", [table]))
     return Section(heading, blocks)

@@ -23,7 +23,7 @@ FIGURES = 8
 SHARE = 0.5
 """Of a map that is drawn at least so much is known."""
 ALIGNED = "Word-embedding alignment, all types (%)"
-NOTE = "A number is the mean over pretrainings."
+NOTE = "Each number is a mean over pretraining seeds."
 
 Cells = dict[tuple[str, str], float]
 """Labels up and across → the mean over models."""

@@ -22,10 +22,10 @@ from probes.study.table import PERPLEXITY, SCORES, columns_of, distinct, is_scor
 T = TypeVar("T")
 
 CLIPPED = (
-    "Intervals are shown as far as a score can go (0 to 100, Δ −100 to 100); Student's t goes on, and the files "
-    "tables/*.csv have it whole."
+    "Where an interval reaches beyond the possible scores (0 to 100, or −100 to 100 for Δ), the page shows it up "
+    "to that limit; the files tables/*.csv have the exact bounds."
 )
-FAILED_TRAINING = Badge("failed training", "bad")
+FAILED_TRAINING = Badge("not learned", "bad")
 OF_ROW = ("cell", "task", "metric", "seed", "pretrain_seed", "pretrain", "adjust", FAILED)
 Column = tuple[str, Sequence[Entry]]
 """Of a table: its title and its entries."""

@@ -7,31 +7,33 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from probes.figures.bars import Gap, delta_bars
 from probes.figures.drawing import slug, standalone_svg
 from probes.report.latex import csv_table, latex_table
-from probes.report.numbers import Entry, plural
+from probes.report.numbers import Badge, Entry, plural
 from probes.report.page import (
     Block,
-    Bullets,
     Code,
     Figures,
     Folded,
     Paragraph,
     Section,
     Table,
+    Terms,
     flat,
     html_page,
     markdown_page,
 )
-from probes.study.report.against import alignment, by_task, movements
+from probes.study.labels import Layout, axes_that_set, is_of_languages
+from probes.study.report.against import alignment, movements
 from probes.study.report.data import FigureBudget, Study
+from probes.study.report.differences import differences, differences_section
 from probes.study.report.distances import word_distances
 from probes.study.report.dose import dose_responses
 from probes.study.report.files import FIGURES, HTML, MARKDOWN, TABLES
 from probes.study.report.judged import Comparisons, beside_papers, judged_claims
 from probes.study.report.layers import by_layer, over_training, words_alone
 from probes.study.report.maps import maps
+from probes.study.report.overview import Overview
 from probes.study.report.scores import (
     CLIPPED,
     FAILED_TRAINING,
@@ -42,67 +44,75 @@ from probes.study.report.scores import (
     grouped,
     scores_of,
 )
-from probes.study.report.summary import NAMES, summary
+from probes.study.report.summary import NAMES
 from probes.study.report.training import pretraining, training
 from probes.study.settings import DIFFERS
-from probes.study.table import ALIGNMENTS, PERPLEXITY, SCORES
+from probes.study.table import ALIGNMENTS, MAJORITY, PERPLEXITY, SCORES
 from synthlang.strict_yaml import write_yaml
 
 CONDITIONS, SEEDS, FAILED, LOGS, DROPPED, CELLS = 120, 300, 50, 10, 150, 100
-"""Most rows of a page's tables of scores, of seeds, of failed cells, logs, of what was dropped and of cells."""
+"""Most rows of a page's tables of scores, of seeds, of failed cells, logs, of what was left out and of cells."""
 LOG_LINES = 60
-COMPARED = 4
-"""Groups whose comparison is not folded away."""
-BAR_FIGURES = 6
 EXPLAINED = (
-    "Parent: tuned and tested on the parent. SUP: tuned and tested on the derived or target language. ZS: tuned on the "
-    "parent, tested on the other. Δ = SUP − ZS. Alignment: word embeddings, mean of both directions. Intervals are "
-    "over pretraining runs (seeds r × s: r runs, each the mean of s fine-tuning seeds); of one run over its seeds."
+    "Parent: fine-tuned and tested on the parent language. SUP: fine-tuned and tested on the other language. ZS "
+    "(zero-shot): fine-tuned on the parent, tested on the other language. Δ = SUP − ZS. Majority: the score of always "
+    "predicting the most frequent label. Alignment: of word embeddings, the mean of both directions. Intervals are "
+    "over pretraining seeds, each the mean of its fine-tuning seeds; with one pretraining they are over fine-tuning "
+    "seeds."
 )
-TITLES = {"delta": "Δ", "zs": "ZS", "sup": "SUP", "parent": "Parent"}
-"""In the order of the tables: what matters most is seen on a phone before it is moved."""
-OF_PERPLEXITY = "Perplexity: of masked words on the parent's dev set, as the pretraining logged it."
+TITLES = {"delta": "Δ", "zs": "ZS", "sup": "SUP", MAJORITY: "Majority", "parent": "Parent"}
+"""In the order of the tables: on a phone the first columns are seen without scrolling."""
+OF_PERPLEXITY = "Perplexity: of masked words on the parent's dev set, as logged during pretraining."
 OF_FAILED = (
-    "Models that failed training, by the limits of the study (learned), stand last in each table: they are in no mean, "
-    "figure, comparison or claim."
+    "Models that have not learned (by the limits of the study, or hardly better than the majority baseline) stand last "
+    "in each table and are in no mean, figure, comparison or claim."
 )
+LANGUAGES = "The same sentence of the training text in each language, as the tokens that the models read decode to it."
 DROPPED_CAPTION = (
-    "What trainings, adjustments and transfers counted by reason: what they left out, cut, changed or left as it was, "
-    "and the pairs that remained. Least and most: in one stage; in stages: in how many, of those that read this data."
+    "What each kind of stage left out, cut short, changed or could not change, by reason, and how many sentence pairs "
+    "remained. Least and most: the smallest and the largest count in one stage. In stages: in how many of the stages "
+    "that read these data."
 )
-WRITTEN = "The study as it is written; base names files that it changes."
+WRITTEN = "The study file. base names files whose settings it changes."
 RESOLVED = (
-    f"What base files, the study and defaults come to. {DIFFERS} stands where cells are not the same; what differs is "
-    "in their labels, and in the column Settings of the cell of tables/cells.csv. cell:model, cell:second "
-    "and cell:start are models of the cell."
+    f"All settings after base files, the study and defaults are combined. {DIFFERS} marks settings that differ between "
+    "cells; the labels of the cells, and the column Settings of the cell of tables/cells.csv, have their values. "
+    "cell:model, cell:second and cell:start are models of the same cell."
 )
 
 
 def sections(study: Study, comparisons: Comparisons) -> list[Section]:
     """Everything the report says."""
     scores, budget = scores_of(study), FigureBudget(len(study.cells))
+    found = differences(study, scores)
+    doses = dose_responses(scores, budget)
+    steps = over_training(study, scores.layout, budget, comparisons.measures)
+    curves = training(study, scores.layout, budget)
+    first = Overview(study, scores, comparisons, found)
+    doses, steps, training_curves = (first.takes_from(part) for part in (doses, steps, curves))
     parts = (
-        _summary(study, scores),
+        first.section(),
+        _languages(study, scores.layout),
+        differences_section(found),
         judged_claims(comparisons),
         beside_papers(comparisons),
         _failed(study),
         _scores(scores),
         pretraining(study, scores.layout),
-        _transfer(scores, budget) if scores.rows else None,
-        dose_responses(scores, budget),
+        doses,
         maps(study, scores, budget),
         alignment(scores, budget) if scores.rows else None,
         movements(study, scores, budget),
         word_distances(study, scores.layout, budget),
         words_alone(study, scores.layout, budget),
         by_layer(study, scores.layout, budget, comparisons.measures),
-        over_training(study, scores.layout, budget, comparisons.measures),
-        training(study, scores.layout, budget),
+        steps,
+        training_curves,
         _dropped(study),
         _provenance(study),
         _settings(study),
     )
-    return [part for part in parts if part is not None]
+    return [part for part in parts if part is not None and part.blocks]
 
 
 def files_of(title: str, under: str, parts: Sequence[Section]) -> Iterator[tuple[str, str]]:
@@ -117,21 +127,24 @@ def files_of(title: str, under: str, parts: Sequence[Section]) -> Iterator[tuple
     yield HTML, html_page(title, under, parts)
 
 
-def _summary(study: Study, scores: ScoreTable) -> Section:
-    lead, comparisons = summary(study, scores)
-    blocks: list[Block] = [Paragraph(lead, "lead")]
-    blocks += [Paragraph(f"Scale: {study.scale}.")] if study.scale else []
-    blocks += [Bullets(comparisons[:COMPARED])] if comparisons else []
-    blocks += [Folded("The other groups", [Bullets(comparisons[COMPARED:])])] if len(comparisons) > COMPARED else []
-    notes = filter(None, (study.told_failed, *study.notes))
-    return Section("Summary", [*blocks, *(Paragraph(note, "note") for note in notes)])
+def _languages(study: Study, layout: Layout) -> Section | None:
+    """A sentence of each language that models were pretrained on; None where none is recorded."""
+    labels = {cell.name: cell.labels for cell in study.cells}
+    of_languages = axes_that_set(study.config, is_of_languages)
+    axes = [axis for axis in layout.axes if axis in of_languages or is_of_languages(axis)]
+    items = list[tuple[str | Badge, Sequence[str]]]()
+    for number, example in enumerate(study.examples):
+        name, label = example["language"], layout.only(labels.get(example["cell"], {}), axes)
+        is_parent = number == 0 or name == study.examples[0]["language"]
+        items.append((name if is_parent or label in ("", name) else f"{label} ({name})", [example["text"]]))
+    return Section("Languages", [Paragraph(LANGUAGES), Terms(items)]) if items else None
 
 
 def _failed(study: Study) -> Section | None:
     cells = [cell for cell in study.cells if cell.status == "failed"]
     if not cells:
         return None
-    caption = "Cells that failed. The others went on."
+    caption = "Cells that failed with an error; the others were run."
     table = Table(caption, ["Cell", "Error"], [[c.name, c.error or "no message"] for c in cells], 2, "failed", FAILED)
     logs = [
         Folded(f"{c.name}: log", [Code("\n".join(c.log.rstrip().splitlines()[-LOG_LINES:]))])
@@ -165,14 +178,14 @@ def _every_seed(scores: ScoreTable) -> Table:
     if any(PERPLEXITY in row.values for row in rows):
         columns.append(("Perplexity", [row.values.get(PERPLEXITY) for row in rows]))
     if scores.failed:
-        columns.append(("Failed training", [row.failed or "–" for row in rows]))
-    return Table("One row per fine-tuning seed, percent.", *by_rows(columns), 3, "seeds", SEEDS, 2)
+        columns.append(("Not learned", [row.failed or "–" for row in rows]))
+    return Table("One row per fine-tuning seed, in percent.", *by_rows(columns), 3, "seeds", SEEDS, 2)
 
 
 def _table(task: str, conditions: Sequence[Condition], scores: ScoreTable, number: int) -> Table:
     layout = scores.layout
     metric = conditions[0].first.metric.replace("_", " ")
-    caption = f"{task}{f' ({metric})' if metric else ''}, percent: mean, 95 % t interval below."
+    caption = f"{task}{f' ({metric})' if metric else ''}: means in percent, 95 % intervals (Student's t) below."
     columns: list[Column] = [
         (layout.titles[axis], [c.labels.get(axis, "–") for c in conditions]) for axis in layout.axes
     ]
@@ -183,22 +196,11 @@ def _table(task: str, conditions: Sequence[Condition], scores: ScoreTable, numbe
         columns.append(("Training", [FAILED_TRAINING if c.first.failed else "–" for c in conditions]))
     titles = {**TITLES, PERPLEXITY: "Perplexity", **{name: f"Alignment\n{NAMES[name]}" for name in ALIGNMENTS}}
     for name, title in titles.items():
-        values = [c.interval(name) for c in conditions]
-        if name in TITLES or any(values):
+        values = [c.mean(name) if name == MAJORITY else c.interval(name) for c in conditions]
+        if name in SCORES or any(value is not None for value in values):
             columns.append((title, values))
     name = f"scores-{slug(task, number)}"
     return Table(caption, *by_rows(columns), texts, name, CONDITIONS).without_constant(("Δ",))
-
-
-def _transfer(scores: ScoreTable, budget: FigureBudget) -> Section:
-    layout = scores.layout
-    gaps: dict[str, list[Gap]] = {}
-    for c in scores.conditions:
-        if c.delta is not None:
-            gap = Gap(layout.group(c.labels), layout.name(c.labels), c.label, c.delta, c.values("delta"))
-            gaps.setdefault(c.task, []).append(gap)
-    blocks = by_task(scores, gaps, budget, BAR_FIGURES, "delta", delta_bars)
-    return Section("Zero-shot transfer", blocks or [Paragraph("No Δ to draw.", "note")])
 
 
 def _dropped(study: Study) -> Section | None:
@@ -211,9 +213,9 @@ def _dropped(study: Study) -> Section | None:
         where = [" › ".join(filter(None, stage)), data, reason]
         body.append([*where, count["least"], count["most"], f"{count['stages']:,} of {count['of']:,}"])
     if not body:
-        return Section("What was dropped", [Paragraph("Nothing was dropped.")])
+        return Section("What was left out", [Paragraph("Nothing was left out.")])
     header = ["Stage", "Data", "What", "Least", "Most", "In stages"]
-    return Section("What was dropped", [Table(DROPPED_CAPTION, header, body, 3, "dropped", DROPPED)])
+    return Section("What was left out", [Table(DROPPED_CAPTION, header, body, 3, "dropped", DROPPED)])
 
 
 def _drop_counts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Mapping[str, int]]]:
@@ -233,9 +235,11 @@ def _settings(study: Study) -> Section:
     blocks: list[Block] = [Paragraph(WRITTEN), Code(written)]
     if study.settings:
         full = Code(write_yaml(dict(study.settings)))
-        blocks.append(Folded("Every setting in full", [Paragraph(RESOLVED), full], aside=True))
+        blocks.append(Folded("All settings", [Paragraph(RESOLVED), full], aside=True))
     else:
-        blocks.append(Paragraph("Settings in full were not recorded; start the study again to have them.", "note"))
+        blocks.append(
+            Paragraph("The combined settings were not recorded; run the study command again to record them.", "note")
+        )
     return Section("Settings", blocks)
 
 
@@ -263,11 +267,13 @@ def _provenance(study: Study) -> Section:
             [kind, len(of), duration(sum(of)), duration(max(of))]
             for kind, of in (*kinds.items(), ("all", list(study.seconds.values())))
         ]
-        header = ["Stage", "How many", "Total", "Longest"]
-        blocks.append(Table("Time of the stages, one after the other. h:mm:ss.", header, times))
+        header = ["Stage", "Number", "Total", "Longest"]
+        blocks.append(
+            Table("Computing time of the stages, h:mm:ss; stages that ran side by side count in full.", header, times)
+        )
     else:
         blocks.append(Paragraph("No times were recorded.", "note"))
-    return Section("Where it comes from", blocks)
+    return Section("Provenance", blocks)
 
 
 def _told(stage: str) -> str:

@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from probes.report.numbers import entry_text, number, plural
+from probes.report.numbers import bounds, number, plural
 from probes.statistics import mean_of
 from probes.study.judged.papers import read_tables
 from probes.study.labels import settings_of
@@ -19,12 +19,9 @@ from synthlang.errors import InputError
 
 LINES = 60
 """Most lines of the table."""
-EACH = 5
-"""Most models of a condition whose Δ is told one by one."""
 ALIGNMENT, FORWARD = "alignment_all", "alignment_forward"
 """The mean of both directions, and from the original to the derived language, as ALIGN-MLM prints it."""
 SCORES = (("SUP", "sup"), ("ZS", "zs"), ("Δ", "delta"))
-EACH_DELTA = "each Δ"
 NARROW = 12
 """Characters of the name of a condition, at least: a table of a paper fits into 80."""
 
@@ -63,6 +60,13 @@ def printed_numbers(papers: Sequence[str]) -> Printed:
     return found
 
 
+def printed_among(printed: Printed, labels: Mapping[str, str], task: str, measure: str) -> float | None:
+    """What a paper prints of a measure under these labels, by the most of them; None where it prints nothing."""
+    known = {*labels.items(), ("task", task)}
+    found = [(len(where), value) for (what, where), value in printed.items() if what == measure and where <= known]
+    return max(found)[1] if found else None
+
+
 def score_table(rows: Iterable[Row], printed: Printed) -> Table:
     """A line for each condition and task: means over models (or seeds of fine-tuning) with the 95 % t interval of Δ
     (ZS where nothing was trained on the target's language), and what the paper prints. ``rows`` have the columns of
@@ -75,8 +79,7 @@ def score_table(rows: Iterable[Row], printed: Printed) -> Table:
     lines = [_line(dict(labels), task, of, printed, several) for (labels, task), of in conditions.items()]
     more = f"; {plural(len(lines) - LINES, 'further line')} in results.csv" if len(lines) > LINES else ""
     table = Table(
-        caption="percent; Δ = SUP − ZS: mean over models with its 95 % t interval, and of each; print: the paper's"
-        + more,
+        caption="percent, means over models; Δ = SUP − ZS with its 95 % t interval; paper: as it prints them" + more,
         caption_justify="left",
         box=SIMPLE_HEAD,
         collapse_padding=True,
@@ -86,7 +89,7 @@ def score_table(rows: Iterable[Row], printed: Printed) -> Table:
     filled = [place for place in range(len(lines[0])) if any(line[place][1] not in ("", "–") for line in lines)]
     for place in filled:
         name, _ = lines[0][place]
-        table.add_column(name, justify="left" if name == "task" else "right", no_wrap=name != EACH_DELTA)
+        table.add_column(name, justify="left" if name == "task" else "right", no_wrap=True)
     for (condition, _), line in list(zip(conditions, lines, strict=True))[:LINES]:
         table.add_row(escape(", ".join(label for _, label in condition)), *(line[place][1] for place in filled))
     return table
@@ -100,19 +103,20 @@ def _line(labels: Mapping[str, str], task: str, rows: Sequence[Row], printed: Pr
         return over_models((row["pretrain"] or row["cell"], row["cell"], row[name]) for row in rows)[0]
 
     def paper(measure: str) -> str:
-        known = {*labels.items(), ("task", task)}
-        found = [(len(where), value) for (what, where), value in printed.items() if what == measure and where <= known]
-        return number(max(found)[1]) if found else ""
+        found = printed_among(printed, labels, task, measure)
+        return "" if found is None else number(found)
 
-    delta, alignment = values("delta"), FORWARD if paper(FORWARD) else ALIGNMENT
+    delta = values("delta")
+    shown = interval_within(delta, "delta").shown if delta else None
+    alignment = FORWARD if paper(FORWARD) else ALIGNMENT
     return [
         ("task", escape(task) if several else ""),
         ("SUP", number(mean_of(values("sup")))),
         ("ZS", "" if delta else number(mean_of(values("zs")))),
-        ("Δ", entry_text(interval_within(delta, "delta") if delta else None)),
-        (EACH_DELTA, " ".join(number(value) for value in delta) if 1 < len(delta) <= EACH else ""),
-        ("print", paper("delta")),
+        ("Δ", number(mean_of(delta))),
+        ("95 %", bounds(shown.low, shown.high) if shown else ""),
+        ("paper", paper("delta")),
         ("aligned", number(mean_of(row.get(alignment) for row in rows))),
-        ("print", paper(alignment)),
+        ("paper", paper(alignment)),
         ("perpl.", number(mean_of(row["perplexity"] for row in rows))),
     ]

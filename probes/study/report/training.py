@@ -11,7 +11,7 @@ from typing import Any
 from pretrain.folder import read_metrics
 from probes.figures.drawing import COLOURS, Figure
 from probes.figures.lines import curve_figures, interval_series, over_steps
-from probes.report.numbers import first_few, plural
+from probes.report.numbers import bounds, first_few, number, plural
 from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table
 from probes.statistics import Interval, numbers_among
 from probes.study.labels import Layout, settings_of
@@ -27,8 +27,8 @@ LANGUAGES = {PARENT: "parent", "other": "other language"}
 ROWS = 120
 """Most rows of the table of perplexities of a page."""
 CAPTION = (
-    "Masked perplexity on the dev set, at the checkpoint that is selected, as the runs logged it: mean over models, "
-    "95 % t interval below; the best first."
+    "Perplexity of masked words on the dev set at the selected checkpoint, as logged during pretraining: means over "
+    "models, the best first; 95 % intervals below."
 )
 READ = 60
 """Most runs whose logs are read: a log is long, and a figure has no room for more lines."""
@@ -108,6 +108,22 @@ def pretraining(study: Study, layout: Layout) -> Section | None:
     return Section("Pretraining", [Table(CAPTION, *by_rows(columns), texts, "pretraining", ROWS)])
 
 
+def best_perplexity(study: Study, layout: Layout) -> str:
+    """Which conditions have the lowest perplexity of the parent; "" where fewer than two are known."""
+    known = [one for one in pretrained(study) if PARENT in one.perplexities and not one.failed]
+    if len(known) < 2:
+        return ""
+    first, second = known[:2]
+    best, next_best = (f"{layout.full_name(one.labels)} ({_with_bounds(one)})" for one in (first, second))
+    return f"The perplexity of the parent is lowest for {best}; next is {next_best}."
+
+
+def _with_bounds(one: Pretrained) -> str:
+    interval = one.perplexities[PARENT]
+    between = bounds(interval.shown.low, interval.shown.high)
+    return number(interval.mean) + (f", 95 % interval {between}" if between else "")
+
+
 def training(study: Study, layout: Layout, budget: FigureBudget) -> Section:
     """Curves of the runs; cells that share a run share its curves."""
     cells = grouped((cell for cell in study.cells if cell.run), lambda cell: cell.run)
@@ -134,11 +150,11 @@ def training(study: Study, layout: Layout, budget: FigureBudget) -> Section:
             told.append(f"{cells[run][0].name}: {plural(unread, 'line')} of metrics.jsonl could not be read.")
         logs[run] = [{key: value for key, value in line.items() if isinstance(value, int | float)} for line in lines]
     if missing:
-        told.append(f"Run folders that are not here, so without curves: {first_few(missing, NAMED, '; ')}.")
+        told.append(f"No curves, since the run folders are not here: {first_few(missing, NAMED, '; ')}.")
     if silent := [cells[run][0].name for run, records in logs.items() if not records]:
         told.append(f"No metrics were logged: {first_few(silent, NAMED, '; ')}.")
     if len(runs) > READ:
-        told.append(f"The logs of {plural(len(runs) - READ, 'further run')} were not read for this page.")
+        told.append(f"The logs of {plural(len(runs) - READ, 'more run')} were not read for this page.")
     known = {run: records for run, records in logs.items() if records}
     together = _together(conditions, known) if known and budget.take() else None
     blocks: list[Block] = [Figures([together])] if together else []
@@ -152,10 +168,10 @@ def _single(
 ) -> list[Block]:
     """Up to PANELS figures of each of the first runs; a run has all of its figures or none. Who has none is told."""
     blocks, drawn = list[Block](), list[str]()
-    for number, (run, records) in enumerate(known.items(), 1):
+    for place, (run, records) in enumerate(known.items(), 1):
         if len(drawn) == SINGLE or budget.left < PANELS:
             break
-        if figures := curve_figures(names[run], records, number):
+        if figures := curve_figures(names[run], records, place):
             budget.take(len(figures))
             blocks.append(Folded(f"{names[run]}: curves", [Figures(figures)]))
             drawn.append(run)
@@ -168,7 +184,7 @@ def _single(
         of = f"{plural(len(several), 'condition')} ({first_few(several, LEFT_OUT, '; ')})"
         told.append(f"{plural(len(rest), 'run')} of {of}")
     if told:
-        blocks.append(Paragraph(f"Without curves of their own here: {' and '.join(told)}.", "note"))
+        blocks.append(Paragraph(f"No curves are shown of {' and '.join(told)}.", "note"))
     return blocks
 
 
@@ -196,7 +212,7 @@ def _together(conditions: Mapping[str, str], known: Mapping[str, Records]) -> Fi
         return None
     aligned = key == "alignment"
     label = "word-embedding alignment (%)" if aligned else f"{key} (nats per masked token)"
-    note = "A line a condition, as its runs logged it. Bands: 95 % t intervals over runs, if there are several."
+    note = "One line per condition, as logged. Bands: 95 % intervals over pretraining seeds."
     if len(series) > len(COLOURS):
         note += f" The first {len(COLOURS)} of {len(series)} conditions."
     title = f"{'Alignment' if aligned else 'Loss'} over pretraining"

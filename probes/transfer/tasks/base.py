@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from pretrain.model.text import Text
 from probes.pretrained import Reader, Role
 from probes.transfer.config import TransferConfig
-from probes.transfer.tasks import TASKS
 from probes.transfer.tasks.metrics import Metric
+from probes.transfer.tasks.table import TASKS
 from synthlang.corpus import Column
 from synthlang.errors import InputError
 from synthlang.tasks import TaskSet

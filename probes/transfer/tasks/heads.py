@@ -24,20 +24,23 @@ def mean_loss(scores: Tensor, target: Tensor) -> Tensor:
 
 
 class ClassifyHead(Head):
-    """A class for each row: dropout and a linear map of the state of ``<s>``.
+    """A class for each row: dropout and a linear map of the state of ``<s>``, or of tanh(W · state + b) (``pooler``).
 
     ``target`` is the name of what is learned in a batch.
     """
 
-    def __init__(self, *, hidden: int, classes: int, dropout: float, target: str = "label") -> None:
+    def __init__(
+        self, *, hidden: int, classes: int, dropout: float, target: str = "label", pooler: bool = False
+    ) -> None:
         super().__init__()
         self.target = target
+        self.pooler = nn.Sequential(nn.Linear(hidden, hidden), nn.Tanh()) if pooler else nn.Identity()
         self.dropout = nn.Dropout(dropout)
         self.linear = nn.Linear(hidden, classes)
 
     def scores(self, states: Tensor) -> Tensor:
         """States [r, 1 + k, d] → [r, classes]."""
-        y: Tensor = self.linear(self.dropout(states[:, 0]))
+        y: Tensor = self.linear(self.dropout(self.pooler(states[:, 0])))
         return y
 
     def loss(self, states: Tensor, batch: Batch) -> Tensor:

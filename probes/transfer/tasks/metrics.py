@@ -5,7 +5,7 @@ Here is what several tasks count: ratios, labels of words, classes, spans. What 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal
@@ -32,12 +32,14 @@ class Metric:
     score    sums [..., k] → [...]: vectorised over leading dimensions; 0 where nothing was to be found
     of_items whether it is the mean of what single items score, so that tests over items apply; ``stats`` [items, 2] are
              then the item's score from 0 to 1, and 1 where the item counts (both 0 where it does not)
+    about    what it counts, where the name leaves that open; stands under the tables it is in
     """
 
     name: str
     stats: Stats
     score: Callable[[Floats], Floats]
     of_items: bool = False
+    about: str = ""
 
     def __call__(self, gold: Sequence[Any], predictions: Sequence[Any]) -> float:
         """The score of all items together."""
@@ -48,7 +50,12 @@ def named(*metrics: Metric) -> dict[str, Metric]:
     return {metric.name: metric for metric in metrics}
 
 
-def item_metric(name: str, values: Callable[[Sequence[Any], Sequence[Any]], ArrayLike]) -> Metric:
+def defined(metrics: Iterable[Metric]) -> str | None:
+    """What the metrics count, as the caption of a table; None if every name says it."""
+    return "; ".join(f"{metric.name}: {metric.about}" for metric in metrics if metric.about) or None
+
+
+def item_metric(name: str, values: Callable[[Sequence[Any], Sequence[Any]], ArrayLike], about: str = "") -> Metric:
     """Of a function (gold, predictions) → [items] scores from 0 to 1, UNCOUNTED where the item does not count."""
 
     def stats(gold: Sequence[Any], predictions: Sequence[Any]) -> Floats:
@@ -56,7 +63,7 @@ def item_metric(name: str, values: Callable[[Sequence[Any], Sequence[Any]], Arra
         found = np.asarray(values(gold, predictions), np.float64).reshape(len(gold))
         return np.stack([np.nan_to_num(found), np.isfinite(found)], axis=1).astype(np.float64)
 
-    return Metric(name, stats, share, of_items=True)
+    return Metric(name, stats, share, of_items=True, about=about)
 
 
 def percent(part: Floats, whole: Floats) -> Floats:

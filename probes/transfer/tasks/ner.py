@@ -57,7 +57,7 @@ class Ner(TagTask):
             return span_counts(gold, predictions, self.config.score.repair)
 
         return named(
-            Metric("span_f1", spans, f1),
+            Metric("span_f1", spans, f1, about="F1 of entities, right if their type and both ends are"),
             Metric("span_precision", spans, lambda sums: percent(sums[..., 0], sums[..., 2])),
             Metric("span_recall", spans, lambda sums: percent(sums[..., 0], sums[..., 1])),
             micro_f1("token_f1", outside=(OUTSIDE, NOTHING)),

@@ -73,7 +73,9 @@ class Nli(PairTask):
         )
 
     def head(self, hidden: int, labels: Labels) -> Head:
-        return ClassifyHead(hidden=hidden, classes=len(labels["label"]), dropout=self.config.head.dropout)
+        settings = self.config.head
+        classes = len(labels["label"])
+        return ClassifyHead(hidden=hidden, classes=classes, dropout=settings.dropout, pooler=settings.pooler)
 
     def metrics(self) -> dict[str, Metric]:
         """Accuracy, and the mean F1 of the classes that occur in gold; "" is no class, and as gold does not count."""

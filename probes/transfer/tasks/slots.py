@@ -24,6 +24,10 @@ from synthlang.errors import InputError
 from synthlang.tasks.batch import TaskBatch
 
 UNSEEN_INTENT = "items with an intent that training does not have"
+FRAME = (
+    "share of utterances with the right intent and exactly the gold slots, as spans with type and both ends; "
+    "not of equal tag sequences: an I without its B is no slot, unless score.repair makes it one"
+)
 
 
 class Slots(WordTask):
@@ -63,10 +67,7 @@ class Slots(WordTask):
         return SlotsHead(hidden=hidden, **sizes, config=self.config.head)
 
     def metrics(self) -> dict[str, Metric]:
-        """Slot F1 (strict spans), intent accuracy, and the share of items whose slots and intent are all right.
-
-        Slots are right when the same mentions are found: an I that is no mention neither helps nor hurts.
-        """
+        """Slot F1 (strict spans), intent accuracy, and the share of items whose slots and intent are all right."""
 
         def slots(gold: Sequence[Any], predictions: Sequence[Any]) -> Floats:
             right, said = ([frame["slots"] for frame in frames] for frames in (gold, predictions))
@@ -79,8 +80,8 @@ class Slots(WordTask):
             counts = slots(gold, predictions)
             return (counts == counts[:, :1]).all(axis=1) & np.asarray(intents(gold, predictions), bool)
 
-        items = item_metric("intent_accuracy", intents), item_metric("frame_accuracy", frames)
-        return named(Metric("slot_f1", slots, f1), *items)
+        spans = Metric("slot_f1", slots, f1, about="F1 of slots, right if their type and both ends are")
+        return named(spans, item_metric("intent_accuracy", intents), item_metric("frame_accuracy", frames, FRAME))
 
     def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:
         """The most frequent intent and no slot."""

@@ -16,8 +16,9 @@ from synthlang.files import user_path
 from synthlang.language import Language, bind_language, parse_language
 from synthlang.progress import Display
 from synthlang.sources import open_source
-from synthlang.sources.base import Source, size_of
-from synthlang.sources.text import SPLITS
+from synthlang.sources.base import Source, counted_split, size_of
+from synthlang.sources.splits import NAMES, SPLITS
+from synthlang.sources.text import FileSource
 from synthlang.tasks import is_task, open_task
 from synthlang.tasks.derive import ParsedTask
 from synthlang.tasks.export import export_task
@@ -36,7 +37,7 @@ def derive_command(
     fields: Sequence[str] = (),
     licence: str | None = None,
     vocabulary: str | None = None,
-    counts_source: str | None = None,
+    counts: str | None = None,
     cache: Path | None = None,
     examples: int = 3,
 ) -> list[tuple[str, str]]:
@@ -45,7 +46,8 @@ def derive_command(
     parser          an engine such as ``spacy:NAME`` that gives the sentences their trees
     fields          of a task: the config ``mixed`` has only these in the derived language
     vocabulary      of a source: for token ids, too: how many tokens to train, or the folder of a tokenizer
-    counts_source   the text whose word counts the language needs (None: the training split)
+    counts          where the words are counted that the language or the vocabulary needs: a split of the source, or
+                    another source (None: the training split)
     cache           where parses are kept (None: the usual place)
     """
     if is_task(spec) and vocabulary is not None:
@@ -55,17 +57,22 @@ def derive_command(
     if is_task(spec) and out.exists():
         raise InputError("exists already; name a new folder", out)
     spoken = parse_language(language)
-    options = {"parser": parser, "vocabulary": vocabulary, "counts": counts_source, "licence": licence}
+    options = {"parser": parser, "vocabulary": vocabulary, "counts": counts, "licence": licence}
     command = rebuild_command(spec, options, fields)
     with Display() as display:
         parse = _parser(parser, cache, workers, display) if parser is not None else None
         if is_task(spec):
-            _derive_task(spec, spoken, out, parse, tuple(fields), licence, counts_source, command, display)
+            _derive_task(spec, spoken, out, parse, tuple(fields), licence, counts, command, display)
             return []
-        source = open_source(spec) if parse is None else parse(open_source(spec))
-        tokens = _vocabulary(source, vocabulary)
-        if counts_source is not None:
-            spoken = bind_language(spoken, open_source(counts_source), tokens)
+        opened = open_source(spec)
+        if isinstance(opened, FileSource):
+            display.message(f"derive {spec}: {opened.read_as}")
+        source = opened if parse is None else parse(opened)
+        text, split = _counted(source, counts)
+        if split is not None:
+            display.message(f"words are counted in the split {split}")
+        tokens = _vocabulary(source if "train" in source.splits and split is None else text, split, vocabulary)
+        spoken = bind_language(spoken, text, tokens, split)
         spoken = bind_language(spoken, source, tokens)
         exported = export_language(
             source,
@@ -77,6 +84,7 @@ def derive_command(
             licence=licence,
             command=command,
             vocabulary=tokens,
+            counted_in=split,
         )
         sizes = ((SPLITS[theirs], size["kept"]) for theirs, size in exported["splits"].items())
         display.message(f"{out}: " + ", ".join(f"{split} {n} sentences" for split, n in sizes))
@@ -93,7 +101,7 @@ def _derive_task(
     parse: Callable[[Source], Source] | None,
     fields: tuple[str, ...],
     licence: str | None,
-    counts_source: str | None,
+    counts: str | None,
     command: str,
     display: Display,
 ) -> None:
@@ -101,8 +109,8 @@ def _derive_task(
     task.field_rows(fields)
     if parse is not None:
         task = ParsedTask(task, parse)
-    if counts_source is not None:
-        spoken = bind_language(spoken, open_source(counts_source))
+    text, split = _counted(task.as_source(), counts)
+    spoken = bind_language(spoken, text, split=split)
     progress = display.counter("derive", partial(size_of, task))
     manifest = export_task(
         task, spoken, out, fields=fields or None, licence=licence, command=command, progress=progress
@@ -110,8 +118,8 @@ def _derive_task(
     for config, splits in manifest["items"].items():
         display.message(f"{config}: " + ", ".join(f"{split} {n} items" for split, n in splits.items()))
     for config, splits in manifest["changes"].items():
-        for split, counts in splits.items():
-            for reason, count in counts.items():
+        for split, reasons in splits.items():
+            for reason, count in reasons.items():
                 display.message(f"{config} {split}: {reason}: {count}")
     display.message(f"written: {out}")
 
@@ -125,15 +133,22 @@ def rebuild_command(spec: str, options: dict[str, str | None], fields: Sequence[
     return shlex.join([*words, "--out", "DIR"])
 
 
-def _vocabulary(source: Source, option: str | None) -> Vocabulary | None:
-    """The vocabulary in a folder, or one of so many tokens of the training split."""
+def _counted(source: Source, counts: str | None) -> tuple[Source, str | None]:
+    """Where words are counted, by ``--counts``: a source, and its split if it is not the training split."""
+    if counts in NAMES:
+        return source, counts
+    return (source if counts is None else open_source(counts)), None
+
+
+def _vocabulary(source: Source, split: str | None, option: str | None) -> Vocabulary | None:
+    """The vocabulary in a folder, or one of so many tokens of a split."""
     if option is None:
         return None
     from synthlang.vocabulary import Vocabulary, train_vocabulary  # with it come the tokenizers
 
     if not (option.isascii() and option.isdigit()):
         return Vocabulary.load(user_path(option))
-    return train_vocabulary(source.batches("train" if "train" in source.splits else source.splits[0]), int(option))
+    return train_vocabulary(source.batches(counted_split(source, split)), int(option))
 
 
 def _first(source: Source, language: Language, number: int) -> list[tuple[str, str]]:

@@ -1,0 +1,63 @@
+"""Model cards: a header that the hub reads, what was pretrained how, the perplexities, all settings, fingerprints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from pretrain.config import PretrainConfig
+from pretrain.folder import selected_row
+from synthlang.config import dump_yaml
+from synthlang.export.card import code_block, markdown_table, write_card
+
+HEADER = {"library_name": "transformers", "pipeline_tag": "fill-mask", "tags": ["synthlang"]}
+LOADING = """from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+model = AutoModelForMaskedLM.from_pretrained({repo!r}, subfolder={language!r})
+tokenizer = AutoTokenizer.from_pretrained({repo!r}, subfolder={language!r})"""
+FOLDERS = re.compile(r"(?<![\w./~-])/(?:[^/'\"\n]+/)+")
+"""The folders of an absolute path, which are nothing to readers on other machines."""
+WORDS = "It expects words with one space between each two, punctuation standing apart."
+
+
+def language_card(language: str, config: PretrainConfig, run: Path, name: str, parents: Mapping[str, str]) -> str:
+    """The card of the export of one language; ``name`` is the run's fingerprint, ``parents`` those of its data."""
+    shared = "Every language has these weights; only the tokenizer differs."
+    if config.sharing.separates or config.objective.uses_language_ids:
+        shared = f"These are the weights as **{language}** uses them; parts of other languages are left out."
+    told = f"{_what(config)} {shared}\n\nThe tokenizer in this folder is that of **{language}**. {WORDS}"
+    return write_card(language, HEADER, [("", told), *_sections(config, run, name, parents)])
+
+
+def run_card(repo: str, config: PretrainConfig, run: Path, name: str, parents: Mapping[str, str]) -> str:
+    """The card of all exports of a run, which stand in a folder for each language of the repository ``repo``."""
+    languages = [language.name for language in config.all_languages]
+    listed = ", ".join(f"`{language}`" for language in languages)
+    told = f"{_what(config)} There is a folder for each language: {listed}. Each has a tokenizer. {WORDS}"
+    loading = code_block(LOADING.format(repo=repo, language=languages[-1]), "python")
+    return write_card(
+        repo.rpartition("/")[2], HEADER, [("", told), ("", loading), *_sections(config, run, name, parents)]
+    )
+
+
+def _what(config: PretrainConfig) -> str:
+    languages = ", ".join(f"`{m.name}` from `{FOLDERS.sub('…/', m.source)}`" for m in config.all_languages)
+    terms = ", ".join(f"{term} × {weight:g}" for term, weight in config.objective.terms.items())
+    return (
+        f"A masked language model pretrained by synthlang on {languages} with the objective `{config.objective.kind}` "
+        f"({terms}) for {config.steps} steps of {config.batch.rows} × {config.batch.length} tokens "
+        f"(seed {config.seed})."
+    )
+
+
+def _sections(config: PretrainConfig, run: Path, name: str, parents: Mapping[str, str]) -> list[tuple[str, str]]:
+    row, found = selected_row(run, config), []
+    named = {language.name: row.get(f"validation/{language.name}") for language in config.all_languages}
+    known = [(language, f"{value:.2f}") for language, value in named.items() if value is not None]
+    if known:
+        table = markdown_table(("language", f"perplexity at step {row['step']}"), known)
+        found.append(("Perplexity", f"Of masked words of the dev set.\n\n{table}"))
+    found.append(("Settings", code_block(FOLDERS.sub("…/", dump_yaml(config)), "yaml")))
+    lines = [f"- run: `{name}`", *(f"- {what}: `{of}`" for what, of in parents.items())]
+    return [*found, ("Fingerprints", "\n".join(lines))]

@@ -1,0 +1,41 @@
+"""A pretrained or adjusted model to the hub: all exports of a run, or one of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pretrain.card import run_card
+from pretrain.config import PretrainConfig
+from pretrain.folder import CARD, EXPORT, is_as_exported
+from synthlang.config import load
+from synthlang.errors import InputError
+from synthlang.files import read_json
+from synthlang.hub_upload import upload
+
+DONE, WEIGHTS = "done.json", "model.safetensors"
+
+
+def push_model_to_hub(
+    folder: Path, repo_id: str, private: bool = True, token: str | None = None, api: Any | None = None
+) -> str:
+    """Upload a finished run, or ``RUN/export/LANGUAGE``, to the model repository ``repo_id``; returns its address.
+
+    Of a run each language has a folder there, beside one card; a language by itself is the repository. ``token`` and
+    ``api`` as for data sets (``synthlang.export.push_to_hub``). InputError for what is no finished run, or was changed.
+    """
+    export = folder if folder.parent.name == EXPORT else folder / EXPORT
+    run = export.parent if export.name == EXPORT else export.parent.parent
+    if not (run / DONE).is_file():
+        raise InputError("is neither a data set folder of derive nor a finished run, nor one of its exports", folder)
+    done = read_json(run / DONE)
+    if not export.is_dir() or not is_as_exported(run, done):
+        raise InputError(
+            "files of the export are gone or were changed; run the same command again, which mends it", run
+        )
+    card = None
+    if not (export / CARD).is_file():  # several languages
+        if "data" not in read_json(run / "run.json"):
+            raise InputError("is no pretraining: push its languages one by one, as RUN/export/LANGUAGE", run)
+        card = run_card(repo_id, load(PretrainConfig, run / "config.yaml"), run, done["fingerprint"], done["parents"])
+    return upload(export, repo_id, "model", f"synthlang model {done['fingerprint']}", private, token, api, card)

@@ -1,0 +1,93 @@
+"""Words in context with the word of the other language that is nearest to each: examples to read (Cao et al. 2020,
+appendix A.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from rich.table import Table
+
+from pretrain.nearest import nearest
+from pretrain.nearest_lists import Matrix
+from probes.measures.result import table_of
+from probes.measures.retrieval.scores import Items
+from synthlang.corpus import FORM, Corpus
+from synthlang.progress import Report, silent
+
+Numbers = NDArray[np.int64]
+SHOWN = 5
+"""Most occurrences of a word."""
+
+
+def asking(corpus: Corpus, candidates: Numbers, words: Sequence[str]) -> Numbers:
+    """The first SHOWN of the ``candidates`` (words of a corpus, ascending) that are each of ``words``, in small or
+    capital letters."""
+    names = [name.casefold() for name in corpus.form.names or ()]
+    found = []
+    for word in words:
+        codes = [code for code, name in enumerate(names) if name == word.casefold()]
+        found.append(candidates[np.isin(corpus.form.codes[candidates], codes)][:SHOWN])
+    return np.concatenate([np.zeros(0, np.int64), *found])
+
+
+def examples_of(
+    corpora: tuple[Corpus, Corpus],
+    one: Items,
+    vectors: tuple[Matrix, Matrix],
+    rows: tuple[Numbers, Numbers],
+    words: Sequence[str],
+    k: int,
+    report: Report = silent,
+) -> list[dict[str, Any]]:
+    """For occurrences of ``words`` of the parent the nearest word of the other language under CSLS.
+
+    ``vectors`` are of the candidates of the left and of the right side, which stand in ``rows``. An example has the
+    words, their sentences with the word in guillemets, the similarity ``csls`` and whether the two are ``linked``.
+    """
+    asked = asking(corpora[1], one.right, words)
+    at = torch.from_numpy(rows[1][np.searchsorted(one.right, asked)])
+    if not len(asked):
+        return []
+    listed = nearest(vectors[1], vectors[0], top=1, asking=(at, at[:0]), k=k, report=report).forward.csls
+    word_at = np.full(len(vectors[0]), -1)
+    word_at[rows[0]] = one.left
+    links = set(map(tuple, one.links.tolist()))
+    found = []
+    for word, nearest_row, score in zip(
+        asked.tolist(), listed.indices[:, 0].tolist(), listed.scores[:, 0], strict=True
+    ):
+        other = -1 if nearest_row < 0 else int(word_at[nearest_row])
+        found.append(
+            {
+                **dict(zip(("word", "sentence"), in_context(corpora[1], word), strict=True)),
+                **dict(zip(("nearest", "in"), in_context(corpora[0], other), strict=True)),
+                "csls": None if other < 0 else float(score),
+                "linked": (other, word) in links,
+            }
+        )
+    return found
+
+
+def in_context(corpus: Corpus, word: int) -> tuple[str | None, str | None]:
+    """A word of a corpus, and its sentence with the word in guillemets; None of −1, no word."""
+    if word < 0:
+        return None, None
+    sentence = int(np.searchsorted(corpus.offsets, word, side="right")) - 1
+    words = corpus.take(np.asarray([sentence], np.int64)).columns[FORM].values()
+    place = word - int(corpus.offsets[sentence])
+    return words[place], " ".join(f"«{name}»" if i == place else name for i, name in enumerate(words))
+
+
+def example_table(found: Sequence[dict[str, Any]], names: tuple[str, str], read: str) -> Table:
+    """The examples for readers; ``names`` are the parent's and the other language's."""
+    header = [f"word of {names[0]}", f"nearest word of {names[1]}", "linked", "CSLS"]
+    rows = [[one["sentence"], one["in"] or "–", "yes" if one["linked"] else "no", _score(one["csls"])] for one in found]
+    return table_of(f"Words in context and the nearest one, {names[0]} → {names[1]}, {read}", header, rows, left=3)
+
+
+def _score(score: float | None) -> str:
+    return "–" if score is None else f"{score:.2f}"

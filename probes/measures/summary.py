@@ -1,0 +1,75 @@
+"""What each probe found in a sentence, made from its values: what a page begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Values = Mapping[str, Any]
+FITTED = {"dictionary": "a dictionary", "parallel": "linked words", "sentences": "sentences"}
+REFERENCES = {"random_target": "random weights in one language", "random_both": "random weights in both"}
+
+
+def cka_sentence(values: Values) -> str:
+    """The mean CKA of layers with the same number, and of the references; "" where none is defined."""
+    found = {key: one["mean"]["biased"] for key, one in values["comparisons"].items() if one.get("mean")}
+    found = {key: value for key, value in found.items() if value is not None}
+    if "languages" not in found:
+        return ""
+    references = [f"{found[key]:.2f} with {told}" for key, told in REFERENCES.items() if key in found]
+    beside = f" ({', '.join(references)})" if references else ""
+    return f"The layers of the two languages have a mean CKA of {found['languages']:.2f}{beside}."
+
+
+def retrieval_sentence(values: Values, kind: str, told: str) -> str:
+    """How often the nearest word is the translation at the last layer, of the ``kind`` of pairs, called ``told``."""
+    variant = values["headline"]["variant"]
+    layer = values["variants"][variant]["layers"][-1]
+    accuracy = (layer["pairs"][kind]["csls"] or {}).get("mean")
+    if accuracy is None:
+        return "No word could be retrieved: there are too few linked words."
+    where = "in context" if variant == "context" else "without context"
+    return (
+        f"At layer {layer['layer']} the nearest word of the other language is the translation for "
+        f"{accuracy:.1f} % of the words {where} ({told}; CSLS)."
+    )
+
+
+def distances_sentence(values: Values) -> str:
+    """The AUC of related words at the layer that is drawn."""
+    model = values["models"][values["model"]]
+    auc = next(one["auc"]["mean"] for one in model["layers"] if one["layer"] == model["layer"])
+    return (
+        f"At layer {model['layer']} a translation is closer than an unrelated word in {100 * auc:.1f} % of comparisons."
+    )
+
+
+def maps_sentence(values: Values) -> str:
+    """How often words are translated at the last layer before a map is fitted, and after."""
+    before = _translated(values["before"])
+    after = {name: _translated(one["layers"]) for name, one in values["maps"].items()}
+    known = {name: share for name, share in after.items() if share is not None}
+    if before is None or not known:
+        return ""
+    maps = ", ".join(f"{share:.1f} % with a map fitted on {FITTED[name]}" for name, share in known.items())
+    layer = values["before"][-1]["layer"]
+    return f"Words translated correctly at layer {layer} (P@1, CSLS): {before:.1f} % without a map, {maps}."
+
+
+def _translated(layers: Any) -> float | None:
+    csls = (layers[-1]["words"] or {}).get("csls") or {}
+    share = (csls.get("mean") or {}).get("p@1")
+    return None if share is None else float(share)
+
+
+def words_sentence(values: Values) -> str:
+    """The alignment score, and that of words outside the dictionary."""
+    scores = values["scores"] or {}
+    told = [
+        f"{scores[key]['cosine']['mean']:.1f} % of {what}"
+        for key, what in (("all", "all word types"), ("held_out", "those outside the dictionary"))
+        if scores.get(key)
+    ]
+    return (
+        f"The nearest word embedding of the other language is the translation for {' and '.join(told)}." if told else ""
+    )

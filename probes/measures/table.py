@@ -1,0 +1,46 @@
+"""The table of probes: the settings of each of ours are a field of ``ProbeConfig``, a line each; plugins' are added.
+
+A probe is a class of settings (``ProbeSettings``) that says what the probe is called and which function runs it; that
+function takes a ``ProbeInput`` and gives a ``ProbeResult``. The option ``--probe``, the values of ``probes``, the keys
+of a config and the page follow from the line here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import create_model
+from pydantic.fields import FieldInfo
+
+from probes.measures.base import ProbeSettings
+from probes.measures.cka import CkaConfig
+from probes.measures.distances import DistancesConfig
+from probes.measures.maps import MapsConfig
+from probes.measures.retrieval import RetrievalConfig
+from probes.measures.settings import InputConfig
+from probes.measures.words import WordsConfig
+from synthlang.plugins import added, optional_field
+
+FORMAT = 3  # raise when the same settings give other numbers
+
+
+def _with_plugins(ours: type[ProbeConfig]) -> type[ProbeConfig]:
+    found: dict[str, Any] = {
+        name: optional_field(FieldInfo(annotation=kind, default=kind()))
+        for name, kind in added("probes", ProbeSettings, ours.model_fields).items()
+    }
+    return create_model(ours.__name__, __base__=ours, __doc__=ours.__doc__, __module__=__name__, **found)
+
+
+@_with_plugins
+class ProbeConfig(InputConfig):
+    """Probes, the languages and the text they are measured on (``InputConfig``), and the settings of each probe."""
+
+    words: WordsConfig = WordsConfig()
+    retrieval: RetrievalConfig = RetrievalConfig()
+    maps: MapsConfig = MapsConfig()
+    cka: CkaConfig = CkaConfig()
+    distances: DistancesConfig = DistancesConfig()
+
+
+PROBES: dict[str, type[ProbeSettings]] = ProbeConfig.table()

@@ -1,0 +1,86 @@
+"""A sentence of each language of a study, as its models read it: decoded from the token ids of their training text."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from pretrain.config import PretrainConfig
+from pretrain.folder import EXPORT
+from probes.study.cell import Cell
+from probes.study.stage import DONE
+from synthlang.files import read_json
+from synthlang.store import Store
+
+Example = dict[str, str]
+"""``language``, the name; ``cell``, the first that has it; ``text``."""
+LANGUAGES = 12
+"""Most languages of which a sentence is recorded."""
+LOOKED_AT = 500
+"""Sentences at the start of a text among which one is chosen."""
+TOKENS = range(9, 22)
+"""Tokens that a good example has in the first language."""
+
+
+def examples(
+    cells: Sequence[Cell], of_cell: Mapping[str, Mapping[str, str]], done: Collection[str], store: Store
+) -> list[Example]:
+    """A sentence of each language that pretrainings that are ``done`` read, the same one where languages share it.
+
+    Languages whose data or tokenizers are no longer in the store have none.
+    """
+    found: dict[tuple[str, str], Example] = {}
+    seen = set[tuple[str, ...]]()
+    for cell in cells:
+        key = of_cell[cell.name].get("pretrain")
+        if cell.pretrain is None or key is None or key not in done or len(found) >= LANGUAGES:
+            continue
+        texts = _texts(store.path("pretrain", key), cell.pretrain)
+        if texts not in seen:
+            seen.add(texts)
+            for name, text in _sentences(store, store.path("pretrain", key), cell.pretrain, texts):
+                found.setdefault((name, text), {"language": name, "cell": cell.name, "text": text})
+    return list(found.values())[:LANGUAGES]
+
+
+def _texts(run: Path, config: PretrainConfig) -> tuple[str, ...]:
+    """The fingerprints of the training text of each language."""
+    parents: Mapping[str, str] = read_json(run / DONE).get("parents", {})
+    return tuple(parents.get(f"language {number}", "") for number in range(len(config.all_languages)))
+
+
+def _sentences(store: Store, run: Path, config: PretrainConfig, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Name and sentence of each language of a run whose data are there."""
+    known = {
+        language.name: (tokenizer, shards)
+        for language, text in zip(config.all_languages, texts, strict=True)
+        if (tokenizer := run / EXPORT / language.name / "tokenizer.json").is_file()
+        and (shards := store.path("shards", text)).is_dir()
+    }
+    numbers = {
+        name: np.load(shards / "sentence_ids.npy", mmap_mode="r")[:LOOKED_AT] for name, (_, shards) in known.items()
+    }
+    shared = reduce(np.intersect1d, numbers.values()) if numbers else np.empty(0)
+    chosen: int | None = None
+    for name, (tokenizer, shards) in known.items():
+        places = [int(place) for place in np.flatnonzero(np.isin(numbers[name], shared))] or [0]
+        tokens = _tokens(shards, places)
+        if chosen is None:
+            place = next((place for place, ids in tokens.items() if len(ids) in TOKENS), places[0])
+            chosen = int(numbers[name][place])
+        at = next((place for place in places if numbers[name][place] == chosen), places[0])
+        text = Tokenizer.from_file(str(tokenizer)).decode(tokens[at].tolist())
+        yield name, " ".join(text.split())
+
+
+def _tokens(shards: Path, places: Sequence[int]) -> dict[int, NDArray[Any]]:
+    """Place of a sentence → its token ids; of the file only these are read."""
+    offsets = np.load(shards / "offsets.npy", mmap_mode="r")
+    ids = np.memmap(shards / "tokens.bin", np.dtype(read_json(shards / "manifest.json")["dtype"]), "r")
+    return {place: np.asarray(ids[offsets[place] : offsets[place + 1]]) for place in places}

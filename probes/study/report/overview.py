@@ -1,0 +1,175 @@
+"""The first screen of a report: whether the papers agree, the main figure with the scores beside it, and what differs.
+
+The main figure is bars of Δ with the paper's numbers, where a paper prints them; curves over an axis of numbers where
+there is one; else bars. The report shows a figure once: what stands here is taken out of its section.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from probes.figures.drawing import Figure, colours, shorten
+from probes.figures.printed import Bar, bars_beside
+from probes.report.numbers import Badge, Entry, number
+from probes.report.page import Beside, Block, Bullets, Figures, Paragraph, Section, Table, Terms
+from probes.study.judged.papers import names_in
+from probes.study.report.data import Study
+from probes.study.report.differences import Difference, in_words
+from probes.study.report.dose import TITLE as DOSES
+from probes.study.report.judged import Comparisons
+from probes.study.report.scores import Condition, ScoreTable, by_rows, grouped
+from probes.study.report.summary import (
+    caveat,
+    claims_in_words,
+    correlations_in_words,
+    verdicts_in_words,
+    what_was_run,
+)
+from probes.study.report.terminal import Printed, printed_among, printed_numbers
+from probes.study.report.training import best_perplexity
+from probes.study.table import MAJORITY, PERPLEXITY
+
+TITLE = "At a glance"
+ROWS = 40
+"""Most conditions of the table."""
+PANELS = 6
+"""Most tasks of the bars of Δ."""
+LINES = 6
+"""Most lines on what differs."""
+NOTE = "Δ = SUP − ZS: lower is better."
+NOT_LEARNED = Badge("not learned", "bad")
+
+
+class Overview:
+    """The section, and the figure that another section gives up for it."""
+
+    def __init__(self, study: Study, scores: ScoreTable, comparisons: Comparisons, found: Sequence[Difference]) -> None:
+        self._study, self._scores, self._comparisons, self._found = study, scores, comparisons, found
+        self._printed = printed_numbers([name for key in _configs(study) for name in names_in(key.get("paper"))])
+        self._main: Figure | None = None
+
+    def takes_from(self, section: Section | None) -> Section | None:
+        """The section without its first figure, if that is to be the main one: of a study with scores only curves over
+        the numbers of an axis are, and only where no paper prints its numbers."""
+        if (
+            section is None
+            or self._main is not None
+            or (self._scores.rows and (self._printed or section.title != DOSES))
+        ):
+            return section
+        for place, block in enumerate(section.blocks):
+            if isinstance(block, Figures) and block.figures:
+                self._main, *others = block.figures
+                rest: list[Block] = [Figures(others)] if others else []
+                return replace(section, blocks=[*section.blocks[:place], *rest, *section.blocks[place + 1 :]])
+        return section
+
+    def section(self) -> Section:
+        """Verdicts, main figure and scores, then what differs and what was run."""
+        study, scores = self._study, self._scores
+        best = "" if scores.rows else best_perplexity(study, scores.layout)
+        lead = (
+            verdicts_in_words(self._comparisons)
+            or best
+            or ("" if scores.conditions else "Nothing can be compared yet.")
+        )
+        blocks: list[Block] = [Paragraph(lead, "lead")] if lead else []
+        figure = self._main or bars_of_scores(scores, self._printed)
+        drawn: list[Block] = [Figures([figure])] if figure else []
+        table = _scores(scores, self._printed) if scores.rows else None
+        blocks += [Beside([Figures([figure]), table])] if figure and table else [table] if table else drawn
+        claims = claims_in_words(self._comparisons)
+        blocks += [Terms(claims)] if claims else []
+        lines = [best] if best not in ("", lead) else []
+        lines += [*_few(in_words(self._found)), *(correlations_in_words(scores) if scores.conditions else ())]
+        blocks += [Bullets(lines)] if lines else []
+        blocks.append(Paragraph(" ".join(filter(None, (what_was_run(study, scores), caveat(scores))))))
+        notes = filter(None, (study.told_failed, *study.notes))
+        return Section(TITLE, [*blocks, *(Paragraph(note, "note") for note in notes)])
+
+
+def _configs(study: Study) -> Iterator[Mapping[str, object]]:
+    """That of the study, or of each of those that are joined."""
+    yield study.config
+    yield from (part for part in study.config.values() if isinstance(part, Mapping))
+
+
+def _few(lines: Sequence[str]) -> list[str]:
+    left = len(lines) - LINES
+    return [*lines[:LINES], *([f"{left} more comparisons are in the table of differences below."] if left > 0 else [])]
+
+
+def bars_of_scores(scores: ScoreTable, printed: Printed) -> Figure | None:
+    """A panel a task with the Δ of each condition (ZS where there is none), and what papers print; None of neither."""
+    layout, bars = scores.layout, list[Bar]()
+    for c in scores.conditions:
+        measure = "delta" if c.delta is not None else "zs"
+        ours = c.interval(measure)
+        if ours is not None:
+            panel = c.task if measure == "delta" else f"{c.task}, ZS"
+            names = layout.group(c.labels), layout.name(c.labels)
+            paper = printed_among(printed, c.labels, c.task, measure)
+            bars.append(Bar(panel, *names, ours, paper, c.values(measure)))
+    panels = list(dict.fromkeys(bar.panel for bar in bars))
+    shown = [bar for bar in bars if bar.panel in panels[:PANELS]]
+    more = f" The first {PANELS} of {len(panels)} tasks." if len(panels) > PANELS else ""
+    if not bars:
+        return None
+    return bars_beside("scores", NOTE, shown, colours([bar.name for bar in shown]), more.strip(), axis="Δ (points)")
+
+
+def _scores(scores: ScoreTable, printed: Printed) -> Table:
+    """A row a condition: Δ of each task with the paper's number, then SUP, the majority baseline, alignment and
+    perplexity; conditions that have not learned stand last."""
+    places = {(bool(c.first.failed), scores.layout.group(c.labels)): None for c in [*scores.conditions, *scores.failed]}
+    order = {place: i for i, place in enumerate(places)}
+    found = grouped([*scores.conditions, *scores.failed], lambda c: (bool(c.first.failed), *sorted(c.labels.items())))
+    rows = sorted(found.values(), key=lambda of: order[bool(of[0].first.failed), scores.layout.group(of[0].labels)])
+    columns = [("condition", [_named(of[0], scores) for of in rows]), *_columns(rows, printed)]
+    paper = "; the paper's Δ in small print" if printed else ""
+    told = f"Means in percent{paper}. Intervals: in the figure, and under Scores."
+    return Table(told, *by_rows(columns), 1, "", ROWS)
+
+
+def _named(condition: Condition, scores: ScoreTable) -> Entry:
+    name, group = scores.layout.name(condition.labels), scores.layout.group(condition.labels)
+    return "\n".join(shorten(text, 24) for text in (name, group) if text)
+
+
+def _columns(rows: Sequence[Sequence[Condition]], printed: Printed) -> Iterator[tuple[str, Sequence[Entry]]]:
+    tasks = list(dict.fromkeys(c.task for of in rows for c in of))
+    of_task = {task: [next((c for c in of if c.task == task), None) for of in rows] for task in tasks}
+    several = len(tasks) > 1
+    for task, conditions in of_task.items():
+        yield f"Δ\n{task}" if several else "Δ", [_delta(c, printed) for c in conditions]
+    for task, conditions in of_task.items():
+        if all(c is None or c.delta is None for c in conditions):
+            yield f"ZS\n{task}" if several else "ZS", [None if c is None else c.mean("zs") for c in conditions]
+    for task, conditions in of_task.items():
+        baselines = {number(c.mean(MAJORITY)) for c in conditions if c is not None and c.mean(MAJORITY) is not None}
+        one = f"majority {baselines.pop()}" if len(baselines) == 1 else ""
+        below = ", ".join(filter(None, (task if several else "", one)))
+        values = [None if c is None else c.mean("sup") if one else _beside_majority(c) for c in conditions]
+        yield f"SUP\n{below}" if below else "SUP", values
+    for name, title in (("alignment_all", "Alignment"), (PERPLEXITY, "Perplexity")):
+        values = [of[0].mean(name) for of in rows]
+        if any(value is not None for value in values):
+            yield title, values
+
+
+def _delta(condition: Condition | None, printed: Printed) -> Entry:
+    if condition is None or condition.delta is None:
+        return None
+    if condition.first.failed:
+        return NOT_LEARNED
+    paper = printed_among(printed, condition.labels, condition.task, "delta")
+    return number(condition.delta.mean) + ("" if paper is None else f"\npaper {number(paper)}")
+
+
+def _beside_majority(condition: Condition | None) -> Entry:
+    """SUP, and what always guessing the most frequent label would score."""
+    if condition is None:
+        return None
+    sup, majority = condition.mean("sup"), condition.mean(MAJORITY)
+    return number(sup) + ("" if majority is None else f"\nmajority {number(majority)}")

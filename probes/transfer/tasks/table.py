@@ -1,0 +1,8 @@
+"""The table of downstream tasks: ours and those of plugins."""
+
+from __future__ import annotations
+
+from probes.transfer.tasks.entry import OURS, TaskEntry
+from synthlang.plugins import added
+
+TASKS: dict[str, TaskEntry] = OURS | added("tasks", TaskEntry, OURS, instances=True)

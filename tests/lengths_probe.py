@@ -1,0 +1,33 @@
+"""A probe as somebody would add one: how long sentences are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from probes.measures.base import ProbeSettings
+
+if TYPE_CHECKING:
+    from probes.measures.probe_input import ProbeInput
+    from probes.measures.result import ProbeResult
+    from synthlang.progress import Report
+
+
+class LengthsConfig(ProbeSettings):
+    """How many words a sentence has.
+
+    most   so many sentences at most
+    """
+
+    title: ClassVar[str] = "Lengths of sentences"
+    about: ClassVar[str] = "How many words the measured sentences have."
+    run: ClassVar[str] = f"{__name__}:lengths_probe"
+    most: int = 100
+
+
+def lengths_probe(given: ProbeInput, report: Report) -> ProbeResult:
+    from probes.measures.probe_input import ROLES
+    from probes.measures.result import ProbeResult
+
+    rows = given.measured[: given.config.of(LengthsConfig).most]
+    words = {role: float(given.side(role).corpus.lengths[rows].mean()) for role in ROLES}
+    return ProbeResult({"words": words, "counts": {"sentences counted": len(rows)}}, notes=["spaces separate words"])

@@ -1,0 +1,57 @@
+"""The documentation as a site: all links lead somewhere and nothing comes from the network; the notebook runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.test_golden_features import commands
+
+ROOT = Path(__file__).parents[1]
+LOADED = re.compile(r"""(?:<(?:script|img|iframe)\b[^>]*\bsrc|<link\b[^>]*\bhref)=["']?(?:https?:)?//[^"'>\s]+""")
+
+
+def test_the_site_is_whole_and_loads_nothing(tmp_path):
+    pytest.importorskip("material")
+    pytest.importorskip("mkdocstrings_handlers")
+    options = ["--strict", "-q", "-f", ROOT / ".ci" / "mkdocs.yml", "-d", tmp_path]
+    build = [sys.executable, "-m", "mkdocs", "build", *options]
+    done = subprocess.run(build, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    pages = {page.name: page.read_text(encoding="utf-8") for page in tmp_path.glob("*.html")}
+    assert not {name: found for name, text in pages.items() if (found := LOADED.findall(text))}
+    assert not [name for name, text in pages.items() if "```" in text], "a block of code that Markdown does not know"
+    assert 'id="probes.run_study"' in pages["python.html"] and (tmp_path / "first-hour.ipynb").is_file()
+
+
+def test_the_notebook_runs(tmp_path, monkeypatch):
+    client, form = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    notebook = form.read(ROOT / "docs" / "first-hour.ipynb", 4)
+    assert not [cell for cell in notebook.cells if cell.get("outputs")], "outputs stay out of the repository"
+    client.NotebookClient(notebook, timeout=500, kernel_name="python3").execute(cwd=str(tmp_path))
+    kinds = {kind for cell in notebook.cells for out in cell.get("outputs", ()) for kind in out.get("data", ())}
+    assert {"image/png", "text/html"} <= kinds
+
+
+def test_the_commands_of_the_pages_exist_with_their_options():
+    known = {name: {option for parameter in one.params for option in parameter.opts} for name, one in commands()}
+    wrong = []
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        text = re.sub(r"\\\n", " ", page.read_text(encoding="utf-8"))
+        code = "\n".join(re.findall(r"^```.*?^```|^ {4}.*?$|`[^`\n]+`", text, re.DOTALL | re.MULTILINE))
+        for line in re.findall(r"(?:^ *|`)synthlang ([a-z][^`\n]*)", code, re.MULTILINE):
+            words = re.split(r"#| && ", line)[0].split()
+            name = " ".join(words[:2]) if words[0] == "order" else words[0]
+            options = {word for word in words if re.fullmatch(r"--[a-z][a-z-]*", word)} - {"--help"}
+            if name not in known or options - known[name]:
+                wrong.append(f"{page.name}: synthlang {line}")
+    assert not wrong, wrong

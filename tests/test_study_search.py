@@ -1,0 +1,127 @@
+"""A search of a grid: who goes on at a rung, the bytes of the winner, what a study finds, a search that is stopped."""
+
+import csv
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from pretrain.config import PretrainConfig
+from pretrain.folder import read_metrics
+from pretrain.run import pretrain
+from pretrain.stopping import Flag, Stopped
+from probes import search_study
+from probes.study import search
+from probes.study.search import SearchOptions
+from synthlang.config import load
+from synthlang.errors import InputError
+from synthlang.fingerprint import sha256_file
+from tests.study_cases import run_here
+from tests.tiny import STUDY, changed
+
+pytest.importorskip("optuna")
+RATES = [1e-5, 1e-4, 1e-3, 1e-2]
+GRID = {"product": {"pretrain.optimizer.learning_rate": RATES, "pretrain.language": ["trans"]}}
+TINY = changed(
+    STUDY, pretrain__steps=12, pretrain__validation={"every": 2, "rows": 8}, pretrain__log_every=4, grid=GRID
+)
+TINY |= {"tasks": {}}
+HALVING: dict[str, Any] = {"trials": 4, "first_rung": 4, "reduction": 2}
+
+
+@pytest.fixture
+def study(tmp_path):
+    path = tmp_path / "study.yaml"
+    path.write_text(yaml.safe_dump(TINY))
+    return path
+
+
+def steps_of(store):
+    """Learning rate → the steps that a run was trained for."""
+    found = {}
+    for run in store.glob("pretrain-*"):
+        rate = load(PretrainConfig, run / "config.yaml").optimizer.learning_rate
+        found[rate] = read_metrics(run / "metrics.jsonl")[-1]["step"]
+    return found
+
+
+def test_the_best_go_on_and_are_the_models_that_a_study_makes(study, tmp_path):
+    found = search_study(study, tmp_path / "search", store=tmp_path / "store", **HALVING)
+    assert found[0].params["pretrain.optimizer.learning_rate"] == "0.01" and found[0].last_step == 12
+    reached = steps_of(tmp_path / "store")
+    assert reached[1e-2] == 12 and min(reached.values()) == 4 and set(reached.values()) <= {4, 8, 12}
+    for trial in found:  # a rung is left by the best half of those that had come to it
+        for rung in (4, 8):
+            before = [
+                t.intermediate_values[rung] for t in found if rung in t.intermediate_values and t.number <= trial.number
+            ]
+            if rung in trial.intermediate_values:
+                goes_on = trial.intermediate_values[rung] <= sorted(before)[max(len(before) // 2 - 1, 0)]
+                assert (trial.last_step > rung) == goes_on
+    with (tmp_path / "search" / "trials.csv").open() as lines:
+        rows = list(csv.DictReader(lines))
+    assert rows[0]["state"] == "complete" and len(rows) == 4
+    whole = run_here(tmp_path / "whole", TINY)
+    best = rows[0]["stage"]
+    for name in ("metrics.jsonl", "export/trans/model.safetensors"):
+        assert (tmp_path / "store" / best / name).exists()
+    weights = "export/trans/model.safetensors"
+    assert sha256_file(tmp_path / "store" / best / weights) == sha256_file(whole.store.root / best / weights)
+    assert json.loads((tmp_path / "store/studies.json").read_text())["studies"]
+    run_here(tmp_path / "again", TINY, store=tmp_path / "store")  # those given up go on
+    assert set(steps_of(tmp_path / "store").values()) == {12}
+
+
+def test_a_search_that_is_stopped_goes_on(study, tmp_path, monkeypatch):
+    whole = search_study(study, tmp_path / "whole", **HALVING)
+    real, calls = search.Search._train, []
+
+    def stopped(self, stage, until, stop, report):
+        calls.append(until)
+        if len(calls) == 3:
+            raise Stopped(1)
+        return real(self, stage, until, stop, report)
+
+    monkeypatch.setattr(search.Search, "_train", stopped)
+    with pytest.raises(SystemExit, match="143"):
+        search_study(study, tmp_path / "two", **HALVING)
+    found = search_study(study, tmp_path / "two", **HALVING)
+    told = [[f"{t.params} {t.intermediate_values}" for t in trials] for trials in (whole, found)]
+    assert sorted(told[0]) == sorted(told[1])
+
+
+def test_a_run_stops_at_a_step(tmp_path):
+    config = load(PretrainConfig, "mlm/trans/tiny", ["steps=20", "log_every=5", "optimizer.warmup_steps=2"], "runs")
+    flag = Flag()
+    flag.until = 7
+    with pytest.raises(Stopped) as raised:
+        pretrain(config, tmp_path / "run", stop=flag)
+    assert raised.value.args == (7,) and (tmp_path / "run" / "checkpoints" / "step-7").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "message"),
+    [
+        ({}, {"first_rung": 3}, "perplexity is not measured at step 3, a rung: set pretrain.validation.every to 3"),
+        ({}, {"sampler": "grid"}, "sampler must be random or tpe, not 'grid'"),
+        ({"grid": {"zip": {"pretrain.seed": [0]}}}, {}, "a search draws from grid.product"),
+        ({"pretrain": None, "model": "x"}, {}, "is not pretrained here, so there is nothing to search"),
+    ],
+)
+def test_what_is_refused(tmp_path, changes, options, message):
+    path = tmp_path / "study.yaml"
+    data = {**TINY, **changes}
+    if data.get("model"):
+        data = {k: v for k, v in data.items() if k not in ("pretrain", "source")} | {
+            "grid": {"product": {"transfer.seed": [0]}}
+        }
+    path.write_text(yaml.safe_dump({k: v for k, v in data.items() if v is not None}))
+    with pytest.raises(InputError, match=message):
+        search_study(path, tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_rungs():
+    assert SearchOptions(first_rung=100, reduction=3).rungs(1000) == [100, 300, 900]
+    assert SearchOptions(first_rung=1000).rungs(1000) == [] == SearchOptions().rungs(10)
