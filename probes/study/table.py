@@ -189,8 +189,8 @@ def failed_training(table: pd.DataFrame, limits: LearnedConfig) -> pd.Series[str
 
     Over the limit of perplexity a model fails, with all that was measured of it. Under that of a task (SUP or parent,
     means over seeds of fine-tuning), or of a task without a limit hardly above the majority baseline (LEARNED_SHARE),
-    it fails on that task, and where it does on all that it was scored on, as a whole. Nobody fails by what is not known; NaN is known, and beyond
-    every limit.
+    it fails on that task, and where it does on all that it was scored on, as a whole. Nobody fails by what is not
+    known; NaN is known, and beyond every limit.
     """
     whole, of_task = dict[str, str](), dict[tuple[str, str], str]()
     if limits.perplexity is not None:
