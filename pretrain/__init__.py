@@ -17,8 +17,8 @@ def pretrain(
     out: str | Path | None = None,
     overrides: Overrides = (),
     *,
-    threads: int | None = None,
     smoke: bool = False,
+    threads: int | None = None,
 ) -> Path:
     """Pretrain by a config; a run that is finished is left as it is, any other goes on.
 
@@ -26,8 +26,8 @@ def pretrain(
         config: A YAML file, or the name of a run of the catalogue, ``align_mlm/trans+inv/tiny``.
         out: The run folder (default: ``runs/NAME``).
         overrides: Dotted keys and their values, ``{"objective.alpha": 5.0}``, or texts as for ``--set``.
-        threads: Of each process (default: ``OMP_NUM_THREADS``, else the number that is fastest).
-        smoke: Make everything small, to try it in seconds; the output is called ``…-smoke``.
+        smoke: Try it in seconds: everything small, in ``OUT-smoke``; the numbers mean nothing.
+        threads: Of this process (default: ``OMP_NUM_THREADS``, else the number that is fastest).
 
     Returns:
         The run folder: ``export/LANGUAGE`` is a Hugging Face model of each language, ``metrics.jsonl`` the losses.
@@ -52,8 +52,8 @@ def run_adjustment(
     out: str | Path,
     overrides: Overrides = (),
     *,
-    threads: int | None = None,
     smoke: bool = False,
+    threads: int | None = None,
 ) -> Path:
     """Pull the words of sentence pairs together in a finished model and hold the rest in place.
 
@@ -61,9 +61,7 @@ def run_adjustment(
         model: A finished run, a folder or a name of Hugging Face (None: the one that the config names).
         config: A YAML file, or a name of the catalogue, ``tiny``.
         out: The output folder, whose ``export/`` is the adjusted model; an unfinished adjustment in it goes on.
-        overrides: As for ``pretrain``.
-        threads: As for ``pretrain``.
-        smoke: As for ``pretrain``.
+        overrides: As for ``pretrain``, like ``smoke`` and ``threads``.
 
     Returns:
         The output folder.

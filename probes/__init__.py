@@ -40,7 +40,7 @@ def probe(
         config: A YAML file, or a name of the catalogue.
         language: The other language (default: the run's first derived one).
         out: Folder of the results (default for a run: ``RUN/probes``).
-        threads: Of each process (default: ``OMP_NUM_THREADS``, else the number that is fastest).
+        threads: Of this process (default: ``OMP_NUM_THREADS``, else the number that is fastest).
         overrides: Dotted keys and their values.
 
     Returns:
@@ -68,8 +68,8 @@ def run_transfer(
     seeds: int = 3,
     out: str | Path | None = None,
     keep: str | Path | None = None,
-    threads: int | None = None,
     smoke: bool = False,
+    threads: int | None = None,
     overrides: Overrides = (),
 ) -> dict[str, Any]:
     """Fine-tune a model on the parent and on another language, over several seeds.
@@ -86,8 +86,8 @@ def run_transfer(
         seeds: Fine-tunings; finished ones are not run again.
         out: The JSON file (default for a run: ``RUN/transfer/TASK-LANGUAGE.json``).
         keep: Folder for the fine-tuned models, which ``probe`` reads.
-        threads: Of each process (default: ``OMP_NUM_THREADS``, else the number that is fastest).
-        smoke: Make everything small, to try it in seconds; the output is called ``…-smoke``.
+        smoke: Try it in seconds with few items; the numbers mean nothing.
+        threads: Of this process (default: ``OMP_NUM_THREADS``, else the number that is fastest).
         overrides: Dotted keys and their values.
 
     Returns:
@@ -218,8 +218,8 @@ def run_study(
         dry_run: Print cells, shared stages and times; run nothing.
         slurm: Options of Slurm, ``partition=gpu``.
         wait: False: hand everything over to Slurm and leave.
-        threads: Of each process (default: ``OMP_NUM_THREADS``, else the number that is fastest).
-        smoke: Make everything small, to try it in seconds; the output is called ``…-smoke``.
+        threads: Of each process (default: the number that is fastest).
+        smoke: Try it in seconds: every stage small, in ``OUT-smoke``; the numbers mean nothing.
         overrides: Dotted keys and their values.
 
     Returns:
@@ -237,9 +237,9 @@ def run_study(
 
     study = study_of(Path(config), size)
     folder = run_folder(study) if out is None else Path(out)
+    folder = smoke_path(folder) if smoke else folder
     options = RunOptions(executor, workers, retry, tuple(only), _path(store), tuple(slurm), wait, threads)
-    place = smoke_path(folder) if smoke else folder
-    return (plan_study if dry_run else run)(study, place, options, assignments(overrides), smoke)
+    return (plan_study if dry_run else run)(study, folder, options, assignments(overrides), smoke)
 
 
 def search_study(

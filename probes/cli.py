@@ -63,7 +63,7 @@ def pretrain(
     overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
     """Pretrain a model (accelerate launch -m pretrain.train CONFIG is the same)."""
-    run_pretraining(config, out, overrides, threads=threads, smoke=smoke)
+    run_pretraining(config, out, overrides, smoke=smoke, threads=threads)
 
 
 @app.command(help=ADJUST_HELP)
@@ -76,7 +76,7 @@ def adjust(
     overrides: Set = [],  # noqa: B006
 ) -> None:
     """Adjust a model; see ADJUST_HELP."""
-    run_adjustment(model, config, out, overrides, threads=threads, smoke=smoke)
+    run_adjustment(model, config, out, overrides, smoke=smoke, threads=threads)
 
 
 app.command()(transfer)

@@ -61,8 +61,8 @@ def transfer(
         seeds=seeds,
         out=out,
         keep=keep,
-        threads=threads,
         smoke=smoke,
+        threads=threads,
         overrides=overrides,
     )
 

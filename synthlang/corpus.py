@@ -11,9 +11,10 @@ Large data is a stream of such batches, so memory is bounded by the batch.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,9 @@ class Column:
         >>> Column.of(["a", "b", "a"])
         Column(codes=array([0, 1, 0], dtype=int32), names=('a', 'b'))
         """
-        index: dict[str, int] = {}
-        codes = np.fromiter((index.setdefault(v, len(index)) for v in values), np.int32, len(values))
+        index: defaultdict[str, int] = defaultdict()
+        index.default_factory = index.__len__  # a new value gets the next number, without a step of Python
+        codes = np.fromiter(map(index.__getitem__, values), np.int32, len(values))
         return Column(codes, tuple(index))
 
     def values(self) -> list[Any]:
@@ -108,7 +110,7 @@ class Corpus:
         names = list(sentences[0]) if sentences else [FORM]
         columns = {}
         for name in names:
-            values = [value for sentence in sentences for value in sentence[name]]
+            values = list(chain.from_iterable(sentence[name] for sentence in sentences))
             numeric = name not in (FORM, *LABEL_COLUMNS) and all(isinstance(v, int) for v in values)
             columns[name] = Column(np.asarray(values, np.int32)) if numeric else Column.of(values)
         offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)

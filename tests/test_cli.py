@@ -200,7 +200,7 @@ WRONG = [
     (SET + "model.layers=100000000", "for it: make model.layers, model.hidden or model.feed_forward smaller"),
     (SET + "model.hidden=1000000000", "for it: make model.layers, model.hidden or model.feed_forward smaller"),
     (SET + "batch.rows=1000000000", "for it: make batch.rows or batch.length smaller, or batch.accumulation larger"),
-    (SET + "steps.more=1", "--set steps.more=1: 'more' cannot be set inside 6, which is no mapping"),
+    (SET + "steps.more=1", "--set steps.more=1: 'more' cannot be set inside 6, which has no keys"),
     (SET + "steps=many", "steps: 'many'"),
     (SET + "stepz=3", "stepz: unknown key"),
     (SET + "objective.mask_rate=2", "objective.mask_rate: 2"),

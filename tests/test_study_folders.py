@@ -254,7 +254,7 @@ def test_the_table_leaves_out_models_that_failed_training_and_names_them(
         (["--slurm", "partition=gpu"], "--slurm and --no-wait are for --executor slurm"),
         (
             ["--only", "nobody"],
-            "--only nobody: no cell has it; name labels, as in AXIS=LABEL. There is language: trans; objective: mlm, align_mlm",
+            "--only nobody: no cell has it; name labels, as in AXIS=LABEL. There is language: trans",
         ),
         (["--store", "study.yaml"], "study.yaml: is a file; name another folder"),
         (["--set", "pretrain.stepz=3"], "pretrain.stepz: unknown key; did you mean steps?"),

@@ -42,9 +42,11 @@ class Strings:
         """Encode strings."""
         joined = "".join(strings)
         data = joined.encode("utf-8")
-        lengths = map(len, strings) if len(data) == len(joined) else (len(s.encode("utf-8")) for s in strings)
         offsets = np.zeros(len(strings) + 1, np.int32)
-        np.cumsum(np.fromiter(lengths, np.int32, len(strings)), out=offsets[1:])
+        np.cumsum(np.fromiter(map(len, strings), np.int32, len(strings)), out=offsets[1:])
+        if len(data) > len(joined):  # from characters to the bytes that each begins with
+            begins = np.flatnonzero(np.frombuffer(data, np.uint8) & 0xC0 != 0x80)
+            offsets = np.append(begins, len(data)).astype(np.int32)[offsets]
         return Strings(offsets, data)
 
     @property

@@ -7,7 +7,8 @@ A shard is the unit of work, of a resumed export and of its record ``done/<split
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,10 +113,8 @@ def write_shard(plan: ExportPlan, shard: Shard) -> dict[str, Any]:
     counts: Counter[str] = Counter()
     types: dict[str, list[Types]] = {"parent": [], "derived": []}
     ids: dict[str, NDArray[np.int64]] = {}
-    rows: Counter[str] = Counter(dict.fromkeys(CONFIGS, 0))
     with ExitStack() as stack:
-        files = {c: stack.enter_context(atomic_file(plan.data(c, split, number))) for c in CONFIGS}
-        writers: dict[str, pq.ParquetWriter] = {}
+        files = ShardFiles(stack, {config: plan.data(config, split, number) for config in CONFIGS})
         for batch in batches:
             rewrite = plan.language.rewrite(batch)
             parent, derived = LanguageBatch.of(batch), LanguageBatch.of(rewrite.apply(batch))
@@ -126,20 +125,16 @@ def write_shard(plan: ExportPlan, shard: Shard) -> dict[str, Any]:
                     counts[CONTROL_WORDS] += both[0].control_words
                 for name, found in zip(("parent", "derived"), both, strict=True):
                     lists[name], ids[name] = found.column, ids.get(name, 0) + found.counts
-            for config, table in tables_of(parent, derived, rewrite, lists).items():
-                if config not in writers:
-                    writers[config] = stack.enter_context(_writer(files[config], table.schema))
-                if table.num_rows:
-                    writers[config].write_table(table)
-                    rows[config] += table.num_rows
+            files.write(tables_of(parent, derived, rewrite, lists))
             sizes.update(sentences=len(batch), kept=len(derived.corpus))
             sizes.update(words=int(batch.offsets[-1]), derived_words=int(derived.corpus.offsets[-1]))
             counts.update(rewrite.counts)
             for name, side in (("parent", parent), ("derived", derived)):
                 types[name].append(Types.of(side.corpus.form, side.names))
-    paths = [plan.data(config, split, number) for config in CONFIGS if rows[config]]
+        files.finish()
+    paths = [plan.data(config, split, number) for config in CONFIGS if files.rows[config]]
     for config in CONFIGS:
-        if not rows[config]:  # datasets fails on a split without a row
+        if not files.rows[config]:  # datasets fails on a split without a row
             plan.data(config, split, number).unlink()
     with atomic_file(plan.types(split, number)) as handle:
         sides = {side: merged(parts) for side, parts in types.items()}
@@ -151,6 +146,40 @@ def write_shard(plan: ExportPlan, shard: Shard) -> dict[str, Any]:
     record = {**sizes, "split": split, "number": number, "counts": dict(counts), "sha256": sha256}
     write_json(plan.record(split, number), record)
     return record
+
+
+class ShardFiles:
+    """The parquet files of a shard, closed by ``stack``: a thread writes a batch while the next one is derived.
+
+    rows   of each configuration, once ``finish`` was called
+    """
+
+    def __init__(self, stack: ExitStack, paths: Mapping[str, Path]) -> None:
+        self.rows = Counter(dict.fromkeys(paths, 0))
+        self._files = {config: stack.enter_context(atomic_file(path)) for config, path in paths.items()}
+        self._writers: dict[str, pq.ParquetWriter] = {}
+        self._closing = stack.enter_context(ExitStack())
+        self._thread = stack.enter_context(ThreadPoolExecutor(1))  # ends before the writers are closed
+        self._waiting: Future[None] | None = None
+
+    def write(self, tables: Mapping[str, pa.Table]) -> None:
+        """Write a batch, later; what went wrong with the one before is raised here."""
+        self.finish()
+        for config, table in tables.items():
+            if config not in self._writers:
+                self._writers[config] = self._closing.enter_context(_writer(self._files[config], table.schema))
+        self._waiting = self._thread.submit(self._write, tables)
+
+    def finish(self) -> None:
+        """Wait until all is written."""
+        if self._waiting is not None:
+            self._waiting.result()
+
+    def _write(self, tables: Mapping[str, pa.Table]) -> None:
+        for config, table in tables.items():
+            if table.num_rows:
+                self._writers[config].write_table(table)
+                self.rows[config] += table.num_rows
 
 
 def _writer(handle: Any, schema: pa.Schema) -> pq.ParquetWriter:

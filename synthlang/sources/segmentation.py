@@ -57,6 +57,7 @@ LONGEST_MARK = 8  # bytes of what the patterns look at
 CLOSING = frozenset(")]}»”’」』）")
 NUMBERED = frozenset(["No", "Nos", "Vol", "Vols", "Fig", "Figs", "Op"])
 QUOTES = frozenset("\"'")
+_MAY_CLOSE = QUOTES | ENDS | CLOSING
 TITLES = frozenset(
     ["Mr", "Mrs", "Ms", "Dr", "St", "Prof", "Mt", "Gen", "Col", "Lt", "Capt", "Sgt", "Rev", "Gov", "Sen"]
 )
@@ -68,7 +69,7 @@ def _splitters() -> tuple[Callable[[str], list[str]], Callable[[str], list[str]]
 
     A word character is any that is neither white space, punctuation nor symbol: ``\\w`` would
     tear the vowel signs of Hindi and Arabic off their letters. That is a slow class of hundreds
-    of ranges, so the common case goes first: letters of ASCII before a space, comma or point.
+    of ranges, so pieces of ASCII have a rule of their own.
     """
     gaps = [c for c in range(MARKS_END) if is_gap(chr(c))]
     runs = [(a + 1, b - 1) for a, b in pairwise([-1, *gaps, sys.maxunicode + 1]) if b > a + 1]
@@ -77,9 +78,8 @@ def _splitters() -> tuple[Callable[[str], list[str]], Callable[[str], list[str]]
     special = r"\[(?:UNK|MASK|CLS|SEP|PAD)\]|@[-.,/:]@|&(?:[a-z]{2,8}|#[0-9]{1,7});"
     special += rf"|<[^\s<>{CONTROLS}]{{1,24}}>"
     mark = rf"[^\s{CONTROLS}][\u200d\ufe0e\ufe0f]*"  # a symbol keeps its variation selector
-    common = rf"{plain}++(?=[ ,.])(?![,.]\d)"
     ascii_only = re.compile(rf"{_word(plain)}|{special}|{mark}").findall
-    return ascii_only, re.compile(rf"{common}|{_word(letter)}|{special}|{EMOJI}|{mark}").findall
+    return ascii_only, re.compile(rf"{_word(letter)}|{special}|{EMOJI}|{mark}").findall
 
 
 def is_gap(character: str) -> bool:
@@ -123,7 +123,15 @@ def split_words(line: str) -> list[str]:
     ["Don't", 'pay', '$', '1,000', '(', 'or', '3.14', ')', '!']
     """
     ascii_only, splitter = _splitters()
-    return (ascii_only if line.isascii() else splitter)(line)
+    words = list[str]()
+    for piece in line.split():
+        if piece.isalnum():  # most are, and no letter or digit is anything but part of a word
+            words.append(piece)
+        elif piece[-1] in ".,;:" and piece[:-1].isalnum():
+            words += piece[:-1], piece[-1]
+        else:
+            words += (ascii_only if piece.isascii() else splitter)(piece)
+    return words
 
 
 def split_sentences(words: list[str]) -> Iterator[list[str]]:
@@ -149,7 +157,9 @@ def _ends(words: list[str]) -> Iterator[int]:
     if not title:
         for at in compress(count(), map(ENDS.__contains__, words)):
             if at >= start:
-                end = _past_closing(words, start, at + 1)
+                end = at + 1
+                if end < len(words) and words[end] in _MAY_CLOSE:
+                    end = _past_closing(words, start, end)
                 if end < len(words) and not _goes_on(words, start, at, end):
                     yield end
                     start = end

@@ -191,8 +191,8 @@ def _lines(pieces: Iterator[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]
 
 def counted_uncut(batch: Corpus, remarks: Counter[str]) -> Corpus:
     """The batch; ``remarks`` gets how many running words are probably clauses that the rules for words cannot cut."""
-    if found := int(batch.form.lookup(is_uncut).sum()):
-        remarks[UNCUT] += found
+    if is_uncut(" ".join(name for name in batch.form.names or () if not name.isascii())):  # hardly any batch has one
+        remarks[UNCUT] += int(batch.form.lookup(is_uncut).sum())
     return batch
 
 

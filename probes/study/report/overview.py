@@ -14,6 +14,7 @@ from probes.figures.printed import Bar, bars_beside
 from probes.report.numbers import Badge, Entry, number
 from probes.report.page import Beside, Block, Bullets, Figures, Paragraph, Section, Table, Terms
 from probes.study.judged.papers import names_in
+from probes.study.labels import numbers_of
 from probes.study.report.data import Study
 from probes.study.report.differences import Difference, in_words
 from probes.study.report.dose import TITLE as DOSES
@@ -35,6 +36,8 @@ ROWS = 40
 """Most conditions of the table."""
 PANELS = 6
 """Most tasks of the bars of Δ."""
+CURVE = 3
+"""Fewest numbers of an axis whose curve is the main figure."""
 LINES = 6
 """Most lines on what differs."""
 NOTE = "Δ = SUP − ZS: lower is better."
@@ -49,14 +52,17 @@ class Overview:
         self._printed = printed_numbers([name for key in _configs(study) for name in names_in(key.get("paper"))])
         self._main: Figure | None = None
 
+    @property
+    def _is_curve(self) -> bool:
+        """Whether an axis has so many numbers that a curve shows more than bars."""
+        return any(numbers_of(labels) and len(labels) >= CURVE for labels in self._scores.layout.axes.values())
+
     def takes_from(self, section: Section | None) -> Section | None:
         """The section without its first figure, if that is to be the main one: of a study with scores only curves over
-        the numbers of an axis are, and only where no paper prints its numbers."""
-        if (
-            section is None
-            or self._main is not None
-            or (self._scores.rows and (self._printed or section.title != DOSES))
-        ):
+        several numbers of an axis are, and only where no paper prints its numbers."""
+        if section is None or self._main is not None:
+            return section
+        if self._scores.rows and (self._printed or section.title != DOSES or not self._is_curve):
             return section
         for place, block in enumerate(section.blocks):
             if isinstance(block, Figures) and block.figures:

@@ -97,7 +97,7 @@ def sections(study: Study, comparisons: Comparisons) -> list[Section]:
         judged_claims(comparisons),
         beside_papers(comparisons),
         _failed(study),
-        _scores(scores),
+        _scores(scores) if scores.rows or study.perplexities.empty else None,
         pretraining(study, scores.layout),
         doses,
         maps(study, scores, budget),

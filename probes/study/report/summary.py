@@ -76,7 +76,8 @@ def verdicts_in_words(comparisons: Comparisons) -> str:
     if len(tested) == 1:
         found = "agrees with the paper" if agree else "differs from the paper" if differ else "cannot be decided"
         return f"The one {what} that could be tested {found}."
-    counts = f"{agree} agree with the paper, {differ} differ and {len(tested) - agree - differ} cannot be decided"
+    agrees, differs = (f"{n} {word}{'s' if n == 1 else ''}" for n, word in ((agree, "agree"), (differ, "differ")))
+    counts = f"{agrees} with the paper, {differs} and {len(tested) - agree - differ} cannot be decided"
     return f"Of {plural(len(tested), what)} that could be tested, {counts}."
 
 
