@@ -74,7 +74,7 @@ class Digests:
         return self._known[key]
 
     def _look(self, kind: str, name: str, task: str | None) -> Digested:
-        readers = fingerprint("readers", readers=[*OF_READERS, *installed()])
+        readers = fingerprint("readers", readers=[*OF_READERS, segmentation.LATER, *installed()])
         key = " ".join((readers, str(Path.cwd()), kind, task or "-", name))
         entry = self._table.get(key)
         if entry is not None and stats(map(Path, entry["files"])) == entry["files"]:
