@@ -176,7 +176,7 @@ def test_the_draw_is_of_the_seed_and_few_sentences_are_told(models):
     assert left_out == 0 and len(everything) == len(given.measured) + len(given.fitted)
     found = probe(given)
     assert found.values == probe(subject_of(models["shared"], sentences=15, seed=3)).values
-    assert sum("15 for 16 dimensions are few" in note for note in found.notes) == 1
+    assert sum("15 are few for 16 dimensions" in note for note in found.notes) == 1
     (table,) = found.tables
     assert table.row_count == 4 and len(table.columns) == 4
     three = probe(subject_of(models["shared"], sentences=3, estimator="debiased"))

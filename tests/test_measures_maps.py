@@ -281,7 +281,7 @@ def test_one_sentence_is_not_retrieved(runs):
     with given.reading():
         found = maps_probe(given)
     assert all(layer["sentences"] is None and layer["context"] for layer in found.values["before"])
-    assert any("one sentence says nothing" in note for note in found.notes)
+    assert any("with one sentence there is nothing to retrieve from" in note for note in found.notes)
     assert [drawing.name for drawing in found.figures] == ["maps-words", "maps-context"]
     with pytest.raises(InputError, match="nothing is left of them without their mean"):
         values_of(

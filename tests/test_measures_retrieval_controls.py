@@ -83,7 +83,7 @@ def test_wrong_pairs_find_nothing_more_than_chance_and_words_alike_leave_nothing
     alike = probe(subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, {}))
     assert alike.values["headline"]["csls"] is None and alike.values["ranks"] is None
     assert alike.values["counts"]["context: links of words written alike"] == 200
-    assert any("only 0 of 200 links count" in note for note in alike.notes)
+    assert any("only 0 of 200 links are left" in note for note in alike.notes)
     assert alike.values["variants"]["context"]["layers"][-1]["pairs"]["linked"]["cosine"]["mean"] == 100
 
 

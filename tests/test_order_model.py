@@ -134,7 +134,7 @@ DATA_OF_FILE = {"kind": "order-model", "format": 1, "name": "x", "labels": "ud2"
         (b"\xff\xfe", "not UTF-8"),
         (b"[" * 100_000, "recursion"),
         (b'{"format": ' + b"9" * 5000 + b"}", "JSON"),
-        (gzip.compress(b'{"kind": "order-model"}', mtime=0)[:-9], "no whole gzip file"),
+        (gzip.compress(b'{"kind": "order-model"}', mtime=0)[:-9], "is an incomplete gzip file"),
         (None, "cannot be read: No such file"),
     ],
 )

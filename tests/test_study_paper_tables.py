@@ -231,4 +231,4 @@ def test_a_sign_that_is_not_the_papers_and_a_tie_are_told(value, verdict, tmp_pa
     table = made.table("objective", "Paper", "Ours", "Verdict")
     assert [line["Verdict"] for line in table] == [verdict, "agrees in order"]
     assert ("the sign is the other way round |" in made.text) == (verdict == "differs")
-    assert "differs: one is, or the sign of" in made.text and "0 inside. Printed numbers no more than" in made.text
+    assert "Differs: the order with another number" in made.text and "Printed numbers within half a point" in made.text

@@ -282,7 +282,7 @@ FILES: list[tuple[str, Any, str]] = [
     ("slots", "set\t0:9:x\tabc", "holds no utterance (utterances left out, a slot is not inside the text: 1)"),
     ("pos", "", "x.conllu: holds no sentence"),
     ("parsing", "1\tran\t_\tVERB\t_\t_\t9\troot\t_\t_\n", "x.conllu:1: the head 9 of word 1 is out of range"),
-    ("pos", "1\tran\n", "x.conllu:1: a word has 10 columns"),
+    ("pos", "1\tran\n", "x.conllu:1: a line of CoNLL-U has 10 columns"),
     ("pos:lines", "a O\n", "the task needs the column 'upos'; pos:lines:{x} has form. A parser gives trees"),
     ("parsing:iob", "a O\n", "the task needs the column 'deprel'"),
 ]
