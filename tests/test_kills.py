@@ -57,7 +57,7 @@ def last_step(run):
     return rows[-1]["step"] if rows else 0
 
 
-@pytest.mark.parametrize("name", OBJECTIVES)
+@pytest.mark.parametrize("name", ["xlm", "sum", "separate", "one language"])  # sum has all terms
 def test_three_kills_change_nothing(name, tmp_path):
     config, numbers = settings(name, log_every=1), random.Random(name)
     for target in sorted(numbers.sample(range(1, STEPS - 5), 3)):
