@@ -20,7 +20,7 @@ quickstart: $(VENV)/installed
 	$(BIN)/synthlang study quickstart --out $(RUN)
 
 test: lint
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 	ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=AVX2 $(BIN)/python -m pytest -n auto $(NUMERIC)
 
 test-slurm: $(VENV)/installed-dev
