@@ -11,7 +11,7 @@ from pretrain.build import build_objective, new_model, train_batches, trained_mo
 from pretrain.claim import check_folder, claim, only_run, read_record
 from pretrain.config import PretrainConfig
 from pretrain.data.batch import Batch
-from pretrain.devices import accelerator_of, process_state
+from pretrain.devices import accelerator_of, faster_precision, process_state
 from pretrain.export import export_model
 from pretrain.folder import BEST, EXPORT, export_sizes
 from pretrain.loop import Loop
@@ -167,7 +167,11 @@ def effective_batch(config: PretrainConfig, processes: int) -> str:
 
 def _remarks(config: PretrainConfig, artifacts: Artifacts) -> list[str]:
     """What the user should know before the first step."""
-    lines = [effective_batch(config, process_state().num_processes)]
+    state = process_state()
+    lines = [effective_batch(config, state.num_processes)]
+    wide = config.model.hidden
+    if config.start is None and (faster := faster_precision(wide, state.device)) not in (None, config.precision):
+        lines.append(f"on this processor a model {wide} wide trains faster with --set precision={faster}")
     if (warmup := config.optimizer.warmup_steps) >= config.steps:
         lines.append(f"the learning rate only rises: the warm-up ({warmup:,} steps) is as long as the run or longer")
     if artifacts.extension is not None:

@@ -9,6 +9,7 @@ shows it is not its business. ``done`` counts from 0 to ``total``; the note is f
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable
 from types import TracebackType
 
@@ -16,7 +17,7 @@ from rich import progress as bars
 from rich.console import Console
 from rich.text import Text
 
-PERIOD = 3600.0  # seconds that a rate looks back, at most 1,000 samples: work of many minutes a unit has a rate, too
+WINDOW, FEWEST = 60.0, 5  # seconds and steps that a rate looks back at least: it follows a change, also of slow work
 SHORTEST = 1.0  # seconds: what less time says is chance
 LEFT = " left"
 """What a note ends with that tells the time left itself: it stands for the pace then."""
@@ -25,23 +26,24 @@ BAR, BESIDE = 16, 41
 
 
 class Pace:
-    """The rate of work whose ``done`` is counted up from a first number, where the clock starts.
-
-    It is rich's, of a task without a total: rich forgets the rate of a bar whenever its total, an estimate, changes.
-    """
+    """The rate, of late, of work whose ``done`` is counted up from a first number, where the clock starts."""
 
     def __init__(self, done: int = 0) -> None:
         self.done = done
-        self._rates = bars.Progress(speed_estimate_period=PERIOD, get_time=time.monotonic)
-        self._id = self._rates.add_task("", total=None, completed=done - 1)
-        self._rates.update(self._id, completed=done)  # rich's clock runs from the first sample, which does not count
+        self._began = time.monotonic()
+        self._samples = deque([(self._began, done)])
 
     def shown(self, done: float, total: float | None) -> str:
         """The rate and, with a total, the time left; "" as long as there is too little to tell."""
-        self._rates.update(self._id, completed=self.done)
-        (task,) = self._rates.tasks
-        if not (rate := task.speed) or (task.elapsed or 0) < SHORTEST:
+        now = time.monotonic()
+        if self.done > self._samples[-1][1]:
+            self._samples.append((now, self.done))
+        while len(self._samples) > FEWEST + 1 and now - self._samples[1][0] >= WINDOW:
+            self._samples.popleft()
+        (start, first), (end, last) = self._samples[0], self._samples[-1]
+        if end == start or now - self._began < SHORTEST:
             return ""
+        rate = (last - first) / (end - start)
         shown = f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s" if rate >= 0.1 else f"{60 * rate:.1f}/min"
         return shown if total is None or done >= total else f"{shown}, {duration((total - done) / rate)}{LEFT}"
 

@@ -10,7 +10,7 @@ import threading
 import pytest
 import torch
 
-from pretrain.devices import ENOUGH_STEPS, should_compile
+from pretrain.devices import ENOUGH_STEPS, WIDE, faster_precision, should_compile
 from pretrain.loop import LossWindow, Prefetch
 from pretrain.optim import learning_rate
 from pretrain.run import pretrain
@@ -198,3 +198,12 @@ def test_when_compiling_pays(choice, device, steps, tools, expected, monkeypatch
     else:
         with pytest.raises(InputError, match=expected):
             should_compile(choice, torch.device(device), steps)
+
+
+@pytest.mark.parametrize("amx", [True, False])
+def test_a_cpu_runs_wide_models_faster_in_bfloat16_where_it_has_amx(amx, monkeypatch):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": amx})
+    cpu = torch.device("cpu")
+    assert faster_precision(WIDE - 1, cpu) == "float32"
+    assert faster_precision(WIDE, cpu) == ("bfloat16" if amx else "float32")
+    assert faster_precision(WIDE, torch.device("cuda")) is None

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from synthlang.export import export_language
 from synthlang.language import parse_language
-from synthlang.progress import LEFT, PERIOD, SHORTEST, Display, Pace, already, duration
+from synthlang.progress import FEWEST, LEFT, SHORTEST, WINDOW, Display, Pace, already, duration
 from synthlang.sources import size as sizes
 from synthlang.sources.base import size_of
 from synthlang.sources.conllu import ConlluSource
@@ -154,30 +154,36 @@ def test_a_note_that_tells_the_time_left_stands_for_the_pace(clock):
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(st.floats(0.1, 30), st.integers(0, 100)), min_size=1, max_size=60), st.integers(0, 10**12))
-def test_the_rate_is_that_from_the_start_to_the_last_unit(steps, first):
-    """However much was done before, and nothing is told of less than a second."""
+def test_the_rate_is_that_of_the_last_minute(steps, first):
+    """However much was done before; of slow work it is that of a few units."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         clock = Clock(monkeypatch)
-        pace, began, last = Pace(first), clock.now, 0.0
+        pace, began = Pace(first), clock.now
+        reached = [(clock.now, first)]
         for seconds, amount in steps:
             clock.tick(seconds)
             pace.done += amount
             shown = pace.shown(pace.done, pace.done + 1)
-            last = clock.now - began if amount else last
-        new = pace.done - first
-        assert bool(shown) == (new > 0 and clock.now - began >= SHORTEST)
-        assert not shown or shown.endswith(f", {duration(last / new)} left")
+            reached += [(clock.now, pace.done)] if amount else []
+        before = [i for i, (at, _) in enumerate(reached) if clock.now - at >= WINDOW]
+        (start, done), (end, last) = (
+            reached[max(0, min(max(before, default=0), len(reached) - 1 - FEWEST))],
+            reached[-1],
+        )
+        assert bool(shown) == (len(reached) > 1 and clock.now - began >= SHORTEST)
+        assert not shown or shown.endswith(f", {duration((end - start) / (last - done))} left")
         assert "left" not in pace.shown(pace.done, pace.done)
 
 
 def test_the_rate_follows_a_change_and_is_known_of_slow_work(clock):
-    pace = Pace()
-    for seconds, rounds in ((1.0, 100), (PERIOD / 2, 10)):  # a unit a second, then one in half the period
+    pace, told = Pace(), []
+    for seconds, rounds in ((1.0, 300), (0.2, 300), (600.0, FEWEST)):
         for _ in range(rounds):
             clock.tick(seconds)
             pace.done += 1
             shown = pace.shown(pace.done, None)
-    assert shown == f"{120 / PERIOD:.1f}/min"
+        told.append(shown)
+    assert told == ["1.0/s", "5.0/s", "0.1/min"]
 
 
 TEXT = [
