@@ -177,7 +177,7 @@ def test_the_rate_is_that_of_the_last_minute(steps, first):
 
 def test_the_rate_follows_a_change_and_is_known_of_slow_work(clock):
     pace, told = Pace(), []
-    for seconds, rounds in ((1.0, 300), (0.2, 300), (600.0, FEWEST)):
+    for seconds, rounds in ((1.0, 300), (0.2, 400), (600.0, FEWEST)):
         for _ in range(rounds):
             clock.tick(seconds)
             pace.done += 1
