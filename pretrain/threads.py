@@ -6,9 +6,10 @@ import os
 
 from synthlang.workers import cores
 
-WIDE = 256
+WIDE = 128
 """From this width of a model on there is more than one thread. A second one, with a core of its own, made a step 6 %
-faster with 64 dimensions and 8 % with 128, for half as much processor time again (two cores of a Xeon)."""
+faster with 64 dimensions for half as much processor time again, and with 128 to 384 dimensions 30 to 70 % faster for a
+twentieth (two cores of a Xeon)."""
 SPINS = {"GOMP_SPINCOUNT": "1000", "KMP_BLOCKTIME": "0"}
 """For how long a thread that waits for others keeps its core (libgomp, libomp). On cores that others use as well, two
 threads took five to seven times the processor time of one by default, and 1.4 times it with these."""
