@@ -32,6 +32,7 @@ def natural(**values):
         ({"language": "inv"}, "align needs a dictionary: a transliterated language"),
         ({"objective__kind": "dict_mlm", "language": "inv"}, "dict needs a dictionary"),
         ({"vocabulary": {"kind": "joint", "size": 300}}, "align needs a dictionary"),
+        ({"vocabulary": {"size": 2_000_000_000}}, "vocabulary.size"),
         ({"steps": 0}, "steps"),
         ({"steps": "many"}, "steps.*many"),
         ({"model__heads": 3}, "hidden .16. must be a multiple of heads"),

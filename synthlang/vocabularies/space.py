@@ -21,6 +21,7 @@ from synthlang.scripts import SPECIAL_TOKENS
 from synthlang.vocabulary import Encoded, Subwords, encode_corpus, save_tokenizer
 
 SMALLEST = len(SPECIAL_TOKENS) + 256  # the specials and every byte
+LARGEST = 10_000_000  # a trainer of tokenizers takes memory for as many before it has seen a word
 
 
 class VocabularySpec(StrictModel):
@@ -38,7 +39,7 @@ class VocabularySpec(StrictModel):
     smoke: ClassVar[Mapping[str, Any]] = {"size": 1000}
 
     kind: Literal["copied", "joint", "joined", "prefixed"] = "copied"
-    size: int = Field(default=40_000, ge=SMALLEST)
+    size: int = Field(default=40_000, ge=SMALLEST, le=LARGEST)
     min_frequency: int = Field(default=2, ge=1)
 
 
@@ -53,7 +54,7 @@ class ExtendSpec(StrictModel):
     smoke: ClassVar[Mapping[str, Any]] = {"size": 50}
 
     language: str
-    size: int = Field(default=10_000, ge=1)
+    size: int = Field(default=10_000, ge=1, le=LARGEST)
     min_frequency: int = Field(default=2, ge=1)
     initialise: Literal["pieces", "mean", "random"] = "pieces"
 
