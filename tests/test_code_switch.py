@@ -156,7 +156,7 @@ def test_translations_are_drawn_by_their_weights(tmp_path):
     alike = [switched(**ALL, dictionary=str(plain), translations=how) for how in ("uniform", "weighted")]
     assert alike[0].derive(corpus).texts() == alike[1].derive(corpus).texts() != found.texts()
     assert len({one.fingerprint for one in (*alike, language)}) == 3
-    with pytest.raises(InputError, match="here are 3 words"):
+    with pytest.raises(InputError, match="the third column is a number"):
         switched(dictionary=str(path), translations="uniform")
 
 

@@ -240,6 +240,7 @@ def test_spaces_tabs_blank_lines_and_repeats(tmp_path, text):
     [
         (b"the le\ncat\n", "d.txt:2: a line holds a source word and a target word, here are 1 words"),
         (b"the le\nNew York\tNew York\n", "d.txt:2: .* here are 4 words; mend or delete it"),
+        (b"the le 0.5\n", "d.txt:1: the third column is a number; weights are read by code_switch with translations"),
         (b"", "holds no pair of words"),
         (b"\n \n", "holds no pair of words"),
         (b"the le\ncaf\xe9 caf\xe9\n", "d.txt:2: not UTF-8"),

@@ -280,6 +280,11 @@ def probe(**settings: Any) -> dict[str, Any]:
         ("probes.p.maps.save: the cells of a study would write one folder", probe(maps={"save": "here"})),
         ("probes.p.words.dictionary: no such file none.txt", probe(words={"dictionary": "none.txt"})),
         ("cka.paraphrase: the cell has no second model", probe(cka={"paraphrase": "cell:second"})),
+        ("cka.paraphrase: what a run starts from is read by that run only", probe(cka={"paraphrase": "cell:start"})),
+        (
+            "transfer.continual.before: what a run starts from is read by that run only",
+            transfer(continual={"before": "cell:start"}),
+        ),
         ("there is no such folder", probe(probes=["cka"], model2="./none")),
         (f"tiny: transfer.rotation.{NOT_DERIVED}", transfer(rotation={}, **FRENCH)),
         (f"tiny: transfer.continual.{NOT_DERIVED}", transfer(continual={}, **FRENCH)),

@@ -196,6 +196,8 @@ def test_a_natural_dev_set_of_a_further_language(run, tmp_path):
     natural = transfer_of(run, **SEVERAL, chosen_by="mean", dev_also=also)
     assert natural.run(0).fits["source"] == derived.run(0).fits["source"]
     assert natural.fingerprint != derived.fingerprint
+    with pytest.raises(InputError, match="dev_also: nowhere has no dev set of its own"):
+        transfer_of(run, **SEVERAL, chosen_by="mean", dev_also=[{"language": "nowhere"}])
 
 
 def test_seeds_are_added_and_another_transfer_is_refused(plain, tmp_path):

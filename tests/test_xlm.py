@@ -73,6 +73,12 @@ def test_words_are_cut_as_by_transformers_own_tokenizer(folder):
     assert vars(checkpoint.specials) == {"bos": 1, "eos": 1, "pad": 2, "unk": 3, "mask": 5}
 
 
+@pytest.mark.parametrize("word", ["İstanbul", "Ärger", "й", "ΕΛΛΆΣ", "Σ.", "हिन्दी", "ภาษาไทย", "العَرَبِيَّة", "어머니"])
+def test_words_of_every_language_lose_the_accents_that_transformers_takes(folder, word):
+    normalizer = read_checkpoint(str(folder)).tokenizer.normalizer
+    assert [normalizer.normalize_str(word)] == lowercase_and_remove_accent([word])
+
+
 @pytest.mark.parametrize("language", [0, 1, 2])
 def test_every_layer_and_score_is_that_of_transformers(folder, language):
     base = open_base(str(folder))

@@ -27,7 +27,7 @@ from probes.report.numbers import plural
 from probes.static.settings import TrainedVectors
 from probes.static.training import INSTALL
 from probes.study.builder import in_study
-from probes.study.cell import ADJUSTED, MODEL, OF_CELL, SECOND, Cell, ModelLimits, limits_of
+from probes.study.cell import ADJUSTED, MODEL, OF_CELL, SECOND, START, Cell, ModelLimits, limits_of
 from probes.study.stage import StageKeys
 from probes.transfer.config import TransferConfig, check_tried, combinations
 from probes.transfer.splits import check_columns, open_splits, open_training
@@ -64,14 +64,16 @@ def check_cells(cells: Sequence[Cell]) -> None:
 
 
 def check_names(config: pydantic.BaseModel, has_second: bool = False) -> None:
-    """Raise InputError for a file or folder of a model that a config names and that is not there, and for a second
-    model where the cell has none."""
+    """Raise InputError for a file or folder of a model that a config names and that is not there, for a second model
+    where the cell has none, and for what a run starts from where something else than the run is to read it."""
     for named in references(config):
         where = ".".join(named.place)
         if named.kind == "file" and not user_path(str(named.name)).exists():
             raise InputError(f"{where}: no such file {named.name}")
         if named.kind == "model" and named.name == SECOND and not has_second:
             raise InputError(f"{where}: the cell has no second model")
+        if named.kind == "model" and named.name == START and named.place[0] != "start":
+            raise InputError(f"{where}: what a run starts from is read by that run only; name {MODEL} or {ADJUSTED}")
         if named.kind == "model" and named.name not in OF_CELL:
             model_path(str(named.name))
 

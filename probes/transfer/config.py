@@ -192,7 +192,7 @@ class TransferConfig(StrictModel):
                        target's own counts once
     tested_on          ``test``; ``dev``: the scores are those of the dev sets, not of the test sets (Kulshreshtha et
                        al. 2020, section 4.2); ``both``: beside ``parent``, ``zs`` and ``sup`` there are ``parent dev``,
-                       ``zs dev`` and ``sup dev``
+                       ``zs dev`` and ``sup dev``. Items in two languages (``mixed``) are always those of the test sets
     parser             an engine such as ``spacy:NAME`` that gives the sentences trees, for languages that need them
     train_items …      at most so many of each split, the first ones of the file (none: all)
     length             longest row in tokens, sentence tokens included (none: what the model reads); words beyond it are

@@ -272,7 +272,11 @@ def _further(
         name = f"{DEV}{also.language}"
         if name in own and own[name].fingerprint in known:
             continue
-        reader = pretrained.reader_of(also.language, natural=name in own)
+        try:
+            reader = pretrained.reader_of(also.language, natural=name in own)
+        except InputError as error:
+            lacks = "" if name in own else f"{also.language} has no dev set of its own (dev: SOURCE), and "
+            raise InputError(f"dev_also: {lacks}{error}") from error
         if name in own:
             batch = own[name].items(config.dev_items)
             items = ItemSet(batch, _readers(reader, reader, batch, None), batch.counts)

@@ -40,6 +40,9 @@ def read_muse(path: Path) -> list[Pair]:
     pairs: dict[Pair, None] = {}
     for number, words in _lines(path):
         if len(words) != 2:
+            if len(words) == 3 and _weight(words[2]) is not None:
+                told = "the third column is a number; weights are read by code_switch with translations: weighted only"
+                raise InputError(f"{told}, so delete it, or the line", path, number)
             raise _not_a_pair(words, "", path, number)
         pairs[words[0], words[1]] = None
     return list(pairs)

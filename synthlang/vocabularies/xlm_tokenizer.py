@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 from synthlang.files import read_json
 
@@ -49,7 +49,16 @@ def bpe_of(vocabulary: dict[str, int], merges: str, plain: bool) -> Tokenizer:
     known = [pair for pair in pairs if {*pair, pair[0] + pair[1]} <= vocabulary.keys()]
     tokenizer = Tokenizer(models.BPE(vocabulary, known, unk_token=NAMES["unk_token"], end_of_word_suffix=END))
     if plain:
-        steps = [normalizers.Lowercase(), normalizers.NFD(), normalizers.StripAccents(), normalizers.Lowercase()]
-        tokenizer.normalizer = normalizers.Sequence(steps)
+        tokenizer.normalizer = normalizers.Sequence(
+            [
+                # which Lowercase does not know: a capital sigma at the end of a word
+                normalizers.Replace(Regex(r"(?<=\p{L})Σ(?!\p{L})"), "ς"),
+                normalizers.Lowercase(),
+                normalizers.NFD(),
+                # not StripAccents, which takes the vowel signs of Hindi as well
+                normalizers.Replace(Regex(r"\p{Mn}"), ""),
+                normalizers.Lowercase(),
+            ]
+        )
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     return tokenizer
