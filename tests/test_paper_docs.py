@@ -27,7 +27,7 @@ KINDS = "|".join((*FILES, *WHOLE))
 ENTRY = re.compile(rf"({KINDS})/([^\s:]+)(?:: (.+))?")
 AS_ENTRY = re.compile(r"[^\s:]+/[^\s:]+: ")
 NEXT_KEY = re.compile(r", (?=[\w.+-]+ = )")
-VERDICTS = ("same", "switch", "on purpose", "differs")
+VERDICTS = ("same", "switch", "on purpose")
 LEAST = 25  # lines of each paper
 
 
