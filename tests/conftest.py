@@ -2,9 +2,11 @@
 
 import os
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
+import typer.main
 from hypothesis import settings
 
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -16,6 +18,14 @@ settings.register_profile("synthlang", deadline=None, derandomize=True)
 settings.load_profile("synthlang")
 RENDERED: list[bool] = []
 """Has an entry while figures are rendered."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands_made_once() -> Iterator[None]:
+    """Typer makes the commands anew at every call."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("typer.main.get_command", cache(typer.main.get_command))
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
