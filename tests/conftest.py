@@ -1,5 +1,6 @@
 """Settings of all tests: offline, no time limits inside a test, one thread; figures are painted and not rendered."""
 
+import multiprocessing
 import os
 from collections.abc import Iterator
 from functools import cache
@@ -25,6 +26,19 @@ def commands_made_once() -> Iterator[None]:
     """Typer makes the commands anew at every call."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("typer.main.get_command", cache(typer.main.get_command))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_server_of_processes() -> Iterator[None]:
+    """It has what any test wants loaded: the one server of a test process loads what the first who needs it asks for,
+    and each process of another one would load the rest anew."""
+    loaded = ["synthlang.worker_start", "probes.study.work", "probes.cli_study", "probes.study.checks"]
+    loaded += [f"transformers.models.{name}.modeling_{name}" for name in ("roberta", "bert")]  # for exports
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(loaded)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(context), "set_forkserver_preload", lambda *_: None)
         yield
 
 
