@@ -69,6 +69,8 @@ def resolved(config: pydantic.BaseModel, say: Callable[[Named], Any], place: tup
 
     def told(value: Any, hint: Any, kind: Kind | None, place: tuple[str, ...]) -> Any:
         """``hint`` is the type of a value, ``kind`` what the type around it says a text is."""
+        if value is None or isinstance(value, int | float):  # as most are
+            return value
         if isinstance(value, pydantic.BaseModel):
             whole: Kind | None = getattr(type(value), "reference", None)
             return resolved(value, say, place) if whole is None else say(Named(place, whole, value))
@@ -77,16 +79,13 @@ def resolved(config: pydantic.BaseModel, say: Callable[[Named], Any], place: tup
             return say(Named(place, found, value)) if found is not None and value else value
         if isinstance(value, Mapping):
             return {str(key): told(inner, hint, kind, (*place, str(key))) for key, inner in value.items()}
-        if isinstance(value, list | tuple):
-            return [told(inner, hint, kind, (*place, str(n))) for n, inner in enumerate(value)]
-        assert value is None or isinstance(value, int | float), f"{'.'.join(place)} is {value!r}, which is no JSON"
-        return value
+        assert isinstance(value, list | tuple), f"{'.'.join(place)} is {value!r}, which is no JSON"
+        return [told(inner, hint, kind, (*place, str(n))) for n, inner in enumerate(value)]
 
-    fields = _fields(type(config)).items()
     return {
         name: told(getattr(config, name), hint, kind, (*place, name))
-        for name, (hint, kind) in fields
-        if not is_unused(config, name)
+        for name, (hint, kind, later) in _fields(type(config)).items()
+        if not (later and is_unused(config, name))
     }
 
 
@@ -102,12 +101,13 @@ def is_later(field: FieldInfo) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _fields(model: type[pydantic.BaseModel]) -> dict[str, tuple[Any, Kind | None]]:
-    """Field → its type and the kind of reference that it is as a whole."""
-    return {
-        name: (field.annotation, next((mark.kind for mark in field.metadata if isinstance(mark, Reference)), None))
+def _fields(model: type[pydantic.BaseModel]) -> dict[str, tuple[Any, Kind | None, bool]]:
+    """Field → its type, the kind of reference that it is as a whole, and whether it came later."""
+    kinds = {
+        name: next((mark.kind for mark in field.metadata if isinstance(mark, Reference)), None)
         for name, field in model.model_fields.items()
     }
+    return {name: (field.annotation, kinds[name], is_later(field)) for name, field in model.model_fields.items()}
 
 
 @lru_cache(maxsize=1024)

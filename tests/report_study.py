@@ -14,9 +14,7 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
-from probes.figures import drawing
 from probes.study import measures, results
 from probes.study.report.folder import ReportPaths, write_joined_report, write_report
 
@@ -227,21 +225,6 @@ def report(folder: Path) -> Report:
 def joined(folders: Sequence[Path], out: Path) -> Report:
     """The report of several studies, written."""
     return Report(write_joined_report(folders, out))
-
-
-@pytest.fixture(autouse=True)
-def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In modules that import it figures are painted, but no SVG is made of them: that takes most of the time."""
-
-    real = drawing._Canvas.print_svg
-
-    def empty(self: Any, file: Any, **options: Any) -> None:
-        if "draw" in vars(self.figure):  # matplotlib asks what would draw it, to measure a text
-            real(self, file, **options)
-        else:
-            file.write(b'<svg xmlns="http://www.w3.org/2000/svg"></svg>')
-
-    monkeypatch.setattr(drawing._Canvas, "print_svg", empty)
 
 
 class Page(HTMLParser):

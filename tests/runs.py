@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import signal
 import socket
 import sys
 from collections.abc import Callable
@@ -16,18 +17,21 @@ from torch import Tensor
 from pretrain.checkpoints import latest_checkpoint
 from pretrain.devices import process_state
 from pretrain.folder import read_metrics
-
-LOADED = ["pretrain.run", "pretrain.adjust.run"]  # and what an export loads when it is written
-LOADED += [f"transformers.models.{name}.modeling_{name}" for name in ("roberta", "bert")]
+from synthlang.workers import warm_up
 
 
 def forked(target: Callable[..., object], *arguments: object) -> ForkServerProcess:
-    """A process of a server that has the libraries loaded, started."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(LOADED)
-    process = context.Process(target=target, args=arguments)
+    """A process of a server that has the libraries loaded (see conftest.py), started; it hears Ctrl-C."""
+    warm_up("probes.study.work")
+    process = multiprocessing.get_context("forkserver").Process(target=_hearing, args=(target, *arguments))
     process.start()
     return process
+
+
+def _hearing(target: Callable[..., object], *arguments: object) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    target(*arguments)
 
 
 def two_processes(main: Callable[[list[str]], int], *arguments: object) -> None:

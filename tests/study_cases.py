@@ -4,9 +4,10 @@ import csv
 import json
 import os
 import shutil
-import subprocess
 import sys
 import time
+from dataclasses import dataclass
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from probes.study.cells import expand
 from probes.study.config import StudyConfig
 from probes.study.runner import RunOptions, StudyRun
 from synthlang.config import parse
+from tests.runs import forked
 from tests.tiny import STUDY, changed
 
 TINY = changed(STUDY, pretrain__steps=20)  # so that a pretraining lasts long enough to be killed
@@ -61,18 +63,44 @@ def command(monkeypatch: pytest.MonkeyPatch, *arguments: Any) -> int:
     return int(ended.value.code or 0)
 
 
-def start(config: Path, out: Path, *options: str) -> subprocess.Popen[bytes]:
+@dataclass(frozen=True)
+class Started:
+    """A process; what it says as errors is in a file."""
+
+    process: ForkServerProcess
+    errors: Path
+
+    @property
+    def pid(self) -> int:
+        assert self.process.pid is not None
+        return self.process.pid
+
+    def ended(self) -> tuple[int | None, str]:
+        """Its exit code and what it said, once it is over."""
+        self.process.join(300)
+        return self.process.exitcode, self.errors.read_text(encoding="utf-8")
+
+
+def start(config: Path, out: Path, *options: str) -> Started:
     """``synthlang study`` as a process in a session of its own."""
-    arguments = [sys.executable, "-m", "probes.cli", "study", str(config), "--out", str(out), *options]
-    return subprocess.Popen(arguments, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    errors = out.parent / f"{out.name}.errors"
+    return Started(forked(_command, errors, ["study", str(config), "--out", str(out), *options]), errors)
 
 
-def wait_for(folder: Path, pattern: str, process: subprocess.Popen[bytes]) -> None:
+def _command(errors: Path, words: list[str]) -> None:
+    os.setsid()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
+    sys.argv = ["synthlang", *words]
+    cli.main()
+
+
+def wait_for(folder: Path, pattern: str, started: Started) -> None:
     """Until a path appears; an error if the process ends before."""
     deadline = time.monotonic() + 180
     while not any(folder.glob(pattern)):
-        if process.poll() is not None and not any(folder.glob(pattern)):
-            raise AssertionError(f"it ended before there was {pattern}: {process.communicate()[1].decode()}")
+        if not started.process.is_alive() and not any(folder.glob(pattern)):
+            raise AssertionError(f"it ended before there was {pattern}: {started.ended()}")
         assert time.monotonic() < deadline, f"no {pattern} in {folder}"
         time.sleep(0.002)
 

@@ -20,7 +20,7 @@ from probes.study.report.findings import FIGURES, MADE_BY, READINGS, STUDIES, ch
 from probes.study.report.findings_data import taken
 from probes.study.report.kept import keep_studies, read_kept
 from synthlang.errors import InputError
-from tests.report_study import cells_of, change, change_rows, make_grid, report, unrendered, write_measures  # noqa: F401
+from tests.report_study import cells_of, change, change_rows, make_grid, report, write_measures
 
 DOCS = Path(__file__).parents[1] / "docs"
 AXES = {

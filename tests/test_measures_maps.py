@@ -270,7 +270,7 @@ def test_models_of_hugging_face_with_natural_text(tmp_path, kind):
     assert any("directions only" in note for note in found.notes)  # three pairs of words for 16 dimensions
     assert all("maps-" in drawing.name and "Layer 0" in drawing.note for drawing in found.figures)
     for drawing in found.figures:
-        assert len(drawing.figure().svg) > 1000
+        assert drawing.figure().svg
 
 
 def test_one_sentence_is_not_retrieved(runs):

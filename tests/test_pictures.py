@@ -36,6 +36,8 @@ from synthlang.errors import InputError
 from synthlang.scripts import SCRIPTS
 from tests.separations import separations
 
+pytestmark = pytest.mark.usefixtures("rendered")
+
 
 def rows(n=12, d=5, seed=0):
     return torch.randn(2, n, d, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)

@@ -53,8 +53,22 @@ def run(folder, *arguments, code=0):
     return done.stdout if code == 0 else done.stderr
 
 
-def synthlang(folder, *arguments, code=0):
-    return run(folder, "-m", "probes.cli", *arguments, code=code)
+COMMANDS = """
+import json, sys
+from probes.cli import main
+for words in json.loads(sys.argv[1]):
+    sys.argv = ["synthlang", *words]
+    try:
+        main()
+    except SystemExit as end:
+        if end.code:
+            raise
+"""
+
+
+def synthlang(folder, *commands, code=0):
+    """Commands one after the other in one process, which then imports once."""
+    return run(folder, "-c", COMMANDS, json.dumps([list(map(str, words)) for words in commands]), code=code)
 
 
 def test_one_of_each_kind_end_to_end(tmp_path):
@@ -62,20 +76,21 @@ def test_one_of_each_kind_end_to_end(tmp_path):
     site, study, out = tmp_path / "site", tmp_path / "study.yaml", tmp_path / "out"
     install(site)
     study.write_text(yaml.safe_dump(TINY))
-    synthlang(site, "study", study, "--out", out, "--workers", "2", "--executor", "local")
+    look = ("study", study, "--out", out, "--dry-run")
+    said = synthlang(site, ("study", study, "--out", out, "--workers", 2, "--executor", "local"), look)
+    done = r"│ all +│ +4 │ +0 │ +{} │"
+    assert re.search(done.format(4), said)
     stages = {path.name.split("-")[0]: path for path in (out / "stages").iterdir() if path.is_dir()}
     record = json.loads((stages["probe"] / "probes.json").read_text())["probes"]
     assert list(record) == ["lengths"] and record["lengths"]["counts"] == {"sentences counted": 6}
     assert "length_accuracy" in (stages["transfer"] / "result.json").read_text()
     row = json.loads((stages["pretrain"] / "metrics.jsonl").read_text().splitlines()[-1])
     assert row["loss"] == pytest.approx(row["mlm"] + 2.0 * row["small"], abs=1e-3)
-    done = r"│ all +│ +4 │ +0 │ +{} │"
-    assert re.search(done.format(4), synthlang(site, "study", study, "--out", out, "--dry-run"))
     install(site, "1.1")
-    assert re.search(done.format(0), synthlang(site, "study", study, "--out", out, "--dry-run"))
     source = "builtin:mini-english?types=500&sentences=50&dev=0&test=0"
-    synthlang(site, "derive", source, "--language", "repeat", "--out", tmp_path / "data", "--workers", "2")
-    assert "of my-package 1.1" in synthlang(site, "doctor")
+    derive = ("derive", source, "--language", "repeat", "--out", tmp_path / "data", "--workers", 2)
+    said = synthlang(site, look, derive, ("doctor",))
+    assert re.search(done.format(0), said) and "of my-package 1.1" in said
 
 
 def test_fingerprints_have_the_version(tmp_path):
@@ -137,7 +152,7 @@ WRONG = [
 @pytest.mark.parametrize(("group", "entry", "message"), WRONG)
 def test_what_is_wrong_is_one_line(tmp_path, group, entry, message):
     install(tmp_path, entries={group: entry})
-    said = synthlang(tmp_path, "study", "quickstart", "--out", tmp_path / "out", "--dry-run", code=2)
+    said = synthlang(tmp_path, ("study", "quickstart", "--out", tmp_path / "out", "--dry-run"), code=2)
     assert said.startswith(f"error: plugin {entry.split()[0]} (synthlang.{group}, ") and said.count("\n") == 1
     assert "of my-package 1.0" in said
     assert re.search(message, said), said

@@ -145,27 +145,11 @@ def test_the_command_by_path_is_the_same_run(finished, tmp_path):
     assert_same_run(finished / "run", tmp_path / "run")
 
 
-def test_a_text_that_is_too_long_is_cut_to_the_positions_that_the_model_has(finished, tmp_path):
-    """In a process without this project, through the pipeline of transformers; uncut it runs over the positions."""
-    code = """
-import sys
-from transformers import pipeline
-fill = pipeline("fill-mask", model=sys.argv[1], tokenizer_kwargs={"truncation": True})
-text = f"{fill.tokenizer.mask_token} " + "the cat sat . " * 100
-print(fill.tokenizer.model_max_length, len(fill.tokenizer(text, truncation=True).input_ids), len(fill(text)))
-"""
-    ran = subprocess.run(
-        [sys.executable, "-c", code, str(finished / "run" / "export" / "parent")],
-        cwd=tmp_path, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    length = config_of().batch.length
-    assert ran.stdout.split() == [str(length), str(length), "5"]
-
-
 def test_an_export_loads_without_this_project(finished, tmp_path):
+    """A text that is too long is cut to the positions that the model has, in the pipeline of transformers, too."""
     code = """
 import sys, torch
-from transformers import AutoModelForMaskedLM, AutoTokenizer
+from transformers import AutoModelForMaskedLM, AutoTokenizer, pipeline
 for folder in sys.argv[1:]:
     model, info = AutoModelForMaskedLM.from_pretrained(folder, output_loading_info=True)
     assert not any(info.values()), info
@@ -173,12 +157,16 @@ for folder in sys.argv[1:]:
     assert ids["input_ids"].max() < model.config.vocab_size
     assert torch.isfinite(model(**ids).logits).all()
     print(type(model).__name__, ids["input_ids"][0, 0].item())
+fill = pipeline("fill-mask", model=sys.argv[1], tokenizer_kwargs={"truncation": True})
+text = f"{fill.tokenizer.mask_token} " + "the cat sat . " * 100
+print(fill.tokenizer.model_max_length, len(fill.tokenizer(text, truncation=True).input_ids), len(fill(text)))
 assert not any(m.split(".")[0] in ("synthlang", "pretrain", "probes") for m in sys.modules)
 """
     folders = [finished / "run" / "export" / name for name in ("parent", "trans+inv")]
     command = [sys.executable, "-c", code, *folders]
     done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path)
-    assert done.stdout.split() == ["RobertaForMaskedLM", "0"] * 2
+    length = str(config_of().batch.length)
+    assert done.stdout.split() == [*["RobertaForMaskedLM", "0"] * 2, length, length, "5"]
 
 
 def test_an_empty_dictionary_is_an_error_before_training(finished, tmp_path):

@@ -28,7 +28,6 @@ from tests.report_study import (
     make_grid,
     read_rows,
     report,
-    unrendered,  # noqa: F401
     write_measures,
     write_rows,
 )

@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from synthlang.errors import InputError
 from synthlang.files import read_json
 from synthlang.progress import silent
 from synthlang.store import Store
+from tests.runs import forked
 from tests.study_fakes import fake
 
 
@@ -138,29 +137,18 @@ def test_close_stops_what_runs(store, tmp_path):
         os.kill(int(path.read_text()), 0)
 
 
-RUNNER = """
-import sys
-from pathlib import Path
-from probes.study.executors.local import LocalExecutor
-from synthlang.progress import silent
-from synthlang.store import Store
-from tests.study_fakes import fake
-if __name__ == "__main__":
-    executor = LocalExecutor(Store(Path(sys.argv[1])), 1, 1)
-    executor.submit(fake("a", "wait", sys.argv[2]))
+def run_one(root, never):
+    executor = LocalExecutor(Store(root), 1, 1)
+    executor.submit(fake("a", "wait", never))
     executor.wait(silent, 100.0)
-"""
 
 
 def test_a_worker_ends_when_its_runner_is_killed(tmp_path):
     """Though it is at work and reports nothing."""
-    (tmp_path / "runner.py").write_text(RUNNER)
-    command = [sys.executable, str(tmp_path / "runner.py"), str(tmp_path / "store"), str(tmp_path / "never")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent.parent)])}
-    runner = subprocess.Popen(command, env=environment)
+    runner = forked(run_one, tmp_path / "store", tmp_path / "never")
     worker = int(wait_for(tmp_path / "never.a").read_text())
     runner.kill()
-    runner.wait()
+    runner.join()
     deadline = time.monotonic() + 30
     while (
         Path(f"/proc/{worker}").exists() and "Z" not in Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2][:3]

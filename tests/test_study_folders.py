@@ -193,8 +193,8 @@ def test_two_studies_of_one_store_at_once(reference, config, tmp_path):
         start(path, tmp_path / path.stem, "--store", str(store), "--executor", "in-process") for path in (config, other)
     ]
     for run in runs:
-        _, said = run.communicate(timeout=300)
-        assert run.returncode == 0, said.decode()
+        code, said = run.ended()
+        assert code == 0, said
     for name in ("study", "other"):
         assert tables(tmp_path / name) == tables(reference)
         assert not (tmp_path / name / "stages").exists()

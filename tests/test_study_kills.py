@@ -64,17 +64,15 @@ def test_killed_at_every_stage_and_started_again(config, reference, tmp_path):
         if number % 2:
             os.killpg(process.pid, signal.SIGKILL)
         else:
-            process.kill()
-        process.communicate()
+            process.process.kill()
+        process.ended()
         assert not (out / "report.html").exists(), "the study was over before it was killed"
         if not number % 2:
             continue  # the next one starts while workers of this one may be ending
         wait_for_the_end_of(process.pid)
         kept = finished_stages(out)
     assert kept
-    last = start(config, out, "--workers", "2")
-    _, said = last.communicate(timeout=300)
-    assert last.returncode == 0, said.decode()
+    run_here(out)
     assert kept.items() <= finished_stages(out).items(), "a finished stage was made again"
     assert tables(out) == tables(reference)
     assert not list((out / "stages").rglob("*.work"))
@@ -143,7 +141,6 @@ def _keyboard():
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.usefixtures("_keyboard")
 @pytest.mark.parametrize(
     ("number", "code", "executor"),
     [(signal.SIGINT, 130, "local"), (signal.SIGTERM, 143, "local"), (signal.SIGTERM, 143, "in-process")],
@@ -155,9 +152,9 @@ def test_stopped_from_outside(number, code, executor, config, reference, tmp_pat
     process = start(config, out, "--workers", "2", "--executor", executor)
     wait_for(out, CHECKPOINT, process)
     os.killpg(process.pid, number)
-    errors = process.communicate(timeout=60)[1].decode()
+    ended, errors = process.ended()
     wait_for_the_end_of(process.pid)
-    assert process.returncode == code, errors
+    assert ended == code, errors
     assert "stopped; run the same command again" in errors
     assert "Traceback" not in errors
     assert "failed" not in {cell["status"] for cell in cells_in(out).values()}

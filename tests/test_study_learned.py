@@ -26,7 +26,6 @@ from tests.report_study import (
     make_grid,
     read_rows,
     report,
-    unrendered,  # noqa: F401
     write_measures,
     write_rows,
 )

@@ -17,7 +17,7 @@ from probes.study.report.kept import keep_studies
 from probes.study.report.scores import scores_of
 from probes.study.results import MOVED, interval_within
 from probes.study.table import read_table
-from tests.report_study import Report, change_rows, make_grid, report, unrendered  # noqa: F401
+from tests.report_study import Report, change_rows, make_grid, report
 
 TITLE = "How far fine-tuning moved the model"
 FREEZE = "transfer.features.freeze_embeddings"

@@ -13,7 +13,6 @@ from tests.judged import echo, interval, measured, observed, result
 from tests.report_study import (
     make_grid,
     report,
-    unrendered,  # noqa: F401
 )
 
 

@@ -20,7 +20,6 @@ from tests.report_study import (
     Page,
     make_grid,
     report,
-    unrendered,  # noqa: F401
 )
 
 read_tables = cache(papers.read_tables)

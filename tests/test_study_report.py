@@ -41,7 +41,6 @@ from tests.report_study import (
     make_study,
     read_rows,
     report,
-    unrendered,  # noqa: F401
     write_rows,
 )
 from tests.tiny import STUDY, changed
@@ -354,10 +353,8 @@ def test_everything_is_escaped_and_nothing_is_loaded(study: Path) -> None:
         ElementTree.parse(figure)
 
 
-def test_well_formed_with_unique_ids_text_alternatives_and_equal_bytes(
-    study: Path, tmp_path: Path, monkeypatch
-) -> None:
-    monkeypatch.undo()  # with figures
+@pytest.mark.usefixtures("rendered")
+def test_well_formed_with_unique_ids_text_alternatives_and_equal_bytes(study: Path, tmp_path: Path) -> None:
     other = tmp_path / "other" / "copy"
     shutil.copytree(study, other)
     contents = []

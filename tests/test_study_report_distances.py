@@ -26,7 +26,6 @@ from tests.report_study import (
     change,
     make_grid,
     report,
-    unrendered,  # noqa: F401
     write_measures,
 )
 from tests.separations import separations

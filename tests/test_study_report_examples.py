@@ -15,7 +15,7 @@ from probes.transfer.result import write_predictions
 from probes.transfer.run import Predictions
 from synthlang.config import parse
 from synthlang.errors import InputError
-from tests.report_study import Report, report, unrendered, write_rows  # noqa: F401
+from tests.report_study import Report, report, write_rows
 
 RIGHT = {"Original": 0.5, "Adjusted": 0.9, "Adjust.+continual": 0.9}
 """How many items each method has right, about."""

@@ -17,7 +17,6 @@ from synthlang.errors import InputError
 from tests.report_study import (
     change,
     make_grid,
-    unrendered,  # noqa: F401
     write_rows,
 )
 

@@ -29,7 +29,6 @@ from tests.report_study import (
     make_study,
     read_rows,
     report,
-    unrendered,  # noqa: F401
     write_measures,
     write_rows,
 )

@@ -33,7 +33,6 @@ from tests.report_study import (
     make_study,
     read_rows,
     report,
-    unrendered,  # noqa: F401
     write_measures,
 )
 
@@ -296,8 +295,8 @@ def test_the_terms_of_an_adjustment_are_no_losses_of_masked_tokens() -> None:
 LABELS = ["日本語の条件", "한국어", "العربية", "हिन्दी"]
 
 
-def test_labels_that_the_font_cannot_write_are_text_for_the_readers_fonts(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.undo()  # with figures
+@pytest.mark.usefixtures("rendered")
+def test_labels_that_the_font_cannot_write_are_text_for_the_readers_fonts(tmp_path: Path) -> None:
     folder = make_grid(tmp_path / "study", {"objective": [*LABELS, "MLM"], "pretrain.seed": ["0", "1"]})
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -23,7 +23,7 @@ from synthlang.vocabularies import OURS, VocabularySpec, build, build_id_space
 from synthlang.vocabularies.build import prefixed
 from synthlang.vocabulary import train_tokenizer
 from tests.real_data import DATA
-from tests.tokenizer_folders import encode_elsewhere
+from tests.tokenizer_folders import encoded_by
 
 ENGLISH = ["the cat sat on the mat .", "a cat and a dog ran to the old house in town .", "don't say “naïve” 漢字 !"] * 3
 GERMAN = ["die katze saß auf der matte .", "der hund und die katze lief in das alte haus am tor ."] * 3
@@ -208,7 +208,7 @@ def test_joined_cuts_as_each_members_own_bpe(joined, own_bpes, text):
         assert member.tokenizer.decode(member.tokenizer.encode(text).ids) == own.decode(own.encode(text).ids)
 
 
-def test_saved_folders_give_the_same_ids_in_another_process(natural, mini, store, tmp_path):
+def test_saved_folders_give_transformers_the_same_ids(natural, mini, store, tmp_path):
     pair = [("en", mini, PARENT), ("trans", mini, parse_language("trans")), ("h", mini, parse_language("trans@hangul"))]
     asked, expected = [], []
     for kind in KINDS:
@@ -221,7 +221,7 @@ def test_saved_folders_give_the_same_ids_in_another_process(natural, mini, store
             words = list(corpus.form.names or ())
             asked.append((tmp_path / kind / member.name, words))
             expected.append((member, words))
-    for (member, words), found in zip(expected, encode_elsewhere(asked), strict=True):
+    for (member, words), found in zip(expected, encoded_by(asked), strict=True):
         encoded = member.encode(Corpus.of_words([words]))
         apart = [i.tolist() for i in np.split(encoded.ids, encoded.word_offsets[1:-1])]
         assert found["apart"] == apart

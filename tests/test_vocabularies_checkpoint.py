@@ -17,7 +17,7 @@ from synthlang.sources.mini_english import MiniEnglish
 from synthlang.store import Store
 from synthlang.vocabularies import Specials, VocabularySpec, build_id_space, hf_id_space
 from synthlang.vocabularies.checkpoint import read_checkpoint
-from tests.tokenizer_folders import KINDS, encode_elsewhere, make_folder
+from tests.tokenizer_folders import KINDS, encoded_by, make_folder
 
 WORDS = [
     *["the", "cats", "Straße", "don't", "unfortunately", "3.14", "漢字", "<mask>", "[MASK]", "x_y", "é"],
@@ -94,7 +94,7 @@ def test_the_space_of_a_checkpoint(kind, spaces, references, source):
         assert text.ids[a:b].tolist() == reference(line.split(), is_split_into_words=True).input_ids[1:-1]
 
 
-def test_saved_folders_give_the_same_ids_in_another_process(spaces, tmp_path):
+def test_saved_folders_give_transformers_the_same_ids(spaces, tmp_path):
     words = [w for w in WORDS if "mask" not in w.lower()]  # in a text it depends on what stands before it
     asked = []
     for kind, (space, _, _) in spaces.items():
@@ -102,7 +102,7 @@ def test_saved_folders_give_the_same_ids_in_another_process(spaces, tmp_path):
         shown = {"bert": "bert", "roberta": "roberta", "xlmr": "xlm-roberta"}[kind]
         (tmp_path / kind / "config.json").write_text(json.dumps({"model_type": shown}), encoding="utf-8")
         asked.append((tmp_path / kind, words))
-    for (space, _, _), found in zip(spaces.values(), encode_elsewhere(asked), strict=True):
+    for (space, _, _), found in zip(spaces.values(), encoded_by(asked), strict=True):
         encoded = space.languages[0].encode(Corpus.of_words([words]))
         assert found["apart"] == [i.tolist() for i in np.split(encoded.ids, encoded.word_offsets[1:-1])]
         assert found["text"] == [space.specials.bos, *encoded.ids.tolist(), space.specials.eos]

@@ -22,7 +22,7 @@ from synthlang.store import Store
 from synthlang.vocabularies import ExtendSpec, hf_id_space
 from synthlang.vocabularies.grow import _shift, learn_merges, longest_match
 from synthlang.vocabulary import LONGEST_LEARNED
-from tests.tokenizer_folders import KINDS, encode_elsewhere, make_folder
+from tests.tokenizer_folders import KINDS, encoded_by, make_folder
 
 GERMAN = [
     "die katze saß auf der matte .",
@@ -157,7 +157,7 @@ def parts_of(extension, ids):
     return [part for i in ids for part in cut.get(i, [i])]
 
 
-def test_saved_extensions_give_the_same_ids_in_another_process(made, members, folder):
+def test_saved_extensions_give_transformers_the_same_ids(made, members, folder):
     asked = []
     words = sorted({w for member in members for batch in texts_of(member)[:1] for w in (batch.form.names or ())})
     for kind, language in CASES:
@@ -167,7 +167,7 @@ def test_saved_extensions_give_the_same_ids_in_another_process(made, members, fo
         model_type = {"bert": "bert", "roberta": "roberta", "xlmr": "xlm-roberta"}[kind]
         (target / "config.json").write_text(json.dumps({"model_type": model_type}), encoding="utf-8")
         asked.append((target, words))
-    for case, found in zip(CASES, encode_elsewhere(asked), strict=True):
+    for case, found in zip(CASES, encoded_by(asked), strict=True):
         space = made[case][1]
         encoded = space.languages[0].encode(Corpus.of_words([words]))
         assert found["apart"] == [i.tolist() for i in np.split(encoded.ids, encoded.word_offsets[1:-1])]
@@ -198,7 +198,7 @@ def test_rows_without_a_token_and_added_tokens_keep_their_ids(checkpoints, membe
         space.languages[0].save(place / "saved")
         spaces.append(space)
         asked.append((place / "saved", words))
-    for space, found in zip(spaces, encode_elsewhere(asked), strict=True):
+    for space, found in zip(spaces, encoded_by(asked), strict=True):
         encoded = space.languages[0].encode(Corpus.of_words([words]))
         assert found["apart"] == [i.tolist() for i in np.split(encoded.ids, encoded.word_offsets[1:-1])]
         assert [space.languages[0].tokenizer.token_to_id("<extra>")] in found["apart"]

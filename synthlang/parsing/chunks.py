@@ -23,7 +23,7 @@ from synthlang.errors import InputError
 from synthlang.files import atomic_file, user_path
 from synthlang.fingerprint import canonical_json, fingerprint
 from synthlang.parsing.engines import Engine, Parsed, problem_of
-from synthlang.workers import WorkerDiedError, ordered_map
+from synthlang.workers import WorkerDiedError, cores, ordered_map
 
 FORMAT = 1
 CHUNK = 200  # sentences; divides BATCH_SENTENCES
@@ -93,7 +93,7 @@ def parse_chunks(
         if known is not None:
             yield known, True
             continue
-        threads = None if workers == 1 else max(1, (os.cpu_count() or 1) // workers)
+        threads = None if workers == 1 else max(1, cores() // workers)
         try:
             yield from ordered_map(partial(_parse, engine, mode, cache, threads), chain([sentences], rest), workers)
         except WorkerDiedError as error:
