@@ -47,13 +47,14 @@ MORE = {  # further studies of one size
         "emerging-table1-treebank",
         "fine-tuning",
         "emergence-map",
+        "up-to-rotation",
     ],
     "lab": ["align_mlm-trans+inv", "impact-sov", "impact-yandex"],
     "paper": ["impact-sov", "impact-yandex"],
 }
 OLD = ["quickstart", "treebank"]
 FILES = [f"{size}/{name}" for size in SIZES for name in (*OF_PAPERS, *OURS, *MORE[size])]
-OFFLINE = [f"tiny/{name}" for name in (*OF_PAPERS, *OURS)]
+OFFLINE = [f"tiny/{name}" for name in (*OF_PAPERS, *OURS, "up-to-rotation")]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -402,6 +403,12 @@ def test_the_study_of_fine_tuning_has_the_models_of_the_quickstart():
         assert task.features.freeze_embeddings == (cell.labels["embeddings"] == "frozen")
         assert task.fine_tune.head_learning_rate == 3e-3
     assert made("tiny/fine-tuning", "transfer") > made("quickstart", "transfer")
+
+
+def test_rotations_are_measured_on_the_models_of_table_3():
+    _, cells = study("tiny/up-to-rotation")
+    assert made("tiny/up-to-rotation") == made("tiny/align_mlm-table3") and len(cells) == 4 * 3 * 5
+    assert not any(cell.tasks for cell in cells) and all(cell.probes["maps"].maps.embeddings for cell in cells)
 
 
 def test_one_model_of_the_paper_can_become_several():
