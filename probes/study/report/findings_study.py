@@ -11,10 +11,10 @@ from probes.report.numbers import number
 from probes.report.page import Block, Figures, Paragraph, Section, Table, flat
 from probes.study.labels import layout_of
 from probes.study.report.against import alignment, movements
-from probes.study.report.data import FigureBudget, Study
+from probes.study.report.data import WITHOUT_CONTEXT, FigureBudget, Study
 from probes.study.report.dose import dose_responses
 from probes.study.report.findings_data import BothNumbers, PrintedTable
-from probes.study.report.layers import Along, by_layer, curves, over_training
+from probes.study.report.layers import Along, by_layer, curves, over_training, words_alone
 from probes.study.report.maps import maps
 from probes.study.report.scores import FAILED_TRAINING, Column, Condition, ScoreTable, by_rows, grouped, scores_of
 from probes.study.report.training import pretrained, pretraining
@@ -90,6 +90,10 @@ def _maps(study: Study) -> list[Figure]:
     return _drawn_in(maps(study, scores_of(study), FigureBudget(0)))
 
 
+def _words(study: Study) -> list[Figure]:
+    return _drawn_in(words_alone(study, scores_of(study).layout, FigureBudget(0)))
+
+
 def _drawn_in(section: Section | None) -> list[Figure]:
     blocks = flat(section.blocks) if section else ()
     return [figure for block in blocks if isinstance(block, Figures) for figure in block.figures]
@@ -116,14 +120,15 @@ KINDS: dict[str, Callable[[Study], list[Figure]]] = {
     "alignment": _alignments,
     "moved": _movements,
     "layers": _layers,
+    "words": _words,
 }
 """Curves over the numbers of an axis, maps over those of two, curves over pretraining; bars of Δ; alignment against Δ,
-and how far fine-tuning moved the models; measures by layer."""
+and how far fine-tuning moved the models; measures by layer; words without context."""
 
 
 def measures_drawn(study: Study) -> list[str]:
-    """The measures that the curves over layers and over pretraining are of."""
-    layout, found = scores_of(study).layout, list[str]()
+    """The measures that the curves over layers and over pretraining, and words without context, are of."""
+    layout, found = scores_of(study).layout, [*WITHOUT_CONTEXT]
     along: Along
     for along in ("step", "layer"):
         known = curves(study.measures[study.measures[along].notna()], layout, along)
