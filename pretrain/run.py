@@ -28,7 +28,7 @@ from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
 from synthlang.progress import Report, Say, silent, unheard
 from synthlang.scripts import CONTROL_WORDS
-from synthlang.sources.text import CONTROL_CHARACTERS, CUT_LINES, UNCUT
+from synthlang.sources.text import CONTROL_CHARACTERS, CUT_LINES, UNCUT, FileSource
 from synthlang.store import Store
 
 DONE = "done.json"
@@ -168,7 +168,9 @@ def effective_batch(config: PretrainConfig, processes: int) -> str:
 def _remarks(config: PretrainConfig, artifacts: Artifacts) -> list[str]:
     """What the user should know before the first step."""
     state = process_state()
-    lines = [effective_batch(config, state.num_processes)]
+    files = {m.spec: m.source.read_as for m in artifacts.languages if isinstance(m.source, FileSource)}
+    lines = [f"{spec}: {read_as}" for spec, read_as in files.items()]
+    lines.append(effective_batch(config, state.num_processes))
     wide = config.model.hidden
     if config.start is None and (faster := faster_precision(wide, state.device)) not in (None, config.precision):
         lines.append(f"on this processor a model {wide} wide trains faster with --set precision={faster}")

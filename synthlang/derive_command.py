@@ -20,6 +20,7 @@ from synthlang.sources.base import Source, counted_split, size_of
 from synthlang.sources.splits import NAMES, SPLITS
 from synthlang.sources.text import FileSource
 from synthlang.tasks import is_task, open_task
+from synthlang.tasks.base import FileTask
 from synthlang.tasks.derive import ParsedTask
 from synthlang.tasks.export import export_task
 
@@ -65,8 +66,7 @@ def derive_command(
             _derive_task(spec, spoken, out, parse, tuple(fields), licence, counts, command, display)
             return []
         opened = open_source(spec)
-        if isinstance(opened, FileSource):
-            display.message(f"derive {spec}: {opened.read_as}")
+        _say_files(spec, opened, display)
         source = opened if parse is None else parse(opened)
         text, split = _counted(source, counts)
         if split is not None:
@@ -106,6 +106,7 @@ def _derive_task(
     display: Display,
 ) -> None:
     task = open_task(spec)
+    _say_files(spec, getattr(task, "source", task), display)
     task.field_rows(fields)
     if parse is not None:
         task = ParsedTask(task, parse)
@@ -122,6 +123,12 @@ def _derive_task(
             for reason, count in reasons.items():
                 display.message(f"{config} {split}: {reason}: {count}")
     display.message(f"written: {out}")
+
+
+def _say_files(spec: str, source: object, display: Display) -> None:
+    """Which file was read as which split, of a source or a task of files."""
+    if isinstance(source, FileSource | FileTask):
+        display.message(f"derive {spec}: {source.read_as}")
 
 
 def rebuild_command(spec: str, options: dict[str, str | None], fields: Sequence[str] = ()) -> str:

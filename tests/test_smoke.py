@@ -59,11 +59,14 @@ def test_a_study_a_run_and_what_is_made_of_it_at_the_first_try(monkeypatch, tmp_
     assert len(read_json(run / "transfer" / "pos-trans+inv-smoke.json")["seeds"]) == 1
     said = capsys.readouterr().err
     assert said.count("smoke run: it shows that everything works") == 3
+    assert "has no effect" not in said, "what only the smoke run sets is not told of"
     assert "the model reads 64 tokens at once, so length 128 is 64" in said
     arguments = ("study", "quickstart", "--smoke", "--only", "transform=trans", "--executor", "in-process")
     assert command(monkeypatch, *arguments) == 0
     record = read_json(tmp_path / "runs" / "quickstart-smoke" / "study.json")
     assert {cell["status"] for cell in record["cells"] if "trans, " in cell["name"]} == {"done"}
+    page = (tmp_path / "runs" / "quickstart-smoke" / "report.md").read_text()
+    assert "did not learn" not in page and "Intervals: in the figure" in page, "all parts of a report are tried"
     shutil.copytree(tmp_path / "runs" / "quickstart-smoke", tmp_path / "runs" / "quickstart")
     assert command(monkeypatch, "study", "quickstart") == 2, "a smoke run is no beginning of the real one"
 

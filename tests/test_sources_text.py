@@ -66,7 +66,18 @@ def test_no_file_with_labels_is_passed_over(tmp_path):
         open_source(f"conllu:{tmp_path / 'two'}")
     write(tmp_path / "text" / "train.txt", "a")
     write(tmp_path / "text" / "more.txt", "b")
-    assert TextSource(tmp_path / "text").read_as == "train is train.txt; not read: more.txt"
+    write(tmp_path / "text" / "held-out.dat", "b")  # no ending of ours, and no usual one of anything beside data
+    write(tmp_path / "text" / "log.json", "{}")
+    assert TextSource(tmp_path / "text").read_as == "train is train.txt; not read: held-out.dat, more.txt"
+
+
+def test_what_files_a_task_reads_is_said(tmp_path, capsys):
+    write(tmp_path / "ner" / "train.conll", "a O\n")
+    write(tmp_path / "ner" / "gold.dat", "a O\n")
+    write(tmp_path / "nli" / "dev.tsv", "premise\thypothesis\tlabel\na\tb\tneutral\n")
+    for task, files in (("ner", "train is train.conll; not read: gold.dat"), ("nli", "dev is dev.tsv")):
+        derive_command(f"{task}:{tmp_path / task}", "inv", tmp_path / f"{task}-inv")
+        assert files in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -96,6 +107,8 @@ def test_what_was_mended_or_may_be_wrong_is_counted(tmp_path, monkeypatch):
     assert counts == {text.CONTROL_CHARACTERS: 2, text.CUT_LINES: 2, text.UNCUT: 1}
     card = (tmp_path / "d" / "README.md").read_text()
     assert all(reason in card for reason in counts)
+    lines = open_source(f"lines:{path}")
+    assert len(read(lines, "train")) == 5 and text.CUT_LINES not in lines.remarks("train")  # its pieces are joined
 
 
 def test_what_has_no_end_is_refused(tmp_path, monkeypatch):

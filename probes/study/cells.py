@@ -11,7 +11,7 @@ from typing import Any
 from probes.report.numbers import first_few
 from probes.study.builder import CellBuilder
 from probes.study.cell import Cell
-from probes.study.config import StudyConfig
+from probes.study.config import LearnedConfig, StudyConfig
 from probes.study.grid import Choice, Point, with_assignments
 from probes.study.labels import axis_titles, is_seed, numbers_of, short_key
 from probes.study.stage import StageKeys, graph
@@ -47,7 +47,7 @@ def smoke_study(study: StudyConfig, cells: Sequence[Cell]) -> tuple[StudyConfig,
             "seeds": study.seeds[:1],
             "paper": None,
             "claims": (),
-            "learned": None,
+            "learned": LearnedConfig(sup=0),  # nobody learns in seconds, and the page is to have all its parts
         }
     )
     _contain(study, found)

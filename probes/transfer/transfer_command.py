@@ -66,6 +66,7 @@ def transfer_command(
     use_threads(threads or threads_for(pretrained.model.shape.hidden))
     config, notes = fitted_to(config, pretrained.length)
     notes += pretrained.notes
+    idle = config.idle  # of what was asked for: a smoke run sets more
     path = out or _default_path(model, config, pretrained)
     if smoke:
         config, seeds, path, notes = smaller(config), 1, smoke_path(path), [NOTE, *notes]
@@ -81,7 +82,7 @@ def transfer_command(
         transfer = Transfer(pretrained, data, config, display.report, Store(work / "data"))
         file = ResultFile(path, transfer.fingerprint)
         transfer.check()
-        for key in config.idle:
+        for key in idle:
             display.message(f"{key} has no effect on the task {config.task}")
         for note in notes:
             display.message(f"note: {note}")

@@ -8,7 +8,7 @@ FOLDER?train=FILE&test=FILE   the files of a folder by their names
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from synthlang.errors import InputError
@@ -90,7 +90,7 @@ def find_splits(
             names = ", ".join(path.name for path in paths)
             raise InputError(f"several files for the split {split}: {names}; name one, as in ?{split}=FILE", folder)
     if labelled and not folders and (rest := left_over(inside, endings, found)):
-        names = ", ".join(path.name for path in rest[:5]) + (" …" if len(rest) > 5 else "")
+        names = some_names(rest)
         options = "&".join(f"{split}=FILE" for split in NAMES if split in (found or NAMES))
         raise InputError(f"{names}: the name tells no split of this reader; say which file is what: ?{options}", folder)
     if not found:
@@ -102,18 +102,33 @@ def find_splits(
 
 
 def left_over(inside: Sequence[Path], endings: tuple[str, ...], found: Mapping[str, Sequence[Path]]) -> list[Path]:
-    """The files that look like data and are no split: with an ending of the reader, or a missing split in the name."""
+    """The unread files that look like splits: with an ending of the reader, or a missing split in the name."""
     mine = tuple(ending for ending in endings if ending)
-    taken = {path for paths in found.values() for path in paths}
+    unread = unread_files(inside, endings, {path for paths in found.values() for path in paths})
+    return [p for p in unread if p.name.endswith(mine) or (split_of(p.name) or "") not in {"", *found}]
 
-    def is_data(path: Path) -> bool:
-        if path in taken or path.name.startswith(".") or ABOUT.match(path.name):
-            return False
-        if path.name.endswith(mine):
-            return True
-        return not path.name.endswith(BESIDE) and (split_of(path.name) or "") not in {"", *found}
 
-    return [path for path in inside if is_data(path)]
+def some_names(files: Sequence[Path]) -> str:
+    """The first names of files, for a message."""
+    return ", ".join(path.name for path in files[:5]) + (" …" if len(files) > 5 else "")
+
+
+def told(path: Path, files: Mapping[str, Path], endings: tuple[str, ...]) -> str:
+    """Which file was read as which split, and which others of the folder ``path`` were not read."""
+    said = ", ".join(f"{split} is {file.name}" for split, file in files.items())
+    taken = {*files.values()}
+    whole = path.is_file() or path in taken  # a folder that is one split has parts, all read
+    inside = [] if whole else sorted(file for file in path.iterdir() if file.is_file())
+    beside = unread_files(inside, endings, taken)
+    return said + (f"; not read: {some_names(beside)}" if beside else "")
+
+
+def unread_files(inside: Iterable[Path], endings: tuple[str, ...], taken: Container[Path]) -> list[Path]:
+    """The files that may be data and are not ``taken``: none about the data, with an ending of the reader or no
+    other usual one."""
+    mine = tuple(ending for ending in endings if ending)
+    data = (p for p in inside if p not in taken and not p.name.startswith(".") and not ABOUT.match(p.name))
+    return [p for p in data if p.name.endswith(mine) or not p.name.endswith(BESIDE)]
 
 
 def split_of(name: str, endings: tuple[str, ...] | None = None) -> str | None:

@@ -39,7 +39,7 @@ from synthlang.sources.segmentation import (
     split_words,
 )
 from synthlang.sources.size import Sizes
-from synthlang.sources.splits import OPTIONS, files_by_split, left_over, path_options
+from synthlang.sources.splits import OPTIONS, files_by_split, path_options, told
 
 PIECE = 1 << 20  # bytes; a longer line is read in pieces, so that memory is bounded
 LONGEST_TEXT = 1 << 30  # bytes of a line, which nobody takes for a line
@@ -98,10 +98,7 @@ class FileSource(ABC):
     @property
     def read_as(self) -> str:
         """Which file was read as which split, and which others of the folder were not read."""
-        files = ", ".join(f"{split} is {file.name}" for split, file in self.files.items())
-        inside = [] if self.is_one_file else sorted(path for path in self.path.iterdir() if path.is_file())
-        beside = left_over(inside, self.endings, {split: [file] for split, file in self.files.items()})
-        return files + (f"; not read: {', '.join(path.name for path in beside)}" if beside else "")
+        return told(self.path, self.files, self.endings)
 
     def remarks(self, split: str) -> Mapping[str, int]:
         """What was mended in the sentences of a split that were read so far, or may be wrong with them, by reason."""
@@ -164,6 +161,9 @@ class LinesSource(TextSource):
 
     scheme = "lines"
     longest_line = LONGEST_LINE  # its pieces are joined
+
+    def remarks(self, split: str) -> Mapping[str, int]:
+        return {reason: count for reason, count in super().remarks(split).items() if reason != CUT_LINES}
 
     def _read(self, pieces: Iterator[tuple[int, str]]) -> Iterator[Corpus]:
         for _, rows in in_batches(line for line in _lines(pieces) if line[1]):

@@ -83,7 +83,7 @@ class Overview:
         blocks: list[Block] = [Paragraph(lead, "lead")] if lead else []
         figure = self._main or bars_of_scores(scores, self._printed)
         drawn: list[Block] = [Figures([figure])] if figure else []
-        table = _scores(scores, self._printed) if scores.rows else None
+        table = _scores(scores, self._printed, figure is not None) if scores.rows else None
         blocks += [Beside([Figures([figure]), table])] if figure and table else [table] if table else drawn
         claims = claims_in_words(self._comparisons)
         blocks += [Terms(claims)] if claims else []
@@ -125,7 +125,7 @@ def bars_of_scores(scores: ScoreTable, printed: Printed) -> Figure | None:
     return bars_beside("scores", NOTE, shown, colours([bar.name for bar in shown]), more.strip(), axis="Δ (points)")
 
 
-def _scores(scores: ScoreTable, printed: Printed) -> Table:
+def _scores(scores: ScoreTable, printed: Printed, is_drawn: bool) -> Table:
     """A row a condition: Δ of each task with the paper's number, then SUP, the majority baseline, alignment and
     perplexity; conditions that have not learned stand last."""
     places = {(bool(c.first.failed), scores.layout.group(c.labels)): None for c in [*scores.conditions, *scores.failed]}
@@ -134,7 +134,8 @@ def _scores(scores: ScoreTable, printed: Printed) -> Table:
     rows = sorted(found.values(), key=lambda of: order[bool(of[0].first.failed), scores.layout.group(of[0].labels)])
     columns = [("condition", [_named(of[0], scores) for of in rows]), *_columns(rows, printed)]
     paper = "; the paper's Δ in small print" if printed else ""
-    told = f"Means in percent{paper}. Intervals: in the figure, and under Scores."
+    intervals = "in the figure, and under Scores" if is_drawn else "under Scores"
+    told = f"Means in percent{paper}. Intervals: {intervals}."
     return Table(told, *by_rows(columns), 1, "", ROWS)
 
 
