@@ -106,6 +106,11 @@ def test_a_run_stops_at_a_step(tmp_path):
         ({}, {"first_rung": 3}, "perplexity is not measured at step 3, a rung: set pretrain.validation.every to 3"),
         ({}, {"sampler": "grid"}, "sampler must be random or tpe, not 'grid'"),
         ({"grid": {"zip": {"pretrain.seed": [0]}}}, {}, "a search draws from grid.product"),
+        (
+            {},
+            {"overrides": ["pretrain.optimizer.learning_rate=1"]},
+            "changes nothing: the axis .* sets it in every cell",
+        ),
         ({"pretrain": None, "model": "x"}, {}, "is not pretrained here, so there is nothing to search"),
     ],
 )

@@ -92,7 +92,7 @@ def expand(study: StudyConfig, path: Path | None = None, assignments: Sequence[s
         raise InputError(str(error), path) from error
     if not points:
         raise InputError("the grid has no cell", path)
-    if problem := _hidden(points, assignments):
+    if problem := hidden(points, assignments):
         raise InputError(problem, path)
     build = CellBuilder(study, path, assignments)
     cells = [build.cell(point) for point in points]
@@ -121,7 +121,7 @@ def _unknown_tasks(study: StudyConfig, cells: Sequence[Cell]) -> str | None:
     return f"learned.sup: no task {unknown[0]!r}; there is {', '.join(tasks) or 'none'}" if unknown else None
 
 
-def _hidden(points: Sequence[Point], assignments: Sequence[str]) -> str | None:
+def hidden(points: Sequence[Point], assignments: Sequence[str]) -> str | None:
     """What is wrong if an assignment changes nothing, since each cell has the key from an axis."""
     for key in (assignment.partition("=")[0] for assignment in assignments):
         axes = [

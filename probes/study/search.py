@@ -96,6 +96,11 @@ class Search:
             raise InputError("there is no grid.product to search", path)
         self._pretraining(points[0])
 
+    @property
+    def points(self) -> list[Point]:
+        """All that may be tried."""
+        return list(self._points.values())
+
     def run(self, stop: Flag, report: Report, say: Say) -> optuna.Study:
         """Try cells until there are as many as asked for, also in several processes; Stopped after SIGTERM."""
         trials = self._opened()

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from pretrain.stopping import EXIT_CODE, Stopped, on_sigterm
+from probes.study.cells import hidden
 from probes.study.config import StudyConfig
 from probes.study.grid import with_assignments
 from probes.study.record import STAGES
 from probes.study.search import ERROR, TRIALS, Search, SearchOptions, ranked, tried
 from synthlang.catalogue import load_yaml
 from synthlang.config import parse
+from synthlang.errors import InputError
 from synthlang.progress import Display
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ def search_command(
     study = parse(StudyConfig, with_assignments(load_yaml(config, "studies"), overrides), config)
     store = store or out / STAGES
     search = Search(study, config, out, store, options)
+    if problem := hidden(search.points, overrides):
+        raise InputError(problem, config)
     with Display() as display, on_sigterm() as stop:
         try:
             found = ranked(tried(search.run(stop, display.report, display.message)))
