@@ -113,10 +113,12 @@ class Tables:
             stages = self._of_cell[cell.name]
             if any(stages[name] not in done for name in ("pretrain", "alignment", "adjust") if name in stages):
                 continue
-            common = {**_named(cell), **_of_run(cell.pretrain), "probe": stages.get("alignment")}
+            # that of the run: an adjustment moves the embeddings, and what they align then is a matter of probes
+            alignment = None if "adjust" in stages else stages.get("alignment")
+            common = {**_named(cell), **_of_run(cell.pretrain), "probe": alignment}
             common |= {stage: stages.get(stage) for stage in ("pretrain", "adjust")} | dict.fromkeys(ALIGNMENTS)
-            if "alignment" in stages:
-                common |= self._alignment(stages["alignment"])
+            if alignment is not None:
+                common |= self._alignment(alignment)
             common["perplexity"] = self._perplexities(cell, done).get("parent")
             for name in cell.tasks:
                 for seed in self._seeds:
