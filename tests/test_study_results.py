@@ -345,7 +345,8 @@ def test_rows_of_a_cell(store):
     assert first == {
         **SCORES,
         **{"cell": "c", "labels": '{"b": "x"}', "source": "text:a", "objective": "mlm", "pretrain_seed": 7, "seed": 3},
-        **{"pretrain": "pp", "adjust": "aa", "probe": "al", "transfer": "pos3", "task_name": "pos"},
+        # the alignment is that of the run, before it was adjusted
+        **{"pretrain": "pp", "adjust": "aa", "probe": None, "transfer": "pos3", "task_name": "pos"},
         **dict.fromkeys(results.ALIGNMENTS),
         "mixed": '{"question": 4.0}',
         "perplexity": 6.5,
@@ -354,6 +355,9 @@ def test_rows_of_a_cell(store):
     assert [(row["moved_embeddings"], row["moved_layers"]) for row in rest] == [(None, None)] * 3  # of earlier versions
     assert [(row["task_name"], row["seed"]) for row in rest] == [("pos", 0), ("ner", 3), ("ner", 0)]
     assert all(row.keys() == results.COLUMNS.keys() for row in rest)
+    plain = {name: key for name, key in WHOLE.items() if name != "adjust"}
+    found = list(Tables([cell(pretrain=RUN, tasks=["pos"])], {"c": plain}, [3], store).rows(MADE))
+    assert [(row["adjust"], row["probe"]) for row in found] == [(None, "al")]
     extent = {"least": 1, "most": 4, "stages": 2, "of": 2}
     assert made.dropped(MADE) == {
         "pretrain": {},
