@@ -290,8 +290,9 @@ def test_rows_are_not_held_all_at_once(tmp_path, monkeypatch):
 # --- from stages to rows ---
 
 
-def cell(name="c", pretrain=None, tasks=(), probes=(), **labels):
-    return SimpleNamespace(name=name, labels=labels, pretrain=pretrain, tasks=tasks, probes=probes)
+def cell(name="c", pretrain=None, tasks=(), probes=(), language=None, **labels):
+    named = dict.fromkeys(tasks, SimpleNamespace(language=language))
+    return SimpleNamespace(name=name, labels=labels, pretrain=pretrain, tasks=named, probes=probes)
 
 
 RUN = PretrainConfig.model_validate(
@@ -373,6 +374,22 @@ def test_rows_of_a_cell(store):
     ]
     common = {"cell": "c", "labels": '{"b": "x"}', "pretrain_seed": 7, "layer": None, "step": None}
     assert all(row.items() >= common.items() for row in made.measures(MADE))
+
+
+def aligned(percent):
+    return {"scores": {"all": {"cosine": {"forward": percent, "mean": percent}}}}
+
+
+@pytest.mark.parametrize(("language", "expected"), [("hi", 20.0), ("es", 60.0), (None, 60.0), ("inv", 60.0)])
+def test_the_alignment_is_that_of_the_language_that_is_tested(language, expected, store):
+    result = {**aligned(60.0), "languages": {"es": aligned(60.0), "hi": aligned(20.0)}}
+    write_json(store.path("alignment", "several") / "result.json", result)
+    stages = {name: key for name, key in WHOLE.items() if name != "adjust"} | {"alignment": "several"}
+    of_one = cell(pretrain=RUN, tasks=["pos", "ner"], language=language)
+    made, done = Tables([of_one], {"c": stages}, [0], store), {*stages.values()}
+    assert {row["alignment_all"] for row in made.rows(done)} == {expected}
+    measured = {row["measure"]: row["value"] for row in made.measures(done)}
+    assert measured["alignment.scores.all.cosine.mean"] == expected
 
 
 def test_rows_of_what_is_done_so_far(store):

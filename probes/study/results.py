@@ -118,7 +118,7 @@ class Tables:
             common = {**_named(cell), **_of_run(cell.pretrain), "probe": alignment}
             common |= {stage: stages.get(stage) for stage in ("pretrain", "adjust")} | dict.fromkeys(ALIGNMENTS)
             if alignment is not None:
-                common |= self._alignment(alignment)
+                common |= alignment_columns(self._aligned(cell, alignment))
             common["perplexity"] = self._perplexities(cell, done).get("parent")
             for name in cell.tasks:
                 for seed in self._seeds:
@@ -135,7 +135,7 @@ class Tables:
             found = ((measures.PERPLEXITIES + name, None, None, value) for name, value in known)
             yield from _measure_rows(common, measures.PRETRAIN, found)
             if stages.get("alignment") in done:
-                result = self._json("alignment", stages["alignment"], RESULT)
+                result = self._aligned(cell, stages["alignment"])
                 yield from _measure_rows(common, measures.ALIGNMENT, alignment_measures(result))
             for name in cell.probes:
                 key = stages[f"probe {name}"]
@@ -162,10 +162,13 @@ class Tables:
     def _json(self, kind: str, key: str, file: str) -> Any:
         return read_json(self._store.path(kind, key) / file)
 
-    def _alignment(self, key: str) -> dict[str, Any]:
+    def _aligned(self, cell: Cell, key: str) -> dict[str, Any]:
+        """The quick alignment of the language that all tasks of the cell are transferred to; of a run's first one where
+        they name none of the run."""
         if key not in self._read:
-            self._read[key] = alignment_columns(self._json("alignment", key, RESULT))
-        return self._read[key]
+            self._read[key] = self._json("alignment", key, RESULT)
+        result, named = self._read[key], {str(task.language) for task in cell.tasks.values()}
+        return {**result, **result.get("languages", {}).get(named.pop(), {})} if len(named) == 1 else result
 
     def _perplexities(self, cell: Cell, done: Collection[str]) -> dict[str, float]:
         """Of the cell's pretraining (measures.py); nothing of a cell without one, or whose run is not done."""
