@@ -69,7 +69,7 @@ def test_the_same_language_finds_every_word(model, tmp_path, candidates):
     assert found["csls"]["mean"] > 90 and found["csls"]["links"] == 200
 
 
-def test_wrong_pairs_find_nothing_more_than_chance_and_words_alike_leave_nothing_to_count(model, tmp_path):
+def test_wrong_pairs_find_nothing_more_than_chance_and_words_alike_leave_nothing_to_count(model, tmp_path, rendered):
     text = sentences()
     given = subject_of(model, tmp_path, text, text[1:] + text[:1], [DIAGONAL] * 60, KEEP)
     found = probe(given)
