@@ -113,7 +113,7 @@ def some_names(files: Sequence[Path]) -> str:
     return ", ".join(path.name for path in files[:5]) + (" …" if len(files) > 5 else "")
 
 
-def told(path: Path, files: Mapping[str, Path], endings: tuple[str, ...]) -> str:
+def files_read(path: Path, files: Mapping[str, Path], endings: tuple[str, ...]) -> str:
     """Which file was read as which split, and which others of the folder ``path`` were not read."""
     said = ", ".join(f"{split} is {file.name}" for split, file in files.items())
     taken = {*files.values()}

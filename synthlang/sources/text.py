@@ -39,7 +39,7 @@ from synthlang.sources.segmentation import (
     split_words,
 )
 from synthlang.sources.size import Sizes
-from synthlang.sources.splits import OPTIONS, files_by_split, path_options, told
+from synthlang.sources.splits import OPTIONS, files_by_split, files_read, path_options
 
 PIECE = 1 << 20  # bytes; a longer line is read in pieces, so that memory is bounded
 LONGEST_TEXT = 1 << 30  # bytes of a line, which nobody takes for a line
@@ -98,7 +98,7 @@ class FileSource(ABC):
     @property
     def read_as(self) -> str:
         """Which file was read as which split, and which others of the folder were not read."""
-        return told(self.path, self.files, self.endings)
+        return files_read(self.path, self.files, self.endings)
 
     def remarks(self, split: str) -> Mapping[str, int]:
         """What was mended in the sentences of a split that were read so far, or may be wrong with them, by reason."""

@@ -17,7 +17,7 @@ from synthlang.fingerprint import fingerprint
 from synthlang.sources import open_source
 from synthlang.sources.base import BATCH_SENTENCES, because, check_split
 from synthlang.sources.mini_english import MiniEnglish
-from synthlang.sources.splits import files_by_split, told
+from synthlang.sources.splits import files_by_split, files_read
 from synthlang.tasks.batch import ItemGroup, TaskBatch, batches_of_groups, unique_ids
 
 Kind = Literal["words", "classes", "spans"]
@@ -171,7 +171,7 @@ class FileTask(ReadTask):
     @property
     def read_as(self) -> str:
         """Which file was read as which split, and which others of the folder were not read."""
-        return told(self.path, self.files, self.endings)
+        return files_read(self.path, self.files, self.endings)
 
     def _place(self, split: str) -> Path:
         return self.files[split]
