@@ -113,8 +113,7 @@ class Tables:
             stages = self._of_cell[cell.name]
             if any(stages[name] not in done for name in ("pretrain", "alignment", "adjust") if name in stages):
                 continue
-            # that of the run: an adjustment moves the embeddings, and what they align then is a matter of probes
-            alignment = None if "adjust" in stages else stages.get("alignment")
+            alignment = _alignment(stages)
             common = {**_named(cell), **_of_run(cell.pretrain), "probe": alignment}
             common |= {stage: stages.get(stage) for stage in ("pretrain", "adjust")} | dict.fromkeys(ALIGNMENTS)
             if alignment is not None:
@@ -134,8 +133,8 @@ class Tables:
             known = self._perplexities(cell, done).items()
             found = ((measures.PERPLEXITIES + name, None, None, value) for name, value in known)
             yield from _measure_rows(common, measures.PRETRAIN, found)
-            if stages.get("alignment") in done:
-                result = self._aligned(cell, stages["alignment"])
+            if (alignment := _alignment(stages)) in done:
+                result = self._aligned(cell, alignment)
                 yield from _measure_rows(common, measures.ALIGNMENT, alignment_measures(result))
             for name in cell.probes:
                 key = stages[f"probe {name}"]
@@ -245,6 +244,12 @@ def _extents(of_stages: Sequence[Drops]) -> dict[str, dict[str, dict[str, int]]]
         }
         for data, reasons in counts.items()
     }
+
+
+def _alignment(stages: Mapping[str, str]) -> str | None:
+    """The stage of the quick alignment of a cell. An adjusted cell has none: that of its run is of the embeddings
+    before, which the adjustment moves, and what they align then is a matter of probes."""
+    return None if "adjust" in stages else stages.get("alignment")
 
 
 def _named(cell: Cell) -> dict[str, Any]:

@@ -22,8 +22,7 @@ from probes.figures.drawing import Figure, shorten, standalone_svg
 from probes.report.numbers import Entry, plural
 from probes.report.page import Block, Bullets, Figures, Paragraph, Section, Table, markdown_page
 from probes.study.judged.papers import read_paper
-from probes.study.report.data import Study
-from probes.study.report.findings_data import ONE_MODEL, ClaimLine, PrintedTable, Taken, papers_of, taken
+from probes.study.report.findings_data import ONE_MODEL, ClaimLine, Taken, papers_of, taken
 from probes.study.report.findings_study import KINDS, figure_of_table, figures_of_study, scores_table
 from probes.study.report.kept import KeptStudy, read_kept
 from probes.study.report.pools import pools
@@ -186,13 +185,11 @@ def _figures(paper: str, kept: Sequence[KeptStudy], found: Taken, reading: Readi
     tables = [table for table in found.tables if table.paper == paper and table.numbers]
     counts = Counter({name: sum(len(t.numbers) for t in of) for name, of in grouped(tables, lambda t: t.name).items()})
     of = [one for one in kept if paper in papers_of(one.study)]
-    scales = pools([one.study for one in kept])  # of all studies, so that scales are called as in the comparisons
+    scales = pools([one.study for one in of])
     figures = list[Figure]()
     for name in reading.figures or [name for name, _ in counts.most_common(1)]:
         drawn = [table for table in tables if table.name == name]
-        figures += [
-            figure_of_table(table, _members(table, scales), len(figures) + n) for n, table in enumerate(drawn, 1)
-        ]
+        figures += [figure_of_table(table, scales[table.scale], len(figures) + n) for n, table in enumerate(drawn, 1)]
         if not drawn:
             figures += _of_kind(paper, of, name, [*counts, *KINDS])
     return figures or [figure for one in of for figure in figures_of_study(one.name, one.study)]
@@ -204,11 +201,6 @@ def _of_kind(whose: str, kept: Sequence[KeptStudy], kind: str, known: Sequence[s
     if not found:
         raise InputError(f"{READINGS}: {whose}: there is nothing to draw of {kind!r}; there may be: {', '.join(known)}")
     return found
-
-
-def _members(table: PrintedTable, scales: Mapping[str, Sequence[Study]]) -> list[Study]:
-    """The studies of a scale that are of the paper; all of it where none says so and its labels are the paper's."""
-    return [study for study in scales[table.scale] if table.paper in papers_of(study)] or [*scales[table.scale]]
 
 
 def _of_study(one: KeptStudy, reading: Reading) -> Section:
@@ -240,7 +232,7 @@ def _in_full(lines: Sequence[ClaimLine]) -> Section:
         [
             f"{of[0].words}\n{of[0].paper}",
             f"{of[0].sentence}\n{of[0].source}",
-            of[0].printed or "–",
+            ". ".join(filter(None, (of[0].printed, of[0].note))) or "–",
             "; ".join(_found(line) for line in of),
         ]
         for of in claims

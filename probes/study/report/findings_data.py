@@ -26,7 +26,7 @@ class ClaimLine:
     """What one scale says of a claim of a paper.
 
     words    the claim in few words, ``sentence`` in full, ``source`` where that stands
-    printed  the paper's numbers, to be read
+    printed  the paper's numbers, to be read; ``note`` what has to be known of them and of the claim
     n        what ours is of, and how many
     told     how many of its comparisons hold, or why none was run
     """
@@ -36,6 +36,7 @@ class ClaimLine:
     sentence: str
     source: str
     printed: str
+    note: str
     scale: str
     verdict: str
     ours: Interval | None = None
@@ -81,16 +82,27 @@ class Taken:
 
 
 def taken(studies: Sequence[Study]) -> Taken:
-    """Compare the studies with the claims and the tables that they name; those of one scale are judged together."""
-    comparisons = compared(studies)
-    papers = _papers_of_claims(studies)
-    claims = [line for judged in comparisons.claims for line in _claim_lines(judged, papers)]
-    tables = []
-    for table, lines in comparisons.tables:
-        for place, first in enumerate(lines[0].judged if lines else ()):
-            numbers = tuple(_both(lines, place))
-            tables.append(PrintedTable(table.paper, table.name, table.title, first.pool, numbers))
-    return Taken(claims, tables, comparisons.notes)
+    """Compare the studies of each paper with its claims and the tables that they name; those of one scale are judged
+    together."""
+    claims, tables, notes = list[ClaimLine](), list[PrintedTable](), list[str]()
+    for paper, of in studies_by_paper(studies).items():
+        comparisons = compared(of)
+        notes += (note for note in comparisons.notes if note not in notes)
+        papers = _papers_of_claims(of)
+        claims += (
+            line for judged in comparisons.claims for line in _claim_lines(judged, papers) if line.paper == paper
+        )
+        for table, lines in comparisons.tables:
+            for place, first in enumerate(lines[0].judged if lines and table.paper == paper else ()):
+                numbers = tuple(_both(lines, place))
+                tables.append(PrintedTable(table.paper, table.name, table.title, first.pool, numbers))
+    return Taken(claims, tables, notes)
+
+
+def studies_by_paper(studies: Sequence[Study]) -> dict[str, list[Study]]:
+    """Paper → the studies that name claims or tables of it, by the name of the paper."""
+    papers = sorted({paper for study in studies for paper in papers_of(study)})
+    return {paper: [study for study in studies if paper in papers_of(study)] for paper in papers}
 
 
 def papers_of(study: Study) -> list[str]:
@@ -114,7 +126,8 @@ def _claim_lines(judged: JudgedClaim, papers: Sequence[tuple[Claim, str]]) -> It
             words=in_few_words(claim.id, f"{claim.claim} {claim.paper}"),
             sentence=claim.claim,
             source=claim.source,
-            printed=claim.paper_and_note,
+            printed=claim.paper,
+            note=claim.note,
             scale=verdict.pool,
             verdict=VERDICTS.get(verdict.verdict, verdict.verdict),
             ours=verdict.ours,

@@ -33,8 +33,9 @@ MODEL = "model"
 def pools(studies: Sequence[Study]) -> dict[str, list[Study]]:
     """Name → studies that are judged together, in order of appearance.
 
-    Tasks that only one study has keep none apart, nor do names and files of settings; paths count as written. A pool is
-    called by its scale, and by its studies too where there are several of a scale.
+    Tasks that only one study has keep none apart, nor do names and files of settings; paths count as written. A study
+    that goes with several pools is in the latest. A pool is called by its scale, and by its studies too where there are
+    several of a scale.
     """
     if len(studies) == 1:  # there is nothing to keep apart, and looking at its data takes time
         return {studies[0].scale: list(studies)}
@@ -42,7 +43,7 @@ def pools(studies: Sequence[Study]) -> dict[str, list[Study]]:
     for name, study in zip(names_of(studies), studies, strict=True):
         member = Member(study, name)
         known = of_scale.setdefault(study.scale, [])
-        pool = next((pool for pool in known if all(member.goes_with(one) for one in pool)), None)
+        pool = next((pool for pool in reversed(known) if all(member.goes_with(one) for one in pool)), None)
         if pool is None:
             known.append([member])
         else:

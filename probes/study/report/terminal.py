@@ -78,15 +78,17 @@ def score_table(rows: Iterable[Row], printed: Printed) -> Table:
     several = len({task for _, task in conditions}) > 1
     lines = [_line(dict(labels), task, of, printed, several) for (labels, task), of in conditions.items()]
     more = f"; {plural(len(lines) - LINES, 'further line')} in results.csv" if len(lines) > LINES else ""
+    filled = [place for place in range(len(lines[0])) if any(line[place][1] not in ("", "–") for line in lines)]
+    headings = {lines[0][place][0] for place in filled}
+    notes = {"Δ": "Δ = SUP − ZS with its 95 % t interval", "paper": "paper: as it prints them"}
     table = Table(
-        caption="percent, means over models; Δ = SUP − ZS with its 95 % t interval; paper: as it prints them" + more,
+        caption="; ".join(["percent, means over models", *(notes[name] for name in notes if name in headings)]) + more,
         caption_justify="left",
         box=SIMPLE_HEAD,
         collapse_padding=True,
         pad_edge=False,
     )
     table.add_column("condition", overflow="fold", min_width=NARROW)
-    filled = [place for place in range(len(lines[0])) if any(line[place][1] not in ("", "–") for line in lines)]
     for place in filled:
         name, _ = lines[0][place]
         table.add_column(name, justify="left" if name == "task" else "right", no_wrap=True)
