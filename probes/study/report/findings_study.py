@@ -9,6 +9,8 @@ from probes.figures.drawing import Figure, colours, slug
 from probes.figures.printed import Bar, bars_beside
 from probes.report.numbers import number
 from probes.report.page import Block, Figures, Paragraph, Section, Table, flat
+from probes.study.judged.claims import read_claims
+from probes.study.judged.papers import names_in, probe_measures
 from probes.study.labels import layout_of
 from probes.study.report.against import alignment, movements
 from probes.study.report.data import WITHOUT_CONTEXT, FigureBudget, Study
@@ -74,7 +76,13 @@ def _steps(study: Study) -> list[Figure]:
 
 
 def _layers(study: Study) -> list[Figure]:
-    return _drawn_in(by_layer(study, scores_of(study).layout, FigureBudget(0)))
+    return _drawn_in(by_layer(study, scores_of(study).layout, FigureBudget(0), _claimed(study)))
+
+
+def _claimed(study: Study) -> list[str]:
+    """The measures of probes that its claims read."""
+    claims = (claim for name in names_in(study.config.get("claims")) for claim in read_claims(name))
+    return probe_measures(quantity for claim in claims for quantity in claim.quantities())
 
 
 def _alignments(study: Study) -> list[Figure]:
@@ -131,7 +139,8 @@ def measures_drawn(study: Study) -> list[str]:
     layout, found = scores_of(study).layout, [*WITHOUT_CONTEXT]
     along: Along
     for along in ("step", "layer"):
-        known = curves(study.measures[study.measures[along].notna()], layout, along)
+        claimed = _claimed(study) if along == "layer" else []
+        known = curves(study.measures[study.measures[along].notna()], layout, along, claimed)
         found += [curve.measure for curve in known[:CURVES]]
     return found
 
