@@ -133,7 +133,7 @@ class Tables:
             known = self._perplexities(cell, done).items()
             found = ((measures.PERPLEXITIES + name, None, None, value) for name, value in known)
             yield from _measure_rows(common, measures.PRETRAIN, found)
-            if (alignment := _alignment(stages)) in done:
+            if (alignment := _alignment(stages)) is not None and alignment in done:
                 result = self._aligned(cell, alignment)
                 yield from _measure_rows(common, measures.ALIGNMENT, alignment_measures(result))
             for name in cell.probes:

@@ -10,7 +10,7 @@ from probes.figures.printed import Bar, bars_beside
 from probes.report.numbers import number
 from probes.report.page import Block, Figures, Paragraph, Section, Table, flat
 from probes.study.judged.claims import read_claims
-from probes.study.judged.papers import names_in, probe_measures
+from probes.study.judged.papers import OF_PROBE, names_in, probe_measures
 from probes.study.labels import layout_of
 from probes.study.report.against import alignment, movements
 from probes.study.report.data import WITHOUT_CONTEXT, FigureBudget, Study
@@ -39,12 +39,30 @@ def figure_of_table(table: PrintedTable, studies: Sequence[Study], place: int) -
     """Our numbers beside those of a paper's table, with what the models of these studies have learned."""
     numbers = _drawn(table.numbers)
     layout = layout_of(_axes(numbers), [one.labels for one in numbers], table.name)
-    bars = [Bar(one.panel, layout.group(one.labels), layout.name(one.labels), one.ours, one.printed) for one in numbers]
+    called = panel_names(one.panel for one in numbers)
+    bars = [
+        Bar(called[one.panel], layout.group(one.labels), layout.name(one.labels), one.ours, one.printed)
+        for one in numbers
+    ]
     title = f"{table.paper}, {table.name}: {table.title}"
     scale = f"Ours: {table.scale}. " if table.scale else ""
     file = slug(f"{table.paper} {table.name} {table.scale}", place)
     note, one_unit = scale + learned(studies), len({one.measure for one in numbers}) == 1
     return bars_beside(file, title, bars, colours([bar.name for bar in bars]), note, one_scale=one_unit)
+
+
+def panel_names(panels: Iterable[str]) -> dict[str, str]:
+    """Panel → its name: of several measures of probes what tells their paths apart.
+
+    >>> panel_names(["nli Δ", "probe:retrieval.context.mean", "probe:retrieval.types.mean"])
+    {'nli Δ': 'nli Δ', 'probe:retrieval.context.mean': 'context', 'probe:retrieval.types.mean': 'types'}
+    """
+    names = {panel: panel for panel in panels}
+    paths = {panel: panel.removeprefix(OF_PROBE).split(".") for panel in names if panel.startswith(OF_PROBE)}
+    for panel, path in paths.items():
+        own = [part for part in path if any(part not in other for other in paths.values())] or path
+        names[panel] = ", ".join(own).replace("_", " ")
+    return names
 
 
 def _drawn(numbers: Sequence[BothNumbers]) -> list[BothNumbers]:
