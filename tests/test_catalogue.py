@@ -185,7 +185,7 @@ def test_configs_of_nothing(words, message):
 def test_a_study_by_name_and_size(tmp_path):
     words = ["study", "align_mlm-figure1", "--size", "tiny", "--dry-run", "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(app, words)
-    assert done.exit_code == 0 and "12 cells" in done.output
+    assert done.exit_code == 0 and "20 cells" in done.output
     mine = tmp_path / "mine.yaml"
     mine.write_text("base: studies/align_mlm-figure1/tiny\nname: mine\n")
     words[1] = str(mine)

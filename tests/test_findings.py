@@ -178,6 +178,9 @@ def test_figures_are_those_that_the_reading_names(project, tmp_path):
     assert links == [f"{kept}-alignment-1-nli", f"{kept}-alignment-2-ner", "3-align-mlm-table3-tiny"]
     steps = "emergence-step-1-cka-same-layer-debiased"
     assert steps in section(text, "A grid")
+    (project / READINGS).write_text("align_mlm: {figures: [alignment of align_mlm-table3-tiny]}\n")
+    links = re.findall(r"figures/([^)]*)\.svg", section(page(project), "ALIGN-MLM"))
+    assert links and all(link.startswith("align_mlm-table3-tiny-alignment-") for link in links)
     (project / READINGS).write_text("emergence: {figures: [delta, layers]}\n")
     links = re.findall(r"figures/([^)]*)\.svg", section(page(project), "A grid"))
     assert links == ["emergence-delta", "emergence-layer-1-cka-same-layer-debiased"]
@@ -260,6 +263,7 @@ def test_what_cannot_be_kept_is_one_line_and_leaves_the_rest(spoil, told, tmp_pa
             "nothing to draw of 'table9'; there may be: table3, dose, maps, steps, delta, ",
         ),
         ("align_mlm: {figures: [table3, steps]}", "nothing to draw of 'steps'"),
+        ("align_mlm: {figures: [delta of table4]}", "KIND of one of align_mlm-table3-tiny"),
         ("align_mlm: {line: [x]}", "did you mean lines?"),
     ],
 )

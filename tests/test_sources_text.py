@@ -108,7 +108,6 @@ def test_what_was_mended_or_may_be_wrong_is_counted(tmp_path, monkeypatch):
     card = (tmp_path / "d" / "README.md").read_text()
     assert all(reason in card for reason in counts)
     lines = open_source(f"lines:{path}")
-    lines = open_source(f"lines:{path}")
     assert len(read(lines, "train")) == 5 and text.CUT_LINES not in base.remarks_of(
         lines, "train"
     )  # its pieces are joined

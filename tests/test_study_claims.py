@@ -149,7 +149,7 @@ def test_the_files_of_the_document_are_read_and_judged(tmp_path, monkeypatch):
     paths = blocks(tmp_path)
     assert set(paths) == {"own", "claims", "paper"}
     study, cells = load_study(paths["own"], [])
-    assert len(cells) == 12
+    assert len(cells) == 18
     monkeypatch.chdir(tmp_path)
     tables = [table for name in study.paper or () for table in read_tables(str(name))]
     assert [table.name for table in tables] == ["first", "table3"] and len(tables[0].cells) == 4

@@ -189,7 +189,7 @@ def test_runs_that_two_studies_share_count_once(tmp_path: Path, claims: str) -> 
 
 def test_claims_are_judged_and_tables_of_papers_are_beside(tmp_path: Path, claims: str) -> None:
     config: dict[str, Any] = {"claims": [claims, "missing"], "paper": "align_mlm/table3", "scale": "tiny"}
-    folder = make_grid(tmp_path / "study", AXES, layers=2, jitter=0.1, config=config)
+    folder = make_grid(tmp_path / "study", AXES, layers=5, jitter=0.1, config=config)
     said: list[str] = []
     write_report(folder, said.append)
     made = report(folder)

@@ -29,6 +29,8 @@ Point = tuple[str, ...]
 """What a condition of a correlation is told by, as its labels of the axes."""
 KEY = 0
 """Key of the random permutations and resamples."""
+FEWEST = 5
+"""Conditions of a correlation that can be decided: the p of all orders of four is 2 / 24 at least."""
 RESAMPLED = 60
 """Of more conditions than this p is Student's and the interval Fisher's: resampling many takes seconds."""
 

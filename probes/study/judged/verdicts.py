@@ -23,8 +23,8 @@ With ``minus`` what is judged is a gap of gaps: (left − what is taken off it) 
 ``instead`` another measure is read where nothing was measured of the first; the text says which.
 
 A correlation holds or fails where its interval (bootstrap over conditions, their models together) does not have 0
-inside and its p (permutations of the same), where there is one, is .05 or less. It is open else, as it is with fewer
-than five conditions, and of five with any but a perfect one; a perfect one without a p is, too.
+inside and its p (permutations of the same), where there is one, is .05 or less. It is open else, as it is of five
+conditions with any but a perfect one; a perfect one without a p is, too. With fewer than five it is not run.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from probes.report.numbers import plural
 from probes.statistics import Interval, corrected
 from probes.study.judged.claims import Claim, ClaimEntry, Compare, Correlate, Order, Relation
 from probes.study.judged.correlated import (
+    FEWEST,
     correlate_pairs,
     outcome_of_correlation,
     pairs_by_axes,
@@ -369,6 +370,8 @@ def _correlation(claim: Correlate, results: Results) -> JudgedComparison:
     blocks = ["\t".join(pair.point[len(claim.over) :]) for pair in known] if claim.by else None
     correlated = correlate_pairs(known, claim.kind, blocks)
     found = correlated.found
+    if found.clusters < FEWEST:
+        return JudgedComparison(what, why=f"{correlated.conditions}, and with fewer than {FEWEST} nothing is decided")
     ours = Interval(math.nan if found.r is None else found.r, found.low, found.high, found.clusters, LEVEL)
     bounds = "" if found.low is None or found.high is None else f" ({found.low:.2f} … {found.high:.2f})"
     p = "" if found.p is None else f", p = {found.p:.3g}"

@@ -53,7 +53,7 @@ FULL = "The claims in full, with the papers' numbers and how many comparisons of
 
 class Reading(StrictModel):
     """What a person reads in the results of a paper or a study; ``figures``: tables of the paper that are drawn, and
-    kinds of figures of its studies."""
+    kinds of figures of all its studies or, as ``layers of STUDY``, of one."""
 
     lines: list[str] = Field(default_factory=list, max_length=LINES)
     figures: list[str] = Field(default_factory=list)
@@ -195,11 +195,14 @@ def _figures(paper: str, kept: Sequence[KeptStudy], found: Taken, reading: Readi
     return figures or [figure for one in of for figure in figures_of_study(one.name, one.study)]
 
 
-def _of_kind(whose: str, kept: Sequence[KeptStudy], kind: str, known: Sequence[str]) -> list[Figure]:
-    """The figures of this kind of each study; InputError for none."""
-    found = [f for one in kept if kind in KINDS for f in figures_of_study(one.name, one.study, kind)]
+def _of_kind(whose: str, kept: Sequence[KeptStudy], asked: str, known: Sequence[str]) -> list[Figure]:
+    """The figures of a kind of each study, or as ``layers of STUDY`` of one; InputError for none."""
+    kind, _, study = asked.partition(" of ")
+    of = [one for one in kept if not study or study == one.name]
+    found = [f for one in of if kind in KINDS for f in figures_of_study(one.name, one.study, kind)]
     if not found:
-        raise InputError(f"{READINGS}: {whose}: there is nothing to draw of {kind!r}; there may be: {', '.join(known)}")
+        there = f"{', '.join(known)}; KIND of one of {', '.join(one.name for one in kept)}"
+        raise InputError(f"{READINGS}: {whose}: there is nothing to draw of {asked!r}; there may be: {there}")
     return found
 
 
@@ -232,7 +235,7 @@ def _in_full(lines: Sequence[ClaimLine]) -> Section:
         [
             f"{of[0].words}\n{of[0].paper}",
             f"{of[0].sentence}\n{of[0].source}",
-            ". ".join(filter(None, (of[0].printed, of[0].note))) or "–",
+            of[0].printed_and_note or "–",
             "; ".join(_found(line) for line in of),
         ]
         for of in claims

@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from probes.statistics import Interval
 from probes.study.judged.claims import Claim, claims_files, read_claims
@@ -26,7 +25,7 @@ class ClaimLine:
     """What one scale says of a claim of a paper.
 
     words    the claim in few words, ``sentence`` in full, ``source`` where that stands
-    printed  the paper's numbers, to be read; ``note`` what has to be known of them and of the claim
+    printed  the paper's numbers, to be read; ``printed_and_note`` with what has to be known of them
     n        what ours is of, and how many
     told     how many of its comparisons hold, or why none was run
     """
@@ -36,7 +35,7 @@ class ClaimLine:
     sentence: str
     source: str
     printed: str
-    note: str
+    printed_and_note: str
     scale: str
     verdict: str
     ours: Interval | None = None
@@ -88,10 +87,9 @@ def taken(studies: Sequence[Study]) -> Taken:
     for paper, of in studies_by_paper(studies).items():
         comparisons = compared(of)
         notes += (note for note in comparisons.notes if note not in notes)
-        papers = _papers_of_claims(of)
-        claims += (
-            line for judged in comparisons.claims for line in _claim_lines(judged, papers) if line.paper == paper
-        )
+        own = _claims_of(paper, of)
+        judged_claims = (judged for judged in comparisons.claims if judged.claim in own)
+        claims += (line for judged in judged_claims for line in _claim_lines(judged, paper))
         for table, lines in comparisons.tables:
             for place, first in enumerate(lines[0].judged if lines and table.paper == paper else ()):
                 numbers = tuple(_both(lines, place))
@@ -107,19 +105,22 @@ def studies_by_paper(studies: Sequence[Study]) -> dict[str, list[Study]]:
 
 def papers_of(study: Study) -> list[str]:
     """The papers whose claims or tables a study names, each once."""
-    claims = [claims_files(name)[-1].stem for name in names_in(study.config.get("claims"))]
+    claims = [_paper_of_claims(name) for name in names_in(study.config.get("claims"))]
     return list(dict.fromkeys([*claims, *(name.partition("/")[0] for name in names_in(study.config.get("paper")))]))
 
 
-def _papers_of_claims(studies: Sequence[Study]) -> list[tuple[Claim, str]]:
-    """Claims with their papers; a file that names none is of the paper that it is called by."""
+def _claims_of(paper: str, studies: Sequence[Study]) -> list[Claim]:
+    """The claims of the files that are called by the paper, of those that the studies name."""
     names = dict.fromkeys(name for study in studies for name in names_in(study.config.get("claims")))
-    return [(claim, Path(claims_files(name)[-1]).stem) for name in names for claim in read_claims(name)]
+    return [claim for name in names if _paper_of_claims(name) == paper for claim in read_claims(name)]
 
 
-def _claim_lines(judged: JudgedClaim, papers: Sequence[tuple[Claim, str]]) -> Iterator[ClaimLine]:
+def _paper_of_claims(name: str) -> str:
+    return claims_files(name)[-1].stem
+
+
+def _claim_lines(judged: JudgedClaim, paper: str) -> Iterator[ClaimLine]:
     claim = judged.claim
-    paper = next((paper for one, paper in papers if one == claim), "")
     for verdict in judged.judged:
         yield ClaimLine(
             paper=paper,
@@ -127,7 +128,7 @@ def _claim_lines(judged: JudgedClaim, papers: Sequence[tuple[Claim, str]]) -> It
             sentence=claim.claim,
             source=claim.source,
             printed=claim.paper,
-            note=claim.note,
+            printed_and_note=claim.paper_and_note,
             scale=verdict.pool,
             verdict=VERDICTS.get(verdict.verdict, verdict.verdict),
             ours=verdict.ours,

@@ -90,7 +90,7 @@ def _doses(study: Study) -> list[Figure]:
 
 
 def _steps(study: Study) -> list[Figure]:
-    return _drawn_in(over_training(study, scores_of(study).layout, FigureBudget(0)))
+    return _drawn_in(over_training(study, scores_of(study).layout, FigureBudget(0), _claimed(study)))
 
 
 def _layers(study: Study) -> list[Figure]:
@@ -157,8 +157,7 @@ def measures_drawn(study: Study) -> list[str]:
     layout, found = scores_of(study).layout, [*WITHOUT_CONTEXT]
     along: Along
     for along in ("step", "layer"):
-        claimed = _claimed(study) if along == "layer" else []
-        known = curves(study.measures[study.measures[along].notna()], layout, along, claimed)
+        known = curves(study.measures[study.measures[along].notna()], layout, along, _claimed(study))
         found += [curve.measure for curve in known[:CURVES]]
     return found
 

@@ -56,8 +56,8 @@ RULES = (
     "A claim agrees when each of its comparisons holds by itself. Since all of them have to, no correction is needed. "
     "It differs when Simes' test of all its comparisons is significant at 5 %. Single comparisons count as against "
     "the claim after Holm's correction over the claim.",
-    "Nothing can be decided when n < 2 or all values are equal, nor for a correlation whose interval contains 0, whose "
-    "p is above .05, or that has fewer than five conditions.",
+    "Nothing can be decided when n < 2 or all values are equal, nor for a correlation whose interval contains 0 or "
+    "whose p is above .05. None is tested over fewer than five conditions.",
 )
 READING = (
     "The printed numbers and ours, with 95 % intervals over seeds. The models differ in size, data and training, so "
