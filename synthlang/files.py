@@ -141,10 +141,10 @@ def remove_leftovers(folder: Path, name: str = "", rest: str = "*") -> None:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write JSON atomically: indented, sorted keys, no NaN."""
+def write_json(path: Path, value: Any, indent: int | None = 2) -> None:
+    """Write JSON atomically: indented (or on one line: None), sorted keys, no NaN."""
     with atomic_file(path, "w") as handle:
-        json.dump(value, handle, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+        json.dump(value, handle, indent=indent, sort_keys=True, ensure_ascii=False, allow_nan=False)
         handle.write("\n")
 
 

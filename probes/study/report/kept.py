@@ -112,7 +112,7 @@ def _write(content: _Content, into: Path) -> KeptFolder:
         for name, table in content.tables.items():
             pq.write_table(table, folder / name, compression="zstd")
         digests = {name: sha256_file(folder / name) for name in content.tables}
-        write_json(folder / STUDY, {**content.record, KEPT: {"format": FORMAT, DIGESTS: digests}})
+        write_json(folder / STUDY, {**content.record, KEPT: {"format": FORMAT, DIGESTS: digests}}, indent=None)
     return KeptFolder(path, sum(file.stat().st_size for file in path.iterdir()))
 
 
