@@ -353,7 +353,7 @@ def test_the_main_adjustment_of_impact_is_one_stage_of_all_its_tables(size):
     def adjustments(table: str) -> set[str]:
         return made(f"{size}/impact-{table}", "adjust")
 
-    main, seeds = adjustments("table2"), {"paper": 5, "lab": 3, "tiny": 3}[size]
+    main, seeds = adjustments("table2"), {"paper": 5, "lab": 3, "tiny": 6}[size]
     assert len(main) == 4 * seeds
     assert adjustments("table3") == adjustments("table4") == adjustments("table8") == main
     for table in ("table5", "table6", "table7", "figure1"):
