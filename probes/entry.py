@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+from types import FrameType
+
+STOPPED = "stopped; run the same command again"
 
 
 def main() -> None:
     """Import and run the command."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
     try:
         from probes.cli import main as command
 
         command()
     except KeyboardInterrupt:
-        print("stopped; run the same command again", file=sys.stderr)
+        print(STOPPED, file=sys.stderr)
         raise SystemExit(130) from None
+
+
+def _interrupt(_number: int, frame: FrameType | None) -> None:
+    """End at once while a module is imported: libraries catch what is raised there, and the command would go on."""
+    if _is_importing(frame) and not _has_children():
+        os.write(2, f"{STOPPED}\n".encode())
+        os._exit(130)
+    raise KeyboardInterrupt
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _has_children() -> bool:
+    """Whether there are workers to be stopped first."""
+    processes = sys.modules.get("multiprocessing.process")
+    return bool(processes and processes.active_children())

@@ -79,7 +79,7 @@ def test_killed_at_every_stage_and_started_again(config, reference, tmp_path):
 
 
 @pytest.mark.usefixtures("_keyboard")
-@pytest.mark.parametrize("seconds", [0.2, 4])
+@pytest.mark.parametrize("seconds", [0.2, 0.5, 4])
 def test_an_early_interrupt_is_one_line(seconds, config, tmp_path):
     """Of the first seconds there was a traceback of the runner's imports, or of those of the workers' server."""
     arguments = ["study", str(config), "--out", str(tmp_path / "out"), "--workers", "2"]
