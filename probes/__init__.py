@@ -292,11 +292,11 @@ def write_report(folders: Sequence[str | Path], out: str | Path | None = None) -
 
 
 def write_findings(folder: str | Path, keep: Sequence[str | Path] = (), out: str | Path | None = None) -> None:
-    """Keep finished studies in a folder, and write the page of what came out of all that are kept there.
+    """Keep studies in a folder, and write the page of what came out of all that are kept there and finished.
 
     Args:
         folder: Of the kept studies.
-        keep: Finished studies whose results are kept there first.
+        keep: Studies whose results are kept there first; one that is not finished adds the cells that it has run.
         out: The page (default: FOLDER.md).
     """
     from probes.commands import write_findings_page

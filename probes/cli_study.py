@@ -104,7 +104,7 @@ def report(
 def findings(
     folder: Annotated[Path, argument("Folder of the studies that are kept, such as docs/findings.")],
     keep: Annotated[
-        list[Path], option("A finished study whose results are kept there first; repeatable.", metavar="STUDY")
+        list[Path], option("A study whose results are kept there first, also in parts; repeatable.", metavar="STUDY")
     ] = [],  # noqa: B006  typer copies it
     out: Annotated[Path | None, option("The page (default: FOLDER.md).")] = None,
 ) -> None:

@@ -131,7 +131,8 @@ def write_findings_page(folder: Path, keep: list[Path], out: Path | None = None)
     console = Console()
     with only_writer(folder):
         for kept in keep_studies(keep, folder / STUDIES):
-            _say(console, f"kept: {kept.folder} ({decimal(kept.size)})")
+            waiting = f", {plural(kept.waiting, 'cell')} not run yet" if kept.waiting else ""
+            _say(console, f"kept: {kept.folder} ({decimal(kept.size)}{waiting})")
         found = write_findings(folder, page)
     several = len(found.studies) > 1
     told = f"{len(found.studies)} {'studies' if several else 'study'}, {plural(len(found.figures), 'figure')}"

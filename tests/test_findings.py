@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -208,7 +209,7 @@ def test_figures_of_a_former_page_do_not_stay(project):
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
-        (lambda kept: (kept / "study.json").unlink(), "study.json is missing; keep the study again"),
+        (lambda kept: (kept / "study.json").unlink(), "study.json is missing; keep the whole study again"),
         (lambda kept: (kept / "study.json").write_text("{"), "study.json"),
         (lambda kept: (kept / "study.json").write_text("[]"), "is no record of a study that was kept"),
         (lambda kept: change(kept, kept=None), "is no record of a study that was kept"),
@@ -230,6 +231,39 @@ def test_a_damaged_folder_or_one_of_another_version_is_one_line(damage, told, pr
     assert project.with_suffix(".md").read_bytes() == before
 
 
+def only(run: Path, seeds: tuple[str, ...]) -> Path:
+    """The study as it is when the cells of these seeds have been run, and a task of a cell that has two."""
+    cells = cells_of(run)
+    done = {cell["name"] for cell in cells if cell["labels"]["pretrain.seed"] in seeds}
+    begun = next(cell["name"] for cell in cells if cell["name"] not in done)
+    change(run, cells=[{**cell, "status": "done" if cell["name"] in done else "pending"} for cell in cells])
+    table = pq.read_table(run / "results.parquet")
+    rows = [r for r in table.to_pylist() if r["cell"] in done or (r["cell"] == begun and r["task"] == "pos")]
+    pq.write_table(pa.Table.from_pylist(rows, table.schema), run / "results.parquet")
+    return run
+
+
+def test_a_study_is_kept_in_parts(project, tmp_path):
+    folder = project / STUDIES / "align_mlm-table3-tiny"
+    whole = {path.name: path.read_bytes() for path in folder.iterdir()}
+    finished = page(project)
+    shutil.rmtree(folder)
+    first = only(paper_study(tmp_path / "first"), ("1",))
+    [kept] = keep_studies([first], project / STUDIES)
+    assert kept.waiting == 16
+    text = page(project)
+    assert "- align_mlm-table3-tiny: 16 of 24 cells not run yet." in section(text, "Not finished")
+    assert "No study that is kept asks a claim." in text and "![" not in text
+    (project / READINGS).write_text("align_mlm: {lines: [Not yet.]}\n")
+    assert page(project) == text, "a reading waits for the study"
+    (project / READINGS).unlink()
+    parts = [only(paper_study(tmp_path / name), seeds) for name, seeds in (("b", ("0", "1")), ("c", ("2",)))]
+    [kept] = keep_studies(parts, project / STUDIES)
+    assert kept.waiting == 0
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == whole
+    assert page(project) == finished
+
+
 def pending(run: Path) -> None:
     cells = cells_of(run)
     change(run, cells=[{**cells[0], "status": "pending"}, *cells[1:]])
@@ -238,7 +272,6 @@ def pending(run: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "told"),
     [
-        (pending, "1 cell of 24 not run yet: finish the study first"),
         (lambda run: (run / "results.parquet").unlink(), "has no results.parquet"),
         (lambda run: change(run, config={"claims": ["mine.yaml"]}), "mine.yaml is not kept with it"),
         (lambda run: change(run, config={"paper": "my.yaml/first"}), "my.yaml/first is not kept with it"),
@@ -251,6 +284,19 @@ def test_what_cannot_be_kept_is_one_line_and_leaves_the_rest(spoil, told, tmp_pa
     with pytest.raises(InputError, match=re.escape(told)):
         keep_studies([good, bad], tmp_path / "kept")
     assert not (tmp_path / "kept").exists()
+
+
+def test_a_part_of_other_settings_is_not_mixed_with_what_is_kept(project, tmp_path):
+    folder = project / STUDIES / "align_mlm-table3-tiny"
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    other = paper_study(tmp_path / "other", fingerprint="cd" * 8)
+    pending(other)
+    with pytest.raises(InputError, match="1 cell of 24 not run yet, and what is kept of it has other settings"):
+        keep_studies([other], project / STUDIES)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    (folder / "results.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InputError, match="is damaged, not what was kept; keep the whole study again"):
+        keep_studies([other], project / STUDIES)
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,11 @@ class Study:
         """The number of cells with this status."""
         return sum(cell.status == status for cell in self.cells)
 
+    @property
+    def waiting(self) -> int:
+        """The number of cells that are not run yet."""
+        return len(self.cells) - self.count("done") - self.count("failed")
+
     @cached_property
     def table(self) -> pd.DataFrame:
         """What counts: rows of models that have learned. All that compares, averages or judges reads these."""

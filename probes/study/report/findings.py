@@ -128,7 +128,10 @@ def _papers(kept: Sequence[KeptStudy]) -> list[str]:
 
 
 def sections(kept: Sequence[KeptStudy], readings: Mapping[str, Reading]) -> list[Section]:
-    """The claims, a section a paper, one a study that is of none, and the claims in full."""
+    """The claims, a section a paper, one a study that is of none, the claims in full, and which studies are not
+    finished: nothing of these is judged or shown."""
+    under_way = [one for one in kept if one.study.waiting]
+    kept = [one for one in kept if not one.study.waiting]
     found = taken([one.study for one in kept])
     lines = sorted(found.claims, key=lambda line: line.paper)
     parts = [_claims(lines, found.notes)]
@@ -136,7 +139,8 @@ def sections(kept: Sequence[KeptStudy], readings: Mapping[str, Reading]) -> list
     for one in kept:
         if not papers_of(one.study):
             parts.append(_of_study(one, readings.get(one.name, Reading())))
-    return [*parts, _in_full(lines)] if lines else parts
+    parts += [_in_full(lines)] if lines else []
+    return [*parts, _not_finished(under_way)] if under_way else parts
 
 
 def _claims(lines: Sequence[ClaimLine], notes: Sequence[str]) -> Section:
@@ -227,6 +231,11 @@ def _study(one: KeptStudy) -> list[Block]:
     told += f"fingerprint {study.fingerprint}."
     notes = [Paragraph(note, "note") for note in (study.told_failed, *study.notes) if note]
     return [Paragraph(told), *notes, *scores_table(study)]
+
+
+def _not_finished(kept: Sequence[KeptStudy]) -> Section:
+    told = [f"{one.name}: {one.study.waiting:,} of {plural(len(one.study.cells), 'cell')} not run yet." for one in kept]
+    return Section("Not finished", [Paragraph("Judged and shown when all of their cells are run."), Bullets(told)])
 
 
 def _in_full(lines: Sequence[ClaimLine]) -> Section:

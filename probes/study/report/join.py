@@ -34,9 +34,14 @@ def same_together(studies: Sequence[Study]) -> list[Study]:
     return [group[0] if len(group) == 1 else _merged(group) for group in groups.values()]
 
 
+def cells_of_parts(parts: Sequence[Study]) -> list[tuple[Cell, int]]:
+    """The cells of a study, each with the number of the part where it is done, of several such the first."""
+    found = grouped(((c, i) for i, s in enumerate(parts) for c in s.cells), lambda numbered: numbered[0].name)
+    return [min(several, key=lambda numbered: RANK.get(numbered[0].status, len(RANK))) for several in found.values()]
+
+
 def _merged(studies: Sequence[Study]) -> Study:
-    found = grouped(((c, i) for i, s in enumerate(studies) for c in s.cells), lambda numbered: numbered[0].name)
-    best = [min(several, key=lambda numbered: RANK.get(numbered[0].status, len(RANK))) for several in found.values()]
+    best = cells_of_parts(studies)
     tables = [
         study.measured[study.measured["cell"].isin([cell.name for cell, number in best if number == i])]
         for i, study in enumerate(studies)

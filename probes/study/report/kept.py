@@ -4,14 +4,15 @@ KEPT/NAME-SCALE/study.json       the study, its cells and the digests of the tab
 KEPT/NAME-SCALE/results.parquet  as the study wrote it
 KEPT/NAME-SCALE/measures.parquet the measures that claims, printed tables and figures read, and what every run has
 
-A kept folder is a study folder, too: ``synthlang report`` reads it.
+A kept folder is a study folder, too: ``synthlang report`` reads it. A study that takes longer than a machine is there
+can be run and kept in parts: cells that are not run yet in the next part stay as they were kept.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from probes.study.record import FORMAT as STUDY_FORMAT
 from probes.study.record import STUDY
 from probes.study.report.data import Cell, Study, read_study
 from probes.study.report.findings_study import measures_drawn
+from probes.study.report.join import cells_of_parts
 from probes.study.table import ALIGNMENTS, LATER, read_columns
 from synthlang.catalogue import YAML
 from synthlang.errors import InputError
@@ -55,25 +57,36 @@ class KeptStudy:
 
 @dataclass(frozen=True)
 class KeptFolder:
-    """Where a study is kept, and the size of its files in bytes."""
+    """Where a study is kept, the size of its files in bytes, and how many of its cells are not run yet."""
 
     folder: Path
     size: int
+    waiting: int
 
 
 @dataclass(frozen=True)
 class _Content:
     name: str
-    record: dict[str, Any]
+    study: Study
     tables: Mapping[str, pa.Table]
 
 
 def keep_studies(folders: Sequence[Path], into: Path) -> list[KeptFolder]:
     """Keep these studies, each in place of what was kept of it before; nothing is written unless all can be kept.
 
-    InputError for a study that is not finished, has no results, or whose claims or papers do not come along.
+    A study that is not finished adds the cells that it has run to those of it that are kept. InputError for one whose
+    kept cells have other settings, a study without results, or one whose claims or papers do not come along.
     """
-    return [_write(content, into) for content in [_content(folder) for folder in folders]]
+    contents = dict[str, _Content]()
+    for folder in folders:
+        content = _content(folder)
+        if content.study.waiting and (before := contents.get(content.name) or _kept(into / content.name)):
+            if before.study.fingerprint != content.study.fingerprint:
+                told = f"{plural(content.study.waiting, 'cell')} of {len(content.study.cells)} not run yet"
+                raise InputError(f"{told}, and what is kept of it has other settings: finish the study first", folder)
+            content = _together([content, before])
+        contents[content.name] = content
+    return [_write(content, into) for content in contents.values()]
 
 
 def read_kept(kept: Path) -> list[KeptStudy]:
@@ -89,7 +102,7 @@ def read_kept(kept: Path) -> list[KeptStudy]:
 
 def _check(folder: Path) -> None:
     path = folder / STUDY
-    again = "keep the study again (synthlang findings --keep)"
+    again = "keep the whole study again (synthlang findings --keep)"
     if not path.is_file():
         raise InputError(f"is no study that was kept: {STUDY} is missing; {again}", folder)
     record = read_json(path)
@@ -112,21 +125,43 @@ def _write(content: _Content, into: Path) -> KeptFolder:
         for name, table in content.tables.items():
             pq.write_table(table, folder / name, compression="zstd")
         digests = {name: sha256_file(folder / name) for name in content.tables}
-        write_json(folder / STUDY, {**content.record, KEPT: {"format": FORMAT, DIGESTS: digests}}, indent=None)
-    return KeptFolder(path, sum(file.stat().st_size for file in path.iterdir()))
+        record = {**_record(content.study), KEPT: {"format": FORMAT, DIGESTS: digests}}
+        write_json(folder / STUDY, record, indent=None)
+    return KeptFolder(path, sum(file.stat().st_size for file in path.iterdir()), content.study.waiting)
 
 
 def _content(folder: Path) -> _Content:
     study = read_study(folder)
-    if waiting := len(study.cells) - study.count("done") - study.count("failed"):
-        raise InputError(f"{plural(waiting, 'cell')} of {len(study.cells)} not run yet: finish the study first", folder)
     if not (folder / RESULTS).is_file():
         raise InputError(f"has no {RESULTS}: there is nothing to keep", folder)
     scored = read_columns(folder / RESULTS, results.COLUMNS, LATER)
     sources = [None if text is None else _without_place(text) for text in scored["source"].to_pylist()]
     scored = scored.set_column(scored.column_names.index("source"), "source", pa.array(sources, pa.string()))
     tables = {RESULTS: scored, MEASURES: _measures(folder / MEASURES, study)}
-    return _Content(_name(study, folder), _record(study), tables)
+    return _Content(_name(study, folder), study, tables)
+
+
+def _kept(folder: Path) -> _Content | None:
+    """What is kept in this folder; None where nothing is."""
+    if not folder.is_dir():
+        return None
+    _check(folder)
+    return _content(folder)
+
+
+def _together(parts: Sequence[_Content]) -> _Content:
+    """Parts of one study as one: each cell, with its rows, from the part that has gone furthest with it."""
+    chosen = cells_of_parts([part.study for part in parts])
+    names, of = pa.array([cell.name for cell, _ in chosen], pa.string()), pa.array([number for _, number in chosen])
+    tables = {}
+    for table in parts[0].tables:
+        rows = [
+            part.tables[table].filter(pc.is_in(part.tables[table]["cell"], names.filter(pc.equal(of, i))))
+            for i, part in enumerate(parts)
+        ]
+        joined = pa.concat_tables(rows)
+        tables[table] = joined.take(pc.sort_indices(pc.index_in(joined["cell"], names))).combine_chunks()
+    return _Content(parts[0].name, replace(parts[0].study, cells=tuple(cell for cell, _ in chosen)), tables)
 
 
 def _name(study: Study, folder: Path) -> str:
