@@ -78,6 +78,10 @@ def test_the_first_table_has_a_line_a_claim_with_both_numbers(project):
     claims = taken([one.study for one in read_kept(project / STUDIES)]).claims
     [judged] = [line for line in claims if line.words == "ALIGN beats MLM"]
     assert judged.ours is not None and row[2].startswith(f"{judged.ours.mean:.2f} ") and row[5] == judged.verdict
+    number, told = re.findall(r"Of (\d+) comparisons ([^.]+)\.", text)[0]
+    counts = {word: int(count) for count, word in re.findall(r"(\d+) ([a-z ]+)", told)}
+    assert set(counts) <= {"hold", "are against", "are too small to tell"}
+    assert int(number) == sum(counts.values()) == sum(len(line.parts) for line in claims) > len(rows)
 
 
 def test_a_paper_has_its_figure_reading_and_what_the_models_learned(project):

@@ -21,6 +21,7 @@ from pydantic import Field
 from probes.figures.drawing import Figure, shorten, standalone_svg
 from probes.report.numbers import Entry, plural
 from probes.report.page import Block, Bullets, Figures, Paragraph, Section, Table, markdown_page
+from probes.study.judged.estimates import Outcome
 from probes.study.judged.papers import read_paper
 from probes.study.report.findings_data import ONE_MODEL, ClaimLine, Taken, papers_of, taken
 from probes.study.report.findings_study import KINDS, figure_of_table, figures_of_study, scores_table
@@ -40,6 +41,8 @@ MADE_BY = (
 )
 WORDS = ("agrees", "differs", "too small to tell")
 """Verdicts, in the order that they are counted in."""
+OUTCOMES: dict[str, Outcome] = {"hold": "holds", "are against": "fails", "are too small to tell": "open"}
+"""What is said of comparisons, in the same order."""
 SHORT = 110
 """Most characters of a paper's numbers in the first table."""
 CAPTION = (
@@ -166,13 +169,17 @@ def _short(printed: str) -> str:
 
 
 def _counted(lines: Sequence[ClaimLine]) -> str:
-    """How many verdicts of each word, and how many claims none of these studies asks."""
+    """How many verdicts of each word, likewise of their comparisons, and how many claims none of these studies asks."""
     verdicts = Counter(line.verdict for line in lines if line.was_run)
     asked = {(line.paper, line.words) for line in lines if line.was_run}
     left = len({(line.paper, line.words) for line in lines} - asked)
     told = "; ".join(f"{word}: {verdicts[word]}" for word in WORDS if verdicts[word])
     rest = f" {plural(left, 'further claim')} {'is' if left == 1 else 'are'} asked by no study here." if left else ""
-    return f"{plural(len(asked), 'claim')}, {plural(verdicts.total(), 'verdict')}{f': {told}' if told else ''}.{rest}"
+    claims = f"{plural(len(asked), 'claim')}, {plural(verdicts.total(), 'verdict')}{f': {told}' if told else ''}."
+    parts = Counter(part for line in lines if line.was_run for part in line.parts)
+    of = "; ".join(f"{parts[outcome]} {word}" for word, outcome in OUTCOMES.items() if parts[outcome])
+    comparisons = f" Of {plural(parts.total(), 'comparison')} {of}." if parts else ""
+    return f"{claims}{comparisons}{rest}"
 
 
 def _of_paper(paper: str, kept: Sequence[KeptStudy], found: Taken, reading: Reading) -> Section:

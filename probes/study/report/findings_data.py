@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from probes.statistics import Interval
 from probes.study.judged.claims import Claim, claims_files, read_claims
-from probes.study.judged.estimates import counted
+from probes.study.judged.estimates import Outcome, counted
 from probes.study.judged.papers import names_in
 from probes.study.report.data import Study
 from probes.study.report.judged import JudgedClaim, JudgedNumber, PoolVerdict, compared
@@ -28,6 +28,7 @@ class ClaimLine:
     printed  the paper's numbers, to be read; ``printed_and_note`` with what has to be known of them
     n        what ours is of, and how many
     told     how many of its comparisons hold, or why none was run
+    parts    the outcome of each of its comparisons that was run
     """
 
     paper: str
@@ -42,6 +43,7 @@ class ClaimLine:
     n: str = ""
     one_model: bool = False
     told: str = ""
+    parts: Sequence[Outcome] = ()
 
     @property
     def was_run(self) -> bool:
@@ -135,6 +137,7 @@ def _claim_lines(judged: JudgedClaim, paper: str) -> Iterator[ClaimLine]:
             n=counted(verdict.n, verdict.unit) if verdict.n else "",
             one_model=verdict.marked,
             told=verdict.tally if verdict.verdict != NOT_RUN else verdict.text,
+            parts=[part.outcome for part in verdict.parts if part.interval is not None],
         )
 
 
