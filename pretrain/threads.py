@@ -1,4 +1,4 @@
-"""How many threads the libraries of a process get, and that they do not burn time as they wait; loads no library."""
+"""How many threads the libraries of a process get, and what processes inherit that is faster; loads no library."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ twentieth (two cores of a Xeon)."""
 SPINS = {"GOMP_SPINCOUNT": "1000", "KMP_BLOCKTIME": "0"}
 """For how long a thread that waits for others keeps its core (libgomp, libomp). On cores that others use as well, two
 threads took five to seven times the processor time of one by default, and 1.4 times it with these."""
+PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+"""Memory in pages of 2 MB, where the kernel gives them on request (Linux, glibc 2.35 or later): a step of 8 layers of
+64 took 126 ms instead of 144 (an AMD EPYC; medians of six runs in turns)."""
 
 
 def threads_for(hidden: int | None = None, share: int | None = None) -> int:
@@ -36,8 +39,13 @@ def use_threads(threads: int) -> int:
     return before
 
 
-def wait_quietly() -> None:
-    """Let threads sleep soon as they wait, unless the user says how; before torch is loaded."""
+def set_environment() -> None:
+    """Let threads sleep soon as they wait, and processes that are started have large pages, unless the user says how.
+
+    Before torch is loaded. The memory of this process itself is as it was started.
+    """
     if "OMP_WAIT_POLICY" not in os.environ:
         for name, value in SPINS.items():
             os.environ.setdefault(name, value)
+    for name, value in PAGES.items():
+        os.environ.setdefault(name, value)

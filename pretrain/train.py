@@ -44,10 +44,10 @@ def arguments_of(prog: str, description: str) -> argparse.ArgumentParser:
 
 def exit_code(command: Callable[[argparse.Namespace], int], given: argparse.Namespace) -> int:
     """What a command returns; 2 after one line for what the user can mend, 130 after Ctrl-C."""
-    from pretrain.threads import wait_quietly
+    from pretrain.threads import set_environment
     from synthlang.errors import InputError
 
-    wait_quietly()
+    set_environment()
     try:
         return command(given)
     except InputError as error:

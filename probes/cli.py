@@ -14,7 +14,7 @@ import typer
 from pretrain import pretrain as run_pretraining
 from pretrain import run_adjustment
 from pretrain.adjust.adjust_command import HELP as ADJUST_HELP
-from pretrain.threads import wait_quietly
+from pretrain.threads import set_environment
 from probes import check_installation, cli_language, cli_study
 from probes.cli_configs import configs
 from probes.cli_options import Commands, Model, Set, Smoke, Threads, argument, names_of, option
@@ -108,7 +108,7 @@ def doctor() -> None:
 def main() -> None:
     """Run the command; what a user can mend is one line and exit code 2."""
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-    wait_quietly()
+    set_environment()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # for those that have no letter for an arrow or a dash
