@@ -263,6 +263,7 @@ print(any(line.startswith("VmFlags:") and "hg" in line.split() for line in open(
 )
 @pytest.mark.parametrize("said", [None, "glibc.malloc.hugetlb=0"])
 def test_processes_that_are_started_have_large_pages(said, monkeypatch):
+    monkeypatch.setenv("OMP_WAIT_POLICY", "passive")  # so that nothing else is set
     monkeypatch.setenv("GLIBC_TUNABLES", said or "")
     if said is None:
         monkeypatch.delenv("GLIBC_TUNABLES")
