@@ -48,13 +48,14 @@ MORE = {  # further studies of one size
         "fine-tuning",
         "emergence-map",
         "up-to-rotation",
+        "sep-emb",
     ],
     "lab": ["align_mlm-trans+inv", "impact-sov", "impact-yandex"],
     "paper": ["impact-sov", "impact-yandex"],
 }
 OLD = ["quickstart", "treebank"]
 FILES = [f"{size}/{name}" for size in SIZES for name in (*OF_PAPERS, *OURS, *MORE[size])]
-OFFLINE = [f"tiny/{name}" for name in (*OF_PAPERS, *OURS, "up-to-rotation")]
+OFFLINE = [f"tiny/{name}" for name in (*OF_PAPERS, *OURS, "up-to-rotation", "sep-emb")]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -405,6 +406,28 @@ def test_rotations_are_measured_on_the_models_of_table_3():
     _, cells = study("tiny/up-to-rotation")
     assert made("tiny/up-to-rotation") == made("tiny/align_mlm-table3") and len(cells) == 4 * 3 * 5
     assert not any(cell.tasks for cell in cells) and all(cell.probes["maps"].maps.embeddings for cell in cells)
+
+
+def test_between_no_anchors_and_sep_emb_one_setting_changes_at_a_time():
+    """The models at both ends are those of table 1, fine-tuned as there; what is between has one setting more each time."""
+    _, cells = study("tiny/sep-emb")
+    _, table = study("tiny/emerging-table1")
+    last = {cell.labels["variant"]: cell for cell in cells if cell.labels["pretrain.steps"] == "3000"}
+    first = {cell.labels["variant"]: cell for cell in cells if cell.labels["pretrain.steps"] == "750"}
+    for cell in cells:
+        if cell.labels["pretrain.steps"] == "750" and cell.labels["variant"] in ("No anchors", "Sep Emb"):
+            of_table = [one for one in table if one.pretrain == cell.pretrain]
+            assert [one.labels["pair"] for one in of_table] == ["en-fr"]
+            assert all(task == of_table[0].tasks[name] for name, task in cell.tasks.items())
+    none, words, softmax, sep = (first[name].pretrain for name in ("No anchors", "Own random words", "Own softmax", "Sep Emb"))
+    assert words.objective.random_words == "same-language" != none.objective.random_words
+    assert words.model_copy(update={"objective": none.objective}) == none
+    assert softmax.sharing.softmax == "language" and softmax.sharing.embeddings == "shared"
+    assert softmax.model_copy(update={"sharing": words.sharing}) == words
+    assert sep.sharing.embeddings == "separate" and sep.objective == softmax.objective
+    assert {name: cell.pretrain.model_copy(update={"steps": 750}) for name, cell in last.items()} == {
+        name: cell.pretrain for name, cell in first.items()
+    }
 
 
 def test_one_model_of_the_paper_can_become_several():
