@@ -409,7 +409,7 @@ def test_rotations_are_measured_on_the_models_of_table_3():
 
 
 def test_between_no_anchors_and_sep_emb_one_setting_changes_at_a_time():
-    """The models at both ends are those of table 1, fine-tuned as there; what is between has one setting more each time."""
+    """Both ends are the models of table 1, fine-tuned as there; from one variant to the next one setting changes."""
     _, cells = study("tiny/sep-emb")
     _, table = study("tiny/emerging-table1")
     last = {cell.labels["variant"]: cell for cell in cells if cell.labels["pretrain.steps"] == "3000"}
@@ -419,7 +419,8 @@ def test_between_no_anchors_and_sep_emb_one_setting_changes_at_a_time():
             of_table = [one for one in table if one.pretrain == cell.pretrain]
             assert [one.labels["pair"] for one in of_table] == ["en-fr"]
             assert all(task == of_table[0].tasks[name] for name, task in cell.tasks.items())
-    none, words, softmax, sep = (first[name].pretrain for name in ("No anchors", "Own random words", "Own softmax", "Sep Emb"))
+    variants = ("No anchors", "Own random words", "Own softmax", "Sep Emb")
+    none, words, softmax, sep = (first[name].pretrain for name in variants)
     assert words.objective.random_words == "same-language" != none.objective.random_words
     assert words.model_copy(update={"objective": none.objective}) == none
     assert softmax.sharing.softmax == "language" and softmax.sharing.embeddings == "shared"
