@@ -195,6 +195,15 @@ def test_a_model_at_the_majority_baseline_is_not_ranked(sup: float, failed: bool
     assert line["Δ"] == ("not learned" if failed else "0.0") and line["SUP|majority 33.3"] == number(sup)
 
 
+def test_baselines_that_differ_stand_under_each_sup_in_small_print(tmp_path: Path) -> None:
+    folder = grid(tmp_path / "a")
+    change_rows(folder, lambda row, _: {"majority": 12.5 if row["cell"].startswith("ALIGN") else 33.3})
+    page = report(folder)
+    lines = {line["condition"]: line["SUP|majority"] for line in page.table("condition", "Δ")}
+    assert {name: text.partition("|")[2] for name, text in lines.items()} == {"MLM": "33.3", "ALIGN-MLM": "12.5"}
+    assert "the majority baseline in small print" in page.text and "paper's Δ in small print" not in page.text
+
+
 @pytest.mark.parametrize(
     ("change_of", "failed"),
     [

@@ -388,6 +388,12 @@ def test_what_makes_data_the_same(other: dict[str, Any], together: bool, plain: 
     assert list(pools(studies)) == (["lab"] if together else ["lab (a)", "lab (b)"])
 
 
+def test_a_pool_is_told_by_what_its_studies_do_not_share(plain: Study) -> None:
+    made = [named(plain, f"emerging-{name}", SAME) for name in ("table1", "figure6")]
+    other = named(plain, "emerging-figure4", {**SAME, "tasks": None, "transfer": {"train": "data/ud/de"}})
+    assert list(pools([*made, other])) == ["lab (table1, figure6)", "lab (figure4)"]
+
+
 @pytest.mark.parametrize(
     ("one", "two", "together"),
     [

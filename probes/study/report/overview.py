@@ -41,6 +41,7 @@ CURVE = 3
 LINES = 6
 """Most lines on what differs."""
 NOTE = "Δ = SUP − ZS: lower is better."
+BASELINE = "majority"
 NOT_LEARNED = Badge("not learned", "bad")
 
 
@@ -133,9 +134,11 @@ def _scores(scores: ScoreTable, printed: Printed, is_drawn: bool) -> Table:
     found = grouped([*scores.conditions, *scores.failed], lambda c: (bool(c.first.failed), *sorted(c.labels.items())))
     rows = sorted(found.values(), key=lambda of: order[bool(of[0].first.failed), scores.layout.group(of[0].labels)])
     columns = [("condition", [_named(of[0], scores) for of in rows]), *_columns(rows, printed)]
-    paper = "; the paper's Δ in small print" if printed else ""
+    small = ["the paper's Δ"] if any(_printed_delta(c, printed) is not None for of in rows for c in of) else []
+    small += [f"the {BASELINE} baseline"] if any(title.endswith(BASELINE) for title, _ in columns) else []
+    below = f"; {' and '.join(small)} in small print" if small else ""
     intervals = "in the figure, and under Scores" if is_drawn else "under Scores"
-    told = f"Means in percent{paper}. Intervals: {intervals}."
+    told = f"Means in percent{below}. Intervals: {intervals}."
     return Table(told, *by_rows(columns), 1, "", ROWS)
 
 
@@ -155,9 +158,9 @@ def _columns(rows: Sequence[Sequence[Condition]], printed: Printed) -> Iterator[
             yield f"ZS\n{task}" if several else "ZS", [None if c is None else c.mean("zs") for c in conditions]
     for task, conditions in of_task.items():
         baselines = {number(c.mean(MAJORITY)) for c in conditions if c is not None and c.mean(MAJORITY) is not None}
-        one = f"majority {baselines.pop()}" if len(baselines) == 1 else ""
-        below = ", ".join(filter(None, (task if several else "", one)))
-        values = [None if c is None else c.mean("sup") if one else _beside_majority(c) for c in conditions]
+        majority = BASELINE if len(baselines) > 1 else "".join(f"{BASELINE} {value}" for value in baselines)
+        below = ", ".join(filter(None, (task if several else "", majority)))
+        values = [_sup(c, with_majority=len(baselines) > 1) for c in conditions]
         yield f"SUP\n{below}" if below else "SUP", values
     for name, title in (("alignment_all", "Alignment"), (PERPLEXITY, "Perplexity")):
         values = [of[0].mean(name) for of in rows]
@@ -170,13 +173,17 @@ def _delta(condition: Condition | None, printed: Printed) -> Entry:
         return None
     if condition.first.failed:
         return NOT_LEARNED
-    paper = printed_among(printed, condition.labels, condition.task, "delta")
+    paper = _printed_delta(condition, printed)
     return number(condition.delta.mean) + ("" if paper is None else f"\npaper {number(paper)}")
 
 
-def _beside_majority(condition: Condition | None) -> Entry:
+def _printed_delta(condition: Condition, printed: Printed) -> float | None:
+    return printed_among(printed, condition.labels, condition.task, "delta")
+
+
+def _sup(condition: Condition | None, *, with_majority: bool) -> Entry:
     """SUP, and what always guessing the most frequent label would score."""
     if condition is None:
         return None
-    sup, majority = condition.mean("sup"), condition.mean(MAJORITY)
-    return number(sup) + ("" if majority is None else f"\nmajority {number(majority)}")
+    majority = condition.mean(MAJORITY) if with_majority else None
+    return condition.mean("sup") if majority is None else f"{number(condition.mean('sup'))}\n{number(majority)}"

@@ -9,8 +9,9 @@ written where these are not recorded; what differs among the cells of a study ke
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import takewhile
 from typing import Any
 
 from pretrain.adjust.config import OF_WEIGHTS as OF_ADJUSTMENT
@@ -35,7 +36,7 @@ def pools(studies: Sequence[Study]) -> dict[str, list[Study]]:
 
     Tasks that only one study has keep none apart, nor do names and files of settings; paths count as written. A study
     that goes with several pools is in the latest. A pool is called by its scale, and by its studies too where there are
-    several of a scale.
+    several of a scale, without what all names of that scale begin with.
     """
     if len(studies) == 1:  # there is nothing to keep apart, and looking at its data takes time
         return {studies[0].scale: list(studies)}
@@ -50,11 +51,24 @@ def pools(studies: Sequence[Study]) -> dict[str, list[Study]]:
             pool.append(member)
     found = dict[str, list[Study]]()
     for scale, of in of_scale.items():
+        short = own_parts(member.name for pool in of for member in pool)
         for pool in of:
-            told = ", ".join(member.name for member in pool)
+            told = ", ".join(short[member.name] for member in pool)
             name = scale if len(of) == 1 else f"{scale} ({told})" if scale else told
             found[name] = [member.study for member in pool]
     return found
+
+
+def own_parts(names: Iterable[str]) -> dict[str, str]:
+    """Name → what it does not share with all others, in whole words.
+
+    >>> own_parts(["emerging-figure6", "emerging-table1", "emerging-table1-treebank"])
+    {'emerging-figure6': 'figure6', 'emerging-table1': 'table1', 'emerging-table1-treebank': 'table1-treebank'}
+    """
+    words = {name: name.split("-") for name in names}
+    columns = zip(*(of[:-1] for of in words.values()), strict=False)  # as long as the shortest name
+    shared = len([*takewhile(lambda column: len(set(column)) == 1, columns)])
+    return {name: "-".join(of[shared:]) for name, of in words.items()}
 
 
 def names_of_parts(studies: Sequence[Study]) -> list[str]:
