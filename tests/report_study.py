@@ -132,8 +132,8 @@ def make_grid(
         pretrain = f"{crc32(str(more.get('name', '')).encode()):08x}{number:08x}"
         stages = {"pretrain": pretrain} | {f"transfer {t} seed {s}": "cd" * 8 for t in tasks for s in range(seeds)}
         run = f"stages/pretrain-{pretrain}"
-        cells.append({"name": name, "labels": labels, "overrides": {f"pretrain.{k}": v for k, v in labels.items()},
-                      "status": "done", "error": None, "log": "", "stages": stages, "run": run})  # fmt: skip
+        cell = {"name": name, "labels": labels, "overrides": {f"pretrain.{k}": v for k, v in labels.items()}}
+        cells.append(cell | {"status": "done", "error": None, "log": "", "keys": stages, "stages": stages, "run": run})
         for task, seed in itertools.product(tasks, range(seeds)):
             delta = 10.0 + number + seed + jitter * (number * 7 % 5 + seed)
             row = {"cell": name, "labels": text, "task": task, "task_name": task, "seed": seed, "metric": "f1"}

@@ -55,7 +55,8 @@ FIGURES, FIGURES_OF_MANY = 40, 8
 class Cell:
     """A cell of the grid: its labels, what it changes in the base config and what became of it.
 
-    stages   what a stage is called → its key; ``store`` has their folders
+    keys     what a stage is called → its key
+    stages   the same, of those that are done; ``store`` has their folders
     run      the folder of its model, from ``of``, that of the study
     """
 
@@ -65,6 +66,7 @@ class Cell:
     status: str = "pending"
     error: str | None = None
     log: str = ""
+    keys: Mapping[str, str] = field(default_factory=dict)
     stages: Mapping[str, str] = field(default_factory=dict)
     run: str | None = None
     of: Path = Path()

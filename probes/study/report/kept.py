@@ -5,7 +5,8 @@ KEPT/NAME-SCALE/results.parquet  as the study wrote it
 KEPT/NAME-SCALE/measures.parquet the measures that claims, printed tables and figures read, and what every run has
 
 A kept folder is a study folder, too: ``synthlang report`` reads it. A study that takes longer than a machine is there
-can be run and kept in parts: cells that are not run yet in the next part stay as they were kept.
+can be run and kept in parts: cells that are not run yet in the next part stay as they were kept. So it can grow, by
+seeds for instance: what is kept are cells of the larger study where their stages have the keys that are planned there.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from probes.study.record import FORMAT as STUDY_FORMAT
 from probes.study.record import STUDY
 from probes.study.report.data import Cell, Study, read_study
 from probes.study.report.findings_study import measures_drawn
-from probes.study.report.join import cells_of_parts
+from probes.study.report.join import RANK, cells_of_parts
 from probes.study.table import ALIGNMENTS, LATER, read_columns
 from synthlang.catalogue import YAML
 from synthlang.errors import InputError
@@ -74,16 +75,18 @@ class _Content:
 def keep_studies(folders: Sequence[Path], into: Path) -> list[KeptFolder]:
     """Keep these studies, each in place of what was kept of it before; nothing is written unless all can be kept.
 
-    A study that is not finished adds the cells that it has run to those of it that are kept. InputError for one whose
-    kept cells have other settings, a study without results, or one whose claims or papers do not come along.
+    A study that is not finished adds the cells that it has run to those of it that are kept. InputError where these are
+    not of the same work, for a study without results, and for one whose claims or papers do not come along.
     """
     contents = dict[str, _Content]()
     for folder in folders:
         content = _content(folder)
         if content.study.waiting and (before := contents.get(content.name) or _kept(into / content.name)):
-            if before.study.fingerprint != content.study.fingerprint:
+            if other := _of_other_work(before, content.study):
                 told = f"{plural(content.study.waiting, 'cell')} of {len(content.study.cells)} not run yet"
-                raise InputError(f"{told}, and what is kept of it has other settings: finish the study first", folder)
+                raise InputError(
+                    f"{told}, and what is kept of {other} has other settings: finish the study first", folder
+                )
             content = _together([content, before])
         contents[content.name] = content
     return [_write(content, into) for content in contents.values()]
@@ -147,6 +150,17 @@ def _kept(folder: Path) -> _Content | None:
         return None
     _check(folder)
     return _content(folder)
+
+
+def _of_other_work(before: _Content, study: Study) -> str:
+    """The first cell that was kept and is none of the study, or has stages that are not those planned there; or ""."""
+    transfers = before.tables[RESULTS].select(["cell", "transfer"]).to_pylist()
+    made = {cell.name: {*cell.stages.values()} for cell in before.study.cells if cell.status in RANK}
+    for row in transfers:
+        if row["cell"] in made and row["transfer"]:
+            made[row["cell"]].add(row["transfer"])
+    planned = {cell.name: {*cell.keys.values()} for cell in study.cells}
+    return next((name for name, keys in made.items() if not keys <= planned.get(name, set())), "")
 
 
 def _together(parts: Sequence[_Content]) -> _Content:
