@@ -269,7 +269,7 @@ def test_a_study_is_kept_in_parts(project, tmp_path):
 
 
 def test_a_study_that_is_kept_can_grow(project, tmp_path):
-    """Four objectives more are planned: what was kept of the others counts, and what it was called."""
+    """An objective more is planned and run: what is kept of the others counts, under another fingerprint as well."""
     grown = SMALL | {"objective": [*SMALL["objective"], "OURS"]}
     run = paper_study(tmp_path / "grown", axes=grown, fingerprint="cd" * 8)
     whole = {path: (run / path).read_bytes() for path in ("study.json", "results.parquet")}

@@ -154,11 +154,11 @@ def _kept(folder: Path) -> _Content | None:
 
 def _of_other_work(before: _Content, study: Study) -> str:
     """The first cell that was kept and is none of the study, or has stages that are not those planned there; or ""."""
-    transfers = before.tables[RESULTS].select(["cell", "transfer"]).to_pylist()
     made = {cell.name: {*cell.stages.values()} for cell in before.study.cells if cell.status in RANK}
-    for row in transfers:
-        if row["cell"] in made and row["transfer"]:
-            made[row["cell"]].add(row["transfer"])
+    results = before.tables[RESULTS]
+    for cell, transfer in zip(results["cell"].to_pylist(), results["transfer"].to_pylist(), strict=True):
+        if cell in made and transfer:
+            made[cell].add(transfer)
     planned = {cell.name: {*cell.keys.values()} for cell in study.cells}
     return next((name for name, keys in made.items() if not keys <= planned.get(name, set())), "")
 

@@ -6,7 +6,7 @@ there is one; else bars. The report shows a figure once: what stands here is tak
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from probes.figures.drawing import Figure, colours, shorten
@@ -41,7 +41,6 @@ CURVE = 3
 LINES = 6
 """Most lines on what differs."""
 NOTE = "Δ = SUP − ZS: lower is better."
-BASELINE = "majority"
 NOT_LEARNED = Badge("not learned", "bad")
 
 
@@ -129,13 +128,15 @@ def bars_of_scores(scores: ScoreTable, printed: Printed) -> Figure | None:
 def _scores(scores: ScoreTable, printed: Printed, is_drawn: bool) -> Table:
     """A row a condition: Δ of each task with the paper's number, then SUP, the majority baseline, alignment and
     perplexity; conditions that have not learned stand last."""
-    places = {(bool(c.first.failed), scores.layout.group(c.labels)): None for c in [*scores.conditions, *scores.failed]}
+    every = [*scores.conditions, *scores.failed]
+    places = {(bool(c.first.failed), scores.layout.group(c.labels)): None for c in every}
     order = {place: i for i, place in enumerate(places)}
-    found = grouped([*scores.conditions, *scores.failed], lambda c: (bool(c.first.failed), *sorted(c.labels.items())))
+    found = grouped(every, lambda c: (bool(c.first.failed), *sorted(c.labels.items())))
     rows = sorted(found.values(), key=lambda of: order[bool(of[0].first.failed), scores.layout.group(of[0].labels)])
     columns = [("condition", [_named(of[0], scores) for of in rows]), *_columns(rows, printed)]
-    small = ["the paper's Δ"] if any(_printed_delta(c, printed) is not None for of in rows for c in of) else []
-    small += [f"the {BASELINE} baseline"] if any(title.endswith(BASELINE) for title, _ in columns) else []
+    small = ["the paper's Δ"] if any(_printed_delta(c, printed) is not None for c in every) else []
+    by_task = grouped(every, lambda c: c.task).values()
+    small += ["the majority baseline"] if any(len(_baselines(of)) > 1 for of in by_task) else []
     below = f"; {' and '.join(small)} in small print" if small else ""
     intervals = "in the figure, and under Scores" if is_drawn else "under Scores"
     told = f"Means in percent{below}. Intervals: {intervals}."
@@ -157,11 +158,11 @@ def _columns(rows: Sequence[Sequence[Condition]], printed: Printed) -> Iterator[
         if all(c is None or c.delta is None for c in conditions):
             yield f"ZS\n{task}" if several else "ZS", [None if c is None else c.mean("zs") for c in conditions]
     for task, conditions in of_task.items():
-        baselines = {number(c.mean(MAJORITY)) for c in conditions if c is not None and c.mean(MAJORITY) is not None}
-        majority = BASELINE if len(baselines) > 1 else "".join(f"{BASELINE} {value}" for value in baselines)
+        baselines = _baselines(c for c in conditions if c is not None)
+        differ = len(baselines) > 1
+        majority = "majority" if differ else "".join(f"majority {value}" for value in baselines)
         below = ", ".join(filter(None, (task if several else "", majority)))
-        values = [_sup(c, with_majority=len(baselines) > 1) for c in conditions]
-        yield f"SUP\n{below}" if below else "SUP", values
+        yield f"SUP\n{below}" if below else "SUP", [_sup(c, with_majority=differ) for c in conditions]
     for name, title in (("alignment_all", "Alignment"), (PERPLEXITY, "Perplexity")):
         values = [of[0].mean(name) for of in rows]
         if any(value is not None for value in values):
@@ -179,6 +180,11 @@ def _delta(condition: Condition | None, printed: Printed) -> Entry:
 
 def _printed_delta(condition: Condition, printed: Printed) -> float | None:
     return printed_among(printed, condition.labels, condition.task, "delta")
+
+
+def _baselines(conditions: Iterable[Condition]) -> set[str]:
+    """What always guessing the most frequent label would score, as it is shown."""
+    return {number(value) for c in conditions if (value := c.mean(MAJORITY)) is not None}
 
 
 def _sup(condition: Condition | None, *, with_majority: bool) -> Entry:
