@@ -12,11 +12,12 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from probes.statistics import Interval
 from probes.study.judged.claims import Claim
-from probes.study.judged.estimates import difference, estimate, outcome_of, region
+from probes.study.judged.estimates import decided, difference, estimate, outcome_of, region
 from probes.study.judged.observed import ModelSeeds, Replicates, Results, Series
 from probes.study.judged.papers import Quantity
-from probes.study.judged.verdicts import judge
+from probes.study.judged.verdicts import JudgedComparison, decide, judge
 from tests.judged import claim
 
 MARGIN = 2.0
@@ -114,6 +115,21 @@ FEW = 0.05 + 0.035
 TASKS = [str(number) for number in range(12)]
 
 
+PARTIAL = [
+    ((0.01, 0.02, 0.6), "most hold"),
+    ((0.01, 0.03, 0.6), "open"),  # 2 · .03
+    ((0.01, 0.04, 0.05), "holds"),
+    ((0.01, 0.04, 0.051), "open"),
+    ((0.01, 0.6), "open"),  # of two, most are all
+    ((0.001, 0.001, 0.012, 0.9), "most hold"),
+    ((0.001, 0.001, 0.04, 0.04), "holds"),
+    ((0.001, 0.001, 0.03, 0.9), "open"),
+    ((0.03, 0.03, 0.03, 0.03, 0.9), "most hold"),  # 3 / 2 · .03
+    ((0.04, 0.04, 0.04, 0.04, 0.9), "open"),
+]
+"""p of comparisons, and how their claim comes out."""
+
+
 def in_every_task(relation: str, margin: float) -> Claim:
     asked = {"measure": "zs", "left": {}, "value": 0, "relation": relation, "margin": margin}
     return claim(compare=[{**asked, "each": {"task": TASKS}}])
@@ -141,6 +157,29 @@ def test_clear_effects_decide_a_claim_of_many_comparisons(seeds, spread):
         assert verdicts(asked, [truth] * 11 + [-2 * truth], seeds, spread)["differs"] >= 0.9
         half = verdicts(asked, [truth] * 6 + [margin - 5 * spread * (1 if truth > 0 else -1)] * 6, seeds, spread)
         assert half["differs"] >= 0.9, "six of twelve, of which none may be sure enough alone"
+
+
+@pytest.mark.parametrize("shared", [0.0, 0.5])
+@pytest.mark.parametrize("seeds", [3, 5])
+def test_that_most_hold_is_said_by_chance_in_one_case_of_twenty_at_most(seeds, shared):
+    """Six of twelve clearly hold and six are at the end of the region: half is not most, though one of the six will
+    often seem to hold. Of eight that clearly hold it is found, and said of none that all do."""
+    asked = in_every_task("no_more", 2)
+    half = verdicts(asked, [-50] * 6 + [2] * 6, seeds, shared=shared)
+    assert half["mostly agrees"] + half["agrees in sign"] <= FEW
+    most = verdicts(asked, [-50] * 8 + [2] * 4, seeds, shared=shared)
+    assert most["mostly agrees"] >= 0.8 and most["agrees in sign"] <= FEW
+
+
+@pytest.mark.parametrize(("p", "outcome"), PARTIAL)
+def test_most_hold_by_the_partial_conjunction(p, outcome):
+    """Against p written out: that fewer than u of n hold, min over i of (n − u + 1) / i · p of rank u − 1 + i."""
+    parts = [JudgedComparison("", Interval(1, 0, 2, 3, 0.95), decided(one, 1.0), inside=one) for one in p]
+    n, u = len(p), len(p) // 2 + 1
+    by_hand = min((n - u + 1) / i * sorted(p)[u - 2 + i] for i in range(1, n - u + 2))
+    found, deciding = decide(parts)
+    assert found == outcome and (by_hand <= 0.05) == (found != "open")
+    assert deciding.inside == sorted(p)[u - 1] or found != "most hold"
 
 
 @pytest.mark.parametrize("seeds", [3, 5])

@@ -1,7 +1,8 @@
 """Means and differences over seeds, with 95 % intervals of Student's t, and what an interval says of a comparison.
 
 A mean and the **difference** of two quantities are over the conditions (labels on the axes that no side names) that all
-sides have, each weighing the same, then over the seeds that all of these conditions have. What is left out is told.
+sides have, each weighing the same, then over the seeds that all of these conditions have. What is left out is told, but
+not that another study varies an axis that nobody asks for: such conditions do not count beside those without it.
 
     paired by models    both sides have two or more models with the same seeds: one difference a pretraining (or, of one
                         pretraining, an adjustment), the mean over what else both have; n is the number of these.
@@ -262,16 +263,29 @@ def _matched(left: Replicates, right: Replicates, name: Callable[[Replicate], Re
 
 
 def common_conditions(sides: Iterable[Series]) -> list[Condition]:
-    """The conditions that all sides have, in the order of the first."""
+    """The conditions that all sides have, in the order of the first, without those that are one of them with an axis
+    more: they are of a study that varies what another does not, and no side asks for that axis."""
     first, *others = sides
-    return [condition for condition in first if all(condition in side for side in others)]
+    shared = [condition for condition in first if all(condition in side for side in others)]
+    return without_variations(shared, shared)
+
+
+def without_variations(conditions: Sequence[Condition], of: Sequence[Condition]) -> list[Condition]:
+    """Those that are none of ``of`` with an axis more."""
+    sets, plain = {frozenset(axis for axis, _ in condition) for condition in of}, set(of)
+
+    def varies(condition: Condition) -> bool:
+        own = {axis for axis, _ in condition}
+        return any(axes < own and tuple(one for one in condition if one[0] in axes) in plain for axes in sets)
+
+    return [condition for condition in conditions if not varies(condition)]
 
 
 def estimate_over(sides: Sequence[Series], conditions: Sequence[Condition]) -> EstimateOrWhy:
     """The mean of one side, the difference of two or the gap of four, over ``conditions``, which all sides have."""
     if not all(sides):
         return EstimateOrWhy(None, NOTHING)
-    every = list(dict.fromkeys(condition for side in sides for condition in side))
+    every = without_variations(list(dict.fromkeys(condition for side in sides for condition in side)), conditions)
     dropped = [condition for condition in every if condition not in conditions]
     if not conditions:
         listed = " against ".join(named(list(side), every) for side in sides)

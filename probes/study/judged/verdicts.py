@@ -1,4 +1,4 @@
-"""Claims judged by results: five verdicts, and one rule for each.
+"""Claims judged by results: six verdicts, and one rule for each.
 
 Differences, their intervals and when a comparison holds, fails or is open: estimates.py.
 
@@ -10,6 +10,8 @@ Differences, their intervals and when a comparison holds, fails or is open: esti
     agrees in sign      all that could be made hold, each by itself: as all have to, chance has them agree in 5 % at
                         most, whatever their number (an intersection–union test, Berger 1982); nothing is corrected
     agrees in order     the same for an ``order``: every thing that was run is above (or below) the one before it
+    mostly agrees       not all do, but it is shown at 5 % that more than half of them hold: Benjamini & Heller's test
+                        (2008, Simes' version) of the partial conjunction; of one or two these are all
     too small to tell   anything else
 
 Each comparison has a verdict, too: it fails where it does after Holm's correction over all of the claim, and where one
@@ -62,11 +64,13 @@ from probes.study.judged.estimates import (
 from probes.study.judged.observed import Condition, Results, Series, drop_shared_runs
 from probes.study.judged.papers import OF_PROBE, Quantity
 
-Word = Literal["agrees in sign", "agrees in order", "differs", "too small to tell", "not run"]
+Word = Literal["agrees in sign", "agrees in order", "mostly agrees", "differs", "too small to tell", "not run"]
 WORDS: tuple[Word, ...] = get_args(Word)
 COUNTED: dict[Outcome, str] = {"fails": "against", "open": "too small to tell"}
 """What is said of comparisons that do not hold."""
 EARLIER = "against before Holm's correction"
+Decided = Literal[Outcome, "most hold"]
+"""How a claim comes out."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +139,7 @@ class Verdict:
     text        all comparisons in words
     one_model   every replicate of a side, or every pair of a correlation, comes from one pretraining
     tally       of several comparisons, how many hold and how many were not run, and which one ``ours`` is of
+    what        is compared in that one
     """
 
     verdict: Word
@@ -145,6 +150,7 @@ class Verdict:
     unit: Unit = "models"
     one_model: bool = False
     tally: str = ""
+    what: str = ""
 
 
 def judge(claim: Claim, results: Results) -> Verdict:
@@ -162,14 +168,14 @@ def judge(claim: Claim, results: Results) -> Verdict:
     outcome, deciding = decide(run)
     ours = deciding.interval
     assert ours is not None, "it was run"
-    words: dict[Outcome, Word] = {"fails": "differs", "open": "too small to tell"}
+    words: dict[Decided, Word] = {"fails": "differs", "open": "too small to tell", "most hold": "mostly agrees"}
     word = words.get(outcome, "agrees in order" if claim.order else "agrees in sign")
     said = f"{len(run)} of {len(parts)} comparisons were run. {said}" if len(run) < len(parts) else said
     said = "; ".join([said, *(part.text() for part in left)])
     if claim.whole and len(run) < len(parts):
         return Verdict("not run", None, 0, f"a part shows nothing of it: {said}", tuple(parts))
     number, tally = ours if math.isfinite(ours.mean) else None, _tally(run, len(parts), deciding)
-    return Verdict(word, number, ours.n, said, tuple(parts), deciding.unit, deciding.one_model, tally)
+    return Verdict(word, number, ours.n, said, tuple(parts), deciding.unit, deciding.one_model, tally, deciding.what)
 
 
 def corrected_parts(parts: Sequence[JudgedComparison]) -> list[JudgedComparison]:
@@ -193,15 +199,24 @@ def _settled(part: JudgedComparison, outside: float | None) -> JudgedComparison:
     return replace(part, outcome=outcome, said=said, against_alone=changed)
 
 
-def decide(run: Sequence[JudgedComparison]) -> tuple[Outcome, JudgedComparison]:
+def decide(run: Sequence[JudgedComparison]) -> tuple[Decided, JudgedComparison]:
     """Of the comparisons of a claim that were run: how it comes out, and which one decides."""
     tested = sorted(
         (one for part in run for one in _may_fail(part) if one.tested is not None), key=attrgetter("outside")
     )
-    if any(one.outside * len(tested) <= DECIDED * rank for rank, one in enumerate(tested, 1)):  # Simes' test
+    if _any_is_shown([one.outside for one in tested]):
         return "fails", tested[0]
-    deciding = next((part for part in run if part.outcome == "open"), run[0])
-    return deciding.outcome, deciding
+    still_open = next((part for part in run if part.outcome == "open"), None)
+    if still_open is None:
+        return "holds", run[0]
+    most = len(run) // 2 + 1
+    last = sorted(run, key=attrgetter("inside"))[most - 1 :]  # that most hold is that any of these does
+    return ("most hold", last[0]) if _any_is_shown([one.inside for one in last]) else ("open", still_open)
+
+
+def _any_is_shown(rising: Sequence[float]) -> bool:
+    """Simes' test of p values, smallest first."""
+    return any(p * len(rising) <= DECIDED * rank for rank, p in enumerate(rising, 1))
 
 
 def _may_fail(part: JudgedComparison) -> list[JudgedComparison]:

@@ -39,17 +39,18 @@ TITLE = "What came out"
 MADE_BY = (
     "Written by synthlang findings from the results that are kept beside it; a reading is changed in readings.yaml."
 )
-WORDS = ("agrees", "differs", "too small to tell")
+WORDS = ("agrees", "mostly agrees", "differs", "too small to tell")
 """Verdicts, in the order that they are counted in."""
 OUTCOMES: dict[str, Outcome] = {"hold": "holds", "are against": "fails", "are too small to tell": "open"}
 """What is said of comparisons, in the same order."""
 SHORT = 110
 """Most characters of a paper's numbers in the first table."""
 CAPTION = (
-    "Every claim of a paper that a study here can ask. Ours: the difference (or correlation) that decides, with its "
-    "interval (95 %; 90 % where a match or no less is asked); n: what the interval is over. One model: it is over "
-    "seeds of one pretraining, and says nothing of another. The last section has the claims in full; docs/reports.md "
-    "says how they are judged."
+    "Every claim of a paper that a study here can ask. Ours: the comparison (or correlation) that decides, with its "
+    "interval (95 %; 90 % where a match or no less is asked), in points but for correlations, CKA, AUC and distances; "
+    "then what it is over, and the scale. One model: it is over seeds of one pretraining, and says nothing of another. "
+    "Below a verdict: how many of the claim's comparisons hold, of those that were run. The last section has the "
+    "claims in full; docs/claims.md says how they are judged."
 )
 FULL = "The claims in full, with the papers' numbers and how many comparisons of each hold."
 
@@ -152,15 +153,26 @@ def _claims(lines: Sequence[ClaimLine], notes: Sequence[str]) -> Section:
     if not run:
         return Section("Claims", [Paragraph("No study that is kept asks a claim."), *said])
     rows: list[list[Entry]] = [
-        [f"{line.words}\n{line.paper}", _short(line.printed), line.ours, line.n or "–", line.scale or "–", _word(line)]
+        [f"{line.words}\n{line.paper}", _short(line.printed), _what(line), line.ours, _over(line), _word(line)]
         for line in run
     ]
-    header = ["Claim", "Paper", "Ours", "n", "Scale", "Verdict"]
-    return Section("Claims", [Paragraph(_counted(lines)), Table(CAPTION, header, rows, 2, digits=2), *said])
+    header = ["Claim", "Paper", "Compared", "Ours", "Over", "Verdict"]
+    return Section("Claims", [Paragraph(_counted(lines)), Table(CAPTION, header, rows, 3, digits=2), *said])
+
+
+def _what(line: ClaimLine) -> str:
+    """What is compared, of paths of measures their last parts."""
+    words = (word if word.count(".") < 2 else ".".join(word.split(".")[-2:]) for word in line.what.split(" "))
+    return shorten(" ".join(words), SHORT)
+
+
+def _over(line: ClaimLine) -> str:
+    return "\n".join(filter(None, [line.n, line.scale])) or "–"
 
 
 def _word(line: ClaimLine) -> str:
-    return line.verdict + (f"\n{ONE_MODEL}" if line.one_model else "")
+    held = f"{line.parts.count('holds')} of {len(line.parts)}" + (f"; {line.left} not run" if line.left else "")
+    return "\n".join([line.verdict, held, *([ONE_MODEL] if line.one_model else [])])
 
 
 def _short(printed: str) -> str:
@@ -179,6 +191,9 @@ def _counted(lines: Sequence[ClaimLine]) -> str:
     parts = Counter(part for line in lines if line.was_run for part in line.parts)
     of = "; ".join(f"{parts[outcome]} {word}" for word, outcome in OUTCOMES.items() if parts[outcome])
     comparisons = f" Of {plural(parts.total(), 'comparison')} {of}." if parts else ""
+    partly = sum(line.left > 0 for line in lines if line.was_run)
+    partly_run = f" {plural(partly, 'verdict')} {'is' if partly == 1 else 'are'} of claims that were run in part only."
+    comparisons += partly_run if partly else ""
     return f"{claims}{comparisons}{rest}"
 
 

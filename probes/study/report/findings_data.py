@@ -26,9 +26,10 @@ class ClaimLine:
 
     words    the claim in few words, ``sentence`` in full, ``source`` where that stands
     printed  the paper's numbers, to be read; ``printed_and_note`` with what has to be known of them
-    n        what ours is of, and how many
+    what     the comparison that ours is of
+    n        the models that it is over
     told     how many of its comparisons hold, or why none was run
-    parts    the outcome of each of its comparisons that was run
+    parts    the outcome of each of its comparisons that was run; ``left``: how many were not
     """
 
     paper: str
@@ -40,10 +41,12 @@ class ClaimLine:
     scale: str
     verdict: str
     ours: Interval | None = None
+    what: str = ""
     n: str = ""
     one_model: bool = False
     told: str = ""
     parts: Sequence[Outcome] = ()
+    left: int = 0
 
     @property
     def was_run(self) -> bool:
@@ -134,10 +137,12 @@ def _claim_lines(judged: JudgedClaim, paper: str) -> Iterator[ClaimLine]:
             scale=verdict.pool,
             verdict=VERDICTS.get(verdict.verdict, verdict.verdict),
             ours=verdict.ours,
+            what=verdict.what,
             n=counted(verdict.n, verdict.unit) if verdict.n else "",
             one_model=verdict.marked,
             told=verdict.tally if verdict.verdict != NOT_RUN else verdict.text,
             parts=[part.outcome for part in verdict.parts if part.interval is not None],
+            left=sum(part.interval is None for part in verdict.parts),
         )
 
 

@@ -33,6 +33,7 @@ KINDS: dict[str, Literal["good", "bad", "open"]] = {
     "agrees in sign": "good",
     "agrees in order": "good",
     "agrees": "good",
+    "mostly agrees": "good",
     "differs": "bad",
 }
 PART: dict[Outcome, str] = {"holds": "agrees", "fails": "differs", "open": "too small to tell"}
@@ -44,8 +45,8 @@ MEASURES = {
 CAPTION = (
     "The papers' claims, tested on our results. Ours: the difference or the correlation that decides, with its 95 % "
     "interval (90 % where the claim is that something is no worse, or equal within a margin). A claim agrees when "
-    "all of its comparisons hold, and differs when together they contradict it; otherwise our results are too few to "
-    "tell. Below each verdict its comparisons are counted."
+    "all of its comparisons hold, mostly agrees when more than half of them are shown to, and differs when together "
+    "they contradict it; otherwise our results are too few to tell. Below each verdict its comparisons are counted."
 )
 RULES = (
     "Models are paired by their seeds; of a single model, fine-tuning seeds are paired. Where that is impossible "
@@ -54,8 +55,9 @@ RULES = (
     "within a margin are tested one-sided at 5 % (non-inferiority, or equivalence by two such tests), with 90 % "
     "intervals.",
     "A claim agrees when each of its comparisons holds by itself. Since all of them have to, no correction is needed. "
-    "It differs when Simes' test of all its comparisons is significant at 5 %. Single comparisons count as against "
-    "the claim after Holm's correction over the claim.",
+    "It mostly agrees when the test of the partial conjunction (Benjamini & Heller 2008) shows at 5 % that more than "
+    "half of them hold. It differs when Simes' test of all its comparisons is significant at 5 %. Single comparisons "
+    "count as against the claim after Holm's correction over the claim.",
     "Nothing can be decided when n < 2 or all values are equal, nor for a correlation whose interval contains 0 or "
     "whose p is above .05. None is tested over fewer than five conditions.",
 )

@@ -21,7 +21,7 @@ SMALL_N = 20
 """Below so many conditions a rank correlation is called a hint."""
 NAMED = 8
 """Most labels of an axis, tasks or claims that are named."""
-AGREES, DIFFERS = ("agrees in sign", "agrees in order", "agrees"), ("differs",)
+AGREES, DIFFERS = ("agrees in sign", "agrees in order", "agrees", "mostly agrees"), ("differs",)
 """Verdicts."""
 
 
