@@ -21,7 +21,8 @@ SMALL_N = 20
 """Below so many conditions a rank correlation is called a hint."""
 NAMED = 8
 """Most labels of an axis, tasks or claims that are named."""
-AGREES, DIFFERS = ("agrees in sign", "agrees in order", "agrees", "mostly agrees"), ("differs",)
+ALL_AGREE, DIFFERS = ("agrees in sign", "agrees in order", "agrees"), ("differs",)
+AGREES = (*ALL_AGREE, "mostly agrees")
 """Verdicts."""
 
 
@@ -46,20 +47,31 @@ def what_was_run(study: Study, scores: ScoreTable) -> str:
     return "; ".join(told) + "."
 
 
+KINDS: dict[str, Literal["good", "bad", "open"]] = {
+    **{"Agrees": "good", "Mostly agrees": "good"},
+    **{"Differs": "bad", "Cannot be decided": "open"},
+}
+"""Groups of claims, in their order."""
+
+
 def claims_in_words(comparisons: Comparisons) -> list[tuple[Badge, Sequence[str]]]:
-    """The claims of the papers by their verdicts: those that agree, that differ and that cannot be decided."""
+    """The claims of the papers by their verdicts, with how many comparisons hold where not all do."""
     several = len({one.pool for claim in comparisons.claims for one in claim.judged}) > 1
     found: dict[str, list[str]] = {}
     for claim, judged in ((asked, one) for asked in comparisons.claims for one in asked.judged):
-        known = (
-            "Agrees" if judged.verdict in AGREES else "Differs" if judged.verdict in DIFFERS else "Cannot be decided"
-        )
         if judged.verdict != "not run":
-            found.setdefault(known, []).append(
-                claim.claim.claim + (f" ({judged.pool})" if several and judged.pool else "")
-            )
-    kinds: dict[str, Literal["good", "bad", "open"]] = {"Agrees": "good", "Differs": "bad", "Cannot be decided": "open"}
-    return [(Badge(f"{word} ({len(found[word])})", kind), found[word]) for word, kind in kinds.items() if word in found]
+            outcomes = [part.outcome for part in judged.parts if part.interval is not None]
+            held = f"{outcomes.count('holds')} of {len(outcomes)} hold" if len(outcomes) > 1 else ""
+            told = [held if held and judged.verdict not in ALL_AGREE else "", judged.pool if several else ""]
+            notes = ", ".join(filter(None, told))
+            found.setdefault(_group(judged.verdict), []).append(claim.claim.claim + (f" ({notes})" if notes else ""))
+    return [(Badge(f"{word} ({len(found[word])})", kind), found[word]) for word, kind in KINDS.items() if word in found]
+
+
+def _group(verdict: str) -> str:
+    if verdict in AGREES:
+        return "Agrees" if verdict in ALL_AGREE else "Mostly agrees"
+    return "Differs" if verdict in DIFFERS else "Cannot be decided"
 
 
 def verdicts_in_words(comparisons: Comparisons) -> str:
@@ -77,7 +89,9 @@ def verdicts_in_words(comparisons: Comparisons) -> str:
         found = "agrees with the paper" if agree else "differs from the paper" if differ else "cannot be decided"
         return f"The one {what} that could be tested {found}."
     agrees, differs = (f"{n} {word}{'s' if n == 1 else ''}" for n, word in ((agree, "agree"), (differ, "differ")))
-    counts = f"{agrees} with the paper, {differs} and {len(tested) - agree - differ} cannot be decided"
+    mostly = sum(verdict == "mostly agrees" for verdict in tested)
+    agrees += f" with the paper{f' ({mostly} of them mostly)' if mostly else ''}"
+    counts = f"{agrees}, {differs} and {len(tested) - agree - differ} cannot be decided"
     return f"Of {plural(len(tested), what)} that could be tested, {counts}."
 
 
