@@ -422,6 +422,23 @@ def test_several_comparisons(ner, verdict, tally):
     assert ner or whole.text.startswith("a part shows nothing of it: 1 of 2 comparisons")
 
 
+def test_what_one_study_varies_counts_only_where_it_is_asked_for():
+    """B is better than A, but worse with another dictionary, which a second study has; a third has B alone with it."""
+
+    def rows(b: float, **labels: str) -> list[dict[str, Any]]:
+        of = (("A", 9.0), ("B", b))
+        return [result({"objective": o, **labels}, m, delta=v + m / 5) for o, v in of for m in range(3)]
+
+    first, second = rows(1.0), rows(90.0, dictionary="50%")
+    alone = judge(less(), observed(first))
+    assert interval(alone).mean == pytest.approx(-8.0)
+    assert judge(less(), observed(first + second)) == alone == judge(less(), observed(first + second[3:]))
+    asked = less(where={"dictionary": "50%"})
+    assert interval(judge(asked, observed(first + second))).mean == pytest.approx(81.0)
+    assert judge(asked, observed(first + second[3:])).verdict == "not run"
+    assert interval(judge(less(), observed(second))).mean == pytest.approx(81.0), "there is nothing without it"
+
+
 def test_all_comparisons_of_a_claim_rest_on_one_set():
     part = {"measure": "delta", "left": {"where": {"objective": "B"}}, "relation": "less"}
     two = claim(compare=[{**part, "right": {"where": {"objective": name}}} for name in "AC"])
