@@ -17,11 +17,12 @@ import pytest
 
 from probes.statistics import Interval
 from probes.study.judged.claims import read_claims
+from probes.study.judged.comparisons import JudgedComparison
 from probes.study.judged.estimates import Estimate
 from probes.study.judged.observed import Results
 from probes.study.judged.paper_tables import compare_table
 from probes.study.judged.papers import read_paper
-from probes.study.judged.verdicts import WORDS, JudgedComparison, judge
+from probes.study.judged.verdicts import WORDS, judge
 from probes.study.report.data import read_study
 from probes.study.report.judged import PoolVerdict, compared
 from probes.study.table import measurements

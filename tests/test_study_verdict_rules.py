@@ -14,10 +14,11 @@ import pytest
 
 from probes.statistics import Interval
 from probes.study.judged.claims import Claim
+from probes.study.judged.comparisons import JudgedComparison
 from probes.study.judged.estimates import decided, difference, estimate, outcome_of, region
 from probes.study.judged.observed import ModelSeeds, Replicates, Results, Series
 from probes.study.judged.papers import Quantity
-from probes.study.judged.verdicts import JudgedComparison, decide, judge
+from probes.study.judged.verdicts import decide, judge
 from tests.judged import claim
 
 MARGIN = 2.0

@@ -212,12 +212,12 @@ def _ranks(measured: _Measured, variant: Variant, retrieved: Retrieved, rows: Nu
 def _rank_values(series: Series, variant: Variant, measured: _Measured) -> dict[str, Any]:
     """``drop`` is of the links that differ least less those that differ most; none where ranks hardly differ, so that
     equal differences leave half of the bins or fewer and the last has far more than those that differ most."""
-    name, config = measured.config.rank_pairs, measured.config
+    config = measured.config
     return {
         "variant": variant,
-        "pairs": name,
+        "pairs": config.rank_pairs,
         "layer": measured.last_layer,
-        "links": int(measured.items[variant].sets[name].sum()),
+        "links": int(measured.items[variant].sets[config.rank_pairs].sum()),
         "drop": series.y[0] - series.y[-1] if len(series.y) > config.rank_bins / 2 else None,
         "bins": [
             {"difference": x, "accuracy": y, "low": low, "high": high}

@@ -192,9 +192,8 @@ def _counted(lines: Sequence[ClaimLine]) -> str:
     of = "; ".join(f"{parts[outcome]} {word}" for word, outcome in OUTCOMES.items() if parts[outcome])
     comparisons = f" Of {plural(parts.total(), 'comparison')} {of}." if parts else ""
     partly = sum(line.left > 0 for line in lines if line.was_run)
-    partly_run = f" {plural(partly, 'verdict')} {'is' if partly == 1 else 'are'} of claims that were run in part only."
-    comparisons += partly_run if partly else ""
-    return f"{claims}{comparisons}{rest}"
+    partial = f" {plural(partly, 'verdict')} {'is' if partly == 1 else 'are'} of claims that were run in part only."
+    return f"{claims}{comparisons}{partial if partly else ''}{rest}"
 
 
 def _of_paper(paper: str, kept: Sequence[KeptStudy], found: Taken, reading: Reading) -> Section:

@@ -141,8 +141,8 @@ def _claim_lines(judged: JudgedClaim, paper: str) -> Iterator[ClaimLine]:
             n=counted(verdict.n, verdict.unit) if verdict.n else "",
             one_model=verdict.marked,
             told=verdict.tally if verdict.verdict != NOT_RUN else verdict.text,
-            parts=[part.outcome for part in verdict.parts if part.interval is not None],
-            left=sum(part.interval is None for part in verdict.parts),
+            parts=verdict.outcomes,
+            left=len(verdict.parts) - len(verdict.outcomes),
         )
 
 

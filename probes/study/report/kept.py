@@ -155,8 +155,8 @@ def _kept(folder: Path) -> _Content | None:
 def _of_other_work(before: _Content, study: Study) -> str:
     """The first cell that was kept and is none of the study, or has stages that are not those planned there; or ""."""
     made = {cell.name: {*cell.stages.values()} for cell in before.study.cells if cell.status in RANK}
-    results = before.tables[RESULTS]
-    for cell, transfer in zip(results["cell"].to_pylist(), results["transfer"].to_pylist(), strict=True):
+    rows = before.tables[RESULTS]
+    for cell, transfer in zip(rows["cell"].to_pylist(), rows["transfer"].to_pylist(), strict=True):
         if cell in made and transfer:
             made[cell].add(transfer)
     planned = {cell.name: {*cell.keys.values()} for cell in study.cells}

@@ -5,15 +5,15 @@ together.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 from probes.report.numbers import Badge, Entry, bounds, first_few, number, plural
 from probes.report.page import Block, Paragraph, Table
 from probes.statistics import mean_of
+from probes.study.judged.claims import Claim
 from probes.study.judged.correlated import RESAMPLED, Correlated, Pair, correlate_pairs
 from probes.study.judged.observed import fingerprints_of
 from probes.study.report.data import Study
-from probes.study.report.judged import Comparisons
+from probes.study.report.judged import KINDS, Comparisons, PoolVerdict
 from probes.study.report.scores import Condition, ScoreTable, grouped
 from probes.study.table import FORWARD
 
@@ -21,9 +21,11 @@ SMALL_N = 20
 """Below so many conditions a rank correlation is called a hint."""
 NAMED = 8
 """Most labels of an axis, tasks or claims that are named."""
-ALL_AGREE, DIFFERS = ("agrees in sign", "agrees in order", "agrees"), ("differs",)
-AGREES = (*ALL_AGREE, "mostly agrees")
-"""Verdicts."""
+GROUPS = {
+    **{"agrees in sign": "Agrees", "agrees in order": "Agrees", "mostly agrees": "Mostly agrees"},
+    **{"differs": "Differs", "too small to tell": "Cannot be decided"},
+}
+"""Verdict → what claims with it are listed under, in this order."""
 
 
 def what_was_run(study: Study, scores: ScoreTable) -> str:
@@ -47,31 +49,23 @@ def what_was_run(study: Study, scores: ScoreTable) -> str:
     return "; ".join(told) + "."
 
 
-KINDS: dict[str, Literal["good", "bad", "open"]] = {
-    **{"Agrees": "good", "Mostly agrees": "good"},
-    **{"Differs": "bad", "Cannot be decided": "open"},
-}
-"""Groups of claims, in their order."""
-
-
 def claims_in_words(comparisons: Comparisons) -> list[tuple[Badge, Sequence[str]]]:
     """The claims of the papers by their verdicts, with how many comparisons hold where not all do."""
     several = len({one.pool for claim in comparisons.claims for one in claim.judged}) > 1
-    found: dict[str, list[str]] = {}
-    for claim, judged in ((asked, one) for asked in comparisons.claims for one in asked.judged):
-        if judged.verdict != "not run":
-            outcomes = [part.outcome for part in judged.parts if part.interval is not None]
-            held = f"{outcomes.count('holds')} of {len(outcomes)} hold" if len(outcomes) > 1 else ""
-            told = [held if held and judged.verdict not in ALL_AGREE else "", judged.pool if several else ""]
-            notes = ", ".join(filter(None, told))
-            found.setdefault(_group(judged.verdict), []).append(claim.claim.claim + (f" ({notes})" if notes else ""))
-    return [(Badge(f"{word} ({len(found[word])})", kind), found[word]) for word, kind in KINDS.items() if word in found]
+    asked = [(claim.claim, one) for claim in comparisons.claims for one in claim.judged if one.verdict in GROUPS]
+    return [
+        (Badge(f"{group} ({len(of)})", KINDS.get(of[0][1].verdict, "open")), [_told(*one, several) for one in of])
+        for group in dict.fromkeys(GROUPS.values())
+        if (of := [(claim, one) for claim, one in asked if GROUPS[one.verdict] == group])
+    ]
 
 
-def _group(verdict: str) -> str:
-    if verdict in AGREES:
-        return "Agrees" if verdict in ALL_AGREE else "Mostly agrees"
-    return "Differs" if verdict in DIFFERS else "Cannot be decided"
+def _told(claim: Claim, judged: PoolVerdict, several: bool) -> str:
+    """A claim, how many of its comparisons hold where not all do, and of which pool that is where there are several."""
+    held, run = judged.outcomes.count("holds"), len(judged.outcomes)
+    notes = [f"{held} of {run} hold"] if run > 1 and GROUPS[judged.verdict] != "Agrees" else []
+    notes += [judged.pool] if several and judged.pool else []
+    return claim.claim + (f" ({', '.join(notes)})" if notes else "")
 
 
 def verdicts_in_words(comparisons: Comparisons) -> str:
@@ -84,7 +78,7 @@ def verdicts_in_words(comparisons: Comparisons) -> str:
     tested = [verdict for verdict in verdicts if verdict != "not run"]
     if not tested:
         return ""
-    agree, differ = (sum(verdict in words for verdict in tested) for words in (AGREES, DIFFERS))
+    agree, differ = (sum(KINDS.get(verdict) == kind for verdict in tested) for kind in ("good", "bad"))
     if len(tested) == 1:
         found = "agrees with the paper" if agree else "differs from the paper" if differ else "cannot be decided"
         return f"The one {what} that could be tested {found}."
