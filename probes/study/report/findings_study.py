@@ -28,6 +28,8 @@ PANELS = 4
 """Most panels of a figure."""
 CURVES = 2
 """Most figures of a study."""
+MAPS = 4
+"""Most maps of a study: each is of one label of the other axes, and they are read beside each other."""
 ROWS = 60
 """Most conditions of a table."""
 SHORT = "SUP: trained and tested in the other language; ZS: trained in the parent, tested in the other; Δ = SUP − ZS."
@@ -79,7 +81,7 @@ def _axes(numbers: Sequence[BothNumbers]) -> list[str]:
 def figures_of_study(name: str, study: Study, kind: str | None = None) -> list[Figure]:
     """The first figures of a kind, or of the first kind that the study has anything for; none where it has nothing."""
     for draw in [KINDS[kind]] if kind else KINDS.values():
-        if figures := draw(study)[:CURVES]:
+        if figures := draw(study)[: MAPS if draw is _maps else CURVES]:
             told = learned([study])
             return [replace(one, name=f"{name}-{one.name}", caption=f"{one.caption} {told}") for one in figures]
     return []
