@@ -17,7 +17,7 @@ from scipy import stats
 
 from probes.figures import scatter
 from probes.figures.bars import Bar, retrieval_by_tag
-from probes.figures.drawing import writable
+from probes.figures.drawing import _painted, writable
 from probes.figures.lines import (
     Series,
     accuracy_by_rank,
@@ -245,3 +245,15 @@ def test_nothing_to_draw_is_one_clear_line(make):
     with pytest.raises(InputError) as error:
         make()
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("rows", [2, 3, 6])
+def test_the_label_of_the_colours_of_a_low_map_is_within_the_picture(rows):
+    label = "Word-embedding alignment, all types (%)"
+    up, across = Setting("steps", [str(i) for i in range(rows)]), Setting("rate", ["1", "2"])
+    drawing = settings_map("map", "Map", np.full((rows, 2), 50.0), up, across, label, "A note.", (0.0, 100.0))
+    with _painted(drawing.width, drawing.height, drawing.paint, FigureCanvasAgg) as (canvas, _):
+        canvas.draw_without_rendering()
+        box, bar = canvas.axes[1].yaxis.label.get_window_extent(), canvas.axes[1].yaxis.label.get_text()
+    assert bar.replace("\n", " ") == label
+    assert box.y0 >= 0 and box.y1 <= canvas.bbox.y1 and box.x1 <= canvas.bbox.x1

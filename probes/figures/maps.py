@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ from synthlang.errors import InputError
 
 CELLS = 13
 """A map with more rows or columns has no numbers in its cells: they would not be read."""
+LINE = 8
+"""Letters of the colours' label for each row of a map."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,8 @@ def settings_map(
     assert table.shape == (len(up.labels), len(across.labels)), table.shape
 
     def paint(canvas: Canvas) -> None:
-        _paint(canvas, table, limits, "{:.0f}".format, label)
+        short = max(14, LINE * len(up.labels))  # a bar is as high as the map
+        _paint(canvas, table, limits, "{:.0f}".format, textwrap.fill(label, short))
         axes = canvas.axes[0]
         for axis, setting in ((axes.xaxis, across), (axes.yaxis, up)):
             axis.set_label_text(setting.name)
