@@ -73,6 +73,7 @@ def test_the_sizes_of_a_row_differ_in_size_only(name, configs):
         differ = {key for key in a.keys() | b.keys() if a.get(key) != b.get(key)} - {"languages"}
         assert not [key for key in differ if not SIZE.fullmatch(key)]
         assert other is others[-1] or "dictionary.order" not in differ
+        assert other.batch.packing in {paper.batch.packing, "sentence"}
         assert [m.name for m in paper.all_languages] == [m.name for m in other.all_languages]
     texts = [repr(configs[size, name].languages).replace("weighted", "uniform") for size in ("paper", "lab")]
     assert texts[0] == texts[1], "but for how translations are drawn, as printed"

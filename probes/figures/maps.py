@@ -17,7 +17,7 @@ from synthlang.errors import InputError
 CELLS = 13
 """A map with more rows or columns has no numbers in its cells: they would not be read."""
 LINE = 8
-"""Letters of the colours' label for each row of a map."""
+"""Letters of a line of the colours' label for each row of a map."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ def settings_map(
     assert table.shape == (len(up.labels), len(across.labels)), table.shape
 
     def paint(canvas: Canvas) -> None:
-        short = max(14, LINE * len(up.labels))  # a bar is as high as the map
-        _paint(canvas, table, limits, "{:.0f}".format, textwrap.fill(label, short))
+        wrapped = textwrap.fill(label, LINE * len(up.labels), break_long_words=False)  # a bar is as high as the map
+        _paint(canvas, table, limits, "{:.0f}".format, wrapped)
         axes = canvas.axes[0]
         for axis, setting in ((axes.xaxis, across), (axes.yaxis, up)):
             axis.set_label_text(setting.name)

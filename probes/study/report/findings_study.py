@@ -27,7 +27,7 @@ PREFERRED = ("delta", "zs")
 PANELS = 4
 """Most panels of a figure."""
 CURVES = 2
-"""Most figures of a study."""
+"""Most figures of a study, but for maps."""
 MAPS = 4
 """Most maps of a study: each is of one label of the other axes, and they are read beside each other."""
 ROWS = 60
@@ -80,8 +80,8 @@ def _axes(numbers: Sequence[BothNumbers]) -> list[str]:
 
 def figures_of_study(name: str, study: Study, kind: str | None = None) -> list[Figure]:
     """The first figures of a kind, or of the first kind that the study has anything for; none where it has nothing."""
-    for draw in [KINDS[kind]] if kind else KINDS.values():
-        if figures := draw(study)[: MAPS if draw is _maps else CURVES]:
+    for draw, most in [KINDS[kind]] if kind else KINDS.values():
+        if figures := draw(study)[:most]:
             told = learned([study])
             return [replace(one, name=f"{name}-{one.name}", caption=f"{one.caption} {told}") for one in figures]
     return []
@@ -140,18 +140,19 @@ def _deltas(study: Study) -> list[Figure]:
     return [bars_beside("delta", study.title, bars, palette, f"Δ, lower is better.{more}")] if bars else []
 
 
-KINDS: dict[str, Callable[[Study], list[Figure]]] = {
-    "dose": _doses,
-    "maps": _maps,
-    "steps": _steps,
-    "delta": _deltas,
-    "alignment": _alignments,
-    "moved": _movements,
-    "layers": _layers,
-    "words": _words,
+KINDS: dict[str, tuple[Callable[[Study], list[Figure]], int]] = {
+    "dose": (_doses, CURVES),
+    "maps": (_maps, MAPS),
+    "steps": (_steps, CURVES),
+    "delta": (_deltas, CURVES),
+    "alignment": (_alignments, CURVES),
+    "moved": (_movements, CURVES),
+    "layers": (_layers, CURVES),
+    "words": (_words, CURVES),
 }
-"""Curves over the numbers of an axis, maps over those of two, curves over pretraining; bars of Δ; alignment against Δ,
-and how far fine-tuning moved the models; measures by layer; words without context."""
+"""What draws a kind, and most figures of it: curves over the numbers of an axis, maps over those of two, curves over
+pretraining; bars of Δ; alignment against Δ, and how far fine-tuning moved the models; measures by layer; words without
+context."""
 
 
 def measures_drawn(study: Study) -> list[str]:
