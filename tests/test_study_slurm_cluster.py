@@ -168,7 +168,7 @@ def sent(folder: Path) -> int:
 
 def noted(folder: Path) -> dict[str, str]:
     """The job of every stage, as the runner wrote them down."""
-    return json.loads((folder / "slurm" / "jobs.json").read_text())["jobs"]
+    return dict(json.loads((folder / "slurm" / "jobs.json").read_text())["jobs"])
 
 
 def stages(folder: Path) -> set[str]:
