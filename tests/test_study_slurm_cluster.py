@@ -24,7 +24,7 @@ from pretrain.run import pretrain
 from probes.study.done import is_whole
 from probes.study.executors.slurm import SlurmExecutor
 from probes.study.gc import STAGE
-from probes.study.stage import KINDS, AlignmentStage, PretrainStage
+from probes.study.stage import AlignmentStage, PretrainStage
 from synthlang.config import parse
 from synthlang.progress import silent
 from synthlang.store import Store
@@ -173,8 +173,8 @@ def noted(folder: Path) -> dict[str, str]:
 
 def stages(folder: Path) -> set[str]:
     """Those that are done; not by their stage.json, which is missing where the node was lost just before it."""
-    paths = [(kind, path) for kind in KINDS for path in (folder / "stages").glob(f"{kind}-*")]
-    return {path.name for kind, path in paths if STAGE.fullmatch(path.name) and is_whole(kind, path)}
+    paths = [path for path in (folder / "stages").glob("*-*") if STAGE.fullmatch(path.name)]
+    return {path.name for path in paths if is_whole(path.name.partition("-")[0], path)}
 
 
 def over(process: subprocess.Popen[bytes], folder: Path, seconds: float = 400.0) -> None:
