@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from transformers import BertConfig
 from transformers.models.bert.modeling_bert import BertPooler
 
-from pretrain.model.text import Text
+from pretrain.model.text import Packed, Text
 from probes.transfer.config import HeadConfig
 from probes.transfer.tasks.base import NO_LABEL, Batch, Head
 from probes.transfer.tasks.heads import ClassifyHead, Crf, TagHead
@@ -25,10 +25,10 @@ from probes.transfer.tasks.slots import SlotsHead
 
 
 def batch_of(mask: Tensor, **targets: Tensor) -> Batch:
-    """A batch of which heads read the mask and the targets only."""
+    """A batch of which heads read the mask, where its words are, and the targets only."""
     rows = len(mask)
     text = Text.of(torch.zeros(rows, 1, dtype=torch.int64), 0)
-    return Batch(text, None, mask, targets, "source", np.arange(rows))
+    return Batch(text, None, mask, targets, "source", np.arange(rows), packed=Packed.of(mask))
 
 
 def prefix(lengths: list[int], words: int | None = None) -> Tensor:

@@ -56,6 +56,7 @@ def test_a_batch_by_hand():
     assert batch.text.spans == ((0, 16, 0),) and batch.role == "source" and batch.rows.tolist() == [1, 0]
     # the word without a token is not read, the word without a tag is no word, VERB is not in training
     assert batch.mask.tolist() == [[True, False, False], [True, True, True]]
+    assert batch.packed is not None and batch.packed.places.tolist() == [0, 3, 4, 5]
     assert batch.words is not None
     assert batch.words.tolist() == [[[1, 1], [0, 0], [0, 0]], [[1, 2], [3, 3], [4, 6]]]
     assert batch.targets["tags"].tolist() == [[1, NO, NO], [0, 1, NO]]

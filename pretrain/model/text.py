@@ -14,7 +14,7 @@ WORTH = 0.9  # of the columns: with more tokens than that, picking them costs mo
 
 @dataclass(frozen=True)
 class Packed:
-    """Where the tokens of padded rows [r, w] are.
+    """Where the tokens, or words, of padded rows [r, w] are.
 
     places  [t] int64 the number of each token among the r · w columns, rising
     valid   [r, w] bool, False at padding

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from pretrain.model.text import Text
+from pretrain.model.text import Packed, Text
 from probes.pretrained import Reader, Role
 from probes.transfer.config import TransferConfig
 from probes.transfer.tasks.metrics import Metric
@@ -37,6 +37,7 @@ class Batch:
     targets  name → what is to be learned, [rows] or [rows, k], as the task's head has it; NO_LABEL for nothing
     rows     [rows] their numbers in the Examples
     word_of  [rows, width] the number of the word that a column is part of, where ``mask`` is set; None: one each
+    packed   where the words are in ``mask``, for what is costly at padding; None: it is computed there, too
     """
 
     text: Text
@@ -46,13 +47,15 @@ class Batch:
     role: Role
     rows: NDArray[np.int64]
     word_of: Tensor | None = None
+    packed: Packed | None = None
 
     def to(self, device: torch.device) -> Batch:
         words = None if self.words is None else self.words.to(device, non_blocking=True)
         targets = {name: tensor.to(device, non_blocking=True) for name, tensor in self.targets.items()}
         mask = self.mask.to(device, non_blocking=True)
+        packed = None if self.packed is None else self.packed.to(device)
         # word_of is read on the CPU
-        return replace(self, text=self.text.to(device), words=words, mask=mask, targets=targets)
+        return replace(self, text=self.text.to(device), words=words, mask=mask, targets=targets, packed=packed)
 
 
 @dataclass(frozen=True)

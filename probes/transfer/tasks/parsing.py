@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from pretrain.model.text import Packed
 from probes.pretrained import Reader
 from probes.transfer.config import HeadConfig
 from probes.transfer.tasks.arborescence import arborescences
@@ -208,12 +209,15 @@ class ParserHead(Head):
         never = itself[None] | ~mask[:, None, :]
         return scores.masked_fill(nn.functional.pad(never, (1, 0)), -torch.inf)
 
-    def labels(self, states: Tensor, heads: Tensor) -> Tensor:
-        """[r, k, relations]: the score of each relation between each word and its head [r, k]."""
+    def labels(self, states: Tensor, heads: Tensor, words: Packed | None = None) -> Tensor:
+        """[r, k, relations]: the score of each relation between each word and its head [r, k]; 0 where ``words`` says
+        that there is none."""
         dependents, above = with_one(self.relation_dependent(states[:, 1:])), with_one(self.relation_head(states))
         above = above.gather(1, heads[:, :, None].expand(-1, -1, above.shape[2]))
-        y: Tensor = torch.einsum("rkd,cde,rke->rkc", dependents, self.relation, above)
-        return y
+        if words is not None:
+            dependents, above = words.pick(dependents), words.pick(above)
+        y: Tensor = torch.einsum("...d,cde,...e->...c", dependents, self.relation, above)
+        return y if words is None else words.pad(y)
 
     def loss(self, states: Tensor, batch: Batch) -> Tensor:
         """Cross entropy of the heads, mean over the words with one, and of the relations at these gold heads, mean
@@ -222,7 +226,7 @@ class ParserHead(Head):
         relations = batch.targets["relations"].masked_fill(heads < 0, NO_LABEL)
         heads = heads.masked_fill(heads < 0, NO_LABEL)
         arcs = mean_loss(self.arcs(states, batch.mask), heads)
-        return arcs + mean_loss(self.labels(states, heads.clamp(min=0)), relations)
+        return arcs + mean_loss(self.labels(states, heads.clamp(min=0), batch.packed), relations)
 
     @torch.no_grad()
     def decode(self, states: Tensor, batch: Batch) -> list[list[tuple[int, int]]]:
@@ -231,7 +235,7 @@ class ParserHead(Head):
         scores = self.arcs(states, batch.mask).double().cpu().numpy()
         trees = [torch.from_numpy(tree) for tree in arborescences(scores, lengths.cpu().numpy())]
         heads = nn.utils.rnn.pad_sequence([*trees, torch.zeros(batch.mask.shape[1], dtype=torch.int64)], True)[:-1]
-        labels = self.labels(states, heads.to(states.device))
+        labels = self.labels(states, heads.to(states.device), batch.packed)
         if self.root_relation is not None:
             of_root = torch.arange(self.relations, device=labels.device) == self.root_relation
             labels = labels.masked_fill((heads.to(labels.device) == 0)[:, :, None] != of_root, -torch.inf)

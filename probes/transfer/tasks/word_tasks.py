@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from pretrain.data.packing import ranges
-from pretrain.model.text import Text
+from pretrain.model.text import Packed, Text
 from probes.pretrained import Reader
 from probes.transfer.tasks.base import NO_LABEL, Batch, Examples, Head, Labels, Task, classes_of
 from probes.transfer.tasks.heads import TagHead
@@ -177,13 +177,15 @@ class WordExamples(Examples):
         columns, of_words = self._read
         targets = {name: values[at] for name, values in of_words.items()}
         targets |= {name: values[rows] for name, values in self.item_targets.items()}
+        mask = torch.from_numpy(at >= 0)
         return Batch(
             text=self.words.text(rows),
             words=torch.from_numpy(columns[at]),
-            mask=torch.from_numpy(at >= 0),
+            mask=mask,
             targets={name: torch.from_numpy(values) for name, values in targets.items()},
             role=self.words.reader.role,
             rows=rows,
+            packed=Packed.of(mask),
         )
 
 
