@@ -48,12 +48,9 @@ def config(**settings: Any) -> TransferConfig:
     return parse(TransferConfig, {**SETTINGS, **settings})
 
 
-def transfer_of(pretrained, sup=True, **settings):
-    """A transfer; without ``sup`` nothing is trained on the target language."""
+def transfer_of(pretrained, **settings):
     chosen = config(**settings)
-    data = load_data(chosen, pretrained)
-    kept = {name: items for name, items in data.sets.items() if sup or name not in ("target train", "target dev")}
-    return Transfer(pretrained, replace(data, sets=kept), chosen)
+    return Transfer(pretrained, load_data(chosen, pretrained), chosen)
 
 
 @pytest.fixture(scope="module")
@@ -163,6 +160,23 @@ def test_a_model_is_chosen_by_the_dev_sets_that_are_named(run):
     assert chosen.fits["source"][0]["best_epoch"] == 1 + int(np.argmax(target))
     assert chosen.fits["target"] == plain.fits["target"]  # SUP is chosen by the dev set of its own language
     assert "dev trans" in transfer.data.sets and list(transfer.tests)[-3:] == ["parent dev", "zs dev", "sup dev"]
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["derived", "natural"])
+def test_zero_shot_alone(run, own, tmp_path):
+    """Without SUP nothing is trained on the target language, and all else is as with it."""
+    pretrained = replace(run, natural=own)
+    target = {"target": dict.fromkeys(("train", "test"), f"{MINI}&seed=1")} if own else {}
+    whole, alone = (transfer_of(pretrained, **target, tested_on="both", sup=sup) for sup in (True, False))
+    alone.check()
+    found, zero_shot = whole.run(0), alone.run(0)
+    assert zero_shot.scores == {test: scores for test, scores in found.scores.items() if "sup" not in test}
+    assert zero_shot.fits == {"source": found.fits["source"], "target": []} and found.fits["target"]
+    assert alone.fingerprint != whole.fingerprint and alone.config.of_source == whole.config.of_source
+    file = ResultFile(tmp_path / "t.json", alone.fingerprint)
+    file.add(alone, zero_shot)
+    saved = json.loads(file.path.read_text())
+    assert [line[0] for line in rows_of(saved)] == ["parent", "zs", "parent dev", "zs dev"]
 
 
 def test_scores_of_dev_sets(run, tmp_path):

@@ -193,6 +193,8 @@ class TransferConfig(StrictModel):
     tested_on          ``test``; ``dev``: the scores are those of the dev sets, not of the test sets (Kulshreshtha et
                        al. 2020, section 4.2); ``both``: beside ``parent``, ``zs`` and ``sup`` there are ``parent dev``,
                        ``zs dev`` and ``sup dev``. Items in two languages (``mixed``) are always those of the test sets
+    sup                whether a model is trained on the target language, too, where there is something to train on; without
+                       one there is neither SUP nor Δ, and a transfer takes half the time
     parser             an engine such as ``spacy:NAME`` that gives the sentences trees, for languages that need them
     train_items …      at most so many of each split, the first ones of the file (none: all)
     length             longest row in tokens, sentence tokens included (none: what the model reads); words beyond it are
@@ -221,6 +223,7 @@ class TransferConfig(StrictModel):
     chosen_by: Annotated[Literal["source", "target", "mean"], Later()] = "source"
     dev_also: Annotated[tuple[DevSet, ...], Later()] = ()
     tested_on: Annotated[Literal["test", "dev", "both"], Later()] = "test"
+    sup: Annotated[bool, Later()] = True
     parser: ParserSpec | None = None
     train_items: int | None = Field(default=None, ge=1)
     dev_items: int | None = Field(default=None, ge=1)
@@ -254,8 +257,9 @@ class TransferConfig(StrictModel):
             "test_items": None,
             "mixed": False,
             "continual": self.aligning,
+            "tested_on": "test",
+            "sup": True,
         }
-        unread["tested_on"] = "test"
         return self.model_copy(update=unread | ({"language": None} if self.aligning is None else {}))
 
     @property

@@ -225,11 +225,7 @@ def load_data(config: TransferConfig, pretrained: Pretrained, report: Report = s
     source, target = pretrained.source, replace(pretrained.target, language=language)
     sets = _natural("source", splits, source, config)
     fields = list(enumerate(splits["train"].task.fields))
-    if own is not None:
-        sets |= _natural("target", own, target, config)
-    else:
-        for name in ("train", "dev", "test"):
-            sets[f"target {name}"] = _derived(sets[f"source {name}"].batch, language, source, target, None)
+    sets |= _of_target(own, sets, source, target, config)
     mixed: dict[str, ItemSet] = {}
     if config.mixed and own is not None:
         # the first items of one set need not be the first of the other
@@ -249,6 +245,18 @@ def load_data(config: TransferConfig, pretrained: Pretrained, report: Report = s
     if own is not None:
         prints["target"] = _fingerprints(own)
     return TransferData(task, sets, language, prints)
+
+
+def _of_target(
+    own: Splits | None, sets: Mapping[str, ItemSet], source: Reader, target: Reader, config: TransferConfig
+) -> dict[str, ItemSet]:
+    """The target's ``own`` sets, or the source's ``sets`` derived; what only SUP is trained on only for it."""
+    names = ("train", "dev", "test") if config.sup else ("dev", "test")
+    if own is not None:
+        found = _natural("target", own, target, config)
+        return {f"target {name}": found[f"target {name}"] for name in names if f"target {name}" in found}
+    given = {name: sets[f"source {name}"].batch for name in names}
+    return {f"target {name}": _derived(of, target.language, source, target, None) for name, of in given.items()}
 
 
 def _drawn(mixed: Mapping[str, ItemSet]) -> dict[str, ItemSet]:
