@@ -29,6 +29,7 @@ from pretrain.folder import BEST, steps_in
 from probes.study.cell import Cell
 from probes.study.done import DROPPED, is_whole, kept_of, noted
 from probes.study.record import LIST, read_record, studies_of
+from probes.study.shared_fits import left_places
 from probes.study.stage import KINDS, RUNS, ProbeStage, Stage, TransferStage, TuneStage, holds_original, origin
 from synthlang.errors import InputError
 from synthlang.files import TEMPORARY, read_json, remove_leftovers, user_path, write_json
@@ -283,6 +284,10 @@ def delete_unused(folders: Iterable[Path], dry_run: bool = False) -> list[Unused
                 one = Unused(folder, noted(folder).get("label", f"this {kind}"), size_of(folder))
                 if dry_run or _delete_stage(store, folder):
                     found.append(one)
+        for place in left_places(store):
+            one = Unused(place.folder, "fits of a study that was stopped", size_of(place.folder))
+            if dry_run or place.delete():
+                found.append(one)
     return found
 
 

@@ -41,6 +41,7 @@ from probes.study.report.folder import ReportPaths, write_report
 from probes.study.report.terminal import cell_line
 from probes.study.results import AxisColumns, Tables, write_results, write_table
 from probes.study.settings import common_settings, told_changes
+from probes.study.shared_fits import SharedFits
 from probes.study.stage import Stage, StageKeys, graph
 from probes.study.time_left import TimeLeft
 from synthlang.errors import InputError
@@ -282,11 +283,14 @@ class StudyRun:
             keys = {stage.key for stage in left} | self.done
             wanted = {key: stage for key, stage in self.graph.stages.items() if key in keys}
             schedule = Schedule(wanted, self.done, options.retry)
-            self._follow(schedule, executor, len(left), report, say)
+            fits = SharedFits(left, self.store, StageKeys(self.digests))
+            self._follow(schedule, executor, fits, len(left), report, say)
         finally:
             executor.close()
 
-    def _follow(self, schedule: Schedule, executor: Executor, total: int, report: Report, say: Say) -> None:
+    def _follow(
+        self, schedule: Schedule, executor: Executor, fits: SharedFits, total: int, report: Report, say: Say
+    ) -> None:
         """Submit and wait until nothing is left; what is known is written now and then."""
         over, written, cost, news, stop = 0, time.monotonic(), 0.0, False, watched()
         seconds = {f"{stage.kind}-{key}": stage for key, stage in self.graph.stages.items()}
@@ -308,6 +312,7 @@ class StudyRun:
                 self._note(ended)
                 for one in ended:
                     clock.ended(one.key)
+                    fits.ended(one.key)
                 for rows in self._ended_cells(ended):
                     say(cell_line(rows))
                 over, news = over + len(ended), True

@@ -215,7 +215,7 @@ def holds_original(config: TransferConfig, model: Untuned) -> bool:
     return adjusted_from(model) is not None if isinstance(model, str) else isinstance(model, AdjustStage)
 
 
-def _transferred(config: TransferConfig, model: Untuned, seed: int, stage_keys: StageKeys) -> list[Any]:
+def transferred(config: TransferConfig, model: Untuned, seed: int, stage_keys: StageKeys) -> list[Any]:
     """What a fit of a model and its tests depend on besides the parents."""
     found: list[Any] = [stage_keys.digest(config), seed, stage_keys.model_digest(model)]
     found += ["original"] if holds_original(config, model) else []
@@ -240,7 +240,7 @@ class TuneStage(ModelStage):
         return f"tune {short(self.model)} on {_task(self.config)} seed {self.seed}"
 
     def settings(self, stage_keys: StageKeys) -> Any:
-        return _transferred(self.config, self.model, self.seed, stage_keys)
+        return transferred(self.config, self.model, self.seed, stage_keys)
 
 
 class ProbeStage(ModelStage):
@@ -296,7 +296,7 @@ class TransferStage(ModelStage):
         return f"{self.name} seed {self.seed} of {short(self.model)}"
 
     def settings(self, stage_keys: StageKeys) -> Any:
-        return _transferred(self.config, self.model, self.seed, stage_keys)
+        return transferred(self.config, self.model, self.seed, stage_keys)
 
 
 KINDS: dict[str, type[Stage]] = {

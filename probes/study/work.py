@@ -27,6 +27,7 @@ from probes.pretrained import Languages, Pretrained, body_of, keep_languages, of
 from probes.study.cell import ADJUSTED, MODEL, SECOND
 from probes.study.digests import Digests
 from probes.study.done import is_done, is_intact
+from probes.study.shared_fits import places_of
 from probes.study.stage import (
     DONE,
     PREDICTIONS,
@@ -118,7 +119,8 @@ def _tune(stage: TuneStage, store: Store, report: Report, reading: _Reading) -> 
     """Fine-tune on the source language for one seed; ``<stage>.work`` has fits in progress."""
     opened, _ = _opened(stage, store)
     check_keep(stage.config, opened, "tuned")
-    transfer = Transfer(opened, load_training(stage.config, opened, report), stage.config, report, store)
+    data = load_training(stage.config, opened, report)
+    transfer = Transfer(opened, data, stage.config, report, store, places_of(stage, store))
 
     def build(path: Path) -> None:
         transfer.check()
@@ -149,7 +151,7 @@ def _transfer(stage: TransferStage, store: Store, report: Report, reading: _Read
     """Fine-tune and test for one seed; ``<stage>.work`` has fits in progress."""
     pretrained, _ = _opened(stage, store)
     data = load_data(stage.config, pretrained, report)
-    transfer = Transfer(pretrained, data, stage.config, report, store)
+    transfer = Transfer(pretrained, data, stage.config, report, store, places_of(stage, store))
 
     def build(path: Path) -> None:
         transfer.check()

@@ -193,8 +193,8 @@ class TransferConfig(StrictModel):
     tested_on          ``test``; ``dev``: the scores are those of the dev sets, not of the test sets (Kulshreshtha et
                        al. 2020, section 4.2); ``both``: beside ``parent``, ``zs`` and ``sup`` there are ``parent dev``,
                        ``zs dev`` and ``sup dev``. Items in two languages (``mixed``) are always those of the test sets
-    sup                whether a model is trained on the target language, too, where there is something to train on; without
-                       one there is neither SUP nor Δ, and a transfer takes half the time
+    sup                whether a model is trained on the target language, too, where there is something to train on;
+                       without one there is neither SUP nor Δ, and a transfer takes half the time
     parser             an engine such as ``spacy:NAME`` that gives the sentences trees, for languages that need them
     train_items …      at most so many of each split, the first ones of the file (none: all)
     length             longest row in tokens, sentence tokens included (none: what the model reads); words beyond it are
@@ -261,6 +261,18 @@ class TransferConfig(StrictModel):
             "sup": True,
         }
         return self.model_copy(update=unread | ({"language": None} if self.aligning is None else {}))
+
+    def of_fit(self, trained: Literal["source", "target"]) -> TransferConfig:
+        """The same without what the fit on a language, and its dev score, do not depend on, so that transfers that need
+        the same fit have it in common."""
+        rotation = self.rotation
+        if rotation is not None and (rotation.map or rotation.normalise or rotation.moves == trained):
+            return self
+        plain = self.model_copy(update={"rotation": None})
+        if trained == "source":
+            return plain.of_source if self.chosen_by == "source" else plain
+        unread = {"test": None, "test_items": None, "mixed": False, "tested_on": "test", "chosen_by": "source"}
+        return plain.model_copy(update={**unread, "dev_also": (), "continual": self.aligning})
 
     @property
     def idle(self) -> list[str]:

@@ -10,11 +10,13 @@ mixed …  the model of parent and zs, tested on pairs of texts of which one is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -40,6 +42,7 @@ from probes.transfer.continual import Continual
 from probes.transfer.features import Features, TaskModel
 from probes.transfer.fit import Fitted, fine_tune, predict
 from probes.transfer.movement import movement
+from probes.transfer.shared import SharedPlace
 from probes.transfer.splits import DEV, MIXED, TransferData
 from probes.transfer.tasks.base import Examples
 from probes.transfer.tasks.heads import ClassifyHead
@@ -93,7 +96,8 @@ class SeedResult:
 class Transfer:
     """A transfer of one model: ``run(seed)`` for each seed.
 
-    store   where aligned text is kept (continual learning, rotations)
+    store    where aligned text is kept (continual learning, rotations)
+    shared   language that is trained on → where its fits are found that other transfers need, too
     """
 
     def __init__(
@@ -103,13 +107,14 @@ class Transfer:
         config: TransferConfig,
         report: Report = silent,
         store: Store | None = None,
+        shared: Mapping[Role, SharedPlace] = MappingProxyType({}),
     ) -> None:
         if config.rotation is not None and config.rotation.map is not None:
             maps_fingerprint(user_path(config.rotation.map))  # what is wrong with it is said before anything is read
         elif config.rotation is not None and config.rotation.dictionary is not None:
             read_muse(user_path(config.rotation.dictionary))
         self.pretrained, self.data, self.config = pretrained, data, config
-        self.report, self.store = report, store
+        self.report, self.store, self.shared = report, store, shared
         self.name = f"{config.task} {pretrained.name} → {pretrained.language_name('target')}"
         self.task = data.task
         self.metrics = self.task.metrics()
@@ -294,12 +299,20 @@ class Transfer:
             texts = self._aligned(config.aligning, seed)
             body = model.features.body("source")
             further = Continual(config.aligning, self.pretrained, body, seed, texts, self._before).loss
-        if folder is not None:
-            key = fingerprint("fit", settings=resolved(config, lambda named: named.name), seed=seed, trained=trained)
-            folder = folder / f"fit-{key}"
         train, dev, *also = (self.examples(name, trained) for name in (f"{trained} train", *self.chosen_by(trained)))
-        options: dict[str, Any] = {"also": also, "folder": folder, "extra": further, "report": progress}
-        return model, fine_tune(model, train, dev, self.main, config.fine_tune, seed, **options)
+        options: dict[str, Any] = {"also": also, "extra": further, "report": progress}
+        with self._kept(config, trained, seed, folder) as kept:
+            fitted = fine_tune(model, train, dev, self.main, config.fine_tune, seed, folder=kept, **options)
+        return model, fitted
+
+    @contextmanager
+    def _kept(self, config: TransferConfig, trained: Role, seed: int, own: Path | None) -> Iterator[Path | None]:
+        """Where a fit is kept: in the place that transfers share if it is free, else in one's ``own`` folder."""
+        settings = resolved(config.of_fit(trained), lambda named: named.name)
+        name = f"fit-{fingerprint('fit', settings=settings, seed=seed, trained=trained)}"
+        with nullcontext() if trained not in self.shared else self.shared[trained].taken() as common:
+            folder = common or own
+            yield None if folder is None else folder / name
 
     def _record(self, label: str, trained: Role, model: TaskModel, fitted: Fitted) -> dict[str, Any]:
         """What is told of a fit on a language, as JSON has it."""
