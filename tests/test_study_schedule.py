@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from probes.study.executors.base import Outcome
-from probes.study.runner import Schedule
+from probes.study.schedule import Schedule
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,14 @@ def test_a_started_cell_is_finished_before_another_is_begun():
     assert order == ["p1", "a1", "t1", "p2", "a2", "t2"] and schedule.is_over
     over = Schedule(stages, {*stages})
     assert over.is_over and over.next() is None
+
+
+def test_what_waits_for_another_comes_after_what_does_not():
+    schedule, order = Schedule(tasks_of(a="", b="", c="", d="c"), set()), []
+    while (stage := schedule.next(lambda key: key in "ac")) is not None:
+        order.append(stage.key)
+        schedule.ended(good(stage.key))
+    assert order == ["b", "a", "c", "d"]  # in the order of cells where all wait, and without them none is left out
 
 
 def test_a_failed_task_fails_what_needs_it_once_and_nothing_else():

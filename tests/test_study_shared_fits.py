@@ -140,12 +140,15 @@ def test_a_fit_is_kept_until_the_last_stage_that_needs_it_has_ended(tmp_path):
     store = Store(tmp_path)
     fits = SharedFits(whole.stages.values(), store, StageKeys(Digests()))
     assert len(list((tmp_path / FITS).iterdir())) == 3
+    fits.started(stages[0].key)
+    assert [fits.is_busy(stage.key) for stage in stages] == [True] * 4
     there = []
     for stage in stages:
         assert all(place.folder.is_dir() for place in places_of(stage, store).values())
         fits.ended(stage.key)
         there.append(len(list((tmp_path / FITS).iterdir())))
     assert there == [3, 2, 2, 0]  # hi and its two test sets first
+    assert not fits.is_busy(next(key for key, stage in whole.stages.items() if stage.kind == "pretrain"))
 
 
 def test_what_a_killed_runner_left_goes_with_what_is_unused(tmp_path):

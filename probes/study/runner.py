@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import heapq
 import json
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -40,6 +39,7 @@ from probes.study.report.files import newest_report
 from probes.study.report.folder import ReportPaths, write_report
 from probes.study.report.terminal import cell_line
 from probes.study.results import AxisColumns, Tables, write_results, write_table
+from probes.study.schedule import Schedule
 from probes.study.settings import common_settings, told_changes
 from probes.study.shared_fits import SharedFits
 from probes.study.stage import Stage, StageKeys, graph
@@ -55,74 +55,6 @@ SHARE = 20
 """and so many times what the last one took, so that a large study spends its time on its cells."""
 PATIENCE = 1.0
 """Seconds that the runner waits for an executor before it looks whether something is to be written."""
-
-
-class Schedule:
-    """The state of every stage of a study, and which is next: the first whose parents are done, in the order of cells.
-
-    stages    key → stage, parents before those that need them, so that a cell that was begun is ended first
-    done      the keys of those that are
-    retry     how often a stage that failed is tried again
-
-    A failed stage fails all that need it; every other one goes on.
-    """
-
-    def __init__(self, stages: Mapping[str, Stage], done: Collection[str], retry: int = 0) -> None:
-        self.stages = stages
-        self.failed: dict[str, Outcome] = {}
-        self._retry = retry
-        self._tries: dict[str, int] = {}
-        self._order = {key: number for number, key in enumerate(stages)}
-        self._unfinished = {key for key in stages if key not in done}
-        self._missing = {
-            key: {parent.key for parent in stages[key].parents if parent.key not in done} for key in self._unfinished
-        }
-        self._children: dict[str, list[str]] = {key: [] for key in stages}
-        for key in stages:
-            for parent in self._missing.get(key, ()):
-                self._children[parent].append(key)
-        self._ready = [(self._order[key], key) for key, parents in self._missing.items() if not parents]
-        heapq.heapify(self._ready)
-
-    @property
-    def is_over(self) -> bool:
-        return not self._unfinished
-
-    def next(self) -> Stage | None:
-        """The stage to start now, which counts as running from here on; None if none is ready."""
-        return self.stages[heapq.heappop(self._ready)[1]] if self._ready else None
-
-    def ended(self, outcome: Outcome) -> list[Outcome]:
-        """Take in what became of a running stage: all that is over by it, itself first; [] if it is tried again."""
-        key = outcome.key
-        if outcome.error is not None:
-            self._tries[key] = self._tries.get(key, 0) + 1
-            if self._tries[key] > self._retry:
-                return self._fail(outcome)
-            self._make_ready(key)
-            return []
-        self._unfinished.remove(key)
-        for child in self._children[key]:
-            self._missing[child].remove(key)
-            if not self._missing[child] and child in self._unfinished:
-                self._make_ready(child)
-        return [outcome]
-
-    def _make_ready(self, key: str) -> None:
-        heapq.heappush(self._ready, (self._order[key], key))
-
-    def _fail(self, outcome: Outcome) -> list[Outcome]:
-        """Fail a stage and all that need it, however far down."""
-        because = f"because {self.stages[outcome.key].label} failed: {outcome.error}"
-        over, below = {outcome.key: outcome}, [outcome.key]
-        while below:
-            for child in self._children[below.pop()]:
-                if child in self._unfinished and child not in over:
-                    over[child] = Outcome(child, because)
-                    below.append(child)
-        self.failed |= over
-        self._unfinished -= over.keys()
-        return list(over.values())
 
 
 @dataclass(frozen=True)
@@ -300,8 +232,9 @@ class StudyRun:
             key: cell.name for cell in reversed(self.cells) if cell.name in self.chosen for key in cell.keys.values()
         }
         while not schedule.is_over:
-            while executor.capacity() > 0 and (stage := schedule.next()) is not None:
+            while executor.capacity() > 0 and (stage := schedule.next(fits.is_busy)) is not None:
                 executor.submit(stage, names.get(stage.key, ""))
+                fits.started(stage.key)
                 clock.started(stage)
             for outcome in executor.wait(report, PATIENCE):
                 if stop.is_set and outcome.error is not None:

@@ -59,12 +59,22 @@ class SharedFits:
         self._store = store
         self._of = {stage.key: tuple(fits_of(stage, stage_keys).values()) for stage in stages}
         self._left = Counter(key for keys in self._of.values() for key in keys)
+        self._running = set[str]()
         for key, count in self._left.items():
             if count > 1:
                 _place(key, store).folder.mkdir(parents=True, exist_ok=True)
 
+    def is_busy(self, stage: str) -> bool:
+        """Whether a stage, by its key, needs a fit that one that runs may be making."""
+        needed = set(self._of[stage])
+        return any(not needed.isdisjoint(self._of[other]) for other in self._running)
+
+    def started(self, stage: str) -> None:
+        self._running.add(stage)
+
     def ended(self, stage: str) -> None:
-        """A stage, by its key, is over: what nobody needs any more is deleted."""
+        """A stage is over: what nobody needs any more is deleted."""
+        self._running.discard(stage)
         for key in self._of.pop(stage, ()):
             self._left[key] -= 1
             if not self._left[key]:
