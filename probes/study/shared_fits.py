@@ -10,13 +10,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from probes.study.digests import Digests
 from probes.study.stage import OF_DATA, Stage, StageKeys, TransferStage, TuneStage, transferred
 from probes.transfer.config import FORMAT
-from probes.transfer.shared import Role, SharedPlace
+from probes.transfer.shared import SharedPlace
 from synthlang.fingerprint import fingerprint
 from synthlang.store import Store
+
+if TYPE_CHECKING:  # it loads torch, which a runner does without
+    from probes.pretrained import Role
 
 FITS = "fits"  # in the store
 

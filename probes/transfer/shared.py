@@ -7,11 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from filelock import FileLock, Timeout
-
-Role = Literal["source", "target"]  # as of probes.pretrained, without torch
 
 
 @dataclass(frozen=True)
