@@ -39,7 +39,8 @@ TITLE = "What came out"
 MADE_BY = (
     "Written by synthlang findings from the results that are kept beside it; a reading is changed in readings.yaml."
 )
-WORDS = ("agrees", "mostly agrees", "differs", "too small to tell")
+OPEN = "too small to tell"
+WORDS = ("agrees", "mostly agrees", "differs", OPEN)
 """Verdicts, in the order that they are counted in."""
 OUTCOMES: dict[str, Outcome] = {"hold": "holds", "are against": "fails", "are too small to tell": "open"}
 """What is said of comparisons, in the same order."""
@@ -181,19 +182,26 @@ def _short(printed: str) -> str:
 
 
 def _counted(lines: Sequence[ClaimLine]) -> str:
-    """How many verdicts of each word, likewise of their comparisons, and how many claims none of these studies asks."""
-    verdicts = Counter(line.verdict for line in lines if line.was_run)
-    asked = {(line.paper, line.words) for line in lines if line.was_run}
-    left = len({(line.paper, line.words) for line in lines} - asked)
+    """How many claims are decided, verdicts of each word, likewise of their comparisons, and how many claims none of
+    these studies asks."""
+    run = [line for line in lines if line.was_run]
+    verdicts = Counter(line.verdict for line in run)
+    asked, decided = _claims_in(run), _claims_in([line for line in run if line.verdict != OPEN])
+    left = len(_claims_in(lines) - asked)
     told = "; ".join(f"{word}: {verdicts[word]}" for word in WORDS if verdicts[word])
     rest = f" {plural(left, 'further claim')} {'is' if left == 1 else 'are'} asked by no study here." if left else ""
-    claims = f"{plural(len(asked), 'claim')}, {plural(verdicts.total(), 'verdict')}{f': {told}' if told else ''}."
-    parts = Counter(part for line in lines if line.was_run for part in line.parts)
+    claims = f"{plural(len(asked), 'claim')}, {len(decided)} decided at some scale. "
+    claims += f"{plural(verdicts.total(), 'verdict')}{f': {told}' if told else ''}."
+    parts = Counter(part for line in run for part in line.parts)
     of = "; ".join(f"{parts[outcome]} {word}" for word, outcome in OUTCOMES.items() if parts[outcome])
     comparisons = f" Of {plural(parts.total(), 'comparison')} {of}." if parts else ""
-    partly = sum(line.left > 0 for line in lines if line.was_run)
+    partly = sum(line.left > 0 for line in run)
     partial = f" {plural(partly, 'verdict')} {'is' if partly == 1 else 'are'} of claims that were run in part only."
     return f"{claims}{comparisons}{partial if partly else ''}{rest}"
+
+
+def _claims_in(lines: Sequence[ClaimLine]) -> set[tuple[str, str]]:
+    return {(line.paper, line.words) for line in lines}
 
 
 def _of_paper(paper: str, kept: Sequence[KeptStudy], found: Taken, reading: Reading) -> Section:
