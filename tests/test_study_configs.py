@@ -53,7 +53,6 @@ MORE = {  # further studies of one size
     "lab": ["align_mlm-trans+inv", "impact-sov", "impact-yandex"],
     "paper": ["impact-sov", "impact-yandex"],
 }
-OLD = ["quickstart", "treebank"]
 FILES = [f"{size}/{name}" for size in SIZES for name in (*OF_PAPERS, *OURS, *MORE[size])]
 OFFLINE = [f"tiny/{name}" for name in (*OF_PAPERS, *OURS, "up-to-rotation", "sep-emb")]
 
@@ -123,7 +122,7 @@ def test_there_is_a_study_for_every_table_and_figure(size):
     assert len(OF_PAPERS) == 39
 
 
-@pytest.mark.parametrize("name", [*FILES, *OLD])
+@pytest.mark.parametrize("name", [*FILES, "quickstart"])
 def test_it_expands_and_says_what_it_is(name):
     config, cells = study(name)  # reading it looks for its papers and claims
     assert config.name == Path(name).name and config.title and cells

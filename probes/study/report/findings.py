@@ -186,11 +186,11 @@ def _counted(lines: Sequence[ClaimLine]) -> str:
     these studies asks."""
     run = [line for line in lines if line.was_run]
     verdicts = Counter(line.verdict for line in run)
-    asked, decided = _claims_in(run), _claims_in([line for line in run if line.verdict != OPEN])
+    asked, decided = _claims_in(run), _claims_in([line for line in run if line.verdict != OPEN and not line.left])
     left = len(_claims_in(lines) - asked)
     told = "; ".join(f"{word}: {verdicts[word]}" for word in WORDS if verdicts[word])
     rest = f" {plural(left, 'further claim')} {'is' if left == 1 else 'are'} asked by no study here." if left else ""
-    claims = f"{plural(len(asked), 'claim')}, {len(decided)} decided at some scale. "
+    claims = f"{plural(len(asked), 'claim')}, {len(decided)} decided by all of their comparisons at one scale. "
     claims += f"{plural(verdicts.total(), 'verdict')}{f': {told}' if told else ''}."
     parts = Counter(part for line in run for part in line.parts)
     of = "; ".join(f"{parts[outcome]} {word}" for word, outcome in OUTCOMES.items() if parts[outcome])
