@@ -29,7 +29,9 @@ COMMANDS = [line for kind, _, text in BLOCKS if kind == "sh" for line in text.sp
 
 
 @pytest.mark.parametrize("text", CONFIGS, ids=[str(i) for i in range(len(CONFIGS))])
-def test_configs_parse(text):
+def test_configs_parse(text, tmp_path, monkeypatch):
+    (tmp_path / "fr-en.txt").write_text("maison house\n")
+    monkeypatch.chdir(tmp_path)
     assert parse(PretrainConfig, parse_yaml(text, "the document")).all_languages
 
 

@@ -79,6 +79,25 @@ def test_the_languages_of_one_file(tmp_path):
     task = open_task(f"nli:{path}?language=de")
     assert only(task, "dev").strings(0) == ["C"]
     assert task.fingerprint != open_task(f"nli:{path}?language=en").fingerprint
+    as_test = open_task(f"nli:{path}?split=test&language=de")
+    assert (as_test.splits, as_test.name) == (("test",), f"nli:{path}") and only(as_test, "test").strings(0) == ["C"]
+    with pytest.raises(InputError, match="holds no labelled pair"):
+        open_task(f"nli:{path}?language=fr")
+
+
+def test_files_whose_names_say_no_split_are_named(tmp_path):
+    header = "gold_label\tsentence1\tsentence2\n"
+    for name, text in (("one", "A"), ("other", "B")):
+        write(tmp_path / f"{name}.tsv", f"{header}neutral\t{text}\tX\n")
+    with pytest.raises(InputError, match=r"say which file is what: \?train=FILE&dev=FILE&test=FILE"):
+        open_task(f"nli:{tmp_path}")
+    task = open_task(f"nli:{tmp_path}?train=other.tsv&test=one.tsv")
+    assert task.splits == ("train", "test")
+    assert [only(task, split).strings(0) for split in task.splits] == [["B"], ["A"]]
+    question = {"id": "1", "question": "C", "answers": [], "is_impossible": True}
+    questions = {"data": [{"paragraphs": [{"context": "A b", "qas": [question]}]}]}
+    file = write(tmp_path / "squad.json", json.dumps(questions))
+    assert open_task(f"qa:{file}?split=dev").splits == ("dev",)
 
 
 def test_questions_share_their_context(tmp_path):
@@ -315,7 +334,8 @@ def test_wrong_files_are_one_line(tmp_path, scheme, content, message):
         ("pos:builtin:other", "the only built-in one is mini-english"),
         ("ner:builtin:mini-english?types=1", "types must be between"),
         ("parsing:builtin:mini-english?bytes=3", "'bytes=3' must be NAME=NUMBER"),
-        ("nli:x.tsv?lang=de", "after ? there must be language=… and not 'lang=de'"),
+        ("nli:x.tsv?lang=de", "after ? there may be split, train, dev, test, language, not 'lang'"),
+        ("qa:x.json?language=de", "after ? there may be split, train, dev, test, not 'language'"),
         ("nli:hf:x?lang=de", "after ? there must be language=… and not 'lang=de'"),
     ],
 )

@@ -12,12 +12,11 @@ from typing import Any, ClassVar, Literal
 
 from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
-from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.sources import open_source
 from synthlang.sources.base import BATCH_SENTENCES, because, check_split
 from synthlang.sources.mini_english import MiniEnglish
-from synthlang.sources.splits import files_by_split, files_read
+from synthlang.sources.splits import OPTIONS, files_by_split, files_read, path_options
 from synthlang.tasks.batch import ItemGroup, TaskBatch, batches_of_groups, unique_ids
 
 Kind = Literal["words", "classes", "spans"]
@@ -157,14 +156,15 @@ class ReadTask(GroupTask):
 
 
 class FileTask(ReadTask):
-    """A task in files of texts; ``files`` has that of each split."""
+    """A task in files of texts; ``files`` has that of each split, told by its name or in ``options`` (``splits``)."""
 
     endings: ClassVar[tuple[str, ...]]
+    own_options: ClassVar[tuple[str, ...]] = ()  # what may stand after ? beside those of ``splits``
 
-    def __init__(self, scheme: str, path: str) -> None:
-        self.name = f"{scheme}:{path}"
-        self.path = user_path(path)
-        self.files = files_by_split(self.path, self.endings)
+    def __init__(self, scheme: str, spec: str) -> None:
+        self.path, self.options = path_options(spec, (*OPTIONS, *self.own_options))
+        self.name = f"{scheme}:{spec.rpartition('?')[0] if self.options else spec}"
+        self.files = files_by_split(self.path, self.endings, self.options)
         self.splits = tuple(self.files)
         self._check_usable()
 

@@ -60,15 +60,15 @@ def open_pairs(scheme: str, rest: str) -> TaskSet:
     """The pairs of the built-in grammar, of the hub or of tab-separated files, perhaps of one language of several."""
     if rest.startswith("builtin:"):
         return MiniEnglishPairs(built_in(rest))
-    path, mark, query = rest.rpartition("?")
-    language: str | None = None
+    if not rest.startswith("hf:"):
+        return FilePairs(scheme, rest)
+    name, mark, query = rest.removeprefix("hf:").rpartition("?")
     if not mark or user_path(rest.removeprefix("hf:")).exists():
-        path = rest
-    else:
-        key, _, language = query.partition("=")
-        if key != "language" or not language:
-            raise InputError(f"task {f'{scheme}:{rest}'!r}: after ? there must be language=… and not {query!r}")
-    return HubPairs(path.removeprefix("hf:"), language) if path.startswith("hf:") else FilePairs(path, language)
+        return HubPairs(rest.removeprefix("hf:"))
+    key, _, language = query.partition("=")
+    if key != "language" or not language:
+        raise InputError(f"task {f'{scheme}:{rest}'!r}: after ? there must be language=… and not {query!r}")
+    return HubPairs(name, language)
 
 
 def order_labels(labels: set[str]) -> tuple[str, ...]:
@@ -92,8 +92,11 @@ class ReadPairs(ReadTask):
     kind = "classes"
     fields = FIELDS
     item = "labelled pair"
-    language: str | None
     spaced = False  # whether the texts are words with one space between each two, as exported ones are
+
+    @property
+    @abstractmethod
+    def language(self) -> str | None: ...
 
     @abstractmethod
     def _rows(self, split: str) -> Iterator[tuple[int | None, Row]]:
@@ -133,13 +136,14 @@ class ReadPairs(ReadTask):
 
 
 class FilePairs(ReadPairs, FileTask):
-    """Labelled pairs of tab-separated files."""
+    """Labelled pairs of tab-separated files, with ``?language=`` those of one language."""
 
     endings = (".tsv", ".txt")
+    own_options = ("language",)
 
-    def __init__(self, path: str, language: str | None = None) -> None:
-        self.language = language
-        super().__init__("nli", path)
+    @property
+    def language(self) -> str | None:
+        return self.options.get("language")
 
     @cached_property
     def fingerprint(self) -> str:
@@ -201,6 +205,8 @@ MATCHED = {"validation_matched": "dev", "test_matched": "test"}
 
 class HubPairs(ReadPairs, HubTask):
     """Labelled pairs of a data set; what cannot be reached or understood is an InputError here."""
+
+    language: str | None = None
 
     def __init__(self, name: str, language: str | None = None) -> None:
         self.name, self.language = f"nli:hf:{name}", language
