@@ -83,6 +83,8 @@ def test_the_languages_of_one_file(tmp_path):
     assert (as_test.splits, as_test.name) == (("test",), f"nli:{path}") and only(as_test, "test").strings(0) == ["C"]
     with pytest.raises(InputError, match="holds no labelled pair"):
         open_task(f"nli:{path}?language=fr")
+    with pytest.raises(InputError, match=r"\?language= names none; say which, as in \?language=de"):
+        open_task(f"nli:{path}?language=")
 
 
 def test_files_whose_names_say_no_split_are_named(tmp_path):

@@ -23,20 +23,20 @@ ABOUT = re.compile(r"(readme|licen[cs]e|copying|notice|changelog|citation|author
 BESIDE = (".md", ".html", ".pdf", ".json", ".yaml", ".yml", ".log", ".xml", ".py", ".sh", ".txt")
 
 
-def path_options(spec: str, known: Sequence[str]) -> tuple[Path, dict[str, str]]:
-    """The path and the options of ``PATH?name=value&name``; one without a value is ``""``. InputError for another name.
+def path_options(spec: str, known: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """The path, as it is written, and the options of ``PATH?name=value&name``; one without a value is ``""``.
 
-    A path that exists as it stands has no options.
+    InputError for another name. A path that exists as it stands has no options.
     """
     plain, mark, query = spec.rpartition("?")
     if not mark or user_path(spec).exists():
-        return user_path(spec), {}
+        return spec, {}
     options = {part.partition("=")[0]: part.partition("=")[2] for part in query.split("&")}
     if wrong := [name for name in options if name not in known]:
         raise InputError(f"{spec}: after ? there may be {', '.join(known)}, not {wrong[0]!r}")
     if options.get("split", "train") not in NAMES:
         raise InputError(f"{spec}: split must be train, dev or test, not {options['split']!r}")
-    return user_path(plain), options
+    return plain, options
 
 
 def is_file(path: Path) -> bool:

@@ -25,7 +25,7 @@ import numpy as np
 
 from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
-from synthlang.files import LONGEST_LINE
+from synthlang.files import LONGEST_LINE, user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import check_split, in_batches
 from synthlang.sources.segmentation import (
@@ -63,7 +63,8 @@ class FileSource(ABC):
     columns: tuple[str, ...] = (FORM,)
 
     def __init__(self, spec: str | Path) -> None:
-        self.path, self.options = path_options(str(spec), (*OPTIONS, *self.own_options))
+        path, self.options = path_options(str(spec), (*OPTIONS, *self.own_options))
+        self.path = user_path(path)
         self.files = self._find()
         self._sizes = Sizes()
         self._remarks: dict[str, Counter[str]] = {}

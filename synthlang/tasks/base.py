@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 
 from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
+from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.sources import open_source
 from synthlang.sources.base import BATCH_SENTENCES, because, check_split
@@ -162,8 +163,8 @@ class FileTask(ReadTask):
     own_options: ClassVar[tuple[str, ...]] = ()  # what may stand after ? beside those of ``splits``
 
     def __init__(self, scheme: str, spec: str) -> None:
-        self.path, self.options = path_options(spec, (*OPTIONS, *self.own_options))
-        self.name = f"{scheme}:{spec.rpartition('?')[0] if self.options else spec}"
+        path, self.options = path_options(spec, (*OPTIONS, *self.own_options))
+        self.name, self.path = f"{scheme}:{path}", user_path(path)
         self.files = files_by_split(self.path, self.endings, self.options)
         self.splits = tuple(self.files)
         self._check_usable()

@@ -62,9 +62,10 @@ def open_pairs(scheme: str, rest: str) -> TaskSet:
         return MiniEnglishPairs(built_in(rest))
     if not rest.startswith("hf:"):
         return FilePairs(scheme, rest)
-    name, mark, query = rest.removeprefix("hf:").rpartition("?")
-    if not mark or user_path(rest.removeprefix("hf:")).exists():
-        return HubPairs(rest.removeprefix("hf:"))
+    data = rest.removeprefix("hf:")
+    name, mark, query = data.rpartition("?")
+    if not mark or user_path(data).exists():
+        return HubPairs(data)
     key, _, language = query.partition("=")
     if key != "language" or not language:
         raise InputError(f"task {f'{scheme}:{rest}'!r}: after ? there must be language=… and not {query!r}")
@@ -131,6 +132,8 @@ class ReadPairs(ReadTask):
                 counts[NO_WORD] += 1
 
     def _check_language(self, named: bool, where: str | Path) -> None:
+        if self.language == "":
+            raise InputError("?language= names none; say which, as in ?language=de", where)
         if self.language is not None and not named:
             raise InputError("has no column 'language' to choose from; leave ?language= out", where)
 
