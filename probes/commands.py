@@ -18,7 +18,8 @@ from probes.study.gc import Collected, collect, delete_unused
 from probes.study.plan import plan
 from probes.study.record import LOGS, STUDY
 from probes.study.report.folder import ReportPaths, write_joined_report, write_report
-from probes.study.report.terminal import printed_numbers, score_table
+from probes.study.report.printed import printed_numbers
+from probes.study.report.terminal import score_table
 from probes.study.runner import RunOptions, StudyRun
 from synthlang.catalogue import YAML
 from synthlang.errors import InputError

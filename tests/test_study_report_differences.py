@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from pathlib import Path
 from typing import Any
 
@@ -108,4 +109,14 @@ def test_where_nothing_was_trained_on_the_target_zero_shot_scores_are_compared(t
     change_rows(folder, lambda *_: {"sup": "", "delta": ""})
     made = report(folder)
     assert "XLM against MLM, ZS in 1 comparison: lower in 1 (pos)." in made.lead
-    assert "figures/scores.svg" in made.lead and "pos, ZS" in made.text
+    assert "figures/scores.svg" in made.lead and "ZS: higher is better" in made.text
+
+
+def test_where_one_condition_has_no_delta_all_are_shown_by_their_zero_shot_scores(tmp_path: Path) -> None:
+    folder = make_grid(tmp_path, {"objective": ["MLM", "XLM"], "pretrain.seed": ["0", "1", "2"]}, jitter=0.3)
+    change_rows(folder, lambda _, of: {"sup": "", "delta": ""} if of["objective"] == "XLM" else {})
+    lead = report(folder).lead
+    assert "| condition | ZS | SUP |" in lead and "*ZS: higher is better.*" in lead
+    assert all(re.search(rf"pos, {name}: [\d.]+", lead) for name in ("MLM", "XLM")), "both are drawn"
+    assert all(re.search(rf"^\| {name} \| [\d.]+ \|", lead, re.MULTILINE) for name in ("MLM", "XLM"))
+    assert "XLM against MLM, ZS in 1 comparison" in lead

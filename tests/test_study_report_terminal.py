@@ -6,7 +6,8 @@ import json
 import pytest
 from rich.console import Console
 
-from probes.study.report.terminal import cell_line, printed_numbers, score_table
+from probes.study.report.printed import printed_numbers
+from probes.study.report.terminal import cell_line, score_table
 
 # objective → Δ of three pretrainings, two seeds of fine-tuning each
 DELTAS = {"MLM": [(40.0, 42.0), (38.0, 38.0), (30.0, 34.0)], "ALIGN-MLM": [(3.0, 5.0), (2.0, 2.0), (6.0, 6.0)]}
@@ -56,11 +57,22 @@ def test_one_model_and_missing_scores():
     assert lines[:2] == ["MLM, trans+inv pos 96.0 40.0 50.0", "MLM, trans+inv ner – 30.0 50.0"]
 
 
-def test_where_nothing_was_trained_on_the_target_its_zero_shot_score_stands():
+def test_where_nothing_was_trained_on_the_target_of_one_the_zero_shot_scores_of_all_stand():
     rows = [row("MLM", seed, 40.0) | {"sup": None, "delta": None} for seed in (0, 1)] + [row("XLM", 0, 10.0)]
     heading, _, *lines = (" ".join(line.split()) for line in shown(rows, ()) if line.strip())
-    assert heading == "condition SUP ZS Δ aligned perpl."
-    assert lines[:2] == ["MLM, trans+inv – 56.0 – 50.5 9.5", "XLM, trans+inv 96.0 10.0 50.0 9.5"]
+    assert heading == "condition SUP ZS 95 % aligned perpl."
+    assert lines[:2] == ["MLM, trans+inv – 56.0 56.0 to 56.0 50.5 9.5", "XLM, trans+inv 96.0 86.0 50.0 9.5"]
+
+
+def test_a_paper_of_zero_shot_scores_has_them_beside_ours_but_not_its_mean_over_languages():
+    def of(language, seed, gap):
+        return row("MLM", seed, gap, "nli", labels=json.dumps({"language": language, "method": "Base BERT"}))
+
+    rows = [of(language, seed, gap + seed) for language, gap in (("bg", 30.0), ("en", 20.0)) for seed in (0, 1)]
+    heading, _, *lines = (" ".join(line.split()) for line in shown(rows, ["cao2020"]) if line.strip())
+    assert heading == "condition SUP ZS 95 % paper aligned perpl."
+    assert lines[0] == "bg, Base BERT 96.0 65.5 59.1 to 71.9 68.7 50.5 9.5"
+    assert lines[1] == "en, Base BERT 96.0 75.5 69.1 to 81.9 50.5 9.5"
 
 
 def test_a_cell_is_a_line():

@@ -393,6 +393,17 @@ def test_the_alignment_is_that_of_the_language_that_is_tested(language, expected
     assert measured["alignment.scores.all.cosine.mean"] == expected
 
 
+def test_a_cell_that_is_tested_on_the_parent_has_no_alignment(store):
+    write_json(
+        store.path("alignment", "several") / "result.json", {**aligned(60.0), "languages": {"es": aligned(60.0)}}
+    )
+    stages = {name: key for name, key in WHOLE.items() if name != "adjust"} | {"alignment": "several"}
+    of_parent = cell(pretrain=RUN, tasks=["pos", "ner"], language=RUN.all_languages[0].name)
+    made, done = Tables([of_parent], {"c": stages}, [0], store), {*stages.values()}
+    assert {(row["alignment_all"], row["probe"]) for row in made.rows(done)} == {(None, None)}
+    assert {row["probe"] for row in made.measures(done)} == {"pretrain"}
+
+
 def test_rows_of_what_is_done_so_far(store):
     made = Tables([cell(pretrain=RUN, tasks=["pos", "ner"], probes=["mine"])], {"c": WHOLE}, [0, 3], store)
     assert list(made.rows(set())) == list(made.measures(set())) == []

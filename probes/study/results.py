@@ -113,7 +113,7 @@ class Tables:
             stages = self._of_cell[cell.name]
             if any(stages[name] not in done for name in ("pretrain", "alignment", "adjust") if name in stages):
                 continue
-            alignment = _alignment(stages)
+            alignment = _alignment(cell, stages)
             common = {**_named(cell), **_of_run(cell.pretrain), "probe": alignment}
             common |= {stage: stages.get(stage) for stage in ("pretrain", "adjust")} | dict.fromkeys(ALIGNMENTS)
             if alignment is not None:
@@ -133,7 +133,7 @@ class Tables:
             known = self._perplexities(cell, done).items()
             found = ((measures.PERPLEXITIES + name, None, None, value) for name, value in known)
             yield from _measure_rows(common, measures.PRETRAIN, found)
-            if (alignment := _alignment(stages)) is not None and alignment in done:
+            if (alignment := _alignment(cell, stages)) is not None and alignment in done:
                 result = self._aligned(cell, alignment)
                 yield from _measure_rows(common, measures.ALIGNMENT, alignment_measures(result))
             for name in cell.probes:
@@ -166,7 +166,7 @@ class Tables:
         they name none of the run."""
         if key not in self._read:
             self._read[key] = self._json("alignment", key, RESULT)
-        result, named = self._read[key], {str(task.language) for task in cell.tasks.values()}
+        result, named = self._read[key], _named_by_tasks(cell)
         return {**result, **result.get("languages", {}).get(named.pop(), {})} if len(named) == 1 else result
 
     def _perplexities(self, cell: Cell, done: Collection[str]) -> dict[str, float]:
@@ -246,10 +246,18 @@ def _extents(of_stages: Sequence[Drops]) -> dict[str, dict[str, dict[str, int]]]
     }
 
 
-def _alignment(stages: Mapping[str, str]) -> str | None:
+def _alignment(cell: Cell, stages: Mapping[str, str]) -> str | None:
     """The stage of the quick alignment of a cell. An adjusted cell has none: that of its run is of the embeddings
-    before, which the adjustment moves, and what they align then is a matter of probes."""
+    before, which the adjustment moves, and what they align then is a matter of probes. Nor has one that is scored on
+    the parent alone, which no alignment is of."""
+    if cell.pretrain is not None and _named_by_tasks(cell) == {cell.pretrain.all_languages[0].name}:
+        return None
     return None if "adjust" in stages else stages.get("alignment")
+
+
+def _named_by_tasks(cell: Cell) -> set[str]:
+    """The languages that the tasks of a cell are transferred to, as they name them."""
+    return {str(task.language) for task in cell.tasks.values()}
 
 
 def _named(cell: Cell) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from probes.study.report.data import Study
 from probes.study.report.differences import Difference, in_words
 from probes.study.report.dose import TITLE as DOSES
 from probes.study.report.judged import Comparisons
+from probes.study.report.printed import TITLES, Printed, measure_shown, printed_among, printed_numbers
 from probes.study.report.scores import Condition, ScoreTable, by_rows, grouped
 from probes.study.report.summary import (
     caveat,
@@ -27,7 +28,6 @@ from probes.study.report.summary import (
     verdicts_in_words,
     what_was_run,
 )
-from probes.study.report.terminal import Printed, printed_among, printed_numbers
 from probes.study.report.training import best_perplexity
 from probes.study.table import MAJORITY, PERPLEXITY
 
@@ -40,7 +40,8 @@ CURVE = 3
 """Fewest numbers of an axis whose curve is the main figure."""
 LINES = 6
 """Most lines on what differs."""
-NOTE = "Δ = SUP − ZS: lower is better."
+AXES = {"delta": "Δ (points)", "zs": "ZS (percent)"}
+NOTES = {"delta": "Δ = SUP − ZS: lower is better", "zs": "ZS: higher is better"}
 NOT_LEARNED = Badge("not learned", "bad")
 
 
@@ -107,34 +108,46 @@ def _few(lines: Sequence[str]) -> list[str]:
 
 
 def bars_of_scores(scores: ScoreTable, printed: Printed) -> Figure | None:
-    """A panel a task with the Δ of each condition (ZS where there is none), and what papers print; None of neither."""
-    layout, bars = scores.layout, list[Bar]()
+    """A panel a task with Δ or ZS of each condition, and what papers print; None of neither."""
+    layout, bars, measures = scores.layout, list[Bar](), _measures(scores, printed)
     for c in scores.conditions:
-        measure = "delta" if c.delta is not None else "zs"
-        ours = c.interval(measure)
+        ours = c.interval(measures[c.task])
         if ours is not None:
-            panel = c.task if measure == "delta" else f"{c.task}, ZS"
+            panel = f"{c.task}, {TITLES[measures[c.task]]}" if len({*measures.values()}) > 1 else c.task
             names = layout.group(c.labels), layout.name(c.labels)
-            paper = printed_among(printed, c.labels, c.task, measure)
-            bars.append(Bar(panel, *names, ours, paper, c.values(measure)))
+            paper = printed_among(printed, c.labels, c.task, measures[c.task])
+            bars.append(Bar(panel, *names, ours, paper, c.values(measures[c.task])))
     panels = list(dict.fromkeys(bar.panel for bar in bars))
     shown = [bar for bar in bars if bar.panel in panels[:PANELS]]
-    more = f" The first {PANELS} of {len(panels)} tasks." if len(panels) > PANELS else ""
+    more = f"The first {PANELS} of {len(panels)} tasks." if len(panels) > PANELS else ""
     if not bars:
         return None
-    return bars_beside("scores", NOTE, shown, colours([bar.name for bar in shown]), more.strip(), axis="Δ (points)")
+    drawn = list(dict.fromkeys(measures.values()))
+    title, axis = "; ".join(NOTES[name] for name in drawn), " or ".join(AXES[name] for name in drawn)
+    return bars_beside("scores", title, shown, colours([bar.name for bar in shown]), more, axis=axis)
+
+
+def _measures(scores: ScoreTable, printed: Printed) -> dict[str, str]:
+    """What is shown of each task."""
+    of_task = grouped([*scores.conditions, *scores.failed], lambda c: c.task)
+    return {
+        task: measure_shown(task, [(c.labels, c.delta is not None) for c in of], printed)
+        for task, of in of_task.items()
+    }
 
 
 def _scores(scores: ScoreTable, printed: Printed, is_drawn: bool) -> Table:
-    """A row a condition: Δ of each task with the paper's number, then SUP, the majority baseline, alignment and
+    """A row a condition: Δ or ZS of each task with the paper's number, then SUP, the majority baseline, alignment and
     perplexity; conditions that have not learned stand last."""
     every = [*scores.conditions, *scores.failed]
     places = {(bool(c.first.failed), scores.layout.group(c.labels)): None for c in every}
     order = {place: i for i, place in enumerate(places)}
     found = grouped(every, lambda c: (bool(c.first.failed), *sorted(c.labels.items())))
     rows = sorted(found.values(), key=lambda of: order[bool(of[0].first.failed), scores.layout.group(of[0].labels)])
-    columns = [("condition", [_named(of[0], scores) for of in rows]), *_columns(rows, printed)]
-    small = ["the paper's Δ"] if any(_printed_delta(c, printed) is not None for c in every) else []
+    measures = _measures(scores, printed)
+    columns = [("condition", [_named(of[0], scores) for of in rows]), *_columns(rows, measures, printed)]
+    in_print = (printed_among(printed, c.labels, c.task, measures[c.task]) for c in every)
+    small = ["the paper's numbers"] if any(value is not None for value in in_print) else []
     by_task = grouped(every, lambda c: c.task).values()
     small += ["the majority baseline"] if any(len(_baselines(of)) > 1 for of in by_task) else []
     below = f"; {' and '.join(small)} in small print" if small else ""
@@ -148,15 +161,15 @@ def _named(condition: Condition, scores: ScoreTable) -> Entry:
     return "\n".join(shorten(text, 24) for text in (name, group) if text)
 
 
-def _columns(rows: Sequence[Sequence[Condition]], printed: Printed) -> Iterator[tuple[str, Sequence[Entry]]]:
+def _columns(
+    rows: Sequence[Sequence[Condition]], measures: Mapping[str, str], printed: Printed
+) -> Iterator[tuple[str, Sequence[Entry]]]:
     tasks = list(dict.fromkeys(c.task for of in rows for c in of))
     of_task = {task: [next((c for c in of if c.task == task), None) for of in rows] for task in tasks}
     several = len(tasks) > 1
     for task, conditions in of_task.items():
-        yield f"Δ\n{task}" if several else "Δ", [_delta(c, printed) for c in conditions]
-    for task, conditions in of_task.items():
-        if all(c is None or c.delta is None for c in conditions):
-            yield f"ZS\n{task}" if several else "ZS", [None if c is None else c.mean("zs") for c in conditions]
+        title = TITLES[measures[task]]
+        yield f"{title}\n{task}" if several else title, [_score(c, measures[task], printed) for c in conditions]
     for task, conditions in of_task.items():
         baselines = _baselines(c for c in conditions if c is not None)
         differ = len(baselines) > 1
@@ -169,17 +182,15 @@ def _columns(rows: Sequence[Sequence[Condition]], printed: Printed) -> Iterator[
             yield title, values
 
 
-def _delta(condition: Condition | None, printed: Printed) -> Entry:
-    if condition is None or condition.delta is None:
+def _score(condition: Condition | None, measure: str, printed: Printed) -> Entry:
+    """Δ or ZS, and the paper's."""
+    ours = None if condition is None else condition.mean(measure)
+    if condition is None or ours is None:
         return None
     if condition.first.failed:
         return NOT_LEARNED
-    paper = _printed_delta(condition, printed)
-    return number(condition.delta.mean) + ("" if paper is None else f"\npaper {number(paper)}")
-
-
-def _printed_delta(condition: Condition, printed: Printed) -> float | None:
-    return printed_among(printed, condition.labels, condition.task, "delta")
+    paper = printed_among(printed, condition.labels, condition.task, measure)
+    return number(ours) + ("" if paper is None else f"\npaper {number(paper)}")
 
 
 def _baselines(conditions: Iterable[Condition]) -> set[str]:

@@ -12,10 +12,9 @@ from rich.table import Table
 
 from probes.report.numbers import bounds, number, plural
 from probes.statistics import mean_of
-from probes.study.judged.papers import read_tables
 from probes.study.labels import settings_of
+from probes.study.report.printed import TITLES, Printed, measure_shown, printed_among
 from probes.study.results import interval_within
-from synthlang.errors import InputError
 
 LINES = 60
 """Most lines of the table."""
@@ -28,8 +27,6 @@ NARROW = 12
 Row = Mapping[str, Any]
 Cells = list[tuple[str, str]]
 """Heading and text of each column, empty or a dash where there is nothing."""
-Printed = Mapping[tuple[str, frozenset[tuple[str, str]]], float]
-"""Measure, and the labels that a paper gives it with → the number in print."""
 
 
 def cell_line(rows: Sequence[Row]) -> str:
@@ -46,41 +43,22 @@ def cell_line(rows: Sequence[Row]) -> str:
     return f"{rows[0]['cell']}: {'; '.join(told)}"
 
 
-def printed_numbers(papers: Sequence[str]) -> Printed:
-    """The scores that tables of papers print; of one that stands in two tables the first. Files that cannot be read
-    have none: the report says so."""
-    found: dict[tuple[str, frozenset[tuple[str, str]]], float] = {}
-    for name in papers:
-        try:
-            tables = read_tables(name)
-        except InputError:
-            continue
-        for cell in (cell for table in tables for cell in table.cells if cell.against is None):
-            found.setdefault((cell.quantity.measure, frozenset(cell.quantity.where.items())), cell.value)
-    return found
-
-
-def printed_among(printed: Printed, labels: Mapping[str, str], task: str, measure: str) -> float | None:
-    """What a paper prints of a measure under these labels, by the most of them; None where it prints nothing."""
-    known = {*labels.items(), ("task", task)}
-    found = [(len(where), value) for (what, where), value in printed.items() if what == measure and where <= known]
-    return max(found)[1] if found else None
-
-
 def score_table(rows: Iterable[Row], printed: Printed) -> Table:
-    """A line for each condition and task: means over models (or seeds of fine-tuning) with the 95 % t interval of Δ
-    (ZS where nothing was trained on the target's language), and what the paper prints. ``rows`` have the columns of
-    results.parquet."""
+    """A line for each condition and task: means over models (or seeds of fine-tuning) of Δ or ZS with its 95 % t
+    interval, and what the paper prints. ``rows`` have the columns of results.parquet."""
     conditions: dict[tuple[tuple[tuple[str, str], ...], str], list[Row]] = {}
     for row in rows:
         labels = settings_of(json.loads(row["labels"]), row["cell"])
         conditions.setdefault((tuple(labels.items()), row["task_name"] or row["task"]), []).append(row)
     several = len({task for _, task in conditions}) > 1
-    lines = [_line(dict(labels), task, of, printed, several) for (labels, task), of in conditions.items()]
+    measures = {task: measure_shown(task, _with_delta(conditions, task), printed) for _, task in conditions}
+    lines = [
+        _line(dict(labels), of, measures[task], printed, task, several) for (labels, task), of in conditions.items()
+    ]
     more = f"; {plural(len(lines) - LINES, 'further line')} in results.csv" if len(lines) > LINES else ""
     filled = [place for place in range(len(lines[0])) if any(line[place][1] not in ("", "–") for line in lines)]
     headings = {lines[0][place][0] for place in filled}
-    notes = {"Δ": "Δ = SUP − ZS with its 95 % t interval", "paper": "paper: as it prints them"}
+    notes = {"Δ": "Δ = SUP − ZS", "95 %": "with 95 % t intervals", "paper": "paper: as it prints them"}
     table = Table(
         caption="; ".join(["percent, means over models", *(notes[name] for name in notes if name in headings)]) + more,
         caption_justify="left",
@@ -97,7 +75,18 @@ def score_table(rows: Iterable[Row], printed: Printed) -> Table:
     return table
 
 
-def _line(labels: Mapping[str, str], task: str, rows: Sequence[Row], printed: Printed, several: bool) -> Cells:
+def _with_delta(conditions: Mapping[Any, Sequence[Row]], task: str) -> list[tuple[dict[str, str], bool]]:
+    """The labels of the conditions of a task, and whether they have Δ."""
+    return [
+        (dict(labels), any(row["delta"] is not None for row in of))
+        for (labels, of_task), of in conditions.items()
+        if of_task == task
+    ]
+
+
+def _line(
+    labels: Mapping[str, str], rows: Sequence[Row], measure: str, printed: Printed, task: str, several: bool
+) -> Cells:
     """What stands in each column."""
     from probes.study.judged.estimates import over_models  # with pandas
 
@@ -108,16 +97,15 @@ def _line(labels: Mapping[str, str], task: str, rows: Sequence[Row], printed: Pr
         found = printed_among(printed, labels, task, measure)
         return "" if found is None else number(found)
 
-    delta = values("delta")
-    shown = interval_within(delta, "delta").shown if delta else None
+    of_measure = values(measure)
+    shown = interval_within(of_measure, measure).shown if of_measure else None
     alignment = FORWARD if paper(FORWARD) else ALIGNMENT
     return [
         ("task", escape(task) if several else ""),
         ("SUP", number(mean_of(values("sup")))),
-        ("ZS", "" if delta else number(mean_of(values("zs")))),
-        ("Δ", number(mean_of(delta))),
+        *((title, number(mean_of(of_measure)) if name == measure else "") for name, title in TITLES.items()),
         ("95 %", bounds(shown.low, shown.high) if shown else ""),
-        ("paper", paper("delta")),
+        ("paper", paper(measure)),
         ("aligned", number(mean_of(row.get(alignment) for row in rows))),
         ("paper", paper(alignment)),
         ("perpl.", number(mean_of(row["perplexity"] for row in rows))),

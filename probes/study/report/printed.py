@@ -1,0 +1,42 @@
+"""What papers print of the scores of a study, and which score of a task stands beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from probes.study.judged.papers import read_tables
+from synthlang.errors import InputError
+
+Printed = Mapping[tuple[str, frozenset[tuple[str, str]]], float]
+"""Measure, and the labels that a paper gives it with → the number in print."""
+TITLES = {"delta": "Δ", "zs": "ZS"}
+
+
+def printed_numbers(papers: Sequence[str]) -> Printed:
+    """The scores of single conditions that tables of papers print, not their means; of one that stands in two tables
+    the first. Files that cannot be read have none: the report says so."""
+    found: dict[tuple[str, frozenset[tuple[str, str]]], float] = {}
+    for name in papers:
+        try:
+            tables = read_tables(name)
+        except InputError:
+            continue
+        for cell in (cell for table in tables for cell in table.cells):
+            if cell.against is None and not cell.quantity.average:
+                found.setdefault((cell.quantity.measure, frozenset(cell.quantity.where.items())), cell.value)
+    return found
+
+
+def printed_among(printed: Printed, labels: Mapping[str, str], task: str, measure: str) -> float | None:
+    """What a paper prints of a measure under these labels, by the most of them; None where it prints nothing."""
+    known = {*labels.items(), ("task", task)}
+    found = [(len(where), value) for (what, where), value in printed.items() if what == measure and where <= known]
+    return max(found)[1] if found else None
+
+
+def measure_shown(task: str, conditions: Iterable[tuple[Mapping[str, str], bool]], printed: Printed) -> str:
+    """One for all ``conditions`` of a task (their labels, and whether they have Δ), so that they can be compared: Δ, or
+    ZS where one of them has no Δ or papers print ZS and no Δ of them."""
+    known = list(conditions)
+    found = {name for name in TITLES for labels, _ in known if printed_among(printed, labels, task, name) is not None}
+    return "delta" if all(has_delta for _, has_delta in known) and found != {"zs"} else "zs"
