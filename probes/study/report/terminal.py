@@ -50,10 +50,11 @@ def score_table(rows: Iterable[Row], printed: Printed) -> Table:
     for row in rows:
         labels = settings_of(json.loads(row["labels"]), row["cell"])
         conditions.setdefault((tuple(labels.items()), row["task_name"] or row["task"]), []).append(row)
-    several = len({task for _, task in conditions}) > 1
-    measures = {task: measure_shown(task, _with_delta(conditions, task), printed) for _, task in conditions}
+    tasks = dict.fromkeys(task for _, task in conditions)
+    measures = {task: measure_shown(task, _with_delta(conditions, task), printed) for task in tasks}
     lines = [
-        _line(dict(labels), of, measures[task], printed, task, several) for (labels, task), of in conditions.items()
+        _line(dict(labels), of, measures[task], printed, task, len(tasks) > 1)
+        for (labels, task), of in conditions.items()
     ]
     more = f"; {plural(len(lines) - LINES, 'further line')} in results.csv" if len(lines) > LINES else ""
     filled = [place for place in range(len(lines[0])) if any(line[place][1] not in ("", "–") for line in lines)]
