@@ -59,7 +59,7 @@ def score_table(rows: Iterable[Row], printed: Printed) -> Table:
     more = f"; {plural(len(lines) - LINES, 'further line')} in results.csv" if len(lines) > LINES else ""
     filled = [place for place in range(len(lines[0])) if any(line[place][1] not in ("", "–") for line in lines)]
     headings = {lines[0][place][0] for place in filled}
-    notes = {"Δ": "Δ = SUP − ZS", "95 %": "with 95 % t intervals", "paper": "paper: as it prints them"}
+    notes = {"Δ": "Δ = SUP − ZS", "95 %": "95 %: t interval", "paper": "paper: as it prints them"}
     table = Table(
         caption="; ".join(["percent, means over models", *(notes[name] for name in notes if name in headings)]) + more,
         caption_justify="left",
