@@ -19,7 +19,7 @@ from probes.study.judged.estimates import DECIDED, UNPAIRED, Estimate, counted, 
 from probes.study.judged.observed import Replicates, is_after, labels_and_seeds, model_seeds
 from probes.study.labels import axes_that_set
 from probes.study.report.data import Study
-from probes.study.report.printed import TITLES
+from probes.study.report.printed import SHOWN
 from probes.study.report.scores import Condition, ScoreTable, grouped
 from probes.study.results import range_of
 
@@ -73,7 +73,7 @@ def differences(study: Study, scores: ScoreTable) -> list[Difference]:
         groups = [(layout.without(c.labels, *axes), c.task) for c in scores.conditions]
         pairs = zip(groups, scores.conditions, strict=True)
         for rivals in ([c for _, c in of] for of in grouped(pairs, lambda pair: pair[0]).values()):
-            measure = next((name for name in TITLES if all(c.values(name) for c in rivals)), None)
+            measure = next((name for name in SHOWN if all(c.values(name) for c in rivals)), None)
             if measure is None or len(rivals) < 2:
                 continue
             first, *others = (replicates(c, measure, later) for c in rivals)
@@ -123,14 +123,14 @@ def differences_section(found: Sequence[Difference]) -> Section | None:
     """The table of all differences; None where nothing can be compared."""
     if not found:
         return None
-    under, measures = any(one.group for one in found), {TITLES[one.measure] for one in found}
+    under, measures = any(one.group for one in found), {SHOWN[one.measure] for one in found}
     body: list[list[Entry]] = []
     for one in found:
         shown = replace(one.ours.interval, within=range_of("delta"))
         n = f"{plural(one.ours.n, 'pair')}\nof {one.ours.unit}"
         if UNPAIRED in one.ours.notes:
             n = f"{counted(one.ours.n, one.ours.unit)}\nnot paired"
-        score = [TITLES[one.measure]] if len(measures) > 1 else []
+        score = [SHOWN[one.measure]] if len(measures) > 1 else []
         body.append(
             [
                 f"{one.name} − {one.base}",
@@ -161,7 +161,7 @@ def in_words(found: Sequence[Difference]) -> list[str]:
         told = [f"{word} in {len(those)} ({_places(those)})" for word, those in decided]
         told += [f"not shown to differ in {len(outcomes[UNDECIDED])}"] if outcomes[UNDECIDED] else []
         told += [f"too few models for a test in {len(outcomes[UNTESTED])}"] if outcomes[UNTESTED] else []
-        what = f"{name} against {base}, {TITLES[measure]} in {plural(len(of), 'comparison')}"
+        what = f"{name} against {base}, {SHOWN[measure]} in {plural(len(of), 'comparison')}"
         lines.append(f"{what}: {', '.join(told)}.")
     return lines
 

@@ -25,6 +25,7 @@ from probes.study.judged.papers import Cell, names_in, probe_measures, read_tabl
 from probes.study.judged.verdicts import WORDS, Verdict, judge
 from probes.study.report.data import Study
 from probes.study.report.pools import pools, results_of
+from probes.study.report.printed import SHOWN
 from probes.study.results import range_of
 from synthlang.errors import InputError
 
@@ -39,7 +40,8 @@ KINDS: dict[str, Literal["good", "bad", "open"]] = {
 PART: dict[Outcome, str] = {"holds": "agrees", "fails": "differs", "open": "too small to tell"}
 """Verdicts of comparisons."""
 MEASURES = {
-    **{"delta": "Δ", "zs": "ZS", "sup": "SUP", "parent": "Parent"},
+    **SHOWN,
+    **{"sup": "SUP", "parent": "Parent"},
     **{"alignment_all": "alignment, all types", "alignment_forward": "alignment, original → derived"},
 }
 CAPTION = (

@@ -19,7 +19,7 @@ from probes.study.report.data import Study
 from probes.study.report.differences import Difference, in_words
 from probes.study.report.dose import TITLE as DOSES
 from probes.study.report.judged import Comparisons
-from probes.study.report.printed import TITLES, Printed, measure_shown, printed_among, printed_numbers
+from probes.study.report.printed import SHOWN, Printed, measures_shown, printed_among, printed_numbers
 from probes.study.report.scores import Condition, ScoreTable, by_rows, grouped
 from probes.study.report.summary import (
     caveat,
@@ -82,9 +82,11 @@ class Overview:
             or ("" if scores.conditions else "Nothing can be compared yet.")
         )
         blocks: list[Block] = [Paragraph(lead, "lead")] if lead else []
-        figure = self._main or bars_of_scores(scores, self._printed)
+        every = [*scores.conditions, *scores.failed]
+        measures = measures_shown(((c.task, c.labels, c.delta is not None) for c in every), self._printed)
+        figure = self._main or bars_of_scores(scores, measures, self._printed)
         drawn: list[Block] = [Figures([figure])] if figure else []
-        table = _scores(scores, self._printed, figure is not None) if scores.rows else None
+        table = _scores(scores, measures, self._printed, figure is not None) if scores.rows else None
         blocks += [Beside([Figures([figure]), table])] if figure and table else [table] if table else drawn
         claims = claims_in_words(self._comparisons)
         blocks += [Terms(claims)] if claims else []
@@ -107,44 +109,34 @@ def _few(lines: Sequence[str]) -> list[str]:
     return [*lines[:LINES], *([f"{left} more comparisons are in the table of differences below."] if left > 0 else [])]
 
 
-def bars_of_scores(scores: ScoreTable, printed: Printed) -> Figure | None:
-    """A panel a task with Δ or ZS of each condition, and what papers print; None of neither."""
-    layout, bars, measures = scores.layout, list[Bar](), _measures(scores, printed)
+def bars_of_scores(scores: ScoreTable, measures: Mapping[str, str], printed: Printed) -> Figure | None:
+    """A panel a task with its measure of each condition, and what papers print; None of neither."""
+    layout, bars, drawn = scores.layout, list[Bar](), list(dict.fromkeys(measures.values()))
     for c in scores.conditions:
-        ours = c.interval(measures[c.task])
+        measure = measures[c.task]
+        ours = c.interval(measure)
         if ours is not None:
-            panel = f"{c.task}, {TITLES[measures[c.task]]}" if len({*measures.values()}) > 1 else c.task
+            panel = f"{c.task}, {SHOWN[measure]}" if len(drawn) > 1 else c.task
             names = layout.group(c.labels), layout.name(c.labels)
-            paper = printed_among(printed, c.labels, c.task, measures[c.task])
-            bars.append(Bar(panel, *names, ours, paper, c.values(measures[c.task])))
+            paper = printed_among(printed, c.labels, c.task, measure)
+            bars.append(Bar(panel, *names, ours, paper, c.values(measure)))
     panels = list(dict.fromkeys(bar.panel for bar in bars))
     shown = [bar for bar in bars if bar.panel in panels[:PANELS]]
     more = f"The first {PANELS} of {len(panels)} tasks." if len(panels) > PANELS else ""
     if not bars:
         return None
-    drawn = list(dict.fromkeys(measures.values()))
     title, axis = "; ".join(NOTES[name] for name in drawn), " or ".join(AXES[name] for name in drawn)
     return bars_beside("scores", title, shown, colours([bar.name for bar in shown]), more, axis=axis)
 
 
-def _measures(scores: ScoreTable, printed: Printed) -> dict[str, str]:
-    """What is shown of each task."""
-    of_task = grouped([*scores.conditions, *scores.failed], lambda c: c.task)
-    return {
-        task: measure_shown(task, [(c.labels, c.delta is not None) for c in of], printed)
-        for task, of in of_task.items()
-    }
-
-
-def _scores(scores: ScoreTable, printed: Printed, is_drawn: bool) -> Table:
-    """A row a condition: Δ or ZS of each task with the paper's number, then SUP, the majority baseline, alignment and
-    perplexity; conditions that have not learned stand last."""
+def _scores(scores: ScoreTable, measures: Mapping[str, str], printed: Printed, is_drawn: bool) -> Table:
+    """A row a condition: the measure of each task with the paper's number, then SUP, the majority baseline, alignment
+    and perplexity; conditions that have not learned stand last."""
     every = [*scores.conditions, *scores.failed]
     places = {(bool(c.first.failed), scores.layout.group(c.labels)): None for c in every}
     order = {place: i for i, place in enumerate(places)}
     found = grouped(every, lambda c: (bool(c.first.failed), *sorted(c.labels.items())))
     rows = sorted(found.values(), key=lambda of: order[bool(of[0].first.failed), scores.layout.group(of[0].labels)])
-    measures = _measures(scores, printed)
     columns = [("condition", [_named(of[0], scores) for of in rows]), *_columns(rows, measures, printed)]
     in_print = (printed_among(printed, c.labels, c.task, measures[c.task]) for c in every)
     small = ["the paper's numbers"] if any(value is not None for value in in_print) else []
@@ -168,7 +160,7 @@ def _columns(
     of_task = {task: [next((c for c in of if c.task == task), None) for of in rows] for task in tasks}
     several = len(tasks) > 1
     for task, conditions in of_task.items():
-        title = TITLES[measures[task]]
+        title = SHOWN[measures[task]]
         yield f"{title}\n{task}" if several else title, [_score(c, measures[task], printed) for c in conditions]
     for task, conditions in of_task.items():
         baselines = _baselines(c for c in conditions if c is not None)
@@ -184,13 +176,13 @@ def _columns(
 
 def _score(condition: Condition | None, measure: str, printed: Printed) -> Entry:
     """Δ or ZS, and the paper's."""
-    ours = None if condition is None else condition.mean(measure)
+    ours = None if condition is None else condition.interval(measure)
     if condition is None or ours is None:
         return None
     if condition.first.failed:
         return NOT_LEARNED
     paper = printed_among(printed, condition.labels, condition.task, measure)
-    return number(ours) + ("" if paper is None else f"\npaper {number(paper)}")
+    return number(ours.mean) + ("" if paper is None else f"\npaper {number(paper)}")
 
 
 def _baselines(conditions: Iterable[Condition]) -> set[str]:

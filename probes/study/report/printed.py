@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from probes.study.judged.papers import read_tables
@@ -9,7 +10,8 @@ from synthlang.errors import InputError
 
 Printed = Mapping[tuple[str, frozenset[tuple[str, str]]], float]
 """Measure, and the labels that a paper gives it with → the number in print."""
-TITLES = {"delta": "Δ", "zs": "ZS"}
+SHOWN = {"delta": "Δ", "zs": "ZS"}
+"""The scores by which conditions are compared, and their titles; without SUP there is ZS alone."""
 
 
 def printed_numbers(papers: Sequence[str]) -> Printed:
@@ -34,9 +36,11 @@ def printed_among(printed: Printed, labels: Mapping[str, str], task: str, measur
     return max(found)[1] if found else None
 
 
-def measure_shown(task: str, conditions: Iterable[tuple[Mapping[str, str], bool]], printed: Printed) -> str:
-    """One for all ``conditions`` of a task (their labels, and whether they have Δ), so that they can be compared: Δ, or
-    ZS where one of them has no Δ or papers print ZS and no Δ of them."""
-    known = list(conditions)
-    found = {name for name in TITLES for labels, _ in known if printed_among(printed, labels, task, name) is not None}
-    return "delta" if all(has_delta for _, has_delta in known) and found != {"zs"} else "zs"
+def measures_shown(conditions: Iterable[tuple[str, Mapping[str, str], bool]], printed: Printed) -> dict[str, str]:
+    """Task → one measure for all of its ``conditions`` (task, labels, whether it has Δ), so that they can be compared:
+    Δ, or ZS where one of them has no Δ or papers print ZS and no Δ of them."""
+    without, in_print = dict[str, bool](), defaultdict[str, set[str]](set)
+    for task, labels, has_delta in conditions:
+        without[task] = without.get(task, False) or not has_delta
+        in_print[task] |= {name for name in SHOWN if printed_among(printed, labels, task, name) is not None}
+    return {task: "zs" if lacks or in_print[task] == {"zs"} else "delta" for task, lacks in without.items()}

@@ -34,6 +34,7 @@ from probes.study.report.judged import Comparisons, beside_papers, judged_claims
 from probes.study.report.layers import by_layer, over_training, words_alone
 from probes.study.report.maps import maps
 from probes.study.report.overview import Overview
+from probes.study.report.printed import SHOWN
 from probes.study.report.scores import (
     CLIPPED,
     FAILED_TRAINING,
@@ -60,7 +61,7 @@ EXPLAINED = (
     "over pretraining seeds, each the mean of its fine-tuning seeds; with one pretraining they are over fine-tuning "
     "seeds."
 )
-TITLES = {"delta": "Δ", "zs": "ZS", "sup": "SUP", MAJORITY: "Majority", "parent": "Parent"}
+TITLES = {**SHOWN, "sup": "SUP", MAJORITY: "Majority", "parent": "Parent"}
 """In the order of the tables: on a phone the first columns are seen without scrolling."""
 OF_PERPLEXITY = "Perplexity: of masked words on the parent's dev set, as logged during pretraining."
 OF_FAILED = (

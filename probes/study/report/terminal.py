@@ -13,7 +13,7 @@ from rich.table import Table
 from probes.report.numbers import bounds, number, plural
 from probes.statistics import mean_of
 from probes.study.labels import settings_of
-from probes.study.report.printed import TITLES, Printed, measure_shown, printed_among
+from probes.study.report.printed import SHOWN, Printed, measures_shown, printed_among
 from probes.study.results import interval_within
 
 LINES = 60
@@ -50,10 +50,11 @@ def score_table(rows: Iterable[Row], printed: Printed) -> Table:
     for row in rows:
         labels = settings_of(json.loads(row["labels"]), row["cell"])
         conditions.setdefault((tuple(labels.items()), row["task_name"] or row["task"]), []).append(row)
-    tasks = dict.fromkeys(task for _, task in conditions)
-    measures = {task: measure_shown(task, _with_delta(conditions, task), printed) for task in tasks}
+    with_delta = (any(row["delta"] is not None for row in of) for of in conditions.values())
+    known = ((task, dict(labels), has) for (labels, task), has in zip(conditions, with_delta, strict=True))
+    measures = measures_shown(known, printed)
     lines = [
-        _line(dict(labels), of, measures[task], printed, task, len(tasks) > 1)
+        _line(dict(labels), of, measures[task], printed, task, len(measures) > 1)
         for (labels, task), of in conditions.items()
     ]
     more = f"; {plural(len(lines) - LINES, 'further line')} in results.csv" if len(lines) > LINES else ""
@@ -76,15 +77,6 @@ def score_table(rows: Iterable[Row], printed: Printed) -> Table:
     return table
 
 
-def _with_delta(conditions: Mapping[Any, Sequence[Row]], task: str) -> list[tuple[dict[str, str], bool]]:
-    """The labels of the conditions of a task, and whether they have Δ."""
-    return [
-        (dict(labels), any(row["delta"] is not None for row in of))
-        for (labels, of_task), of in conditions.items()
-        if of_task == task
-    ]
-
-
 def _line(
     labels: Mapping[str, str], rows: Sequence[Row], measure: str, printed: Printed, task: str, several: bool
 ) -> Cells:
@@ -104,7 +96,7 @@ def _line(
     return [
         ("task", escape(task) if several else ""),
         ("SUP", number(mean_of(values("sup")))),
-        *((title, number(mean_of(of_measure)) if name == measure else "") for name, title in TITLES.items()),
+        *((title, number(mean_of(of_measure)) if name == measure else "") for name, title in SHOWN.items()),
         ("95 %", bounds(shown.low, shown.high) if shown else ""),
         ("paper", paper(measure)),
         ("aligned", number(mean_of(row.get(alignment) for row in rows))),
