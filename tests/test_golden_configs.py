@@ -117,19 +117,30 @@ def neutral(value: Any) -> Any:
 
 
 def pinned(study: StudyConfig, cells: list[Cell]) -> dict[str, Any]:
-    """Part → what is pinned of it."""
+    """Part → what is pinned of it; each config is looked at once, however many cells share it."""
+    known: dict[int, Any] = {}
+
+    def settings_once(config: pydantic.BaseModel | None) -> Any:
+        if id(config) not in known:
+            known[id(config)] = settings(config)
+        return known[id(config)]
+
     papers = [study.paper] if isinstance(study.paper, str) else list(study.paper or ())
     return {
         "labels": [[cell.name, list(cell.labels.items())] for cell in cells],
         "models": [
-            [cell.model, *(settings(one) for one in (cell.start, cell.pretrain, cell.second, cell.adjust))]
+            [cell.model, *(settings_once(one) for one in (cell.start, cell.pretrain, cell.second, cell.adjust))]
             for cell in cells
         ],
         "tasks": [
-            [[[name, settings(task)] for name, task in cell.tasks.items()], settings(cell.tuned), cell.tuned_seed]
+            [
+                [[name, settings_once(task)] for name, task in cell.tasks.items()],
+                settings_once(cell.tuned),
+                cell.tuned_seed,
+            ]
             for cell in cells
         ],
-        "probes": [[[name, settings(probe)] for name, probe in cell.probes.items()] for cell in cells],
+        "probes": [[[name, settings_once(probe)] for name, probe in cell.probes.items()] for cell in cells],
         "study": [study.name, study.title, study.scale, study.keep, list(study.seeds), papers, list(study.claims)],
     }
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast
 
 import pydantic
 from pydantic import Field
@@ -350,7 +350,9 @@ class StageKeys:
 
     def __init__(self, digests: Digests | None = None) -> None:
         self.digests = digests
+        # with the object itself, so that no other one gets its place in memory
         self._known: dict[int, tuple[pydantic.BaseModel, str]] = {}
+        self._keyed: dict[tuple[Any, ...], tuple[Stage, Stage]] = {}
 
     def settings_of(self, config: pydantic.BaseModel) -> dict[str, Any]:
         """The settings as JSON, what is named by its digest."""
@@ -365,7 +367,7 @@ class StageKeys:
 
     def digest(self, config: pydantic.BaseModel) -> str:
         """The fingerprint of the settings of a config."""
-        if id(config) not in self._known:  # with the config itself, so that no other one gets its place in memory
+        if id(config) not in self._known:
             self._known[id(config)] = config, fingerprint("settings", settings=self.settings_of(config))
         return self._known[id(config)][1]
 
@@ -380,8 +382,11 @@ class StageKeys:
         return fingerprint(stage.kind, formats=formats, settings=stage.settings(self), parents=parents)
 
     def keyed(self, stage: S) -> S:
-        """A stage whose parents have their keys, with its own."""
-        return stage.model_copy(update={"key": self.key(stage)})
+        """A stage whose parents have their keys, with its own; the same object for stages of the same objects."""
+        made_of = type(stage), *(id(v) if isinstance(v, pydantic.BaseModel) else v for _, v in stage)
+        if made_of not in self._keyed:
+            self._keyed[made_of] = stage, stage.model_copy(update={"key": self.key(stage)})
+        return cast(S, self._keyed[made_of][1])
 
 
 def _is_as_keyed(stage: Stage, stage_keys: StageKeys) -> bool:
