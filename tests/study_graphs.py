@@ -11,7 +11,8 @@ from probes.study.cells import expand
 from probes.study.config import StudyConfig
 from probes.study.digests import Digests
 from probes.study.done import is_done
-from probes.study.stage import StageKeys, graph
+from probes.study.graph import graph
+from probes.study.stage import StageKeys
 from synthlang.config import parse
 from synthlang.progress import silent
 from tests.tiny import PRETRAIN, STUDY, changed

@@ -9,7 +9,8 @@ import pytest
 from pretrain.config import PretrainConfig
 from probes import cli
 from probes.study.cells import load_study
-from probes.study.stage import StageKeys, graph
+from probes.study.graph import graph
+from probes.study.stage import StageKeys
 from probes.transfer.config import TransferConfig
 from probes.transfer.transfer_command import fitted_to
 from synthlang import catalogue

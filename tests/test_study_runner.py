@@ -21,9 +21,10 @@ from probes.study.cells import expand, load_study
 from probes.study.config import StudyConfig
 from probes.study.done import is_done
 from probes.study.executors import resources
+from probes.study.graph import graph
 from probes.study.plan import plan
 from probes.study.runner import RunOptions, StudyRun
-from probes.study.stage import PretrainStage, graph
+from probes.study.stage import PretrainStage
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.files import read_json

@@ -10,6 +10,7 @@ from pretrain.folder import kept_steps
 from probes.study.cell import MODEL, SECOND, START
 from probes.study.cells import expand
 from probes.study.digests import Digests
+from probes.study.graph import graph
 from probes.study.settings import DIFFERS, common_settings
 from probes.study.stage import (
     OF_DATA,
@@ -19,7 +20,6 @@ from probes.study.stage import (
     StageKeys,
     TransferStage,
     TuneStage,
-    graph,
     stage_from_json,
 )
 from synthlang.config import parse

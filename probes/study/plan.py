@@ -13,7 +13,8 @@ from rich.table import Table
 from probes.report.numbers import plural
 from probes.study.config import StudyConfig
 from probes.study.done import mean_seconds
-from probes.study.stage import KINDS, Graph
+from probes.study.graph import Graph
+from probes.study.stage import KINDS
 from synthlang.progress import duration
 from synthlang.store import Store
 

@@ -23,6 +23,7 @@ from probes.study.executors import open_executor
 from probes.study.executors.base import Detached, Executor, Machine, Outcome
 from probes.study.executors.resources import environment, machine_of
 from probes.study.gc import check_weights, stages_read
+from probes.study.graph import graph
 from probes.study.record import (
     FORMAT,
     STAGES,
@@ -42,7 +43,7 @@ from probes.study.results import AxisColumns, Tables, write_results, write_table
 from probes.study.schedule import Schedule
 from probes.study.settings import common_settings, told_changes
 from probes.study.shared_fits import SharedFits
-from probes.study.stage import Stage, StageKeys, graph
+from probes.study.stage import Stage, StageKeys
 from probes.study.time_left import TimeLeft
 from synthlang.errors import InputError
 from synthlang.files import only_writer, remove_leftovers, write_json

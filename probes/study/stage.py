@@ -1,4 +1,4 @@
-"""The stages of a study: what each is, its key, how it travels as JSON, and which ones the cells have.
+"""The stages of a study: what each is, its key, and how it travels as JSON.
 
 A stage is a folder ``<kind>-<key>`` of the store. Its key is the fingerprint of all that its content depends on: the
 settings, with the digest of what they name in the place of each name, the keys of the stages that it is made of, and
@@ -12,8 +12,6 @@ the formats of the code. So the same key is the same work, whoever wants it, and
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast
 
@@ -30,7 +28,7 @@ from pretrain.folder import kept_steps
 from probes.measures.table import FORMAT as PROBE_FORMAT
 from probes.measures.table import ProbeConfig
 from probes.model_names import adjusted_from
-from probes.study.cell import MODEL, Cell
+from probes.study.cell import MODEL
 from probes.study.digests import Digests, Stats
 from probes.transfer.config import FORMAT as TRANSFER_FORMAT
 from probes.transfer.config import TransferConfig
@@ -392,62 +390,3 @@ class StageKeys:
 def _is_as_keyed(stage: Stage, stage_keys: StageKeys) -> bool:
     """Whether what is named has the content that it had when the stage, and those it is made of, got their keys."""
     return stage_keys.key(stage) == stage.key and all(_is_as_keyed(parent, stage_keys) for parent in stage.parents)
-
-
-# --- the stages of cells ---
-
-
-@dataclass(frozen=True)
-class Graph:
-    """stages: key → stage, each once, parents before those that need them; of_cell: name of a cell → what each of its
-    stages is called there (``pretrain``, ``probe NAME``, ``transfer TASK seed N`` …) → key, parents first."""
-
-    stages: dict[str, Stage] = field(default_factory=dict)
-    of_cell: dict[str, dict[str, str]] = field(default_factory=dict)
-
-    def chosen(self, cells: Collection[str]) -> Graph:
-        of_cell = {name: keys for name, keys in self.of_cell.items() if name in cells}
-        wanted = {key for keys in of_cell.values() for key in keys.values()}
-        return Graph({key: stage for key, stage in self.stages.items() if key in wanted}, of_cell)
-
-
-def graph(cells: Sequence[Cell], seeds: Sequence[int], stage_keys: StageKeys | None = None) -> Graph:
-    """The stages of all cells; equal work is one stage, whoever needs it."""
-    whole, stage_keys = Graph(), stage_keys or StageKeys(Digests())
-    for cell in cells:
-        keys = whole.of_cell[cell.name] = {}
-        for name, stage in _stages_of(cell, seeds, stage_keys):
-            keys[name] = stage.key
-            whole.stages.setdefault(stage.key, stage)
-    return whole
-
-
-def _stages_of(cell: Cell, seeds: Sequence[int], stage_keys: StageKeys) -> Iterator[tuple[str, Stage]]:
-    """Those of one cell, with its own settings also where another cell has the same work."""
-    start = pretrained = second = None
-    model: Untuned = cell.model or ""
-    if cell.start is not None:
-        start = stage_keys.keyed(PretrainStage(config=cell.start))
-        yield "start", start
-    if cell.pretrain is not None:
-        model = pretrained = stage_keys.keyed(PretrainStage(config=cell.pretrain, start=start))
-        yield "pretrain", pretrained
-    if cell.second is not None:
-        second = stage_keys.keyed(PretrainStage(config=cell.second))
-        yield "second", second
-    if cell.adjust is not None:
-        assert not isinstance(model, AdjustStage), "no model is adjusted twice"
-        model = stage_keys.keyed(AdjustStage(config=cell.adjust, model=model))
-        yield "adjust", model
-    probed: Any = model
-    if cell.tuned is not None:
-        probed = stage_keys.keyed(TuneStage(config=cell.tuned, seed=cell.tuned_seed, model=model))
-        yield "tuned", probed
-    if pretrained is not None:
-        yield "alignment", stage_keys.keyed(AlignmentStage(pretrained=pretrained))
-    for name, probe in cell.probes.items():
-        yield f"probe {name}", stage_keys.keyed(ProbeStage(config=probe, name=name, model=probed, second=second))
-    for name, task in cell.tasks.items():
-        for seed in seeds:
-            stage = TransferStage(config=task, name=name, seed=seed, model=model, second=second)
-            yield f"transfer {name} seed {seed}", stage_keys.keyed(stage)
