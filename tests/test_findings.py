@@ -74,11 +74,19 @@ def test_the_first_table_has_a_line_a_claim_with_both_numbers(project):
     assert row[1] == "Δ: NLI 6.7 against 17.2, NER 15.5 against 43.3, POS 3.0 against 38.5"
     assert row[2] == "trans+inv nli delta, ALIGN-MLM − MLM" and row[4] == "3 models (tiny)"
     assert re.fullmatch(r"[\d.]+ \([−\d.]+ to [−\d.]+\)", row[3])
-    verdicts = [re.fullmatch(r"(.*) \((\d+) of (\d+)(; \d+ not run)?\)", row[5]) for row in rows]
+    verdicts = [re.fullmatch(r"(.*) \((\d+) of (\d+)(; \d+ not run)?(; needs .*)?\)", row[5]) for row in rows]
     assert {found and found[1] for found in verdicts} <= {"agrees", "mostly agrees", "differs", "too small to tell"}
     whole = {row[0] for row in rows if not row[5].startswith("too small to tell") and "not run" not in row[5]}
     assert f"{len({row[0] for row in rows})} claims, {len(whole)} decided by all of their comparisons" in text
     claims = taken([one.study for one in read_kept(project / STUDIES)]).claims
+    still = [line for line in claims if line.verdict == "too small to tell"]
+    known = [line.needed for line in still if line.needed is not None]
+    assert known and all(line.needs and f"; {line.needs})" in text for line in still if line.needed is not None)
+    few, many = (sum(needed <= models for needed in known) for models in (20, 100))
+    assert (
+        f"{len(still)} claims are open, of which 20 models would decide {few}, and 100 models would decide {many} "
+        in text
+    )
     [judged] = [line for line in claims if line.words == "ALIGN beats MLM"]
     assert judged.ours is not None and row[3].startswith(f"{judged.ours.mean:.2f} ")
     assert row[5] == f"{judged.verdict} ({judged.parts.count('holds')} of {len(judged.parts)})"

@@ -34,7 +34,9 @@ from probes.study.judged.estimates import (
     DECIDED,
     LEVEL,
     NOTHING,
+    Estimate,
     Outcome,
+    Region,
     Unit,
     common_conditions,
     decided,
@@ -44,6 +46,7 @@ from probes.study.judged.estimates import (
 )
 from probes.study.judged.observed import Condition, Results, Series, drop_shared_runs
 from probes.study.judged.papers import OF_PROBE, Quantity
+from probes.study.judged.power import models_needed
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,7 @@ class JudgedComparison:
     singles        the same of each condition by itself, where it is a mean over several
     none_against   one of these may make the claim differ
     against_alone  it fails by itself, but not after Holm's correction
+    tested_by      the estimate and the region that the tests are of; of a correlation there is none
     """
 
     what: str
@@ -88,6 +92,16 @@ class JudgedComparison:
     singles: tuple[JudgedComparison, ...] = ()
     none_against: bool = False
     against_alone: bool = False
+    tested_by: tuple[Estimate, Region] | None = None
+
+    @property
+    def leans_outside(self) -> bool:
+        """Whether the mean is against the claim."""
+        return self.outside < self.inside
+
+    def needed(self, tests: int) -> float | None:
+        """How many models would decide it, with ``tests`` in its claim: probes/study/judged/power.py."""
+        return None if self.tested_by is None else models_needed(*self.tested_by, tests)
 
     @property
     def tested(self) -> float | None:
@@ -141,7 +155,7 @@ def _estimated(comparison: Comparison) -> JudgedComparison:
     }[comparison.relation]
     return JudgedComparison(
         comparison.what, ours.interval_at(asked.level), decided(inside, outside), ours.unit, ours.one_model, ours.p,
-        inside, outside, words, ours.text(level=asked.level),
+        inside, outside, words, ours.text(level=asked.level), tested_by=(ours, asked),
     )  # fmt: skip
 
 

@@ -32,8 +32,9 @@ from typing import Literal, get_args
 from probes.statistics import Interval, corrected
 from probes.study.judged.claims import Claim
 from probes.study.judged.comparisons import JudgedComparison, comparisons_of
-from probes.study.judged.estimates import DECIDED, NOTHING, Outcome, Unit, decided
+from probes.study.judged.estimates import DECIDED, NOTHING, Outcome, Unit, counted, decided
 from probes.study.judged.observed import Results
+from probes.study.judged.power import MOST
 
 Word = Literal["agrees in sign", "agrees in order", "mostly agrees", "differs", "too small to tell", "not run"]
 WORDS: tuple[Word, ...] = get_args(Word)
@@ -70,6 +71,31 @@ class Verdict:
     def outcomes(self) -> list[Outcome]:
         """Of the comparisons that were run."""
         return [part.outcome for part in self.parts if part.interval is not None]
+
+    @property
+    def needed(self) -> float | None:
+        """How many models (or whatever ``unit`` counts) would decide a claim that is open, means and spreads being as
+        they are: as many as one comparison takes that is against it, else as all take; None where that is not known.
+        """
+        if self.verdict != "too small to tell":
+            return None
+        tests = sum(part.tested is not None for part in self.parts)
+        left = [part for part in self.parts if part.outcome == "open"]
+        numbers = [(part.leans_outside, part.needed(tests)) for part in left]
+        known = [(against, number) for against, number in numbers if number is not None]
+        if any(against for against, _ in known):
+            return min(number for against, number in known if against)
+        return max((number for _, number in known), default=None) if len(known) == len(numbers) else None
+
+    @property
+    def still_needed(self) -> str:
+        """The same in words: needs about 26 models; "" where it is not known."""
+        needed = self.needed
+        if needed is None:
+            return ""
+        return (
+            f"needs about {counted(int(needed), self.unit)}" if needed <= MOST else f"needs over {MOST:,} {self.unit}"
+        )
 
 
 def judge(claim: Claim, results: Results) -> Verdict:

@@ -10,6 +10,7 @@ Equal results give the same page, byte for byte.
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -44,14 +45,17 @@ WORDS = ("agrees", "mostly agrees", "differs", OPEN)
 """Verdicts, in the order that they are counted in."""
 OUTCOMES: dict[str, Outcome] = {"hold": "holds", "are against": "fails", "are too small to tell": "open"}
 """What is said of comparisons, in the same order."""
+FEW_OR_MANY = (20, 100)
+"""Models that are told of claims that are open."""
 SHORT = 110
 """Most characters of a paper's numbers in the first table."""
 CAPTION = (
     "Every claim of a paper that a study here can ask. Ours: the comparison (or correlation) that decides, with its "
     "interval (95 %; 90 % where a match or no less is asked), in points but for correlations, CKA, AUC and distances; "
     "then what it is over, and the scale. One model: it is over seeds of one pretraining, and says nothing of another. "
-    "Below a verdict: how many of the claim's comparisons hold, of those that were run. The last section has the "
-    "claims in full; docs/claims.md says how they are judged."
+    "Below a verdict: how many of the claim's comparisons hold, of those that were run, and how many models would "
+    "decide a claim that is open (power 80 %, means and spreads as they are). The last section has the claims in full; "
+    "docs/claims.md says how they are judged."
 )
 FULL = "The claims in full, with the papers' numbers and how many comparisons of each hold."
 
@@ -173,6 +177,7 @@ def _over(line: ClaimLine) -> str:
 
 def _word(line: ClaimLine) -> str:
     held = f"{line.parts.count('holds')} of {len(line.parts)}" + (f"; {line.left} not run" if line.left else "")
+    held += f"; {line.needs}" if line.needs else ""
     return "\n".join([line.verdict, held, *([ONE_MODEL] if line.one_model else [])])
 
 
@@ -197,7 +202,20 @@ def _counted(lines: Sequence[ClaimLine]) -> str:
     comparisons = f" Of {plural(parts.total(), 'comparison')} {of}." if parts else ""
     partly = sum(line.left > 0 for line in run)
     partial = f" {plural(partly, 'verdict')} {'is' if partly == 1 else 'are'} of claims that were run in part only."
-    return f"{claims}{comparisons}{partial if partly else ''}{rest}"
+    return f"{claims}{_still_open(run)}{comparisons}{partial if partly else ''}{rest}"
+
+
+def _still_open(run: Sequence[ClaimLine]) -> str:
+    """How many models would decide the claims that are open wherever they were run."""
+    of = grouped(run, lambda line: (line.paper, line.words)).values()
+    still = [lines for lines in of if all(line.verdict == OPEN for line in lines)]
+    if not still:
+        return ""
+    least = [min((line.needed for line in lines if line.needed is not None), default=math.inf) for lines in still]
+    counts = [sum(needed <= models for needed in least) for models in FEW_OR_MANY]
+    few, many = (f"{models} models would decide {n}" for models, n in zip(FEW_OR_MANY, counts, strict=True))
+    are = "is" if len(still) == 1 else "are"
+    return f" {plural(len(still), 'claim')} {are} open, of which {few}, and {many} (power 80 %)."
 
 
 def _claims_in(lines: Sequence[ClaimLine]) -> set[tuple[str, str]]:

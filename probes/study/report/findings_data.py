@@ -29,6 +29,7 @@ class ClaimLine:
     what     the comparison that ours is of
     n        the models that it is over
     told     how many of its comparisons hold, or why none was run
+    needed   how many models would decide a claim that is open, and ``needs`` in words
     parts    the outcome of each of its comparisons that was run; ``left``: how many were not
     """
 
@@ -45,6 +46,8 @@ class ClaimLine:
     n: str = ""
     one_model: bool = False
     told: str = ""
+    needed: float | None = None
+    needs: str = ""
     parts: Sequence[Outcome] = ()
     left: int = 0
 
@@ -141,6 +144,8 @@ def _claim_lines(judged: JudgedClaim, paper: str) -> Iterator[ClaimLine]:
             n=counted(verdict.n, verdict.unit) if verdict.n else "",
             one_model=verdict.marked,
             told=verdict.tally if verdict.verdict != NOT_RUN else verdict.text,
+            needed=verdict.needed,
+            needs=verdict.still_needed,
             parts=verdict.outcomes,
             left=len(verdict.parts) - len(verdict.outcomes),
         )

@@ -48,7 +48,8 @@ CAPTION = (
     "The papers' claims, tested on our results. Ours: the difference or the correlation that decides, with its 95 % "
     "interval (90 % where the claim is that something is no worse, or equal within a margin). A claim agrees when "
     "all of its comparisons hold, mostly agrees when more than half of them are shown to, and differs when together "
-    "they contradict it; otherwise our results are too few to tell. Below each verdict its comparisons are counted."
+    "they contradict it; otherwise our results are too few to tell. Below each verdict its comparisons are counted, "
+    "and it is said how many models would decide a claim that is open (power 80 %, means and spreads as they are)."
 )
 RULES = (
     "Models are paired by their seeds; of a single model, fine-tuning seeds are paired. Where that is impossible "
@@ -100,7 +101,7 @@ class PoolVerdict(Verdict):
     @property
     def entries(self) -> list[Entry]:
         """Ours, the verdict in its colour, and of how many."""
-        text = self.verdict + (MARK if self.marked else "") + (f"\n{self.tally}" if self.tally else "")
+        text = "\n".join(filter(None, [self.verdict + (MARK if self.marked else ""), self.tally, self.still_needed]))
         of = counted(self.n, self.unit) if self.n else "–"
         return [self.ours, Badge(text, KINDS.get(self.verdict, "open")), of]
 

@@ -1,0 +1,143 @@
+"""How many models would decide a comparison, against draws and against trying one number after the other."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from probes.study.judged.comparisons import JudgedComparison
+from probes.study.judged.estimates import Estimate, decided, difference, estimate, region
+from probes.study.judged.observed import ModelSeeds, Replicates
+from probes.study.judged.power import MOST, POWER, models_needed, power
+from probes.study.judged.verdicts import Verdict, judge
+from tests.judged import claim, less, observed, result
+
+ROUNDS = 4_000
+NEAR = 3 * (POWER * (1 - POWER) / ROUNDS) ** 0.5
+"""Three standard errors of a share of ROUNDS draws."""
+
+
+def replicates(values: Any, first: int = 0) -> Replicates:
+    return {(ModelSeeds(str(first + number), ""), 0): float(value) for number, value in enumerate(values)}
+
+
+def of(mean: float, spread: float, models: int) -> Estimate:
+    """An estimate of models that have this mean and standard deviation exactly."""
+    values = np.linspace(-1, 1, models)
+    values = mean + spread * values / values.std(ddof=1)
+    found = estimate(replicates(values))
+    assert found is not None
+    return found
+
+
+CASES = [
+    ("greater", 0.0, 1.0, 1.5),
+    ("greater", 0.0, -1.0, 2.5),  # to be shown to be below
+    ("less", 2.0, -3.0, 1.0),
+    ("no_less", 2.0, 0.3, 2.0),
+    ("no_more", 0.5, 2.0, 2.0),
+    ("near", 2.0, 0.0, 1.5),
+    ("near", 2.0, 0.8, 1.0),
+    ("near", 2.0, -4.0, 3.0),
+]
+
+
+@pytest.mark.parametrize(("relation", "margin", "mean", "spread"), CASES)
+def test_as_many_models_decide_four_samples_of_five(relation, margin, mean, spread):
+    asked = region(relation, margin)
+    needed = models_needed(of(mean, spread, 4), asked)
+    assert needed is not None and 2 < needed < 60
+    random, found = np.random.default_rng(7), 0
+    for values in random.normal(mean, spread, (ROUNDS, int(needed))):
+        ours = estimate(replicates(values))
+        assert ours is not None
+        found += decided(*asked.p_values(ours)) != "open"
+    # the risks of two ends are added up, and the last model may bring more than is asked for
+    assert POWER - NEAR <= found / ROUNDS <= power(of(mean, spread, 4), asked, int(needed)) + 0.02 + NEAR
+
+
+@pytest.mark.parametrize(("relation", "margin", "mean", "spread"), CASES)
+@pytest.mark.parametrize("tests", [1, 12])
+def test_it_is_the_first_number_that_is_enough(relation, margin, mean, spread, tests):
+    ours, asked = of(mean, spread, 5), region(relation, margin)
+    first = next(models for models in range(2, 300) if power(ours, asked, models, tests) >= POWER)
+    assert models_needed(ours, asked, tests) == first
+
+
+def test_the_power_of_one_end_is_that_of_noncentral_t():
+    ours, asked = of(1.0, 1.5, 5), region("greater")
+    by_scipy = 1 - stats.nct.cdf(stats.t.ppf(0.975, 19), 19, 1.0 / (1.5 / 20**0.5))
+    assert power(ours, asked, 20) == pytest.approx(by_scipy, abs=1e-9)
+    assert power(of(-1.0, 1.5, 5), asked, 20, tests=5) == pytest.approx(
+        1 - stats.nct.cdf(stats.t.ppf(1 - 0.025 / 5, 19), 19, 1.0 / (1.5 / 20**0.5)), abs=1e-9
+    )
+
+
+def test_sides_that_are_not_paired_need_more():
+    left, right = replicates([3.0, 5.0, 4.0]), replicates([2.0, 4.5, 1.5], 3)
+    welch, paired = difference(left, right), difference(left, replicates([2.0, 4.5, 1.5]))
+    assert welch is not None and paired is not None
+    few, many = models_needed(paired, region("greater")), models_needed(welch, region("greater"))
+    assert few is not None and many is not None and few < many < MOST
+
+
+def test_what_cannot_be_decided_or_is_not_known():
+    assert models_needed(of(0.0, 1.0, 5), region("greater")) == math.inf  # the truth would be at the end
+    assert models_needed(of(1.0, 100.0, 5), region("greater")) == math.inf
+    assert models_needed(replace(of(1.0, 1.0, 5), error=0.0), region("greater")) is None
+    assert models_needed(replace(of(1.0, 1.0, 5), error=None), region("greater")) is None
+
+
+# --- of a claim ---
+
+
+def part(mean: float, spread: float = 2.0, outcome: str = "open") -> JudgedComparison:
+    ours, asked = of(mean, spread, 4), region("greater")
+    inside, outside = asked.p_values(ours)
+    found = JudgedComparison("w", ours.interval, decided(inside, outside), tested_by=(ours, asked))
+    assert found.outcome == outcome
+    return replace(found, p=ours.p, inside=inside, outside=outside)
+
+
+def verdict(*parts: JudgedComparison) -> Verdict:
+    return Verdict("too small to tell", parts[0].interval, 4, "", parts)
+
+
+def alone(mean: float, tests: int) -> float:
+    found = models_needed(of(mean, 2.0, 4), region("greater"), tests)
+    assert found is not None
+    return found
+
+
+def test_all_that_is_open_has_to_hold_or_one_to_be_against_it():
+    sure = part(9.0, outcome="holds")
+    assert verdict(part(1.0), part(2.0), sure).needed == alone(1.0, 3) > alone(2.0, 3)
+    assert verdict(part(1.0), part(-0.7), part(-2.0), sure).needed == alone(-2.0, 4) > alone(-2.0, 1)
+    correlation = JudgedComparison("r", part(1.0).interval, "open")
+    assert verdict(part(1.0), correlation).needed is None  # of which nothing is said
+    assert verdict(part(-2.0), correlation).needed == alone(-2.0, 1)
+    assert replace(verdict(part(1.0)), verdict="differs").needed is None
+
+
+def test_it_is_said_of_what_is_counted():
+    assert verdict(part(1.0)).still_needed == f"needs about {alone(1.0, 1):.0f} models"
+    assert verdict(part(0.0)).still_needed == "needs over 1,000 models"
+    assert replace(verdict(part(1.0)), unit="fine-tuning seeds").still_needed.endswith(" fine-tuning seeds")
+    assert verdict(JudgedComparison("r", part(1.0).interval, "open")).still_needed == ""
+
+
+def test_results_say_it():
+    def rows(objective: str, values: list[float]) -> list[dict[str, Any]]:
+        return [result({"objective": objective}, seed, delta=value) for seed, value in enumerate(values)]
+
+    found = judge(less(), observed(rows("A", [5.0, 6.0, 9.0]) + rows("B", [3.0, 6.5, 5.0])))
+    ours = estimate(replicates([-2.0, 0.5, -4.0]))
+    assert found.verdict == "too small to tell" and ours is not None
+    assert found.needed == models_needed(ours, region("less"))
+    by_mean = claim(compare=[{"measure": "delta", "left": {}, "value": 0, "relation": "greater"}])
+    assert judge(by_mean, observed(rows("A", [50.0, 51.0, 52.0]))).still_needed == ""
