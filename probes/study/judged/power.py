@@ -6,8 +6,7 @@ with f degrees of freedom and δ (Cohen 1988, chapter 2). Of n models that were 
 s · √(n/m), and f grows as m − 1 does. A mean inside the region has to be shown to be above the lower end and below the
 upper one: the power is 1 − the sum of both risks at least. A mean outside has to be shown to be beyond the nearer end.
 
-It is a guide for the next study: a mean of few models is itself uncertain, and that of a comparison which is open is
-likelier too far from the end than too near.
+It is a guide for the next study and no promise, as a mean of few models is itself uncertain.
 """
 
 from __future__ import annotations
