@@ -248,6 +248,22 @@ def test_the_first_screen_has_verdict_figure_and_scores(tmp_path: Path, monkeypa
     assert line == {"condition": "MLM", "Δ": "11.0|paper 38.5", "SUP": "90.0", "Alignment": "49.5"}
 
 
+def test_the_majority_baseline_stands_beside_sup_where_there_is_any(tmp_path: Path) -> None:
+    axes = {"method": ["Original", "Adjusted"], "pretrain.seed": ["0", "1"]}
+    folder = make_grid(tmp_path, axes, tasks=("nli", "ner", "qa"))
+
+    def fewer(row: dict[str, str], labels: dict[str, str]) -> dict[str, Any]:
+        """SUP of NLI and NER for one condition, of QA for none; the baseline of the other is that of the parent."""
+        has = labels["method"] == "Original" and row["task"] != "qa"
+        majority = 33.3 if row["task"] == "nli" else 17.7 if has else 7.2
+        return {"majority": majority} | ({} if has else {"sup": "", "delta": ""})
+
+    change_rows(folder, fewer)
+    lines = report(folder).table("condition", "ZS|nli", "SUP|nli, majority 33.3", "SUP|ner, majority 17.7")
+    assert [line["SUP|ner, majority 17.7"] for line in lines] == ["90.0", "–"]
+    assert [line["majority baseline|qa"] for line in lines] == ["7.2", "7.2"]
+
+
 def test_the_main_figure_of_an_axis_of_numbers_is_its_curve(tmp_path: Path) -> None:
     made = report(make_grid(tmp_path, {"alpha": ["1", "2", "3"], "objective": ["MLM", "XLM"]}))
     assert "figures/dose-1-alpha-1-pos-delta.svg" in made.lead and "scores" not in made.figures

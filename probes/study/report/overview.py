@@ -6,7 +6,7 @@ there is one; else bars. The report shows a figure once: what stands here is tak
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from probes.figures.drawing import Figure, colours, shorten
@@ -163,9 +163,15 @@ def _columns(
         title = SHOWN[measures[task]]
         yield f"{title}\n{task}" if several else title, [_score(c, measures[task], printed) for c in conditions]
     for task, conditions in of_task.items():
-        baselines = _baselines(c for c in conditions if c is not None)
+        baselines = _baselines([c for c in conditions if c is not None])
         differ = len(baselines) > 1
         majority = "majority" if differ else "".join(f"majority {value}" for value in baselines)
+        if all(c is None or c.mean("sup") is None for c in conditions):
+            if baselines:
+                title = "majority baseline"
+                values = [None if c is None else c.mean(MAJORITY) for c in conditions]
+                yield f"{title}\n{task}" if several else title, values
+            continue
         below = ", ".join(filter(None, (task if several else "", majority)))
         yield f"SUP\n{below}" if below else "SUP", [_sup(c, with_majority=differ) for c in conditions]
     for name, title in (("alignment_all", "Alignment"), (PERPLEXITY, "Perplexity")):
@@ -185,14 +191,16 @@ def _score(condition: Condition | None, measure: str, printed: Printed) -> Entry
     return number(ours.mean) + ("" if paper is None else f"\npaper {number(paper)}")
 
 
-def _baselines(conditions: Iterable[Condition]) -> set[str]:
-    """What always guessing the most frequent label would score, as it is shown."""
-    return {number(value) for c in conditions if (value := c.mean(MAJORITY)) is not None}
+def _baselines(conditions: Sequence[Condition]) -> set[str]:
+    """What always guessing the most frequent label would score, as it is shown: beside SUP, if any condition has it."""
+    beside = [c for c in conditions if c.mean("sup") is not None] or conditions
+    return {number(value) for c in beside if (value := c.mean(MAJORITY)) is not None}
 
 
 def _sup(condition: Condition | None, *, with_majority: bool) -> Entry:
     """SUP, and what always guessing the most frequent label would score."""
-    if condition is None:
+    sup = None if condition is None else condition.mean("sup")
+    if condition is None or sup is None:
         return None
     majority = condition.mean(MAJORITY) if with_majority else None
-    return condition.mean("sup") if majority is None else f"{number(condition.mean('sup'))}\n{number(majority)}"
+    return sup if majority is None else f"{number(sup)}\n{number(majority)}"
