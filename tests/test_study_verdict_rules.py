@@ -98,7 +98,7 @@ class Drawn:
 
 
 def verdicts(
-    asked: Claim, truths: Iterable[float], seeds: int, spread: float = 1.0, shared: float = 0.0, rounds: int = 200
+    asked: Claim, truths: Iterable[float], seeds: int, spread: float = 1.0, shared: float = 0.0, rounds: int = 400
 ) -> Counter[str]:
     """The share of each verdict, of differences around the truth of each label. ``shared``: how much of the variance
     is of the seed, whatever the label."""
@@ -111,8 +111,8 @@ def verdicts(
     return Counter({verdict: count / rounds for verdict, count in found.items()})
 
 
-FEW = 0.05 + 0.046
-"""5 %, and three standard errors of a share of 200 draws."""
+FEW = 0.05 + 0.035
+"""5 %, and three standard errors of a share of 400 draws."""
 TASKS = [str(number) for number in range(12)]
 
 

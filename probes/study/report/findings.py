@@ -207,8 +207,7 @@ def _counted(lines: Sequence[ClaimLine]) -> str:
 
 def _still_open(run: Sequence[ClaimLine]) -> str:
     """How many models would decide the claims that are open wherever they were run."""
-    of = grouped(run, lambda line: (line.paper, line.words)).values()
-    still = [lines for lines in of if all(line.verdict == OPEN for line in lines)]
+    still = [lines for lines in _by_claim(run).values() if all(line.verdict == OPEN for line in lines)]
     if not still:
         return ""
     least = [min((line.needed for line in lines if line.needed is not None), default=math.inf) for lines in still]
@@ -218,8 +217,13 @@ def _still_open(run: Sequence[ClaimLine]) -> str:
     return f" {plural(len(still), 'claim')} {are} open, of which {few}, and {many} (power 80 %)."
 
 
+def _by_claim(lines: Sequence[ClaimLine]) -> dict[tuple[str, str], list[ClaimLine]]:
+    """Paper and claim → a line for each scale."""
+    return grouped(lines, lambda line: (line.paper, line.words))
+
+
 def _claims_in(lines: Sequence[ClaimLine]) -> set[tuple[str, str]]:
-    return {(line.paper, line.words) for line in lines}
+    return {*_by_claim(lines)}
 
 
 def _of_paper(paper: str, kept: Sequence[KeptStudy], found: Taken, reading: Reading) -> Section:
@@ -286,7 +290,7 @@ def _not_finished(kept: Sequence[KeptStudy]) -> Section:
 
 
 def _in_full(lines: Sequence[ClaimLine]) -> Section:
-    claims = grouped(lines, lambda line: (line.paper, line.words)).values()
+    claims = _by_claim(lines).values()
     rows: list[list[Entry]] = [
         [
             f"{of[0].words}\n{of[0].paper}",

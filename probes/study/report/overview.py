@@ -164,14 +164,13 @@ def _columns(
         yield f"{title}\n{task}" if several else title, [_score(c, measures[task], printed) for c in conditions]
     for task, conditions in of_task.items():
         baselines = _baselines([c for c in conditions if c is not None])
-        differ = len(baselines) > 1
-        majority = "majority" if differ else "".join(f"majority {value}" for value in baselines)
         if all(c is None or c.mean("sup") is None for c in conditions):
             if baselines:
-                title = "majority baseline"
-                values = [None if c is None else c.mean(MAJORITY) for c in conditions]
+                title, values = "majority baseline", [None if c is None else c.mean(MAJORITY) for c in conditions]
                 yield f"{title}\n{task}" if several else title, values
             continue
+        differ = len(baselines) > 1
+        majority = "majority" if differ else "".join(f"majority {value}" for value in baselines)
         below = ", ".join(filter(None, (task if several else "", majority)))
         yield f"SUP\n{below}" if below else "SUP", [_sup(c, with_majority=differ) for c in conditions]
     for name, title in (("alignment_all", "Alignment"), (PERPLEXITY, "Perplexity")):
