@@ -402,7 +402,7 @@ def test_studies_on_the_recipe_of_the_quickstart_have_all_of_its_steps(name):
 
 
 def recipes(name: str) -> list[dict[str, Any]]:
-    """What its models are trained with, each of those that differ once, but for what the grid of the quickstart varies."""
+    """What its models are trained with, but for what the quickstart varies; alike ones once."""
     configs = [cell.pretrain for cell in study(name)[1] if cell.pretrain]
     varied = {"language", "languages", "objective", "seed"}
     found = [config.model_dump(mode="json", exclude=varied) for config in configs]
