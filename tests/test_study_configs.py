@@ -395,7 +395,7 @@ def test_sharing_has_every_number_of_layers(size):
 
 @pytest.mark.parametrize("name", ["fine-tuning", "typology"])
 def test_studies_on_the_recipe_of_the_quickstart_have_all_of_its_steps(name):
-    """Of the quickstart itself they are fewer, so that it takes less than ten minutes."""
+    """Of the quickstart itself they are fewer, for its time."""
     (quick,) = recipes("quickstart")
     (ours,) = recipes(f"tiny/{name}")
     assert quick | {"steps": 2000} == ours and 1500 <= quick["steps"] < 2000
