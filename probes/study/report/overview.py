@@ -19,7 +19,15 @@ from probes.study.report.data import Study
 from probes.study.report.differences import Difference, in_words
 from probes.study.report.dose import TITLE as DOSES
 from probes.study.report.judged import Comparisons
-from probes.study.report.printed import SHOWN, Printed, measures_shown, printed_among, printed_numbers
+from probes.study.report.printed import (
+    ALIGNMENT,
+    SHOWN,
+    Printed,
+    alignment_shown,
+    measures_shown,
+    printed_among,
+    printed_numbers,
+)
 from probes.study.report.scores import Condition, ScoreTable, by_rows, grouped
 from probes.study.report.summary import (
     caveat,
@@ -173,10 +181,16 @@ def _columns(
         majority = "majority" if differ else "".join(f"majority {value}" for value in baselines)
         below = ", ".join(filter(None, (task if several else "", majority)))
         yield f"SUP\n{below}" if below else "SUP", [_sup(c, with_majority=differ) for c in conditions]
-    for name, title in (("alignment_all", "Alignment"), (PERPLEXITY, "Perplexity")):
-        values = [of[0].mean(name) for of in rows]
-        if any(value is not None for value in values):
-            yield title, values
+    alignment = alignment_shown(((c.task, c.labels) for of in rows for c in of), printed)
+    if all(of[0].mean(alignment) is None for of in rows):  # results of before it was measured by direction
+        alignment = ALIGNMENT
+    last: list[tuple[str, list[Entry]]] = [
+        ("Alignment", [_beside_paper(of[0].mean(alignment), of[0], alignment, printed) for of in rows]),
+        ("Perplexity", [of[0].mean(PERPLEXITY) for of in rows]),
+    ]
+    for title, entries in last:
+        if any(entry is not None for entry in entries):
+            yield title, entries
 
 
 def _score(condition: Condition | None, measure: str, printed: Printed) -> Entry:
@@ -184,10 +198,13 @@ def _score(condition: Condition | None, measure: str, printed: Printed) -> Entry
     ours = None if condition is None else condition.interval(measure)
     if condition is None or ours is None:
         return None
-    if condition.first.failed:
-        return NOT_LEARNED
+    return NOT_LEARNED if condition.first.failed else _beside_paper(ours.mean, condition, measure, printed)
+
+
+def _beside_paper(ours: float | None, condition: Condition, measure: str, printed: Printed) -> Entry:
+    """Our mean, and what the paper prints."""
     paper = printed_among(printed, condition.labels, condition.task, measure)
-    return number(ours.mean) + ("" if paper is None else f"\npaper {number(paper)}")
+    return None if ours is None else number(ours) + ("" if paper is None else f"\npaper {number(paper)}")
 
 
 def _baselines(conditions: Sequence[Condition]) -> set[str]:

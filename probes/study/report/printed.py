@@ -12,6 +12,8 @@ Printed = Mapping[tuple[str, frozenset[tuple[str, str]]], float]
 """Measure, and the labels that a paper gives it with → the number in print."""
 SHOWN = {"delta": "Δ", "zs": "ZS"}
 """The scores by which conditions are compared, and their titles; without SUP there is ZS alone."""
+ALIGNMENT, FORWARD = "alignment_all", "alignment_forward"
+"""The mean of both directions, and from the original to the derived language, as ALIGN-MLM prints it."""
 
 
 def printed_numbers(papers: Sequence[str]) -> Printed:
@@ -44,3 +46,9 @@ def measures_shown(conditions: Iterable[tuple[str, Mapping[str, str], bool]], pr
         without[task] = without.get(task, False) or not has_delta
         in_print[task] |= {name for name in SHOWN if printed_among(printed, labels, task, name) is not None}
     return {task: "zs" if lacks or in_print[task] == {"zs"} else "delta" for task, lacks in without.items()}
+
+
+def alignment_shown(conditions: Iterable[tuple[str, Mapping[str, str]]], printed: Printed) -> str:
+    """One alignment for all of the ``conditions`` (task, labels): of one direction where a paper prints that of any."""
+    in_print = (printed_among(printed, labels, task, FORWARD) for task, labels in conditions)
+    return FORWARD if any(value is not None for value in in_print) else ALIGNMENT

@@ -13,13 +13,18 @@ from rich.table import Table
 from probes.report.numbers import bounds, number, plural
 from probes.statistics import mean_of
 from probes.study.labels import settings_of
-from probes.study.report.printed import SHOWN, Printed, measures_shown, printed_among
+from probes.study.report.printed import (
+    ALIGNMENT,
+    SHOWN,
+    Printed,
+    alignment_shown,
+    measures_shown,
+    printed_among,
+)
 from probes.study.results import interval_within
 
 LINES = 60
 """Most lines of the table."""
-ALIGNMENT, FORWARD = "alignment_all", "alignment_forward"
-"""The mean of both directions, and from the original to the derived language, as ALIGN-MLM prints it."""
 SCORES = (("SUP", "sup"), ("ZS", "zs"), ("Δ", "delta"))
 NARROW = 12
 """Characters of the name of a condition, at least: a table of a paper fits into 80."""
@@ -53,8 +58,9 @@ def score_table(rows: Iterable[Row], printed: Printed) -> Table:
     with_delta = (any(row["delta"] is not None for row in of) for of in conditions.values())
     known = ((task, dict(labels), has) for (labels, task), has in zip(conditions, with_delta, strict=True))
     measures = measures_shown(known, printed)
+    alignment = alignment_shown(((task, dict(labels)) for labels, task in conditions), printed)
     lines = [
-        _line(dict(labels), of, measures[task], printed, task, len(measures) > 1)
+        _line(dict(labels), of, (measures[task], alignment), printed, task, len(measures) > 1)
         for (labels, task), of in conditions.items()
     ]
     more = f"; {plural(len(lines) - LINES, 'further line')} in results.csv" if len(lines) > LINES else ""
@@ -78,9 +84,9 @@ def score_table(rows: Iterable[Row], printed: Printed) -> Table:
 
 
 def _line(
-    labels: Mapping[str, str], rows: Sequence[Row], measure: str, printed: Printed, task: str, several: bool
+    labels: Mapping[str, str], rows: Sequence[Row], shown: tuple[str, str], printed: Printed, task: str, several: bool
 ) -> Cells:
-    """What stands in each column."""
+    """What stands in each column; ``shown`` are the measure of the task and that of alignment."""
     from probes.study.judged.estimates import over_models  # with pandas
 
     def values(name: str) -> list[float]:
@@ -90,14 +96,14 @@ def _line(
         found = printed_among(printed, labels, task, measure)
         return "" if found is None else number(found)
 
+    measure, alignment = shown
     of_measure = values(measure)
-    shown = interval_within(of_measure, measure).shown if of_measure else None
-    alignment = FORWARD if paper(FORWARD) else ALIGNMENT
+    interval = interval_within(of_measure, measure).shown if of_measure else None
     return [
         ("task", escape(task) if several else ""),
         ("SUP", number(mean_of(values("sup")))),
         *((title, number(mean_of(of_measure)) if name == measure else "") for name, title in SHOWN.items()),
-        ("95 %", bounds(shown.low, shown.high) if shown else ""),
+        ("95 %", bounds(interval.low, interval.high) if interval else ""),
         ("paper", paper(measure)),
         ("aligned", number(mean_of(row.get(alignment) for row in rows))),
         ("paper", paper(alignment)),
