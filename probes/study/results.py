@@ -66,11 +66,13 @@ majority baseline on the test set of SUP, or of ZS where nothing was trained on 
 MOVED = {"moved_embeddings": "embeddings", "moved_layers": "layers"}
 """Column → what the record of a fit calls it."""
 SCORES = ("task", "metric", "seed", "parent", "sup", "zs", "delta", "language")
+ALIGNMENT, FORWARD = "alignment_all", "alignment_forward"
+"""The mean of both directions, and from the original to the derived language, as ALIGN-MLM prints it."""
 ALIGNMENTS = {
-    "alignment_all": ("all", "mean"),
+    ALIGNMENT: ("all", "mean"),
     "alignment_dictionary": ("in_dictionary", "mean"),
     "alignment_held_out": ("held_out", "mean"),
-    "alignment_forward": ("all", "forward"),
+    FORWARD: ("all", "forward"),
 }
 """Column → words and direction of the alignment."""
 FIXED = frozenset({*COLUMNS, *measures.COLUMNS})

@@ -45,7 +45,6 @@ COLUMNS = {
 TEXTS = ("cell", "labels", "task", "metric", "source", "pretrain", "adjust", "run", "probe", "measure")
 SCORES = ("parent", "sup", "zs", "delta")
 MAJORITY = "majority"
-FORWARD = "alignment_forward"
 ALIGNMENTS = {name: f"alignment.scores.{words}.cosine.{way}" for name, (words, way) in results.ALIGNMENTS.items()}
 """Column of the results → the same as a measure, which cells without a task have too."""
 PERPLEXITY = "perplexity"
@@ -55,7 +54,17 @@ JUDGED = {"parent": "Parent", "sup": "SUP"}
 """Scores that tell whether a model has learned, and what they are called."""
 LEARNED_SHARE = 0.1
 """A model that comes less than this share of the way from the majority baseline to 100 has not learned the task."""
-LATER = ("task_name", "labels", "pretrain_seed", "adjust", "mixed", PERPLEXITY, *results.MOVED, FORWARD, MAJORITY)
+LATER = (
+    "task_name",
+    "labels",
+    "pretrain_seed",
+    "adjust",
+    "mixed",
+    PERPLEXITY,
+    *results.MOVED,
+    results.FORWARD,
+    MAJORITY,
+)
 """Columns that a results.parquet may lack."""
 WANTED = (
     *("cell", "source", "task", "task_name", "labels", "seed", "pretrain_seed", "metric", "pretrain", "transfer"),

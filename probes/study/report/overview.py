@@ -19,15 +19,7 @@ from probes.study.report.data import Study
 from probes.study.report.differences import Difference, in_words
 from probes.study.report.dose import TITLE as DOSES
 from probes.study.report.judged import Comparisons
-from probes.study.report.printed import (
-    ALIGNMENT,
-    SHOWN,
-    Printed,
-    alignment_shown,
-    measures_shown,
-    printed_among,
-    printed_numbers,
-)
+from probes.study.report.printed import SHOWN, Printed, alignment_shown, measures_shown, printed_among, printed_numbers
 from probes.study.report.scores import Condition, ScoreTable, by_rows, grouped
 from probes.study.report.summary import (
     caveat,
@@ -37,6 +29,7 @@ from probes.study.report.summary import (
     what_was_run,
 )
 from probes.study.report.training import best_perplexity
+from probes.study.results import ALIGNMENT
 from probes.study.table import MAJORITY, PERPLEXITY
 
 TITLE = "At a glance"

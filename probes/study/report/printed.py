@@ -6,14 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from probes.study.judged.papers import read_tables
+from probes.study.results import ALIGNMENT, FORWARD
 from synthlang.errors import InputError
 
 Printed = Mapping[tuple[str, frozenset[tuple[str, str]]], float]
 """Measure, and the labels that a paper gives it with → the number in print."""
 SHOWN = {"delta": "Δ", "zs": "ZS"}
 """The scores by which conditions are compared, and their titles; without SUP there is ZS alone."""
-ALIGNMENT, FORWARD = "alignment_all", "alignment_forward"
-"""The mean of both directions, and from the original to the derived language, as ALIGN-MLM prints it."""
 
 
 def printed_numbers(papers: Sequence[str]) -> Printed:

@@ -15,7 +15,7 @@ from probes.study.judged.observed import fingerprints_of
 from probes.study.report.data import Study
 from probes.study.report.judged import KINDS, Comparisons, PoolVerdict
 from probes.study.report.scores import Condition, ScoreTable, grouped
-from probes.study.table import FORWARD
+from probes.study.results import FORWARD
 
 SMALL_N = 20
 """Below so many conditions a rank correlation is called a hint."""

@@ -13,15 +13,8 @@ from rich.table import Table
 from probes.report.numbers import bounds, number, plural
 from probes.statistics import mean_of
 from probes.study.labels import settings_of
-from probes.study.report.printed import (
-    ALIGNMENT,
-    SHOWN,
-    Printed,
-    alignment_shown,
-    measures_shown,
-    printed_among,
-)
-from probes.study.results import interval_within
+from probes.study.report.printed import SHOWN, Printed, alignment_shown, measures_shown, printed_among
+from probes.study.results import ALIGNMENT, interval_within
 
 LINES = 60
 """Most lines of the table."""
