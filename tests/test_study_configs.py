@@ -364,7 +364,8 @@ def test_the_main_adjustment_of_impact_is_one_stage_of_all_its_tables(size):
     assert adjustments("table4") == adjustments("table8") == main <= adjustments("table2")
     assert len(adjustments("table2")) == 4 * (10 if size == "tiny" else seeds)
     for table in ("table5", "table6", "table7", "figure1"):
-        assert len(adjustments(table) & main) == seeds, table
+        shared = 0 if (size, table) == ("tiny", "table6") else seeds  # whose words are several tokens
+        assert len(adjustments(table) & main) == shared, table
 
 
 @pytest.mark.parametrize("name", [f"tiny/{name}" for name in (*OF_PAPERS, *OURS)])
