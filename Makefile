@@ -19,6 +19,8 @@ install: $(VENV)/installed
 quickstart: $(VENV)/installed
 	$(BIN)/synthlang study quickstart --out $(RUN)
 
+# empty is unset: where nothing may be kept, each process of the tests would compile every module anew
+test: export PYTHONDONTWRITEBYTECODE :=
 test: lint
 	$(BIN)/python -m pytest -n auto --dist worksteal
 	ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=AVX2 $(BIN)/python -m pytest -n auto $(NUMERIC)
