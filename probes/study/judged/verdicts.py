@@ -54,7 +54,7 @@ class Verdict:
     text        all comparisons in words
     one_model   every replicate of a side, or every pair of a correlation, comes from one pretraining
     tally       of several comparisons, how many hold and how many were not run, and which one ``ours`` is of
-    what        is compared in that one
+    what        is compared in that one, and ``asked`` of it; a correlation has only its sign asked
     """
 
     verdict: Word
@@ -66,6 +66,7 @@ class Verdict:
     one_model: bool = False
     tally: str = ""
     what: str = ""
+    asked: str = ""
 
     @property
     def outcomes(self) -> list[Outcome]:
@@ -116,7 +117,10 @@ def judge(claim: Claim, results: Results) -> Verdict:
     if claim.whole and len(run) < len(parts):
         return Verdict("not run", None, 0, f"a part shows nothing of it: {said}", tuple(parts))
     number, tally = ours if math.isfinite(ours.mean) else None, _tally(run, len(parts), deciding)
-    return Verdict(word, number, ours.n, said, tuple(parts), deciding.unit, deciding.one_model, tally, deciding.what)
+    return Verdict(
+        word, number, ours.n, said, tuple(parts), deciding.unit, deciding.one_model, tally, deciding.what,
+        deciding.asked,
+    )  # fmt: skip
 
 
 def corrected_parts(parts: Sequence[JudgedComparison]) -> list[JudgedComparison]:

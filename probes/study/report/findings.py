@@ -50,12 +50,14 @@ FEW_OR_MANY = (20, 100)
 SHORT = 110
 """Most characters of a paper's numbers in the first table."""
 CAPTION = (
-    "Every claim of a paper that a study here can ask. Ours: the comparison (or correlation) that decides, with its "
-    "interval (95 %; 90 % where a match or no less is asked), in points but for correlations, CKA, AUC and distances; "
-    "then what it is over, and the scale. One model: it is over seeds of one pretraining, and says nothing of another. "
-    "Below a verdict: how many of the claim's comparisons hold, of those that were run, and how many models would "
-    "decide a claim that is open (power 80 %, means and spreads as they are). The last section has the claims in full; "
-    "docs/claims.md says how they are judged."
+    "Every claim of a paper that a study here can ask. Compared: the comparison (or correlation) that decides, in "
+    "brackets what the claim asks of it. Ours: its mean and interval (95 %; 90 % where a match or no less is asked), "
+    "in points but for correlations, CKA, AUC and distances; then what it is over, and the scale. One model: it is "
+    "over seeds of one pretraining, and says nothing of another. In brackets after a verdict: how many of the claim's "
+    "comparisons hold, of those that were run, and how many models would decide a claim that is open (power 80 %, "
+    "means and spreads as they are). A claim is decided when it agrees, mostly agrees or differs. Where models were "
+    "added because a claim was open, the reading of the paper says so; such a verdict is a little too easy. The last "
+    "section has the claims in full; docs/claims.md says how they are judged."
 )
 FULL = "The claims in full, with the papers' numbers and how many comparisons of each hold."
 
@@ -166,9 +168,9 @@ def _claims(lines: Sequence[ClaimLine], notes: Sequence[str]) -> Section:
 
 
 def _what(line: ClaimLine) -> str:
-    """What is compared, of paths of measures their last parts."""
+    """What is compared, of paths of measures their last parts, and what is asked of it."""
     words = (word if word.count(".") < 2 else ".".join(word.split(".")[-2:]) for word in line.what.split(" "))
-    return shorten(" ".join(words), SHORT)
+    return "\n".join(filter(None, [shorten(" ".join(words), SHORT), line.asked]))
 
 
 def _over(line: ClaimLine) -> str:
@@ -244,7 +246,8 @@ def _figures(paper: str, kept: Sequence[KeptStudy], found: Taken, reading: Readi
     figures = list[Figure]()
     for name in reading.figures or [name for name, _ in counts.most_common(1)]:
         drawn = [table for table in tables if table.name == name]
-        figures += [figure_of_table(table, scales[table.scale], len(figures) + n) for n, table in enumerate(drawn, 1)]
+        several = [table for table in drawn if len(table.numbers) > 1]  # or there is nothing to compare
+        figures += [figure_of_table(table, scales[table.scale], len(figures) + n) for n, table in enumerate(several, 1)]
         if not drawn:
             figures += _of_kind(paper, of, name, [*counts, *KINDS])
     return figures or [figure for one in of for figure in figures_of_study(one.name, one.study)]

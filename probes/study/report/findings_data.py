@@ -26,7 +26,7 @@ class ClaimLine:
 
     words    the claim in few words, ``sentence`` in full, ``source`` where that stands
     printed  the paper's numbers, to be read; ``printed_and_note`` with what has to be known of them
-    what     the comparison that ours is of
+    what     the comparison that ours is of, and ``asked`` what has to be so that it holds
     n        the models that it is over
     told     how many of its comparisons hold, or why none was run
     needed   how many models would decide a claim that is open, and ``needs`` in words
@@ -43,6 +43,7 @@ class ClaimLine:
     verdict: str
     ours: Interval | None = None
     what: str = ""
+    asked: str = ""
     n: str = ""
     one_model: bool = False
     told: str = ""
@@ -141,6 +142,7 @@ def _claim_lines(judged: JudgedClaim, paper: str) -> Iterator[ClaimLine]:
             verdict=VERDICTS.get(verdict.verdict, verdict.verdict),
             ours=verdict.ours,
             what=verdict.what,
+            asked=verdict.asked,
             n=counted(verdict.n, verdict.unit) if verdict.n else "",
             one_model=verdict.marked,
             told=verdict.tally if verdict.verdict != NOT_RUN else verdict.text,

@@ -27,7 +27,9 @@ PREFERRED = ("delta", "zs")
 PANELS = 4
 """Most panels of a figure."""
 CURVES = 2
-"""Most figures of a study, but for maps."""
+"""Most figures of a study, but for maps and scatters."""
+SCATTERS = 3
+"""Most of alignment against Δ: one is of one task."""
 MAPS = 4
 """Most maps of a study: each is of one label of the other axes, and they are read beside each other."""
 ROWS = 60
@@ -145,7 +147,7 @@ KINDS: dict[str, tuple[Callable[[Study], list[Figure]], int]] = {
     "maps": (_maps, MAPS),
     "steps": (_steps, CURVES),
     "delta": (_deltas, CURVES),
-    "alignment": (_alignments, CURVES),
+    "alignment": (_alignments, SCATTERS),
     "moved": (_movements, CURVES),
     "layers": (_layers, CURVES),
     "words": (_words, CURVES),

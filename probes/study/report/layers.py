@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,6 +29,12 @@ CONDITIONS = 100
 """Most conditions of the table of a measure; measures.csv has them all."""
 MOST = 6
 """Most figures of measures over layers, and over steps."""
+WORDS = {
+    r"before\.(\w+)\.(csls|cosine)\.mean(?:\.p@1)?": "retrieval of {0} without a rotation, {1}",
+    r"maps\.(\w+)\.layers\.(\w+)\.(csls|cosine)\.mean(?:\.p@1)?": "retrieval of {1} after a rotation by {0}, {2}",
+    r"comparisons\.\w+\.same_layer\.(\w+)": "similarity of the same layer, {0}",
+}
+"""Paths of measures → what their figures are called; others are called by their paths."""
 NOTE = "Bands: 95 % intervals over pretraining seeds, or over adjustments of one pretraining; one model has none."
 WORDS_ROWS, BARS = 100, 24
 """Most conditions of a table, and of a figure, of words without context."""
@@ -58,12 +65,18 @@ class Curve:
 
     def figure(self, along: Along, number: int, draw: Callable[..., Drawing], note: str) -> Figure:
         """The lines of the first conditions."""
-        path = self.measure.removeprefix(f"{self.probe}.").replace("_", " ").replace(".", ", ")
-        title = f"{self.probe}: {path}{self.at}"
+        title = f"{self.probe}: {_in_words(self.measure.removeprefix(f'{self.probe}.'))}{self.at}"
         lines = list(self.lines.items())[: len(COLOURS)]
         series = [interval_series(name, list(points), list(points.values())) for name, points in lines]
         label = " ".join(self.measure.split(".")[-2:]).replace("_", " ")
         return draw(f"{along}-{slug(title, number)}", title, series, label, note).figure()
+
+
+def _in_words(path: str) -> str:
+    for pattern, words in WORDS.items():
+        if known := re.fullmatch(pattern, path):
+            return words.format(*known.groups())
+    return path.replace("_", " ").replace(".", ", ")
 
 
 def by_layer(study: Study, layout: Layout, budget: FigureBudget, claimed: Sequence[str] = ()) -> Section | None:
