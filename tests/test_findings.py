@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from itertools import product
 from pathlib import Path
+from statistics import mean
 from typing import Any
 from xml.etree import ElementTree
 
@@ -131,6 +133,20 @@ def test_the_page_in_the_project_is_that_of_what_is_kept(tmp_path):
     assert {path.name for path in (folder / FIGURES).iterdir()} == drawn
     sizes = {study.name: sum(file.stat().st_size for file in study.iterdir()) for study in (folder / STUDIES).iterdir()}
     assert max(sizes.values()) < 400_000, sizes
+
+
+def test_the_table_of_the_readme_is_that_of_the_quickstart_that_is_kept():
+    rows = pq.read_table(DOCS / "findings" / STUDIES / "quickstart" / "results.parquet").to_pylist()
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    for language, objective in product(["trans", "trans+inv"], ["MLM", "ALIGN-MLM"]):
+        wanted = {"transform": language, "objective": objective}
+        of = sorted(
+            (r for r in rows if wanted.items() <= json.loads(r["labels"]).items()), key=lambda r: r["pretrain_seed"]
+        )
+        sup, delta, aligned = (mean(r[key] for r in of) for key in ("sup", "delta", "alignment_forward"))
+        each = " ".join(f"{r['delta']:.1f}" for r in of)
+        ours = rf"{sup:.1f} \| {delta:.1f} \([^|]+\) \| {each} \| [\d.]+ \| {aligned:.1f} \|"
+        assert re.search(rf"\| {re.escape(language)} \| {objective} \| {ours}", readme), ours
 
 
 def test_what_is_kept_is_small_and_says_nothing_of_the_machine(tmp_path):
