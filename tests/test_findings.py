@@ -177,6 +177,23 @@ def test_measures_that_a_claim_reads_are_kept(tmp_path):
     assert read and found == [name for name in read for _ in (0, 1)]
 
 
+@pytest.mark.parametrize("tuned", [None, {}])
+def test_the_alignment_of_models_that_a_probe_reads_after_tuning_is_kept(tuned, tmp_path):
+    names = ["words.scores.all.cosine.mean", "words.scores.all.csls.mean"]
+    run = make_grid(tmp_path / "run", {"objective": ["MLM"]}, config={"tuned": tuned})
+    write_measures(run, [["MLM", "{}", 0, "p", name, "", "", 1.5] for name in names])
+    [kept] = keep_studies([run], tmp_path / "kept")
+    found = pq.read_table(kept.folder / "measures.parquet")["measure"].to_pylist()
+    assert found == ([] if tuned is None else names[:1])
+
+
+def test_what_a_claim_asks_stands_beside_what_is_compared(project):
+    lines = lines_of(section(page(project), "Claims"))
+    compared = [row[2] for row in lines[1:]]
+    assert lines[0][2] == "Compared" and any("(&gt; 0)" in text for text in compared)
+    assert any("one-sided" in text for text in compared)
+
+
 def test_studies_of_several_scales_have_a_figure_and_a_line_each(project, tmp_path):
     other = paper_study(tmp_path / "other", "lab", fingerprint="cd" * 8)
     keep_studies([other], project / STUDIES)

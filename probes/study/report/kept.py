@@ -38,6 +38,8 @@ from synthlang.fingerprint import sha256_file
 
 FORMAT = 1
 RESULTS, MEASURES = "results.parquet", "measures.parquet"
+AFTER_TUNING = r"^[^.]+\.scores\.all\.cosine\.mean$"
+"""The alignment that a probe finds, whatever it is called."""
 KEPT, DIGESTS = "kept", "sha256"
 """Keys of study.json."""
 TRANSFER = "transfer "
@@ -220,8 +222,10 @@ def _measures(path: Path, study: Study) -> pa.Table:
     table = read_columns(path, measures.COLUMNS)
     wanted = {*probe_measures(_quantities(study)), *measures_drawn(study), *ALIGNMENTS.values()}
     names = pa.array(sorted(wanted), pa.string())
-    of_runs = pc.starts_with(table["measure"], measures.PERPLEXITIES)
-    return table.filter(pc.or_(pc.is_in(table["measure"], names), of_runs)).combine_chunks()
+    read = pc.or_(pc.is_in(table["measure"], names), pc.starts_with(table["measure"], measures.PERPLEXITIES))
+    if study.config.get("tuned") is not None:  # results.csv has the alignment of the model before
+        read = pc.or_(read, pc.match_substring_regex(table["measure"], AFTER_TUNING))
+    return table.filter(read).combine_chunks()
 
 
 def _quantities(study: Study) -> Iterator[Quantity]:
