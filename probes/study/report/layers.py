@@ -32,7 +32,7 @@ MOST = 6
 WORDS = {
     r"before\.(\w+)\.(csls|cosine)\.mean(?:\.p@1)?": "retrieval of {0} without a rotation, {1}",
     r"maps\.(\w+)\.layers\.(\w+)\.(csls|cosine)\.mean(?:\.p@1)?": "retrieval of {1} after a rotation by {0}, {2}",
-    r"comparisons\.\w+\.same_layer\.(\w+)": "similarity of the same layer, {0}",
+    r"comparisons\.(\w+)\.same_layer\.(\w+)": "the same layer of two {0}, {1}",
 }
 """Paths of measures → what their figures are called; others are called by their paths."""
 NOTE = "Bands: 95 % intervals over pretraining seeds, or over adjustments of one pretraining; one model has none."
