@@ -181,7 +181,7 @@ def test_measures_that_a_claim_reads_are_kept(tmp_path):
 @pytest.mark.parametrize("tuned", [None, {}])
 def test_the_alignment_of_models_that_a_probe_reads_after_tuning_is_kept(tuned, tmp_path):
     names = ["words.scores.all.cosine.mean", "words.scores.all.csls.mean"]
-    run = make_grid(tmp_path / "run", {"objective": ["MLM"]}, config={"tuned": tuned})
+    run = make_grid(tmp_path / "run", {"objective": ["MLM"]}, config={"tuned": tuned, "probes": {"words": {}}})
     write_measures(run, [["MLM", "{}", 0, "p", name, "", "", 1.5] for name in names])
     [kept] = keep_studies([run], tmp_path / "kept")
     found = pq.read_table(kept.folder / "measures.parquet")["measure"].to_pylist()

@@ -38,8 +38,6 @@ from synthlang.fingerprint import sha256_file
 
 FORMAT = 1
 RESULTS, MEASURES = "results.parquet", "measures.parquet"
-AFTER_TUNING = r"^[^.]+\.scores\.all\.cosine\.mean$"
-"""The alignment that a probe finds, whatever it is called."""
 KEPT, DIGESTS = "kept", "sha256"
 """Keys of study.json."""
 TRANSFER = "transfer "
@@ -220,12 +218,16 @@ def _measures(path: Path, study: Study) -> pa.Table:
     if not path.exists():
         return pa.table({name: pa.array([], kind) for name, kind in measures.COLUMNS.items()})
     table = read_columns(path, measures.COLUMNS)
-    wanted = {*probe_measures(_quantities(study)), *measures_drawn(study), *ALIGNMENTS.values()}
+    wanted = {*probe_measures(_quantities(study)), *measures_drawn(study), *ALIGNMENTS.values(), *_after_tuning(study)}
     names = pa.array(sorted(wanted), pa.string())
-    read = pc.or_(pc.is_in(table["measure"], names), pc.starts_with(table["measure"], measures.PERPLEXITIES))
-    if study.config.get("tuned") is not None:  # results.csv has the alignment of the model before
-        read = pc.or_(read, pc.match_substring_regex(table["measure"], AFTER_TUNING))
-    return table.filter(read).combine_chunks()
+    of_runs = pc.starts_with(table["measure"], measures.PERPLEXITIES)
+    return table.filter(pc.or_(pc.is_in(table["measure"], names), of_runs)).combine_chunks()
+
+
+def _after_tuning(study: Study) -> list[str]:
+    """The alignment of models that probes read after fine-tuning; that of the results is of the models before."""
+    probes = study.config.get("probes") or {} if study.config.get("tuned") is not None else {}
+    return [f"{probe}.{ALIGNMENTS[results.ALIGNMENT].partition('.')[2]}" for probe in probes]
 
 
 def _quantities(study: Study) -> Iterator[Quantity]:
