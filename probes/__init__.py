@@ -297,7 +297,7 @@ def write_findings(folder: str | Path, keep: Sequence[str | Path] = (), out: str
     Args:
         folder: Of the kept studies.
         keep: Studies whose results are kept there first; one that is not finished adds the cells that it has run.
-        out: The page (default: FOLDER.md).
+        out: The page (default: FOLDER.md); its numbers are written beside it, to ``FOLDER-numbers.md``.
     """
     from probes.commands import write_findings_page
 

@@ -106,7 +106,7 @@ def findings(
     keep: Annotated[
         list[Path], option("A study whose results are kept there first, also in parts; repeatable.", metavar="STUDY")
     ] = [],  # noqa: B006  typer copies it
-    out: Annotated[Path | None, option("The page (default: FOLDER.md).")] = None,
+    out: Annotated[Path | None, option("The page (default: FOLDER.md); its numbers are written beside it.")] = None,
 ) -> None:
     """Write what came out, claim by claim and paper by paper, from the studies that are kept."""
     probes.write_findings(folder, keep, out)

@@ -57,6 +57,11 @@ def page(folder: Path) -> str:
     return write_findings(folder, folder.with_suffix(".md")).page.read_text(encoding="utf-8")
 
 
+def numbers(folder: Path) -> str:
+    """The second page: scores of every study, claims in full."""
+    return write_findings(folder, folder.with_suffix(".md")).numbers.read_text(encoding="utf-8")
+
+
 def section(text: str, title: str) -> str:
     """What is under a heading."""
     return text.split(f"\n## {title}")[1].split("\n## ", maxsplit=1)[0]
@@ -107,20 +112,22 @@ def test_a_paper_has_its_figure_reading_and_what_the_models_learned(project):
     assert "pos Δ, trans+inv, ALIGN-MLM: " in alt and "(printed 3)" in alt
     assert "Perplexity of the parent 11.0 to 32.0; SUP of nli 90.0; SUP of ner 90.0; SUP of pos 90.0." in part
     assert "- The order is \\| that of made-up numbers." in part
-    header, first, *rest = lines_of(part)
+    assert not lines_of(part), "its scores are in the other page"
+    header, first, *rest = lines_of(section(numbers(project), "ALIGN-MLM: Word Embedding Alignment is Crucial"))
     assert header[:5] == ["objective", "transform", "Seeds", "Perplexity", "Alignment"] and len(rest) == 7
     assert header[5:8] == ["nli SUP", "nli ZS", "nli Δ"]
     assert first[:4] == ["MLM", "trans", "3 models × 2 seeds", "11.0 (8.5 to 13.5)"]
 
 
 def test_equal_results_give_equal_bytes(project, tmp_path):
-    before = page(project)
+    before, scores = page(project), numbers(project)
     figures = {path.name: path.read_bytes() for path in (project / FIGURES).iterdir()}
     kept = {path: path.read_bytes() for path in (project / STUDIES).rglob("*.*")}
     keep_studies([tmp_path / "run"], project / STUDIES)
     assert {path: path.read_bytes() for path in (project / STUDIES).rglob("*.*")} == kept
     other = shutil.copytree(project, tmp_path / "elsewhere" / "findings")
     assert page(other) == before == page(project)
+    assert numbers(other) == scores == numbers(project)
     assert {path.name: path.read_bytes() for path in (other / FIGURES).iterdir()} == figures
 
 
@@ -131,6 +138,7 @@ def test_the_page_in_the_project_is_that_of_what_is_kept(tmp_path):
     folder = shutil.copytree(DOCS / "findings", tmp_path / "findings")
     drawn = {path.name for path in (folder / FIGURES).iterdir()}
     assert page(folder) == (DOCS / "findings.md").read_text(encoding="utf-8")
+    assert numbers(folder) == (DOCS / "findings-numbers.md").read_text(encoding="utf-8")
     assert {path.name for path in (folder / FIGURES).iterdir()} == drawn
     sizes = {study.name: sum(file.stat().st_size for file in study.iterdir()) for study in (folder / STUDIES).iterdir()}
     assert max(sizes.values()) < 400_000, sizes
@@ -194,7 +202,7 @@ def test_studies_of_several_scales_have_a_figure_and_a_line_each(project, tmp_pa
     text = page(project)
     assert {row[4].split()[-1] for row in lines_of(section(text, "Claims"))[1:]} == {"(tiny)", "(lab)"}
     assert len(re.findall(r"!\[", text)) == 2 and "Ours: lab. Perplexity" in text
-    claims = [row[0] for row in lines_of(section(text, "The claims in full"))]
+    claims = [row[0] for row in lines_of(section(numbers(project), "The claims in full"))]
     assert len(set(claims)) == len(claims)
 
 
@@ -205,7 +213,8 @@ def test_a_study_of_no_paper_has_its_own_section(tmp_path):
     keep_studies([doses, bars], into / STUDIES)
     (into / READINGS).write_text("doses: {lines: [Made up.]}\n")
     text = page(into)
-    assert "No study that is kept asks a claim." in text and "claims in full" not in text.split("\n## ", 2)[2]
+    assert "No study that is kept asks a claim." in text and "## The claims in full" not in numbers(into)
+    assert "| MLM | 1 model" in section(numbers(into), "Two objectives")
     part = section(text, "Doses of inversion")
     assert "findings/figures/doses-dose-1-strength-1-pos-delta.svg" in part and "- Made up." in part
     assert "The perplexity of the parent is not known; SUP of pos 90.0." in part
@@ -241,6 +250,8 @@ def test_models_that_failed_training_are_shown_and_told(tmp_path):
     into = tmp_path / "findings"
     keep_studies([run], into / STUDIES)
     part = section(page(into), "ALIGN-MLM")
+    assert "3 of 24 cells did not learn" in part
+    part = section(numbers(into), "ALIGN-MLM")
     assert "3 of 24 cells did not learn" in part
     assert [row[2] for row in lines_of(part)[1:]].count("not learned") == 1
 
@@ -323,7 +334,7 @@ def test_a_study_that_is_kept_can_grow(project, tmp_path):
     rows = [row for row in table.to_pylist() if row["cell"] in new]
     pq.write_table(pa.Table.from_pylist(rows, table.schema), run / "results.parquet")
     [kept] = keep_studies([run], project / STUDIES)
-    assert kept.waiting == 0 and "OURS" in page(project)
+    assert kept.waiting == 0 and "| OURS |" in numbers(project)
     joined = {path.name: path.read_bytes() for path in kept.folder.iterdir()}
     for path, data in whole.items():
         (run / path).write_bytes(data)
@@ -398,6 +409,11 @@ def test_a_page_that_was_written_by_hand_stays(project):
     with pytest.raises(InputError, match="was not written by synthlang findings"):
         page(project)
     assert by_hand.read_text() == "# What came out\n\nBy hand.\n"
+    other = by_hand.rename(project.with_name(f"{project.name}-numbers.md"))
+    with pytest.raises(InputError, match=r"numbers\.md: was not written by synthlang findings"):
+        page(project)
+    assert not by_hand.exists()
+    other.rename(by_hand)
     with pytest.raises(InputError, match="is a folder"):
         check_page(project)
 
@@ -411,6 +427,8 @@ def test_without_a_kept_study_nothing_is_written(tmp_path):
 def test_a_page_elsewhere_links_to_the_figures(project, tmp_path):
     text = write_findings(project, tmp_path / "page.md").page.read_text(encoding="utf-8")
     assert "](docs/findings/figures/1-align-mlm-table3-tiny.svg)" in text and MADE_BY in text
+    assert "[page-numbers.md](page-numbers.md)" in text
+    assert "[page.md](page.md)" in (tmp_path / "page-numbers.md").read_text(encoding="utf-8")
     [figure] = (project / FIGURES).iterdir()
     ElementTree.fromstring(figure.read_text(encoding="utf-8"))
 

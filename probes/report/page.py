@@ -183,10 +183,17 @@ def html_page(title: str, under: str, sections: Sequence[Section], command: str 
     return template.render(title=title, under=under, sections=sections, command=command)
 
 
-def markdown_page(title: str, under: str, sections: Sequence[Section], figures: str = "figures") -> str:
-    """The same sections as Markdown; figures are links into the folder ``figures``, named from the page's folder."""
+def markdown_page(
+    title: str,
+    under: str,
+    sections: Sequence[Section],
+    figures: str = "figures",
+    other: tuple[str, str] | None = None,
+) -> str:
+    """The same sections as Markdown; figures are links into the folder ``figures``, named from the page's folder.
+    ``other`` is what is said of another page beside it, and its name."""
     template = _templates().get_template("page.md.j2")
-    return template.render(title=title, under=under, sections=sections, figures=figures)
+    return template.render(title=title, under=under, sections=sections, figures=figures, other=other)
 
 
 @cache

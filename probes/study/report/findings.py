@@ -1,5 +1,7 @@
 """The page of what came out: all claims in one table, then each paper with its figure and a reading, from kept studies.
 
+PAGE.md is short enough to be read; PAGE-numbers.md beside it has the scores of every study and the claims in full.
+
 FOLDER/studies/       the studies that are kept (kept.py)
 FOLDER/readings.yaml  what was written by hand: for a paper, or a study that is of none, at most LINES lines, and which
                       figures are drawn
@@ -36,7 +38,10 @@ from synthlang.files import atomic_file
 
 STUDIES, FIGURES, READINGS = "studies", "figures", "readings.yaml"
 LINES = 10
-TITLE = "What came out"
+TITLE, NUMBERS_TITLE = "What came out", "What came out: the numbers"
+NUMBERS = "The scores of every study, and the claims in full"
+NUMBERS_OF = "What is found in these numbers"
+"""What is said of the other page."""
 MADE_BY = (
     "Written by synthlang findings from the results that are kept beside it; a reading is changed in readings.yaml."
 )
@@ -56,8 +61,8 @@ CAPTION = (
     "over seeds of one pretraining, and says nothing of another. In brackets after a verdict: how many of the claim's "
     "comparisons hold, of those that were run, and how many models would decide a claim that is open (power 80 %, "
     "means and spreads as they are). A claim is decided when it agrees, mostly agrees or differs. Where models were "
-    "added because a claim was open, the reading of the paper says so; such a verdict is a little too easy. The last "
-    "section has the claims in full; docs/claims.md says how they are judged."
+    "added because a claim was open, the reading of the paper says so; such a verdict is a little too easy. "
+    "docs/claims.md says how claims are judged."
 )
 FULL = "The claims in full, with the papers' numbers and how many comparisons of each hold."
 
@@ -79,20 +84,27 @@ class Findings:
     """What was written, and of what."""
 
     page: Path
+    numbers: Path
     figures: Sequence[Path]
     studies: Sequence[str]
 
 
+def numbers_beside(page: Path) -> Path:
+    """Where the numbers of a page are: ``findings-numbers.md`` beside ``findings.md``."""
+    return page.with_name(f"{page.stem}-numbers{page.suffix}")
+
+
 def check_page(page: Path) -> None:
-    """InputError for a page that was written by hand, or a place that is none."""
-    if page.is_dir():
-        raise InputError("is a folder; name a file for the page", page)
-    if page.exists() and MADE_BY not in page.read_text(encoding="utf-8", errors="replace"):
-        raise InputError("was not written by synthlang findings; move it away or name another file (--out)", page)
+    """InputError for pages that were written by hand, or a place that is none."""
+    for path in (page, numbers_beside(page)):
+        if path.is_dir():
+            raise InputError("is a folder; name a file for the page", path)
+        if path.exists() and MADE_BY not in path.read_text(encoding="utf-8", errors="replace"):
+            raise InputError("was not written by synthlang findings; move it away or name another file (--out)", path)
 
 
 def write_findings(folder: Path, page: Path) -> Findings:
-    """Write the page of the studies that are kept in ``folder``, and its figures.
+    """Write the page of the studies that are kept in ``folder``, its numbers and its figures.
 
     InputError where none is kept, one is damaged, a reading cannot be read or is of nothing that is kept, and for a
     page that was written by hand.
@@ -103,18 +115,23 @@ def write_findings(folder: Path, page: Path) -> Findings:
         raise InputError(
             "no study is kept here yet: synthlang findings FOLDER --keep STUDY keeps a finished one", folder
         )
-    parts = sections(kept, _readings(folder / READINGS, kept))
+    readings = _readings(folder / READINGS, kept)
+    finished = [one for one in kept if not one.study.waiting]
+    found = taken([one.study for one in finished])
+    parts = sections(finished, found, readings) + _not_finished([one for one in kept if one.study.waiting])
     figures = {
         f.name: f for part in parts for block in part.blocks if isinstance(block, Figures) for f in block.figures
     }
-    place = folder / FIGURES
+    place, numbers = folder / FIGURES, numbers_beside(page)
     for path in set(place.glob("*.svg")) - {place / f"{name}.svg" for name in figures}:
         path.unlink()
     for name, figure in figures.items():
         _write(place / f"{name}.svg", standalone_svg(figure))
     where = Path(os.path.relpath(place, page.parent)).as_posix()
-    _write(page, markdown_page(TITLE, MADE_BY, parts, where))
-    return Findings(page, [place / f"{name}.svg" for name in figures], [one.name for one in kept])
+    _write(page, markdown_page(TITLE, MADE_BY, parts, where, (NUMBERS, numbers.name)))
+    in_numbers = number_sections(finished, found)
+    _write(numbers, markdown_page(NUMBERS_TITLE, MADE_BY, in_numbers, where, (NUMBERS_OF, page.name)))
+    return Findings(page, numbers, [place / f"{name}.svg" for name in figures], [one.name for one in kept])
 
 
 def _write(path: Path, text: str) -> None:
@@ -138,20 +155,33 @@ def _papers(kept: Sequence[KeptStudy]) -> list[str]:
     return sorted({paper for one in kept for paper in papers_of(one.study)})
 
 
-def sections(kept: Sequence[KeptStudy], readings: Mapping[str, Reading]) -> list[Section]:
-    """The claims, a section a paper, one a study that is of none, the claims in full, and which studies are not
-    finished: nothing of these is judged or shown."""
-    under_way = [one for one in kept if one.study.waiting]
-    kept = [one for one in kept if not one.study.waiting]
-    found = taken([one.study for one in kept])
-    lines = sorted(found.claims, key=lambda line: line.paper)
-    parts = [_claims(lines, found.notes)]
+def sections(kept: Sequence[KeptStudy], found: Taken, readings: Mapping[str, Reading]) -> list[Section]:
+    """The claims, a section a paper, one a study that is of none."""
+    parts = [_claims(_by_paper(found.claims), found.notes)]
     parts += [_of_paper(paper, kept, found, readings.get(paper, Reading())) for paper in _papers(kept)]
-    for one in kept:
-        if not papers_of(one.study):
-            parts.append(_of_study(one, readings.get(one.name, Reading())))
-    parts += [_in_full(lines)] if lines else []
-    return [*parts, _not_finished(under_way)] if under_way else parts
+    return parts + [_of_study(one, readings.get(one.name, Reading())) for one in _of_no_paper(kept)]
+
+
+def number_sections(kept: Sequence[KeptStudy], found: Taken) -> list[Section]:
+    """The studies of each paper, those that are of none, and the claims in full."""
+    parts = [
+        Section(read_paper(paper).title, [block for one in _of(paper, kept) for block in _study(one)])
+        for paper in _papers(kept)
+    ]
+    parts += [Section(one.study.title, _study(one)) for one in _of_no_paper(kept)]
+    return parts + ([_in_full(_by_paper(found.claims))] if found.claims else [])
+
+
+def _by_paper(claims: Sequence[ClaimLine]) -> list[ClaimLine]:
+    return sorted(claims, key=lambda line: line.paper)
+
+
+def _of(paper: str, kept: Sequence[KeptStudy]) -> list[KeptStudy]:
+    return [one for one in kept if paper in papers_of(one.study)]
+
+
+def _of_no_paper(kept: Sequence[KeptStudy]) -> list[KeptStudy]:
+    return [one for one in kept if not papers_of(one.study)]
 
 
 def _claims(lines: Sequence[ClaimLine], notes: Sequence[str]) -> Section:
@@ -229,19 +259,19 @@ def _claims_in(lines: Sequence[ClaimLine]) -> set[tuple[str, str]]:
 
 
 def _of_paper(paper: str, kept: Sequence[KeptStudy], found: Taken, reading: Reading) -> Section:
-    of = [one for one in kept if paper in papers_of(one.study)]
     told = read_paper(paper)
     figures = _figures(paper, kept, found, reading)
     lines = [line for line in found.claims if line.paper == paper]
     blocks: list[Block] = [Paragraph(f"{told.citation} {_counted(lines) if lines else ''}".strip())]
-    return Section(told.title, [*blocks, *_shown(figures, reading), *(block for one in of for block in _study(one))])
+    notes = [note for one in _of(paper, kept) for note in _notes(one)]
+    return Section(told.title, [*blocks, *_shown(figures, reading), *notes])
 
 
 def _figures(paper: str, kept: Sequence[KeptStudy], found: Taken, reading: Reading) -> list[Figure]:
     """Those that the reading names; else the table with most numbers of ours, or what the studies have themselves."""
     tables = [table for table in found.tables if table.paper == paper and table.numbers]
     counts = Counter({name: sum(len(t.numbers) for t in of) for name, of in grouped(tables, lambda t: t.name).items()})
-    of = [one for one in kept if paper in papers_of(one.study)]
+    of = _of(paper, kept)
     scales = pools([one.study for one in of])
     figures = list[Figure]()
     for name in reading.figures or [name for name, _ in counts.most_common(1)]:
@@ -267,7 +297,7 @@ def _of_kind(whose: str, kept: Sequence[KeptStudy], asked: str, known: Sequence[
 def _of_study(one: KeptStudy, reading: Reading) -> Section:
     figures = [figure for kind in reading.figures for figure in _of_kind(one.name, [one], kind, [*KINDS])]
     figures = figures or figures_of_study(one.name, one.study)
-    return Section(one.study.title, [*_shown(figures, reading), *_study(one)])
+    return Section(one.study.title, [*_shown(figures, reading), *_notes(one)])
 
 
 def _shown(figures: Sequence[Figure], reading: Reading) -> list[Block]:
@@ -283,13 +313,19 @@ def _study(one: KeptStudy) -> list[Block]:
     broken = f", {failed} of them failed" if failed else ""
     told = f"Study {study.name}{scale}: {plural(len(study.cells), 'cell')}{broken}; kept as {one.name}, "
     told += f"fingerprint {study.fingerprint}."
-    notes = [Paragraph(note, "note") for note in (study.told_failed, *study.notes) if note]
-    return [Paragraph(told), *notes, *scores_table(study)]
+    return [Paragraph(told), *_notes(one), *scores_table(study)]
 
 
-def _not_finished(kept: Sequence[KeptStudy]) -> Section:
+def _notes(one: KeptStudy) -> list[Block]:
+    """What must not be missed: cells that failed or did not learn."""
+    return [Paragraph(note, "note") for note in (one.study.told_failed, *one.study.notes) if note]
+
+
+def _not_finished(kept: Sequence[KeptStudy]) -> list[Section]:
+    """Which studies have cells to run yet; no section where none has."""
     told = [f"{one.name}: {one.study.waiting:,} of {plural(len(one.study.cells), 'cell')} not run yet." for one in kept]
-    return Section("Not finished", [Paragraph("Judged and shown when all of their cells are run."), Bullets(told)])
+    said: list[Block] = [Paragraph("Judged and shown when all of their cells are run."), Bullets(told)]
+    return [Section("Not finished", said)] if kept else []
 
 
 def _in_full(lines: Sequence[ClaimLine]) -> Section:
