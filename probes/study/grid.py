@@ -203,6 +203,10 @@ class SampleConfig(StrictModel):
     seed: int = Field(default=0, ge=0)
 
 
+def _there(value: Any) -> Any:
+    return {key: of for key, of in value.items() if of is not None} if isinstance(value, dict) else value
+
+
 class GridConfig(StrictModel):
     """Which cells there are: every combination of ``product``, with each row of ``zip``, and those of ``include``.
 
@@ -224,9 +228,9 @@ class GridConfig(StrictModel):
     @field_validator("product", "zip", mode="before")
     @classmethod
     def _left_empty(cls, value: Any) -> Any:
-        """An axis without values is one of a base that is taken away."""
+        """An axis without values is one of a base that is taken away, and so is a label that sets null."""
         known = {} if value is None else value
-        return {k: v for k, v in known.items() if v is not None} if isinstance(known, dict) else known
+        return {axis: _there(of) for axis, of in _there(known).items()} if isinstance(known, dict) else known
 
     @model_validator(mode="after")
     def _sound(self) -> GridConfig:
@@ -331,7 +335,7 @@ def with_assignments(data: Mapping[str, Any], assignments: Sequence[str]) -> dic
     """The mapping of a study with each assignment applied.
 
     grid.product.KEY=[…], grid.zip.KEY=[…]            the values of an axis; null takes it away
-    grid.product.NAME=…, grid.product.NAME.LABEL=…    a named axis, what one of its labels sets
+    grid.product.NAME=…, grid.product.NAME.LABEL=…    a named axis, what one of its labels sets; null takes it away
     grid.product.NAME.LABEL.KEY=VALUE                 one key of it
     grid.exclude.N.KEY=VALUE, grid.include.N.KEY=…    one key of an entry
 
