@@ -200,7 +200,14 @@ def test_studies_of_several_scales_have_a_figure_and_a_line_each(project, tmp_pa
     other = paper_study(tmp_path / "other", "lab", fingerprint="cd" * 8)
     keep_studies([other], project / STUDIES)
     text = page(project)
-    assert {row[4].split()[-1] for row in lines_of(section(text, "Claims"))[1:]} == {"(tiny)", "(lab)"}
+    _, *rows = lines_of(section(text, "Claims"))
+    _, *every = lines_of(section(numbers(project), "The claims at every scale"))
+    assert {row[4].split()[-1] for row in every} == {"(tiny)", "(lab)"} and len(every) == 2 * len(rows)
+    assert [row[0] for row in rows] == list(dict.fromkeys(row[0] for row in every)), "a line a claim"
+    beside = {row[4].split()[-1]: row for row in every if row[0] == "ALIGN beats MLM (align_mlm)"}
+    first = next(row for row in rows if row[0] == "ALIGN beats MLM (align_mlm)")
+    assert first[:5] == beside["(lab)"][:5]
+    assert f"; tiny: {beside['(tiny)'][5].split(' (')[0]})" in first[5]
     assert len(re.findall(r"!\[", text)) == 2 and "Ours: lab. Perplexity" in text
     claims = [row[0] for row in lines_of(section(numbers(project), "The claims in full"))]
     assert len(set(claims)) == len(claims)

@@ -271,6 +271,11 @@ def test_set_reaches_the_grid(tmp_path):
     assert names() == ["pretrain seed=0, y", "pretrain seed=1, x", "pretrain seed=1, y"]
     assert names("grid.product.pretrain.seed=[1, 7]", "grid.exclude=[]")[-1] == "pretrain seed=7, y"
     assert names("grid.product.pretrain.seed=null", "grid.exclude=[]") == ["x", "y"]
+    assert names("grid.product.row.x=null", "grid.exclude=[]") == ["pretrain seed=0, y", "pretrain seed=1, y"]
+    with pytest.raises(InputError, match=r"axis 'row' has no label 'z' to take away: it has x, y"):
+        names("grid.product.row.z=null")
+    with pytest.raises(InputError, match=r"axis 'rows' has no label 'x' to take away: it has no labels"):
+        names("grid.product.rows.x=null")
     assert names("grid.exclude.0.pretrain.seed=1") == ["pretrain seed=0, x", "pretrain seed=0, y", "pretrain seed=1, y"]
     changes = ["grid.product.row.y.pretrain.steps=77", "grid.product.row.z={pretrain.steps: 5}"]
     cells = found(*changes, "pretrain.optimizer.warmup_steps=1")

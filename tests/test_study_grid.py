@@ -48,7 +48,6 @@ def test_a_product_is_in_the_order_of_the_yaml_with_the_last_axis_fastest():
             [{C: c, A: a, B: a + 5} for c in (1, 2) for a in (0, 1)],
         ),
         ({"product": {A: [0, 1], B: None}, "zip": {C: None}}, [{A: 0}, {A: 1}]),  # axes of a base, taken away
-        ({"product": {"one": {"x": {A: 1}, "y": None, "z": {}}}}, [{A: 1}, {}]),  # a label of a base, taken away
         ({"product": {"one": {"x": {A: 1, B: 2}}, "two": {"y": {A: 3}}}}, [{A: 3, B: 2}]),  # a later axis wins
         ({"product": AXES, "exclude": [{A: 0, B: 6}]}, [{A: 0, B: 5}, {A: 1, B: 5}, {A: 1, B: 6}]),
         ({"product": AXES, "exclude": [{A: 0}, {B: 6}]}, [{A: 1, B: 5}]),

@@ -18,7 +18,7 @@ from pretrain.config import PretrainConfig
 from probes.study.labels import short_key
 from synthlang.catalogue import BASE
 from synthlang.config import StrictModel, assigned, override
-from synthlang.errors import InputError
+from synthlang.errors import InputError, did_you_mean
 from synthlang.rng import key_of, permutation
 
 AXIS_ROOTS = ("source", "start", "pretrain", "second", "model", "adjust", "tuned", "transfer", "tasks", "probes")
@@ -203,10 +203,6 @@ class SampleConfig(StrictModel):
     seed: int = Field(default=0, ge=0)
 
 
-def _there(value: Any) -> Any:
-    return {key: of for key, of in value.items() if of is not None} if isinstance(value, dict) else value
-
-
 class GridConfig(StrictModel):
     """Which cells there are: every combination of ``product``, with each row of ``zip``, and those of ``include``.
 
@@ -228,9 +224,9 @@ class GridConfig(StrictModel):
     @field_validator("product", "zip", mode="before")
     @classmethod
     def _left_empty(cls, value: Any) -> Any:
-        """An axis without values is one of a base that is taken away, and so is a label that sets null."""
+        """An axis without values is one of a base that is taken away."""
         known = {} if value is None else value
-        return {axis: _there(of) for axis, of in _there(known).items()} if isinstance(known, dict) else known
+        return {k: v for k, v in known.items() if v is not None} if isinstance(known, dict) else known
 
     @model_validator(mode="after")
     def _sound(self) -> GridConfig:
@@ -335,7 +331,8 @@ def with_assignments(data: Mapping[str, Any], assignments: Sequence[str]) -> dic
     """The mapping of a study with each assignment applied.
 
     grid.product.KEY=[…], grid.zip.KEY=[…]            the values of an axis; null takes it away
-    grid.product.NAME=…, grid.product.NAME.LABEL=…    a named axis, what one of its labels sets; null takes it away
+    grid.product.NAME=…, grid.product.NAME.LABEL=…    a named axis, what one of its labels sets; null takes the axis,
+                                                      or the label, away
     grid.product.NAME.LABEL.KEY=VALUE                 one key of it
     grid.exclude.N.KEY=VALUE, grid.include.N.KEY=…    one key of an entry
 
@@ -351,12 +348,24 @@ def with_assignments(data: Mapping[str, Any], assignments: Sequence[str]) -> dic
             continue
         for key in keys:
             value = value[key]
-        if len(place) == 3 and value is None:  # an axis that a base has
-            axes = (result.get("grid") or {}).get(place[1]) or {}
-            *place, axis = place
-            value = {name: values for name, values in axes.items() if name != axis}
+        if value is None and keys[1] in PARTS and len(place) < 5:
+            *place, gone = place
+            value = _without(gone, place, result)
         result = assigned(result, place, value)
     return result
+
+
+def _without(name: str, place: Sequence[str], data: Mapping[str, Any]) -> dict[str, Any]:
+    """What is at this place but for an axis of a base, or a label; InputError for a label that is not there."""
+    known: Any = data
+    for key in place:
+        known = known.get(key) if isinstance(known, Mapping) else None
+    known = known if isinstance(known, Mapping) else {}
+    if name not in known and len(place) > 2:
+        labels = [str(label) for label in known]
+        has = f"it has {', '.join(labels)}" if labels else "it has no labels"
+        raise InputError(f"axis {place[-1]!r} has no label {name!r} to take away: {did_you_mean(name, labels)}{has}")
+    return {key: of for key, of in known.items() if key != name}
 
 
 def _place(keys: Sequence[str], data: Mapping[str, Any]) -> list[str] | None:

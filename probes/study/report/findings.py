@@ -39,8 +39,8 @@ from synthlang.files import atomic_file
 STUDIES, FIGURES, READINGS = "studies", "figures", "readings.yaml"
 LINES = 10
 TITLE, NUMBERS_TITLE = "What came out", "What came out: the numbers"
-NUMBERS = "The scores of every study, and the claims in full"
-NUMBERS_OF = "What is found in these numbers"
+NUMBERS = "The scores of every study, and the claims at every scale and in full"
+NUMBERS_OF = "Claims, figures and readings"
 """What is said of the other page."""
 MADE_BY = (
     "Written by synthlang findings from the results that are kept beside it; a reading is changed in readings.yaml."
@@ -55,7 +55,9 @@ FEW_OR_MANY = (20, 100)
 SHORT = 110
 """Most characters of a paper's numbers in the first table."""
 CAPTION = (
-    "Every claim of a paper that a study here can ask. Compared: the comparison (or correlation) that decides, in "
+    "Every claim of a paper that a study here can ask, at the scale where most of its comparisons were run, of these "
+    "the one with most models; after its verdict those at other scales, which the numbers have in full. Compared: the "
+    "comparison (or correlation) that decides, in "
     "brackets what the claim asks of it. Ours: its mean and interval (95 %; 90 % where a match or no less is asked), "
     "in points but for correlations, CKA, AUC and distances; then what it is over, and the scale. One model: it is "
     "over seeds of one pretraining, and says nothing of another. In brackets after a verdict: how many of the claim's "
@@ -64,6 +66,8 @@ CAPTION = (
     "added because a claim was open, the reading of the paper says so; such a verdict is a little too easy. "
     "docs/claims.md says how claims are judged."
 )
+EVERY_SCALE = "As the first table of the other page, with a line for each scale that a claim was asked at."
+HEADER = ["Claim", "Paper", "Compared", "Ours", "Over", "Verdict"]
 FULL = "The claims in full, with the papers' numbers and how many comparisons of each hold."
 
 
@@ -95,7 +99,7 @@ def numbers_beside(page: Path) -> Path:
 
 
 def check_page(page: Path) -> None:
-    """InputError for pages that were written by hand, or a place that is none."""
+    """InputError where the page or its numbers would replace a folder, or a file that was written by hand."""
     for path in (page, numbers_beside(page)):
         if path.is_dir():
             raise InputError("is a folder; name a file for the page", path)
@@ -106,8 +110,8 @@ def check_page(page: Path) -> None:
 def write_findings(folder: Path, page: Path) -> Findings:
     """Write the page of the studies that are kept in ``folder``, its numbers and its figures.
 
-    InputError where none is kept, one is damaged, a reading cannot be read or is of nothing that is kept, and for a
-    page that was written by hand.
+    InputError where none is kept, one is damaged, a reading cannot be read or is of nothing that is kept, and as
+    ``check_page`` says.
     """
     check_page(page)
     kept = read_kept(folder / STUDIES)
@@ -118,7 +122,7 @@ def write_findings(folder: Path, page: Path) -> Findings:
     readings = _readings(folder / READINGS, kept)
     finished = [one for one in kept if not one.study.waiting]
     found = taken([one.study for one in finished])
-    parts = sections(finished, found, readings) + _not_finished([one for one in kept if one.study.waiting])
+    parts = sections(finished, found, readings) + _not_finished(kept)
     figures = {
         f.name: f for part in parts for block in part.blocks if isinstance(block, Figures) for f in block.figures
     }
@@ -130,7 +134,7 @@ def write_findings(folder: Path, page: Path) -> Findings:
     where = Path(os.path.relpath(place, page.parent)).as_posix()
     _write(page, markdown_page(TITLE, MADE_BY, parts, where, (NUMBERS, numbers.name)))
     in_numbers = number_sections(finished, found)
-    _write(numbers, markdown_page(NUMBERS_TITLE, MADE_BY, in_numbers, where, (NUMBERS_OF, page.name)))
+    _write(numbers, markdown_page(NUMBERS_TITLE, MADE_BY, in_numbers, other=(NUMBERS_OF, page.name)))
     return Findings(page, numbers, [place / f"{name}.svg" for name in figures], [one.name for one in kept])
 
 
@@ -169,7 +173,8 @@ def number_sections(kept: Sequence[KeptStudy], found: Taken) -> list[Section]:
         for paper in _papers(kept)
     ]
     parts += [Section(one.study.title, _study(one)) for one in _of_no_paper(kept)]
-    return parts + ([_in_full(_by_paper(found.claims))] if found.claims else [])
+    claims = _by_paper(found.claims)
+    return parts + ([_at_every_scale(claims), _in_full(claims)] if claims else [])
 
 
 def _by_paper(claims: Sequence[ClaimLine]) -> list[ClaimLine]:
@@ -189,12 +194,26 @@ def _claims(lines: Sequence[ClaimLine], notes: Sequence[str]) -> Section:
     said: list[Block] = [Paragraph(note, "note") for note in notes]
     if not run:
         return Section("Claims", [Paragraph("No study that is kept asks a claim."), *said])
-    rows: list[list[Entry]] = [
-        [f"{line.words}\n{line.paper}", _short(line.printed), _what(line), line.ours, _over(line), _word(line)]
-        for line in run
-    ]
-    header = ["Claim", "Paper", "Compared", "Ours", "Over", "Verdict"]
-    return Section("Claims", [Paragraph(_counted(lines)), Table(CAPTION, header, rows, 3, digits=2), *said])
+    rows = [_row(_most_asked(of), of) for of in _by_claim(run).values()]
+    return Section("Claims", [Paragraph(_counted(lines)), Table(CAPTION, HEADER, rows, 3, digits=2), *said])
+
+
+def _at_every_scale(lines: Sequence[ClaimLine]) -> Section:
+    rows = [_row(line, [line]) for line in lines if line.was_run]
+    return Section("The claims at every scale", [Table(EVERY_SCALE, HEADER, rows, 3, digits=2)])
+
+
+def _most_asked(lines: Sequence[ClaimLine]) -> ClaimLine:
+    """Of one claim the scale at which most of its comparisons were run, and of these the one with most models."""
+    return max(lines, key=lambda line: (len(line.parts), not line.one_model, line.ours.n if line.ours else 0))
+
+
+def _row(line: ClaimLine, lines: Sequence[ClaimLine]) -> list[Entry]:
+    """A claim at one scale, and what it comes to at the others of ``lines``."""
+    word = _word(line)
+    if others := [other for other in lines if other is not line]:
+        word += "; " + "; ".join(f"{other.scale}: {other.verdict}" for other in others)
+    return [f"{line.words}\n{line.paper}", _short(line.printed), _what(line), line.ours, _over(line), word]
 
 
 def _what(line: ClaimLine) -> str:
@@ -323,9 +342,10 @@ def _notes(one: KeptStudy) -> list[Block]:
 
 def _not_finished(kept: Sequence[KeptStudy]) -> list[Section]:
     """Which studies have cells to run yet; no section where none has."""
-    told = [f"{one.name}: {one.study.waiting:,} of {plural(len(one.study.cells), 'cell')} not run yet." for one in kept]
+    left = [(one.name, one.study.waiting, len(one.study.cells)) for one in kept if one.study.waiting]
+    told = [f"{name}: {waiting:,} of {plural(cells, 'cell')} not run yet." for name, waiting, cells in left]
     said: list[Block] = [Paragraph("Judged and shown when all of their cells are run."), Bullets(told)]
-    return [Section("Not finished", said)] if kept else []
+    return [Section("Not finished", said)] if left else []
 
 
 def _in_full(lines: Sequence[ClaimLine]) -> Section:
