@@ -167,14 +167,15 @@ def sections(kept: Sequence[KeptStudy], found: Taken, readings: Mapping[str, Rea
 
 
 def number_sections(kept: Sequence[KeptStudy], found: Taken) -> list[Section]:
-    """The studies of each paper, those that are of none, and the claims in full."""
+    """The studies of each paper, those that are of none, the claims at every scale, and in full."""
     parts = [
         Section(read_paper(paper).title, [block for one in _of(paper, kept) for block in _study(one)])
         for paper in _papers(kept)
     ]
     parts += [Section(one.study.title, _study(one)) for one in _of_no_paper(kept)]
     claims = _by_paper(found.claims)
-    return parts + ([_at_every_scale(claims), _in_full(claims)] if claims else [])
+    run = [line for line in claims if line.was_run]
+    return [*parts, *([_at_every_scale(run)] if run else []), *([_in_full(claims)] if claims else [])]
 
 
 def _by_paper(claims: Sequence[ClaimLine]) -> list[ClaimLine]:
@@ -199,7 +200,7 @@ def _claims(lines: Sequence[ClaimLine], notes: Sequence[str]) -> Section:
 
 
 def _at_every_scale(lines: Sequence[ClaimLine]) -> Section:
-    rows = [_row(line, [line]) for line in lines if line.was_run]
+    rows = [_row(line, [line]) for line in lines]
     return Section("The claims at every scale", [Table(EVERY_SCALE, HEADER, rows, 3, digits=2)])
 
 
