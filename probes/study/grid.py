@@ -348,7 +348,7 @@ def with_assignments(data: Mapping[str, Any], assignments: Sequence[str]) -> dic
             continue
         for key in keys:
             value = value[key]
-        if value is None and keys[1] in PARTS and len(place) < 5:
+        if value is None and keys[1] in PARTS and len(place) < 5:  # an axis, or a label, and not what a label sets
             *place, gone = place
             value = _without(gone, place, result)
         result = assigned(result, place, value)
@@ -357,15 +357,20 @@ def with_assignments(data: Mapping[str, Any], assignments: Sequence[str]) -> dic
 
 def _without(name: str, place: Sequence[str], data: Mapping[str, Any]) -> dict[str, Any]:
     """What is at this place but for an axis of a base, or a label; InputError for a label that is not there."""
-    known: Any = data
-    for key in place:
-        known = known.get(key) if isinstance(known, Mapping) else None
-    known = known if isinstance(known, Mapping) else {}
+    known = _keys_at(place, data)
     if name not in known and len(place) > 2:
         labels = [str(label) for label in known]
         has = f"it has {', '.join(labels)}" if labels else "it has no labels"
         raise InputError(f"axis {place[-1]!r} has no label {name!r} to take away: {did_you_mean(name, labels)}{has}")
     return {key: of for key, of in known.items() if key != name}
+
+
+def _keys_at(place: Sequence[str], data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What stands at this place; nothing where there are no keys, as in an axis that is a list."""
+    node: Any = data
+    for key in place:
+        node = node.get(key) if isinstance(node, Mapping) else None
+    return node if isinstance(node, Mapping) else {}
 
 
 def _place(keys: Sequence[str], data: Mapping[str, Any]) -> list[str] | None:
@@ -374,10 +379,7 @@ def _place(keys: Sequence[str], data: Mapping[str, Any]) -> list[str] | None:
         axis = keys[2]
         if axis in AXIS_ROOTS:
             return ["grid", keys[1], ".".join(keys[2:])]
-        node: Any = data
-        for key in keys[:3]:
-            node = node.get(key) if isinstance(node, Mapping) else None
-        labels = node if isinstance(node, Mapping) else ()
+        labels = _keys_at(keys[:3], data)
         # a label may have dots itself; of several it is the longest that there is
         ends = (end for end in range(len(keys), 3, -1) if ".".join(keys[3:end]) in labels)
         end = next(ends, 4)

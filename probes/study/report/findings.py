@@ -148,7 +148,7 @@ def _readings(path: Path, kept: Sequence[KeptStudy]) -> Mapping[str, Reading]:
     if not path.exists():
         return {}
     found = parse(_Readings, {"readings": load_yaml(path)}, path).readings
-    names = [*_papers(kept), *(one.name for one in kept if not papers_of(one.study))]
+    names = [*_papers(kept), *(one.name for one in _of_no_paper(kept))]
     for name in found:
         if name not in names:
             raise InputError(f"{name}: {did_you_mean(name, names)}there are readings of: {', '.join(names)}", path)
@@ -161,7 +161,7 @@ def _papers(kept: Sequence[KeptStudy]) -> list[str]:
 
 def sections(kept: Sequence[KeptStudy], found: Taken, readings: Mapping[str, Reading]) -> list[Section]:
     """The claims, a section a paper, one a study that is of none."""
-    parts = [_claims(_by_paper(found.claims), found.notes)]
+    parts = [_claims(found.claims, found.notes)]
     parts += [_of_paper(paper, kept, found, readings.get(paper, Reading())) for paper in _papers(kept)]
     return parts + [_of_study(one, readings.get(one.name, Reading())) for one in _of_no_paper(kept)]
 
@@ -173,13 +173,8 @@ def number_sections(kept: Sequence[KeptStudy], found: Taken) -> list[Section]:
         for paper in _papers(kept)
     ]
     parts += [Section(one.study.title, _study(one)) for one in _of_no_paper(kept)]
-    claims = _by_paper(found.claims)
-    run = [line for line in claims if line.was_run]
-    return [*parts, *([_at_every_scale(run)] if run else []), *([_in_full(claims)] if claims else [])]
-
-
-def _by_paper(claims: Sequence[ClaimLine]) -> list[ClaimLine]:
-    return sorted(claims, key=lambda line: line.paper)
+    run = [line for line in found.claims if line.was_run]
+    return [*parts, *([_at_every_scale(run)] if run else []), *([_in_full(found.claims)] if found.claims else [])]
 
 
 def _of(paper: str, kept: Sequence[KeptStudy]) -> list[KeptStudy]:

@@ -82,7 +82,7 @@ class PrintedTable:
 
 @dataclass(frozen=True)
 class Taken:
-    """All of it; ``notes`` say what could not be read."""
+    """All of it, paper by paper; ``notes`` say what could not be read."""
 
     claims: Sequence[ClaimLine]
     tables: Sequence[PrintedTable]
