@@ -75,21 +75,25 @@ def lines_of(text: str) -> list[list[str]]:
 
 def test_the_first_table_has_a_line_a_claim_with_both_numbers(project):
     text = page(project)
-    header, *rows = lines_of(section(text, "Claims"))
-    assert header == ["Claim", "Paper", "Compared", "Ours", "Over", "Verdict"]
+    tally, counted, header, *rows = lines_of(section(text, "Claims"))
+    assert header == ["Claim", "Paper", "Compared", "Ours", "Over", "Verdict", "Held", "At other scales"]
     row = next(row for row in rows if row[0] == "ALIGN beats MLM (align_mlm)")
     assert row[1] == "Δ: NLI 6.7 against 17.2, NER 15.5 against 43.3, POS 3.0 against 38.5"
     assert row[2] == "trans+inv nli delta, ALIGN-MLM − MLM (&lt; 0)" and row[4] == "3 models (tiny)"
     assert any("(&lt; 2, one-sided)" in row[2] for row in rows), "the margin of what is on par"
     assert re.fullmatch(r"[\d.]+ \([−\d.]+ to [−\d.]+\)", row[3])
-    verdicts = [re.fullmatch(r"(.*) \((\d+) of (\d+)(; \d+ not run)?(; needs .*)?\)", row[5]) for row in rows]
-    assert {found and found[1] for found in verdicts} <= {"agrees", "mostly agrees", "differs", "too small to tell"}
-    whole = {row[0] for row in rows if not row[5].startswith("too small to tell") and "not run" not in row[5]}
+    assert all(re.fullmatch(r"(\d+) of (\d+)(, \d+ not run)?( \(needs .*\))?", row[6]) for row in rows)
+    verdicts = [row[5] for row in rows]
+    words = ["agrees", "mostly agrees", "differs", "too small to tell"]
+    assert tally == ["Paper", "Claims", *(word.capitalize() for word in words)]
+    assert counted == ["align_mlm", str(len(rows)), *(str(verdicts.count(word)) for word in words)]
+    assert len({*verdicts}) > 1
+    whole = {row[0] for row in rows if row[5] != "too small to tell" and "not run" not in row[6]}
     assert f"{len({row[0] for row in rows})} claims, {len(whole)} decided by all of their comparisons" in text
     claims = taken([one.study for one in read_kept(project / STUDIES)]).claims
     still = [line for line in claims if line.verdict == "too small to tell"]
     known = [line.needed for line in still if line.needed is not None]
-    assert known and all(line.needs and f"; {line.needs})" in text for line in still if line.needed is not None)
+    assert known and all(line.needs and f"({line.needs})" in text for line in still if line.needed is not None)
     few, many = (sum(needed <= models for needed in known) for models in (20, 100))
     assert (
         f"{len(still)} claims are open, of which 20 models would decide {few}, and 100 models would decide {many} "
@@ -97,7 +101,7 @@ def test_the_first_table_has_a_line_a_claim_with_both_numbers(project):
     )
     [judged] = [line for line in claims if line.words == "ALIGN beats MLM"]
     assert judged.ours is not None and row[3].startswith(f"{judged.ours.mean:.2f} ")
-    assert row[5] == f"{judged.verdict} ({judged.parts.count('holds')} of {len(judged.parts)})"
+    assert row[5:] == [judged.verdict, f"{judged.parts.count('holds')} of {len(judged.parts)}", "–"]
     number, told = re.findall(r"Of (\d+) comparisons ([^.]+)\.", text)[0]
     counts = {word: int(count) for count, word in re.findall(r"(\d+) ([a-z ]+)", told)}
     assert set(counts) <= {"hold", "are against", "are too small to tell"}
@@ -105,7 +109,8 @@ def test_the_first_table_has_a_line_a_claim_with_both_numbers(project):
 
 
 def test_a_paper_has_its_figure_reading_and_what_the_models_learned(project):
-    (project / READINGS).write_text("align_mlm:\n  lines:\n    - The order is | that of made-up numbers.\n")
+    lines = "lines: [The order is | that of made-up numbers.]"
+    (project / READINGS).write_text(f"align_mlm:\n  {lines}\n  details: [More of it.]\n")
     part = section(page(project), "ALIGN-MLM: Word Embedding Alignment is Crucial")
     [(alt, link)] = re.findall(r"!\[(.*?)\]\((.*?)\)", part)
     assert link == "findings/figures/1-align-mlm-table3-tiny.svg" and (project.parent / link).is_file()
@@ -113,7 +118,10 @@ def test_a_paper_has_its_figure_reading_and_what_the_models_learned(project):
     assert "Perplexity of the parent 11.0 to 32.0; SUP of nli 90.0; SUP of ner 90.0; SUP of pos 90.0." in part
     assert "- The order is \\| that of made-up numbers." in part
     assert not lines_of(part), "its scores are in the other page"
-    header, first, *rest = lines_of(section(numbers(project), "ALIGN-MLM: Word Embedding Alignment is Crucial"))
+    assert "- More of it." not in part
+    part = section(numbers(project), "ALIGN-MLM: Word Embedding Alignment is Crucial")
+    assert "- More of it.\n" in part and "made-up" not in part
+    header, first, *rest = lines_of(part)
     assert header[:5] == ["objective", "transform", "Seeds", "Perplexity", "Alignment"] and len(rest) == 7
     assert header[5:8] == ["nli SUP", "nli ZS", "nli Δ"]
     assert first[:4] == ["MLM", "trans", "3 models × 2 seeds", "11.0 (8.5 to 13.5)"]
@@ -200,14 +208,13 @@ def test_studies_of_several_scales_have_a_figure_and_a_line_each(project, tmp_pa
     other = paper_study(tmp_path / "other", "lab", fingerprint="cd" * 8)
     keep_studies([other], project / STUDIES)
     text = page(project)
-    _, *rows = lines_of(section(text, "Claims"))
+    _, _, _, *rows = lines_of(section(text, "Claims"))
     _, *every = lines_of(section(numbers(project), "The claims at every scale"))
     assert {row[4].split()[-1] for row in every} == {"(tiny)", "(lab)"} and len(every) == 2 * len(rows)
     assert [row[0] for row in rows] == list(dict.fromkeys(row[0] for row in every)), "a line a claim"
     beside = {row[4].split()[-1]: row for row in every if row[0] == "ALIGN beats MLM (align_mlm)"}
     first = next(row for row in rows if row[0] == "ALIGN beats MLM (align_mlm)")
-    assert first[:5] == beside["(lab)"][:5]
-    assert f"; tiny: {beside['(tiny)'][5].split(' (')[0]})" in first[5]
+    assert first[:7] == beside["(lab)"] and first[7] == f"tiny: {beside['(tiny)'][5]}"
     assert len(re.findall(r"!\[", text)) == 2 and "Ours: lab. Perplexity" in text
     claims = [row[0] for row in lines_of(section(numbers(project), "The claims in full"))]
     assert len(set(claims)) == len(claims)
@@ -393,6 +400,7 @@ def test_a_part_of_other_settings_is_not_mixed_with_what_is_kept(stage, project,
     ("written", "told"),
     [
         ("align_mlm: {lines: [" + "x, " * 11 + "]}", "at most 10"),
+        ("align_mlm: {lines: [" + "x" * 321 + "]}", "at most 320"),
         ("align_mln: {lines: [x]}", "did you mean align_mlm?"),
         (
             "align_mlm: {figures: [table9]}",
@@ -412,10 +420,10 @@ def test_a_wrong_reading_is_one_line(written, told, project):
 
 def test_a_page_that_was_written_by_hand_stays(project):
     by_hand = project.with_suffix(".md")
-    by_hand.write_text("# What came out\n\nBy hand.\n")
+    by_hand.write_text("# Findings\n\nBy hand.\n")
     with pytest.raises(InputError, match="was not written by synthlang findings"):
         page(project)
-    assert by_hand.read_text() == "# What came out\n\nBy hand.\n"
+    assert by_hand.read_text() == "# Findings\n\nBy hand.\n"
     other = by_hand.rename(project.with_name(f"{project.name}-numbers.md"))
     with pytest.raises(InputError, match=r"numbers\.md: was not written by synthlang findings"):
         page(project)

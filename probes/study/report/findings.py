@@ -1,10 +1,11 @@
 """The page of what came out: all claims in one table, then each paper with its figure and a reading, from kept studies.
 
-PAGE.md is short enough to be read; PAGE-numbers.md beside it has the scores of every study and the claims in full.
+PAGE.md is short enough to be read; PAGE-numbers.md beside it has details, the scores of every study and the claims in
+full.
 
 FOLDER/studies/       the studies that are kept (kept.py)
-FOLDER/readings.yaml  what was written by hand: for a paper, or a study that is of none, at most LINES lines, and which
-                      figures are drawn
+FOLDER/readings.yaml  what was written by hand: for a paper, or a study that is of none, at most LINES short lines, the
+                      details for the other page, and which figures are drawn
 FOLDER/figures/       what is drawn; all SVG files of it are the page's own
 
 Equal results give the same page, byte for byte.
@@ -18,6 +19,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field
 
@@ -37,9 +39,10 @@ from synthlang.errors import InputError, did_you_mean
 from synthlang.files import atomic_file
 
 STUDIES, FIGURES, READINGS = "studies", "figures", "readings.yaml"
-LINES = 10
-TITLE, NUMBERS_TITLE = "What came out", "What came out: the numbers"
-NUMBERS = "The scores of every study, and the claims at every scale and in full"
+LINES, LENGTH = 10, 320
+"""Most lines of a reading, and most characters of one."""
+TITLE, NUMBERS_TITLE = "Findings", "Findings in detail"
+NUMBERS = "Details, the scores of every study, and the claims at every scale and in full"
 NUMBERS_OF = "Claims, figures and readings"
 """What is said of the other page."""
 MADE_BY = (
@@ -54,28 +57,29 @@ FEW_OR_MANY = (20, 100)
 """Models that are told of claims that are open."""
 SHORT = 110
 """Most characters of a paper's numbers in the first table."""
+TALLY = "How many claims of each paper have which verdict in the next table."
 CAPTION = (
-    "Every claim of a paper that a study here can ask, at the scale where most of its comparisons were run, of these "
-    "the one with most models; after its verdict those at other scales, which the numbers have in full. Compared: the "
-    "comparison (or correlation) that decides, in "
-    "brackets what the claim asks of it. Ours: its mean and interval (95 %; 90 % where a match or no less is asked), "
-    "in points but for correlations, CKA, AUC and distances; then what it is over, and the scale. One model: it is "
-    "over seeds of one pretraining, and says nothing of another. In brackets after a verdict: how many of the claim's "
-    "comparisons hold, of those that were run, and how many models would decide a claim that is open (power 80 %, "
-    "means and spreads as they are). A claim is decided when it agrees, mostly agrees or differs. Where models were "
-    "added because a claim was open, the reading of the paper says so; such a verdict is a little too easy. "
-    "docs/claims.md says how claims are judged."
+    "Each claim at the scale where most of its comparisons were run; of several, the one with most models. Compared: "
+    "the comparison (or correlation) that decides the verdict, and in brackets what the claim requires of it. Ours: "
+    "its mean and interval (95 %; 90 % where a match or no loss is claimed), in points except for correlations, CKA, "
+    "AUC and distances. Over: what the interval is over, and the scale. One model: seeds of one pretraining, which "
+    "say nothing about another. Held: how many of the comparisons that were run hold, and for an open claim how many "
+    "models would decide it (power 80 %, means and spreads as they are). A claim is decided when it agrees, mostly "
+    "agrees or differs. Where models were added because a claim was open, the reading of the paper says so; such a "
+    "verdict is slightly too easy. docs/claims.md says how claims are judged."
 )
-EVERY_SCALE = "As the first table of the other page, with a line for each scale that a claim was asked at."
-HEADER = ["Claim", "Paper", "Compared", "Ours", "Over", "Verdict"]
+EVERY_SCALE = "The table of claims on the other page, with a line for each scale at which a claim was tested."
+HEADER = ["Claim", "Paper", "Compared", "Ours", "Over", "Verdict", "Held"]
+ELSEWHERE = "At other scales"
 FULL = "The claims in full, with the papers' numbers and how many comparisons of each hold."
 
 
 class Reading(StrictModel):
-    """What a person reads in the results of a paper or a study; ``figures``: tables of the paper that are drawn, and
-    kinds of figures of all its studies or, as ``layers of STUDY``, of one."""
+    """What a person reads in the results of a paper or a study; ``details`` go to the other page. ``figures``: tables
+    of the paper that are drawn, and kinds of figures of all its studies or, as ``layers of STUDY``, of one."""
 
-    lines: list[str] = Field(default_factory=list, max_length=LINES)
+    lines: list[Annotated[str, Field(max_length=LENGTH)]] = Field(default_factory=list, max_length=LINES)
+    details: list[str] = Field(default_factory=list)
     figures: list[str] = Field(default_factory=list)
 
 
@@ -133,7 +137,7 @@ def write_findings(folder: Path, page: Path) -> Findings:
         _write(place / f"{name}.svg", standalone_svg(figure))
     where = Path(os.path.relpath(place, page.parent)).as_posix()
     _write(page, markdown_page(TITLE, MADE_BY, parts, where, (NUMBERS, numbers.name)))
-    in_numbers = number_sections(finished, found)
+    in_numbers = number_sections(finished, found, readings)
     _write(numbers, markdown_page(NUMBERS_TITLE, MADE_BY, in_numbers, other=(NUMBERS_OF, page.name)))
     return Findings(page, numbers, [place / f"{name}.svg" for name in figures], [one.name for one in kept])
 
@@ -166,13 +170,16 @@ def sections(kept: Sequence[KeptStudy], found: Taken, readings: Mapping[str, Rea
     return parts + [_of_study(one, readings.get(one.name, Reading())) for one in _of_no_paper(kept)]
 
 
-def number_sections(kept: Sequence[KeptStudy], found: Taken) -> list[Section]:
-    """The studies of each paper, those that are of none, the claims at every scale, and in full."""
+def number_sections(kept: Sequence[KeptStudy], found: Taken, readings: Mapping[str, Reading]) -> list[Section]:
+    """Details and studies of each paper, those that are of none, the claims at every scale, and in full."""
+    titles = {paper: read_paper(paper).title for paper in _papers(kept)}
+    of = {paper: _of(paper, kept) for paper in titles}
+    for one in _of_no_paper(kept):
+        titles[one.name], of[one.name] = one.study.title, [one]
     parts = [
-        Section(read_paper(paper).title, [block for one in _of(paper, kept) for block in _study(one)])
-        for paper in _papers(kept)
+        Section(title, [*_details(readings.get(name)), *(block for one in of[name] for block in _study(one))])
+        for name, title in titles.items()
     ]
-    parts += [Section(one.study.title, _study(one)) for one in _of_no_paper(kept)]
     run = [line for line in found.claims if line.was_run]
     return [*parts, *([_at_every_scale(run)] if run else []), *([_in_full(found.claims)] if found.claims else [])]
 
@@ -190,12 +197,25 @@ def _claims(lines: Sequence[ClaimLine], notes: Sequence[str]) -> Section:
     said: list[Block] = [Paragraph(note, "note") for note in notes]
     if not run:
         return Section("Claims", [Paragraph("No study that is kept asks a claim."), *said])
-    rows = [_row(_most_asked(of), of) for of in _by_claim(run).values()]
-    return Section("Claims", [Paragraph(_counted(lines)), Table(CAPTION, HEADER, rows, 3, digits=2), *said])
+    first = [(_most_asked(of), of) for of in _by_claim(run).values()]
+    rows = [[*_row(line), _elsewhere(line, of)] for line, of in first]
+    table = Table(CAPTION, [*HEADER, ELSEWHERE], rows, 3, digits=2)
+    return Section("Claims", [Paragraph(_counted(lines)), _tally([line for line, _ in first]), table, *said])
+
+
+def _tally(lines: Sequence[ClaimLine]) -> Table:
+    """Papers by verdicts."""
+    of = dict(grouped(lines, lambda line: line.paper))
+    of |= {"all": lines} if len(of) > 1 else {}
+    counts = {paper: Counter(line.verdict for line in its) for paper, its in of.items()}
+    rows: list[list[Entry]] = [
+        [paper, str(count.total()), *(str(count[word]) for word in WORDS)] for paper, count in counts.items()
+    ]
+    return Table(TALLY, ["Paper", "Claims", *(word.capitalize() for word in WORDS)], rows)
 
 
 def _at_every_scale(lines: Sequence[ClaimLine]) -> Section:
-    rows = [_row(line, [line]) for line in lines]
+    rows = [_row(line) for line in lines]
     return Section("The claims at every scale", [Table(EVERY_SCALE, HEADER, rows, 3, digits=2)])
 
 
@@ -204,12 +224,15 @@ def _most_asked(lines: Sequence[ClaimLine]) -> ClaimLine:
     return max(lines, key=lambda line: (len(line.parts), not line.one_model, line.ours.n if line.ours else 0))
 
 
-def _row(line: ClaimLine, lines: Sequence[ClaimLine]) -> list[Entry]:
-    """A claim at one scale, and what it comes to at the others of ``lines``."""
-    word = _word(line)
-    if others := [other for other in lines if other is not line]:
-        word += "; " + "; ".join(f"{other.scale}: {other.verdict}" for other in others)
-    return [f"{line.words}\n{line.paper}", _short(line.printed), _what(line), line.ours, _over(line), word]
+def _row(line: ClaimLine) -> list[Entry]:
+    """A claim at one scale."""
+    claim = f"{line.words}\n{line.paper}"
+    return [claim, _short(line.printed), _what(line), line.ours, _over(line), _word(line), _held(line)]
+
+
+def _elsewhere(line: ClaimLine, lines: Sequence[ClaimLine]) -> str:
+    """What a claim comes to at the other scales of ``lines``."""
+    return "; ".join(f"{other.scale}: {other.verdict}" for other in lines if other is not line) or "–"
 
 
 def _what(line: ClaimLine) -> str:
@@ -223,9 +246,13 @@ def _over(line: ClaimLine) -> str:
 
 
 def _word(line: ClaimLine) -> str:
-    held = f"{line.parts.count('holds')} of {len(line.parts)}" + (f"; {line.left} not run" if line.left else "")
-    held += f"; {line.needs}" if line.needs else ""
-    return "\n".join([line.verdict, held, *([ONE_MODEL] if line.one_model else [])])
+    return "\n".join([line.verdict, *([ONE_MODEL] if line.one_model else [])])
+
+
+def _held(line: ClaimLine) -> str:
+    """How many of its comparisons hold, how many were not run, and what it takes to decide it."""
+    held = f"{line.parts.count('holds')} of {len(line.parts)}" + (f", {line.left} not run" if line.left else "")
+    return "\n".join(filter(None, [held, line.needs]))
 
 
 def _short(printed: str) -> str:
@@ -318,6 +345,10 @@ def _of_study(one: KeptStudy, reading: Reading) -> Section:
 def _shown(figures: Sequence[Figure], reading: Reading) -> list[Block]:
     found: list[Block] = [Figures(figures)] if figures else []
     return found + ([Bullets(reading.lines)] if reading.lines else [])
+
+
+def _details(reading: Reading | None) -> list[Block]:
+    return [Bullets(reading.details)] if reading and reading.details else []
 
 
 def _study(one: KeptStudy) -> list[Block]:

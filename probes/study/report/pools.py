@@ -27,6 +27,8 @@ from probes.study.table import ALIGNMENTS, distinct, is_score, labels_of, pooled
 RUNS = ("start", "pretrain", "second")
 TASK_DATA = frozenset({"train", "dev", "test", "target"})
 """The settings of a transfer that say what it is of."""
+SEVERAL = 3
+"""Most studies of a pool that its name names."""
 MODEL = "model"
 """What every number is of."""
 
@@ -36,7 +38,7 @@ def pools(studies: Sequence[Study]) -> dict[str, list[Study]]:
 
     Tasks that only one study has keep none apart, nor do names and files of settings; paths count as written. A study
     that goes with several pools is in the latest. A pool is called by its scale, and by its studies too where there are
-    several of a scale, without what all names of that scale begin with.
+    several pools of a scale, without what all names of that scale begin with.
     """
     if len(studies) == 1:  # there is nothing to keep apart, and looking at its data takes time
         return {studies[0].scale: list(studies)}
@@ -53,10 +55,18 @@ def pools(studies: Sequence[Study]) -> dict[str, list[Study]]:
     for scale, of in of_scale.items():
         short = own_parts(member.name for pool in of for member in pool)
         for pool in of:
-            told = ", ".join(short[member.name] for member in pool)
+            told = _called(pool, short)
             name = scale if len(of) == 1 else f"{scale} ({told})" if scale else told
             found[name] = [member.study for member in pool]
     return found
+
+
+def _called(pool: Sequence[Member], short: Mapping[str, str]) -> str:
+    """The names of its studies; of many the largest study, and how many more there are."""
+    if len(pool) <= SEVERAL:
+        return ", ".join(short[member.name] for member in pool)
+    largest = max(pool, key=lambda member: len(member.study.cells))
+    return f"{short[largest.name]} and {len(pool) - 1} more"
 
 
 def own_parts(names: Iterable[str]) -> dict[str, str]:
