@@ -393,7 +393,7 @@ def test_a_pool_is_told_by_what_its_studies_do_not_share(plain: Study) -> None:
     other = named(plain, "emerging-figure4", {**SAME, "tasks": None, "transfer": {"train": "data/ud/de"}})
     assert list(pools([*made, other])) == ["lab (table1, figure6)", "lab (figure4)"]
     made += [named(plain, f"emerging-{name}", SAME) for name in ("figure7", "figure8")]
-    made[1] = replace(made[1], cells=[*plain.cells, *plain.cells])
+    made[1] = replace(made[1], cells=(*plain.cells, *plain.cells))
     assert list(pools([*made, other])) == ["lab (figure6 and 3 more)", "lab (figure4)"], "the largest of many"
 
 
