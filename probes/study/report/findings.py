@@ -1,4 +1,4 @@
-"""The page of what came out: all claims in one table, then each paper with its figure and a reading, from kept studies.
+"""The page of what came out: all claims in one table, then each paper with a reading and figures, from kept studies.
 
 PAGE.md is short enough to be read; PAGE-numbers.md beside it has details, the scores of every study and the claims in
 full.
@@ -62,15 +62,15 @@ CAPTION = (
     "Each claim at the scale where most of its comparisons were run; of several, the one with most models. Compared: "
     "the comparison (or correlation) that decides the verdict, and in brackets what the claim requires of it. Ours: "
     "its mean and interval (95 %; 90 % where a match or no loss is claimed), in points except for correlations, CKA, "
-    "AUC and distances. Over: what the interval is over, and the scale. One model: seeds of one pretraining, which "
-    "say nothing about another. Held: how many of the comparisons that were run hold, and for an open claim how many "
-    "models would decide it (power 80 %, means and spreads as they are). A claim is decided when it agrees, mostly "
-    "agrees or differs. Where models were added because a claim was open, the reading of the paper says so; such a "
-    "verdict is slightly too easy. docs/claims.md says how claims are judged."
+    "AUC and distances. Over: what the interval is over, and the scale. Verdict: in brackets those of other scales "
+    "that decide the claim differently; one model: it is over seeds of one pretraining, and says nothing about "
+    "another. Held: how many of the comparisons that were run hold, and for an open claim how many models would "
+    "decide it (power 80 %, means and spreads as they are). A claim is decided when it agrees, mostly agrees or "
+    "differs. Where models were added because a claim was open, the reading of the paper says so; such a verdict is "
+    "slightly too easy. docs/claims.md says how claims are judged."
 )
 EVERY_SCALE = "The table of claims on the other page, with a line for each scale at which a claim was tested."
 HEADER = ["Claim", "Paper", "Compared", "Ours", "Over", "Verdict", "Held"]
-ELSEWHERE = "At other scales"
 FULL = "The claims in full, with the papers' numbers and how many comparisons of each hold."
 
 
@@ -198,8 +198,7 @@ def _claims(lines: Sequence[ClaimLine], notes: Sequence[str]) -> Section:
     if not run:
         return Section("Claims", [Paragraph("No study that is kept asks a claim."), *said])
     first = [(_most_asked(of), of) for of in _by_claim(run).values()]
-    rows = [[*_row(line), _elsewhere(line, of)] for line, of in first]
-    table = Table(CAPTION, [*HEADER, ELSEWHERE], rows, 3, digits=2)
+    table = Table(CAPTION, HEADER, [_row(line, of) for line, of in first], 3, digits=2)
     return Section("Claims", [Paragraph(_counted(lines)), _tally([line for line, _ in first]), table, *said])
 
 
@@ -215,7 +214,7 @@ def _tally(lines: Sequence[ClaimLine]) -> Table:
 
 
 def _at_every_scale(lines: Sequence[ClaimLine]) -> Section:
-    rows = [_row(line) for line in lines]
+    rows = [_row(line, [line]) for line in lines]
     return Section("The claims at every scale", [Table(EVERY_SCALE, HEADER, rows, 3, digits=2)])
 
 
@@ -224,15 +223,13 @@ def _most_asked(lines: Sequence[ClaimLine]) -> ClaimLine:
     return max(lines, key=lambda line: (len(line.parts), not line.one_model, line.ours.n if line.ours else 0))
 
 
-def _row(line: ClaimLine) -> list[Entry]:
-    """A claim at one scale."""
+def _row(line: ClaimLine, lines: Sequence[ClaimLine]) -> list[Entry]:
+    """A claim at one scale, and which other scales of ``lines`` decide it differently."""
     claim = f"{line.words}\n{line.paper}"
-    return [claim, _short(line.printed), _what(line), line.ours, _over(line), _word(line), _held(line)]
-
-
-def _elsewhere(line: ClaimLine, lines: Sequence[ClaimLine]) -> str:
-    """What a claim comes to at the other scales of ``lines``."""
-    return "; ".join(f"{other.scale}: {other.verdict}" for other in lines if other is not line) or "–"
+    others = [other for other in lines if other.verdict not in (OPEN, line.verdict)]
+    notes = [*([ONE_MODEL] if line.one_model else []), *(f"{other.scale}: {other.verdict}" for other in others)]
+    verdict = "\n".join(filter(None, [line.verdict, "; ".join(notes)]))
+    return [claim, _short(line.printed), _what(line), line.ours, _over(line), verdict, _held(line)]
 
 
 def _what(line: ClaimLine) -> str:
@@ -243,10 +240,6 @@ def _what(line: ClaimLine) -> str:
 
 def _over(line: ClaimLine) -> str:
     return "\n".join(filter(None, [line.n, line.scale])) or "–"
-
-
-def _word(line: ClaimLine) -> str:
-    return "\n".join([line.verdict, *([ONE_MODEL] if line.one_model else [])])
 
 
 def _held(line: ClaimLine) -> str:
@@ -343,8 +336,8 @@ def _of_study(one: KeptStudy, reading: Reading) -> Section:
 
 
 def _shown(figures: Sequence[Figure], reading: Reading) -> list[Block]:
-    found: list[Block] = [Figures(figures)] if figures else []
-    return found + ([Bullets(reading.lines)] if reading.lines else [])
+    said: list[Block] = [Bullets(reading.lines)] if reading.lines else []
+    return said + ([Figures(figures)] if figures else [])
 
 
 def _details(reading: Reading | None) -> list[Block]:
