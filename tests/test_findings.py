@@ -221,6 +221,19 @@ def test_studies_of_several_scales_have_a_figure_and_a_line_each(project, tmp_pa
     assert len(set(claims)) == len(claims)
 
 
+@pytest.mark.usefixtures("rendered")
+def test_a_name_has_one_colour_at_all_scales(project, tmp_path):
+    some = SMALL | {"objective": ["DICT-MLM", "ALIGN-MLM"]}  # and the colours begin with these
+    keep_studies([paper_study(tmp_path / "some", "lab", some, fingerprint="cd" * 8)], project / STUDIES)
+    page(project)
+    first, second = (
+        re.findall(r"fill: (#\w+); opacity: 0.75", (project / FIGURES / name).read_text(encoding="utf-8"))
+        for name in ("1-align-mlm-table3-lab.svg", "2-align-mlm-table3-tiny.svg")
+    )
+    mlm, xlm, *others = dict.fromkeys(second)
+    assert others == list(dict.fromkeys(first)) and {mlm, xlm}.isdisjoint(first)
+
+
 def test_a_verdict_is_followed_by_those_of_scales_that_decide_differently(project, tmp_path):
     turned = SMALL | {"objective": SMALL["objective"][::-1]}
     keep_studies([paper_study(tmp_path / "other", "lab", turned, fingerprint="cd" * 8)], project / STUDIES)

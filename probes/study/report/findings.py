@@ -29,7 +29,7 @@ from probes.report.page import Block, Bullets, Figures, Paragraph, Section, Tabl
 from probes.study.judged.estimates import Outcome
 from probes.study.judged.papers import read_paper
 from probes.study.report.findings_data import ONE_MODEL, ClaimLine, Taken, papers_of, taken
-from probes.study.report.findings_study import KINDS, figure_of_table, figures_of_study, scores_table
+from probes.study.report.findings_study import KINDS, figures_of_study, figures_of_tables, scores_table
 from probes.study.report.kept import KeptStudy, read_kept
 from probes.study.report.pools import pools
 from probes.study.report.scores import grouped
@@ -312,7 +312,7 @@ def _figures(paper: str, kept: Sequence[KeptStudy], found: Taken, reading: Readi
     for name in reading.figures or [name for name, _ in counts.most_common(1)]:
         drawn = [table for table in tables if table.name == name]
         several = [table for table in drawn if len(table.numbers) > 1]  # or there is nothing to compare
-        figures += [figure_of_table(table, scales[table.scale], len(figures) + n) for n, table in enumerate(several, 1)]
+        figures += figures_of_tables(several, scales, len(figures) + 1)
         if not drawn:
             figures += _of_kind(paper, of, name, [*counts, *KINDS])
     return figures or [figure for one in of for figure in figures_of_study(one.name, one.study)]

@@ -39,20 +39,33 @@ UNKNOWN = "The perplexity of the parent is not known"
 FAILED_LAST = " Models that failed training stand last and count in nothing else."
 
 
-def figure_of_table(table: PrintedTable, studies: Sequence[Study], place: int) -> Figure:
-    """Our numbers beside those of a paper's table, with what the models of these studies have learned."""
-    numbers = _drawn(table.numbers)
-    layout = layout_of(_axes(numbers), [one.labels for one in numbers], table.name)
+def figures_of_tables(
+    tables: Sequence[PrintedTable], scales: Mapping[str, Sequence[Study]], place: int
+) -> list[Figure]:
+    """Our numbers beside those of a paper's tables, with what the models of each scale's studies have learned.
+
+    A name has the same colour in all of them; ``place`` numbers the first.
+    """
+    numbers = [_drawn(table.numbers) for table in tables]
+    bars = [_bars(of, table.name) for of, table in zip(numbers, tables, strict=True)]
+    palette = colours([bar.name for of in bars for bar in of])
+    figures = []
+    for count, (table, of, its) in enumerate(zip(tables, numbers, bars, strict=True), place):
+        title = f"{table.paper}, {table.name}: {table.title}"
+        scale = f"Ours: {table.scale}. " if table.scale else ""
+        file = slug(f"{table.paper} {table.name} {table.scale}", count)
+        note, one_unit = scale + learned(scales[table.scale]), len({one.measure for one in of}) == 1
+        figures.append(bars_beside(file, title, its, palette, note, one_scale=one_unit))
+    return figures
+
+
+def _bars(numbers: Sequence[BothNumbers], table: str) -> list[Bar]:
+    layout = layout_of(_axes(numbers), [one.labels for one in numbers], table)
     called = panel_names(one.panel for one in numbers)
-    bars = [
+    return [
         Bar(called[one.panel], layout.group(one.labels), layout.name(one.labels), one.ours, one.printed)
         for one in numbers
     ]
-    title = f"{table.paper}, {table.name}: {table.title}"
-    scale = f"Ours: {table.scale}. " if table.scale else ""
-    file = slug(f"{table.paper} {table.name} {table.scale}", place)
-    note, one_unit = scale + learned(studies), len({one.measure for one in numbers}) == 1
-    return bars_beside(file, title, bars, colours([bar.name for bar in bars]), note, one_scale=one_unit)
 
 
 def panel_names(panels: Iterable[str]) -> dict[str, str]:
