@@ -172,14 +172,8 @@ def sections(kept: Sequence[KeptStudy], found: Taken, readings: Mapping[str, Rea
 
 def number_sections(kept: Sequence[KeptStudy], found: Taken, readings: Mapping[str, Reading]) -> list[Section]:
     """Details and studies of each paper, those that are of none, the claims at every scale, and in full."""
-    titles = {paper: read_paper(paper).title for paper in _papers(kept)}
-    of = {paper: _of(paper, kept) for paper in titles}
-    for one in _of_no_paper(kept):
-        titles[one.name], of[one.name] = one.study.title, [one]
-    parts = [
-        Section(title, [*_details(readings.get(name)), *(block for one in of[name] for block in _study(one))])
-        for name, title in titles.items()
-    ]
+    parts = [_numbers(read_paper(paper).title, _of(paper, kept), readings.get(paper)) for paper in _papers(kept)]
+    parts += [_numbers(one.study.title, [one], readings.get(one.name)) for one in _of_no_paper(kept)]
     run = [line for line in found.claims if line.was_run]
     return [*parts, *([_at_every_scale(run)] if run else []), *([_in_full(found.claims)] if found.claims else [])]
 
@@ -340,8 +334,9 @@ def _shown(figures: Sequence[Figure], reading: Reading) -> list[Block]:
     return said + ([Figures(figures)] if figures else [])
 
 
-def _details(reading: Reading | None) -> list[Block]:
-    return [Bullets(reading.details)] if reading and reading.details else []
+def _numbers(title: str, kept: Sequence[KeptStudy], reading: Reading | None) -> Section:
+    details: list[Block] = [Bullets(reading.details)] if reading and reading.details else []
+    return Section(title, [*details, *(block for one in kept for block in _study(one))])
 
 
 def _study(one: KeptStudy) -> list[Block]:
