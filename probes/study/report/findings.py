@@ -256,19 +256,21 @@ def _counted(lines: Sequence[ClaimLine]) -> str:
     left = len(_claims_in(lines) - asked)
     told = "; ".join(f"{word}: {verdicts[word]}" for word in WORDS if verdicts[word])
     rest = f" {plural(left, 'further claim')} {'is' if left == 1 else 'are'} asked by no study here." if left else ""
-    claims = f"{plural(len(asked), 'claim')}, {len(decided)} decided by all of their comparisons at one scale. "
+    partly = len(asked) - len(decided) - len(_open(run))
+    more = f", {partly} more by some of them" if partly else ""
+    claims = f"{plural(len(asked), 'claim')}, {len(decided)} decided by all of their comparisons at one scale{more}. "
     claims += f"{plural(verdicts.total(), 'verdict')}{f': {told}' if told else ''}."
     parts = Counter(part for line in run for part in line.parts)
     of = "; ".join(f"{parts[outcome]} {word}" for word, outcome in OUTCOMES.items() if parts[outcome])
     comparisons = f" Of {plural(parts.total(), 'comparison')} {of}." if parts else ""
-    partly = sum(line.left > 0 for line in run)
-    partial = f" {plural(partly, 'verdict')} {'is' if partly == 1 else 'are'} of claims that were run in part only."
-    return f"{claims}{_still_open(run)}{comparisons}{partial if partly else ''}{rest}"
+    in_part = sum(line.left > 0 for line in run)
+    partial = f" {plural(in_part, 'verdict')} {'is' if in_part == 1 else 'are'} of claims that were run in part only."
+    return f"{claims}{_still_open(run)}{comparisons}{partial if in_part else ''}{rest}"
 
 
 def _still_open(run: Sequence[ClaimLine]) -> str:
     """How many models would decide the claims that are open wherever they were run."""
-    still = [lines for lines in _by_claim(run).values() if all(line.verdict == OPEN for line in lines)]
+    still = _open(run)
     if not still:
         return ""
     least = [min((line.needed for line in lines if line.needed is not None), default=math.inf) for lines in still]
@@ -276,6 +278,11 @@ def _still_open(run: Sequence[ClaimLine]) -> str:
     few, many = (f"{models} models would decide {n}" for models, n in zip(FEW_OR_MANY, counts, strict=True))
     are = "is" if len(still) == 1 else "are"
     return f" {plural(len(still), 'claim')} {are} open, of which {few}, and {many} (power 80 %)."
+
+
+def _open(run: Sequence[ClaimLine]) -> list[list[ClaimLine]]:
+    """The claims that no scale decides, each with its lines."""
+    return [lines for lines in _by_claim(run).values() if all(line.verdict == OPEN for line in lines)]
 
 
 def _by_claim(lines: Sequence[ClaimLine]) -> dict[tuple[str, str], list[ClaimLine]]:
