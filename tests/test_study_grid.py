@@ -89,6 +89,12 @@ def test_named_axes_set_what_their_labels_say():
     assert [point.labels["dose"] for point in found] == ["0", "0.5"]
 
 
+def test_a_label_that_is_a_number_is_found_as_one():
+    dose = {"0": {A: 0}, "0.5": {A: 1}}  # as --set, and a word of the catalogue, write it: 0.5
+    found = grid(product={"dose": dose}, exclude=[{"dose": 0}], include=[{"dose": 0.5, B: 9}]).points()
+    assert [point.labels for point in found] == [{"dose": "0.5"}, {"dose": "0.5", B: "9"}]
+
+
 def test_exclude_takes_values_and_labels_of_mappings():
     languages = [{"name": "weak", "transforms": []}, {"name": "strong", "transforms": []}]
     for wanted in ("weak", languages[0]):

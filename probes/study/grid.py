@@ -290,7 +290,7 @@ def _named(axes: Axes, axis: str, value: Any, where: str) -> list[Choice]:
     if axis not in axes:
         raise InputError(f"{where}: {axis!r} is no axis of the grid; it has {', '.join(axes) or 'none'}")
     found = [choice for choice in axes[axis] if _is(choice.value, value)]
-    found = found or [choice for choice in axes[axis] if choice.label == value]
+    found = found or [choice for choice in axes[axis] if choice.label == str(value)]
     if not found:
         known = ", ".join(choice.label for choice in axes[axis])
         raise InputError(f"{where}: the axis {axis!r} has no {value!r}; it has {known}")
