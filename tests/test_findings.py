@@ -19,6 +19,7 @@ from probes.figures.drawing import colours
 from probes.figures.printed import Bar, bars_beside
 from probes.statistics import Interval
 from probes.study.judged.claims import read_claims
+from probes.study.report.data import read_study
 from probes.study.report.findings import FIGURES, MADE_BY, READINGS, STUDIES, check_page, write_findings
 from probes.study.report.findings_data import taken
 from probes.study.report.kept import keep_studies, read_kept
@@ -186,6 +187,18 @@ def test_what_is_kept_is_small_and_says_nothing_of_the_machine(tmp_path):
     assert results.drop_columns("source").equals(pq.read_table(run / "results.parquet").drop_columns("source"))
     assert pq.read_table(kept.folder / "measures.parquet")["measure"].to_pylist() == names[:2]
     assert report(kept.folder).table("Claim", "Verdict") == report(run).table("Claim", "Verdict")
+
+
+def test_cells_that_differ_in_seeds_are_kept_by_what_differs(tmp_path):
+    run = paper_study(tmp_path / "run", axes=AXES)
+    [kept] = keep_studies([run], tmp_path / "kept")
+    written = cells_of(kept.folder)
+    assert {cell.get("like") for cell in written} >= {None, written[0]["name"]}
+    assert {tuple(cell["overrides"]) for cell in written if "like" in cell} == {("pretrain.pretrain.seed",)}
+    assert [cell.overrides for cell in read_study(kept.folder).cells] == [cell["overrides"] for cell in cells_of(run)]
+    change(kept.folder, cells=written[1:])
+    with pytest.raises(InputError, match="not a study: an object with a list of cells is needed"):
+        read_study(kept.folder)
 
 
 def test_measures_that_a_claim_reads_are_kept(tmp_path):

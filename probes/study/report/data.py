@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
@@ -37,6 +37,8 @@ RECORDED = (
     "examples",
 )
 """What study.json has that is read; all of it may be missing."""
+LIKE = "like"
+"""What a cell of a kept study has beside: the name of an earlier one, which overrides what it does not say itself."""
 NAMED = 5
 """Most values without a number, and cells that failed training, that are named."""
 FAILED = "failed"
@@ -193,9 +195,9 @@ def read_study(folder: Path) -> Study:
     known = {"name": folder.resolve().name} | {key: raw[key] for key in RECORDED if raw.get(key) is not None}
     store = folder / str(raw.get("store") or "")
     try:
-        known["cells"] = [{**cell, "of": folder, "store": store} for cell in known.get("cells", ())]
+        known["cells"] = [{**cell, "of": folder, "store": store} for cell in _whole(known.get("cells", ()))]
         study = Study(**known)
-    except TypeError as error:
+    except (KeyError, TypeError) as error:
         raise InputError("not a study: an object with a list of cells is needed", path) from error
     except ValidationError as error:
         first = error.errors()[0]
@@ -212,6 +214,17 @@ def read_study(folder: Path) -> Study:
         measured=table.assign(**{FAILED: failed_training(table, limits)}),
         notes=(*notes, *_not_known(table, limits)),
     )
+
+
+def _whole(cells: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """The cells with all that they override: one that is like an earlier one has written what differs alone."""
+    overrides = dict[str, Mapping[str, Any]]()
+    for cell in cells:
+        own = {key: value for key, value in {**cell}.items() if key != LIKE}
+        if LIKE in cell:
+            own["overrides"] = {**overrides[cell[LIKE]], **own["overrides"]}
+        overrides[own.get("name", "")] = own.get("overrides", {})
+        yield own
 
 
 def names_of(studies: Sequence[Study]) -> list[str]:

@@ -12,7 +12,7 @@ seeds for instance: what is kept are cells of the larger study where their stage
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,9 +25,10 @@ from probes.report.numbers import plural
 from probes.study import measures, results
 from probes.study.judged.claims import read_claims
 from probes.study.judged.papers import Quantity, names_in, probe_measures, read_tables
+from probes.study.labels import unseeded
 from probes.study.record import FORMAT as STUDY_FORMAT
 from probes.study.record import STUDY
-from probes.study.report.data import Cell, Study, read_study
+from probes.study.report.data import LIKE, Cell, Study, read_study
 from probes.study.report.findings_study import measures_drawn
 from probes.study.report.join import RANK, cells_of_parts
 from probes.study.table import ALIGNMENTS, LATER, read_columns
@@ -198,19 +199,25 @@ def _record(study: Study) -> dict[str, Any]:
         "config": _without_places(config),
         "settings": _without_places(study.settings),
         "axes": list(study.axes),
-        "cells": [_cell(cell) for cell in study.cells],
+        "cells": list(_cells(study.cells)),
     }
 
 
-def _cell(cell: Cell) -> dict[str, Any]:
-    stages = {name: key for name, key in cell.stages.items() if not name.startswith(TRANSFER)}
-    return {
-        "name": cell.name,
-        "labels": dict(cell.labels),
-        "overrides": _without_places(cell.overrides),
-        "status": cell.status,
-        "stages": stages,
-    }
+def _cells(cells: Iterable[Cell]) -> Iterator[dict[str, Any]]:
+    """The cells; of those that differ in seeds alone all but the first are ``like`` it, with what they change in it."""
+    firsts = dict[str, Cell]()
+    for cell in cells:
+        first = firsts.setdefault(unseeded(cell.labels), cell)
+        like = first is not cell and first.overrides.keys() == cell.overrides.keys()
+        changes = {k: v for k, v in cell.overrides.items() if not like or v != first.overrides[k]}
+        yield {
+            "name": cell.name,
+            "labels": dict(cell.labels),
+            **({LIKE: first.name} if like else {}),
+            "overrides": _without_places(changes),
+            "status": cell.status,
+            "stages": {name: key for name, key in cell.stages.items() if not name.startswith(TRANSFER)},
+        }
 
 
 def _measures(path: Path, study: Study) -> pa.Table:
