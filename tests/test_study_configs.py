@@ -397,25 +397,25 @@ def test_sharing_has_every_number_of_layers(size):
     assert labels(study(f"{size}/dose-sharing")[1])["layers"] == {str(number) for number in range(9)}
 
 
-ALL_STEPS = "pretrain.steps=2000"
-"""Of the recipe; the quickstart itself has fewer, for its time."""
+RECIPE_STEPS = "pretrain.steps=2000"
+"""Of the recipe; the quickstart itself has more."""
 
 
 def test_the_study_of_fine_tuning_has_the_models_of_the_quickstart():
     """One fine-tuning a cell: embeddings frozen or not, four rates; probes read the model that it gives."""
     config, cells = study("tiny/fine-tuning")
-    assert made("tiny/fine-tuning") == made("quickstart", "pretrain", ALL_STEPS) and len(cells) == 12 * 2 * 4
+    assert made("tiny/fine-tuning") == made("quickstart", "pretrain", RECIPE_STEPS) and len(cells) == 12 * 2 * 4
     assert config.learned == study("quickstart")[0].learned and not config.papers
     for cell in cells:
         (task,), tuned = cell.tasks.values(), cell.tuned
         assert tuned is not None and (tuned.features, tuned.fine_tune) == (task.features, task.fine_tune)
         assert task.features.freeze_embeddings == (cell.labels["embeddings"] == "frozen")
         assert task.fine_tune.head_learning_rate == 3e-3
-    assert made("tiny/fine-tuning", "transfer") > made("quickstart", "transfer", ALL_STEPS)
+    assert made("tiny/fine-tuning", "transfer") > made("quickstart", "transfer", RECIPE_STEPS)
 
 
 def test_two_orders_of_the_typology_are_the_languages_of_the_quickstart():
-    shared = made("tiny/typology") & made("quickstart", "pretrain", ALL_STEPS)
+    shared = made("tiny/typology") & made("quickstart", "pretrain", RECIPE_STEPS)
     assert len(shared) == 2 * 3, "MLM under trans and under trans+inv"
 
 
