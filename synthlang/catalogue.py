@@ -240,9 +240,7 @@ def _with_bases(path: Path, below: tuple[Path, ...]) -> dict[str, Any]:
             raise InputError("base must be the name of a YAML file or a list of names, not []")
         return merged(load_bases(bases, path.parent, (*below, path.resolve())), data)
     except InputError as error:
-        if error.path is not None:
-            raise
-        raise InputError(str(error), path) from error
+        raise error.inside(path=path) from error
 
 
 def _base(name: str, place: Path) -> Path | str:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeVar
 import pydantic
 
 from synthlang.catalogue import load_yaml
-from synthlang.config_errors import explain
+from synthlang.config_errors import faults
 from synthlang.errors import InputError
 from synthlang.strict_yaml import parse_yaml, write_yaml
 
@@ -24,7 +24,6 @@ PathName = str | PathLike[str] | None
 Overrides = Mapping[str, Any] | Sequence[str]
 """Dotted keys and their values, or texts KEY=VALUE."""
 
-SHOWN_ERRORS = 3
 KEY = re.compile(r"[^\s.=]+(\.[^\s.=]+)*")
 
 
@@ -55,19 +54,19 @@ def parse(model: type[M], data: Mapping[str, Any], path: PathName = None) -> M:
         model.model_validate_json(json.dumps(data), strict=True)
     except pydantic.ValidationError as error:
         # It also refuses a default that JSON cannot write (a Path): only what is wrong with ``data`` counts.
-        _refuse(explain(model, error, data, defaults=False), path)
+        _refuse(faults(model, error, data, defaults=False), path)
     try:
         return model.model_validate(data)
     except pydantic.ValidationError as error:
-        _refuse(explain(model, error, data, defaults=True), path)
+        _refuse(faults(model, error, data, defaults=True), path)
         raise
 
 
-def _refuse(problems: Sequence[str], path: PathName) -> None:
-    """Raise InputError with the first few problems, if there are any."""
-    more = len(problems) - SHOWN_ERRORS
-    if problems:
-        raise InputError("; ".join(problems[:SHOWN_ERRORS]) + (f"; and {more} more" if more > 0 else ""), path)
+def _refuse(found: Sequence[InputError], path: PathName) -> None:
+    """Raise the first fault with the others beside it, if there are any."""
+    if found:
+        first, *others = found
+        raise InputError(first.reason, path, keys=first.keys, hint=first.hint, code=first.code, others=others)
 
 
 def override(
@@ -83,14 +82,15 @@ def override(
         key, equals, value = assignment.partition("=")
         where = f"--set {assignment}"
         if not equals or not KEY.fullmatch(key):
-            raise InputError(f"{where}: must be KEY=VALUE with a dotted key, as in {example}")
+            raise InputError(f"must be KEY=VALUE with a dotted key, as in {example}", where, code="format")
         if not value.strip():
-            raise InputError(f"{where}: has no value; write {key}=null for none or {key}='' for an empty text")
+            hint = f"write {key}=null for none or {key}='' for an empty text"
+            raise InputError("has no value", where, hint=hint, code="format")
         new = parse_yaml(value, where)
         try:
             result = assigned(result, key.split("."), new)
         except InputError as error:
-            raise InputError(f"{where}: {error}") from error
+            raise error.inside(path=where) from error
     return result
 
 
@@ -116,11 +116,12 @@ def assigned(node: Any, keys: Sequence[str], value: Any) -> Any:
     key, rest = keys[0], keys[1:]
     if isinstance(node, list):
         if not (key.isascii() and key.isdigit() and int(key[:9]) < len(node)):
-            raise InputError(f"{key!r} is no index of a list of {len(node)} values (the first is 0)")
+            reason = f"{key!r} is no index of a list of {len(node)} values (the first is 0)"
+            raise InputError(reason, code="range")
         at = int(key)
         return [*node[:at], assigned(node[at], rest, value), *node[at + 1 :]]
     if node is not None and not isinstance(node, Mapping):
-        raise InputError(f"{key!r} cannot be set inside {node!r}, which has no keys")
+        raise InputError(f"{key!r} cannot be set inside {node!r}, which has no keys", code="type")
     inner = dict(node or {})
     return {**inner, key: assigned(inner.get(key), rest, value)}
 

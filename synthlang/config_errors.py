@@ -1,4 +1,4 @@
-"""What pydantic found wrong, one line a key: the key, the value, what is allowed."""
+"""Faults that pydantic finds in a config, one a key: the key, the value, what is allowed."""
 
 from __future__ import annotations
 
@@ -9,21 +9,38 @@ from typing import Any
 import pydantic
 from pydantic_core import ErrorDetails
 
-from synthlang.errors import did_you_mean
+from synthlang.errors import Code, InputError, did_you_mean
 
 SHOWN_VALUE = 60  # characters
 JSON_TYPES = (dict, list, str, int, float, NoneType)
 SECTIONS = frozenset({"model_type", "model_attributes_type", "dict_type", "mapping_type", "dataclass_type"})
 """Kinds of pydantic's errors where keys with values are needed."""
+CODES: dict[str, Code] = {
+    "literal_error": "unknown",
+    "enum": "unknown",
+    "greater_than": "range",
+    "greater_than_equal": "range",
+    "less_than": "range",
+    "less_than_equal": "range",
+    "finite_number": "range",
+    "too_short": "range",
+    "too_long": "range",
+    "string_too_short": "range",
+    "string_too_long": "range",
+    "string_pattern_mismatch": "format",
+}
+"""Kinds of pydantic's errors that are no wrong type."""
 Location = Sequence[int | str]
 
 
-def explain(model: type[pydantic.BaseModel], error: pydantic.ValidationError, data: Any, defaults: bool) -> list[str]:
-    """One line for each wrong key of ``data``; with ``defaults`` also for wrong defaults.
+def faults(
+    model: type[pydantic.BaseModel], error: pydantic.ValidationError, data: Any, defaults: bool
+) -> list[InputError]:
+    """Return one error for each wrong key of ``data``; with ``defaults`` also for wrong defaults.
 
     The alternatives of a union are joined by ``or``.
     """
-    lines: dict[str, list[str]] = {}
+    found: dict[tuple[str, ...], InputError] = {}
     items = error.errors(include_url=False)
     for item in items:
         at = item["loc"]
@@ -32,33 +49,45 @@ def explain(model: type[pydantic.BaseModel], error: pydantic.ValidationError, da
             continue  # it has too few only without the wrong ones
         if not defaults and not isinstance(item["input"], JSON_TYPES):
             continue
-        keys, problem = _problem(model, item, data)
-        problems = lines.setdefault(".".join(keys), [])
-        if problem not in problems:
-            problems.append(problem)
-    return [f"{key}: {', or '.join(found)}" if key else ", or ".join(found) for key, found in lines.items()]
+        fault = _fault(model, item, data)
+        known = found.get(fault.keys)
+        if known is None:
+            found[fault.keys] = fault
+        elif fault.text not in known.text:
+            both = f"{known.reason}, or {fault.reason}"
+            found[fault.keys] = InputError(both, keys=fault.keys, hint=known.hint or fault.hint, code=known.code)
+    return list(found.values())
 
 
-def _problem(model: type[pydantic.BaseModel], item: ErrorDetails, data: Any) -> tuple[list[str], str]:
-    """(keys from the top, what is wrong there)."""
+def _fault(model: type[pydantic.BaseModel], item: ErrorDetails, data: Any) -> InputError:
+    """One fault of pydantic's as an error of ours."""
     kind, context, value, message = item["type"], item.get("ctx", {}), item["input"], item["msg"]
     keys = _keys(item["loc"], data, value, kind == "missing")
     if kind == "extra_forbidden":
         allowed = _allowed(model, keys[:-1], data)
-        return keys, f"unknown key; {did_you_mean(keys[-1], allowed)}allowed: {', '.join(allowed) or 'none'}"
+        hint = f"{did_you_mean(keys[-1], allowed)}allowed: {', '.join(allowed) or 'none'}"
+        return InputError("unknown key", keys=keys, hint=hint, code="unknown")
     if kind.startswith("union_tag"):
         name, tags = context["discriminator"].strip("'"), context.get("expected_tags")
         problem = f"{context['tag']!r} must be one of {tags}" if tags else "is required"
-        return [*keys, name], problem
+        return InputError(problem, keys=[*keys, name], code="unknown" if tags else "missing")
     if kind == "missing":
-        return keys, "is required"
-    if kind == "value_error":  # raised by a validator of ours; a rule on several keys names them itself
-        rule = message.removeprefix("Value error, ")
-        return keys, rule if isinstance(value, dict) else f"{_show(value)}: {rule}"
+        return InputError("is required", keys=keys, code="missing")
+    if kind == "value_error":
+        return _broken_rule(keys, value, context["error"])
     if kind in SECTIONS:
-        return keys, f"{_show(value)} must be a section of keys, as in {keys[-1] if keys else 'NAME'}: {{KEY: VALUE}}"
+        section = f"{_show(value)} must be a section of keys, as in {keys[-1] if keys else 'NAME'}: {{KEY: VALUE}}"
+        return InputError(section, keys=keys, code="type")
     must = message.replace("Input should", "must")
-    return keys, f"{_show(value)} {must}" if must != message else f"{_show(value)}: {message}"
+    reason = f"{_show(value)} {must}" if must != message else f"{_show(value)}: {message}"
+    return InputError(reason, keys=keys, code=CODES.get(kind, "type"))
+
+
+def _broken_rule(keys: Sequence[str], value: Any, rule: Exception) -> InputError:
+    """A rule of a validator of ours; one that is about several keys names them itself."""
+    if isinstance(rule, InputError):
+        return rule.inside(*keys)
+    return InputError(str(rule) if isinstance(value, dict) else f"{_show(value)}: {rule}", keys=keys)
 
 
 def _keys(loc: Location, data: Any, value: Any, missing: bool) -> list[str]:

@@ -1,27 +1,110 @@
-"""The one error a user can cause: a clear line that says what to do."""
+"""The error for wrong input: a place, a reason and a hint as data, formatted once."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import copy
+from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from os import PathLike
+from typing import Literal, Self
+
+Code = Literal[
+    "missing",  # a file, folder, column, split or required key is not there
+    "unknown",  # a name is none of those allowed: a key, a kind, a language, an axis
+    "type",  # a value has another type than its key
+    "range",  # a number, a length or a count is outside what is allowed
+    "conflict",  # two settings, or a setting and the data, exclude each other
+    "no_effect",  # a setting would change nothing
+    "format",  # the content of a file or a value is not written as it must be
+    "duplicate",  # a name, a key or a line stands twice
+    "empty",  # nothing is there, or nothing is left
+    "damaged",  # a file is truncated or its checksum differs
+    "exists",  # the output is there already, and is something else
+    "locked",  # another process writes there
+    "changed",  # settings or data differ from those that the work was started with
+    "unsupported",  # the request is understood and cannot be met
+    "extra",  # an optional package or program is not installed
+    "resources",  # memory or disk space does not suffice
+    "failed",  # a program or a service that was called failed
+    "invalid",  # none of the above
+]
+"""The kind of fault. Programs and tests compare it; people read the message."""
+SHOWN = 3
+"""Faults of one input that the message shows; it counts the rest."""
 
 
 class InputError(ValueError):
     """Wrong input from outside: a file, a config, an option.
 
-    The command prints it as one line and exits with code 2. ``path`` and ``line``
-    (1-based) come first in the message when they are known.
+    The command prints the error as one line and exits with code 2::
+
+        my-study.yaml:12: grid.product.lr: unknown key; did you mean pretrain.optimizer.learning_rate?
+        ^ path        ^ line ^ keys        ^ reason     ^ hint
+
+    Attributes:
+        reason: What is wrong.
+        path: The file or folder, or the option, that holds the wrong value.
+        line: The line in ``path``, from 1.
+        keys: The keys of a config that lead to the wrong value, outermost first.
+        hint: What to do. It follows the reason.
+        code: The kind of fault.
+        others: Further faults of the same input.
     """
 
-    def __init__(self, message: str, path: str | PathLike[str] | None = None, line: int | None = None) -> None:
-        where = "" if path is None else f"{path}:{line}: " if line is not None else f"{path}: "
-        super().__init__(where + " ".join(message.split()))
+    def __init__(
+        self,
+        reason: str,
+        path: str | PathLike[str] | None = None,
+        line: int | None = None,
+        *,
+        keys: Sequence[str] | str = (),
+        hint: str = "",
+        code: Code = "invalid",
+        others: Sequence[InputError] = (),
+    ) -> None:
+        super().__init__(reason)
+        self.reason = " ".join(reason.split())
         self.path = path
         self.line = line
+        self.keys = tuple(keys.split(".")) if isinstance(keys, str) else tuple(keys)
+        self.hint = " ".join(hint.split())
+        self.code: Code = code
+        self.others = tuple(others)
+
+    def __str__(self) -> str:
+        faults = [fault.text for fault in (self, *self.others)]
+        more = len(faults) - SHOWN
+        where = "" if self.path is None else f"{self.path}: " if self.line is None else f"{self.path}:{self.line}: "
+        return where + "; ".join(faults[:SHOWN]) + (f"; and {more} more" if more > 0 else "")
+
+    @property
+    def text(self) -> str:
+        """Keys, reason and hint of this fault alone, without the file."""
+        told = f"{self.reason}; {self.hint}" if self.hint else self.reason
+        return f"{'.'.join(self.keys)}: {told}" if self.keys else told
+
+    @property
+    def place(self) -> tuple[str | PathLike[str] | None, int | None, tuple[str, ...]]:
+        """The file, the line and the keys."""
+        return self.path, self.line, self.keys
+
+    def inside(self, *keys: str, path: str | PathLike[str] | None = None, line: int | None = None) -> Self:
+        """Return this error as one of a larger input: ``keys`` lead to what it is about, which stands in ``path``.
+
+        A file that the error names itself stays.
+
+        >>> print(InputError("must be at least 1", keys="steps").inside("pretrain", path="study.yaml"))
+        study.yaml: pretrain.steps: must be at least 1
+        """
+        found = copy.copy(self)
+        found.keys = (*keys, *self.keys)
+        found.others = tuple(other.inside(*keys) for other in self.others)
+        if self.path is None:
+            found.path, found.line = path, line
+        return found
 
 
 def did_you_mean(name: str, allowed: Collection[str]) -> str:
-    """``"did you mean X? "`` for the one of ``allowed`` that is most like ``name``; "" if none is like it."""
+    """Return ``"did you mean X? "`` for the one of ``allowed`` that is most like ``name``, "" if none is like it."""
     near = get_close_matches(name, allowed, n=1)
     return f"did you mean {near[0]}? " if near else ""

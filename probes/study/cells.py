@@ -90,7 +90,7 @@ def expand(study: StudyConfig, path: Path | None = None, assignments: Sequence[s
     try:
         points = study.grid.points()
     except InputError as error:
-        raise InputError(str(error), path) from error
+        raise error.inside(path=path) from error
     if not points:
         raise InputError("the grid has no cell", path)
     if problem := hidden(points, assignments):
