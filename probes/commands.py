@@ -9,7 +9,10 @@ from rich.console import Console
 from rich.filesize import decimal
 
 from pretrain.stopping import EXIT_CODE, Stopped, on_sigterm, watching
+from probes.report.folder import ReportPaths, write_joined_report, write_report
 from probes.report.numbers import first_few, plural
+from probes.report.printed import printed_numbers
+from probes.report.terminal import score_table
 from probes.study.cells import load_study
 from probes.study.executors import NAMES
 from probes.study.executors.slurm import check_slurm
@@ -17,9 +20,6 @@ from probes.study.executors.slurm_options import read_options
 from probes.study.gc import Collected, collect, delete_unused
 from probes.study.plan import plan
 from probes.study.record import LOGS, STUDY
-from probes.study.report.folder import ReportPaths, write_joined_report, write_report
-from probes.study.report.printed import printed_numbers
-from probes.study.report.terminal import score_table
 from probes.study.runner import RunOptions, StudyRun
 from synthlang.catalogue import YAML
 from synthlang.errors import InputError
@@ -76,7 +76,7 @@ def _say_scores(console: Console, run: StudyRun, out: Path) -> None:
     rows = list(run.tables.rows(run.done))
     if not rows or len(rows) > ROWS:
         return
-    from probes.study.report.data import read_study  # with pandas
+    from probes.report.data import read_study  # with pandas
 
     found = read_study(out)
     learned = [row for row in rows if (row["cell"], row["task_name"]) not in found.failed_on]
@@ -122,8 +122,8 @@ def write_reports(folders: list[Path], out: Path | None = None) -> None:
 
 def write_findings_page(folder: Path, keep: list[Path], out: Path | None = None) -> None:
     """Keep these studies in ``folder``, then write the page of all that are kept, and say how much that is."""
-    from probes.study.report.findings import STUDIES, check_page, write_findings  # with matplotlib
-    from probes.study.report.kept import keep_studies
+    from probes.report.findings import STUDIES, check_page, write_findings  # with matplotlib
+    from probes.report.kept import keep_studies
 
     check_named(folder)
     page = out or folder.with_name(f"{folder.name}.md")

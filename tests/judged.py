@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from probes.claims.claims import Claim
+from probes.claims.estimates import Estimate
+from probes.claims.observed import Results
+from probes.claims.paper_tables import TableComparison
+from probes.claims.papers import Quantity, read_paper
+from probes.claims.verdicts import Verdict
+from probes.results.measures import COLUMNS as MEASURE_COLUMNS
+from probes.results.read import measurements
+from probes.results.write import COLUMNS as RESULT_COLUMNS
 from probes.statistics import Interval
-from probes.study.judged.claims import Claim
-from probes.study.judged.estimates import Estimate
-from probes.study.judged.observed import Results
-from probes.study.judged.paper_tables import TableComparison
-from probes.study.judged.papers import Quantity, read_paper
-from probes.study.judged.verdicts import Verdict
-from probes.study.measures import COLUMNS as MEASURE_COLUMNS
-from probes.study.results import COLUMNS as RESULT_COLUMNS
-from probes.study.table import measurements
 
 ACROSS_LAYERS = {
     "layer": "each",

@@ -15,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from probes.study import measures, results
-from probes.study.report.folder import ReportPaths, write_joined_report, write_report
+from probes.report.folder import ReportPaths, write_joined_report, write_report
+from probes.results import measures
+from probes.results import write as results
 
 OBJECTIVES = {"mlm": (5.0, 22.0), "dict_mlm": (38.0, 9.0), "align_mlm": (72.0, 4.0)}
 """Alignment and Δ of each objective under the harder language; half of Δ under the easier one."""

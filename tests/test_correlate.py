@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from probes.correlation import CorrelateOptions, correlate_command, read_tables
-from probes.study.results import COLUMNS, write_results
+from probes.results.write import COLUMNS, write_results
 from synthlang.errors import InputError
 
 

@@ -1,6 +1,7 @@
 """An error is a place, a reason and a hint; the message is made of them."""
 
 import pytest
+from pydantic import Field
 
 from synthlang.config import StrictModel, parse
 from synthlang.errors import InputError
@@ -44,7 +45,7 @@ class _Inner(StrictModel):
 
 class _Outer(StrictModel):
     inner: _Inner = _Inner()
-    parts: dict[str, _Inner] = {}
+    parts: dict[str, _Inner] = Field(default={})
 
 
 REFUSED = [

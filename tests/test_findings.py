@@ -15,14 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from probes.claims.claims import read_claims
 from probes.figures.drawing import colours
 from probes.figures.printed import Bar, bars_beside
+from probes.report.data import read_study
+from probes.report.findings import FIGURES, MADE_BY, READINGS, STUDIES, check_page, write_findings
+from probes.report.findings_data import taken
+from probes.report.kept import keep_studies, read_kept
 from probes.statistics import Interval
-from probes.study.judged.claims import read_claims
-from probes.study.report.data import read_study
-from probes.study.report.findings import FIGURES, MADE_BY, READINGS, STUDIES, check_page, write_findings
-from probes.study.report.findings_data import taken
-from probes.study.report.kept import keep_studies, read_kept
 from synthlang.errors import InputError
 from tests.report_study import cells_of, change, change_rows, make_grid, report, write_measures
 

@@ -18,12 +18,12 @@ import typer
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
+from probes.claims.claims import Claim
+from probes.claims.papers import _PaperFile
 from probes.cli import app
 from probes.measures.table import ProbeConfig
 from probes.study.config import StudyConfig
 from probes.study.executors.slurm_options import SlurmOptions
-from probes.study.judged.claims import Claim
-from probes.study.judged.papers import _PaperFile
 from probes.transfer.config import TransferConfig
 from synthlang.language import Language
 from tests.golden import check_golden

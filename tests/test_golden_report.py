@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from probes.study.report.folder import write_joined_report, write_report
+from probes.report.folder import write_joined_report, write_report
 from tests.golden import check_golden
 from tests.report_study import change, change_rows, make_grid, make_study
 

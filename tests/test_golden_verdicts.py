@@ -15,17 +15,17 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from probes.claims.claims import read_claims
+from probes.claims.comparisons import JudgedComparison
+from probes.claims.estimates import Estimate
+from probes.claims.observed import Results
+from probes.claims.paper_tables import compare_table
+from probes.claims.papers import read_paper
+from probes.claims.verdicts import WORDS, judge
+from probes.report.data import read_study
+from probes.report.judged import PoolVerdict, compared
+from probes.results.read import measurements
 from probes.statistics import Interval
-from probes.study.judged.claims import read_claims
-from probes.study.judged.comparisons import JudgedComparison
-from probes.study.judged.estimates import Estimate
-from probes.study.judged.observed import Results
-from probes.study.judged.paper_tables import compare_table
-from probes.study.judged.papers import read_paper
-from probes.study.judged.verdicts import WORDS, judge
-from probes.study.report.data import read_study
-from probes.study.report.judged import PoolVerdict, compared
-from probes.study.table import measurements
 from tests.golden import FOLDER, check_golden
 from tests.report_study import change, change_rows, make_grid
 from tests.test_study_report_join import probed, with_runs_of

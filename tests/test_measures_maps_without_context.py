@@ -15,7 +15,7 @@ from scipy.stats import ortho_group
 from probes.measures.maps.dictionary import read_dictionary
 from probes.measures.maps.probe import maps_probe
 from probes.measures.maps.without_context import subwords_of_types
-from probes.study.measures import probe_measures
+from probes.results.measures import probe_measures
 from synthlang.errors import InputError
 from tests.aligned_runs import SEPARATE, plain_ids, random_run
 from tests.maps_cases import plain_map, plain_precision, subject_of, values_of, write_pairs

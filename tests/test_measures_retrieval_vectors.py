@@ -13,8 +13,8 @@ from scipy.stats import ortho_group
 from pretrain.adjust.vectors import layer_states
 from probes.measures.probe_input import ProbeInput
 from probes.measures.table import ProbeConfig
+from probes.results.measures import probe_measures
 from probes.static.training import train_vectors
-from probes.study.measures import probe_measures
 from synthlang.config import parse
 from synthlang.errors import InputError
 from tests.adjust_models import save_model

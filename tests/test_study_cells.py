@@ -7,10 +7,10 @@ import pytest
 import yaml
 
 from pretrain.config import PretrainConfig
+from probes.results.measures import ALIGNMENT
 from probes.study.cell import MODEL, Cell
 from probes.study.cells import expand, load_study, selected
 from probes.study.config import StudyConfig
-from probes.study.measures import ALIGNMENT
 from synthlang.config import parse
 from synthlang.errors import InputError
 from tests.tiny import STUDY, changed

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from probes.claims.claims import ClaimEntry, Compare, Correlate, read_claims
+from probes.claims.papers import read_tables
+from probes.claims.verdicts import judge
 from probes.study.cells import load_study
-from probes.study.judged.claims import ClaimEntry, Compare, Correlate, read_claims
-from probes.study.judged.papers import read_tables
-from probes.study.judged.verdicts import judge
 from tests.judged import observed, result
 from tests.test_study_papers import GOOD, PAPERS, refused
 

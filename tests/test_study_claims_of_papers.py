@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from probes.study.judged.claims import Claim, read_claims
-from probes.study.judged.observed import Results
-from probes.study.judged.papers import Quantity
-from probes.study.judged.verdicts import judge
+from probes.claims.claims import Claim, read_claims
+from probes.claims.observed import Results
+from probes.claims.papers import Quantity
+from probes.claims.verdicts import judge
 from tests.judged import measured, observed, result
 
 AGREES, DIFFERS = "agrees in sign", "differs"

@@ -11,14 +11,14 @@ from typing import Any, cast
 import pytest
 
 from pretrain.config import PretrainConfig
+from probes.claims.claims import read_claims
+from probes.claims.papers import read_tables
+from probes.results.labels import is_seed
 from probes.study.cell import START, Cell, ModelLimits
 from probes.study.cells import load_study
 from probes.study.checks import check_cells, language_of
 from probes.study.config import StudyConfig
 from probes.study.graph import graph
-from probes.study.judged.claims import read_claims
-from probes.study.judged.papers import read_tables
-from probes.study.labels import is_seed
 from probes.transfer.splits import Split
 from synthlang.catalogue import find, names
 from synthlang.config import load

@@ -15,13 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from probes.claims.correlated import RESAMPLED, clustered, connected_groups, outcome_of_correlation
+from probes.claims.verdicts import Verdict, judge
+from probes.report.data import read_study
+from probes.report.pools import results_of
+from probes.report.scores import scores_of
+from probes.report.summary import correlate
 from probes.statistics import Interval
-from probes.study.judged.correlated import RESAMPLED, clustered, connected_groups, outcome_of_correlation
-from probes.study.judged.verdicts import Verdict, judge
-from probes.study.report.data import read_study
-from probes.study.report.pools import results_of
-from probes.study.report.scores import scores_of
-from probes.study.report.summary import correlate
 from tests.judged import ACROSS_LAYERS, claim, interval, measured, observed, result
 from tests.report_study import (
     change_rows,

@@ -11,9 +11,9 @@ import yaml
 from rich.filesize import decimal
 
 from pretrain.run import open_run
+from probes.results.write import Tables
 from probes.study.gc import _named_by, collect, delete_unused, size_of, stages_read
 from probes.study.record import registered
-from probes.study.results import Tables
 from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
 from synthlang.store import Store

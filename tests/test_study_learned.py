@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from pretrain.folder import read_metrics
+from probes.report.data import read_study
+from probes.report.folder import write_report
 from probes.report.numbers import number
+from probes.results.read import SCORES
 from probes.statistics import mean_interval
 from probes.study.gc import collect
-from probes.study.report.data import read_study
-from probes.study.report.folder import write_report
-from probes.study.table import SCORES
 from synthlang.errors import InputError
 from tests.report_study import (
     Report,

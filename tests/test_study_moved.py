@@ -10,13 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from probes.correlation import CorrelateOptions, correlate_command
-from probes.study.labels import is_of_tuning
-from probes.study.report.data import read_study
-from probes.study.report.findings_study import figures_of_study
-from probes.study.report.kept import keep_studies
-from probes.study.report.scores import scores_of
-from probes.study.results import MOVED, interval_within
-from probes.study.table import read_table
+from probes.report.data import read_study
+from probes.report.findings_study import figures_of_study
+from probes.report.kept import keep_studies
+from probes.report.scores import scores_of
+from probes.results.labels import is_of_tuning
+from probes.results.read import read_table
+from probes.results.write import MOVED, interval_within
 from tests.report_study import Report, change_rows, make_grid, report
 
 TITLE = "How far fine-tuning moved the model"

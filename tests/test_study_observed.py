@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from probes.study.judged.claims import read_claims
-from probes.study.judged.papers import Quantity
-from probes.study.judged.verdicts import judge
+from probes.claims.claims import read_claims
+from probes.claims.papers import Quantity
+from probes.claims.verdicts import judge
 from synthlang.errors import InputError
 from tests.judged import ACROSS_LAYERS, claim, delta_rows, interval, less, measured, observed, result
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probes.study.judged.observed import Results
-from probes.study.judged.paper_tables import TURNED, compare_table
-from probes.study.judged.papers import Cell, Quantity, Table, read_tables
+from probes.claims.observed import Results
+from probes.claims.paper_tables import TURNED, compare_table
+from probes.claims.papers import Cell, Quantity, Table, read_tables
 from tests.judged import echo, interval, measured, observed, result
 from tests.report_study import (
     make_grid,

@@ -11,9 +11,9 @@ import pytest
 import yaml
 from scipy import stats
 
+from probes.claims import papers
+from probes.claims.papers import read_paper
 from probes.report.numbers import number
-from probes.study.judged import papers
-from probes.study.judged.papers import read_paper
 from synthlang.catalogue import folder, names, whole_file
 from synthlang.errors import InputError
 from tests.report_study import (

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probes.study.judged.comparisons import JudgedComparison
-from probes.study.judged.estimates import Estimate, decided, difference, estimate, region
-from probes.study.judged.observed import ModelSeeds, Replicates
-from probes.study.judged.power import MOST, POWER, models_needed, power
-from probes.study.judged.verdicts import Verdict, judge
+from probes.claims.comparisons import JudgedComparison
+from probes.claims.estimates import Estimate, decided, difference, estimate, region
+from probes.claims.observed import ModelSeeds, Replicates
+from probes.claims.power import MOST, POWER, models_needed, power
+from probes.claims.verdicts import Verdict, judge
 from tests.judged import claim, less, observed, result
 
 ROUNDS = 4_000

@@ -13,10 +13,10 @@ import yaml
 
 from pretrain.config import ModelConfig, SharingConfig
 from pretrain.model.encoder import MaskedLM
+from probes.results.measures import ALIGNMENT, PRETRAIN
 from probes.study.cell import SECOND
 from probes.study.cells import expand, load_study
 from probes.study.checks import check_cells
-from probes.study.measures import ALIGNMENT, PRETRAIN
 from probes.transfer.config import TransferConfig
 from probes.transfer.run import check_keep
 from synthlang.errors import InputError

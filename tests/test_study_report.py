@@ -17,16 +17,17 @@ import yaml
 from scipy import stats
 
 from probes.figures.drawing import COLOURS
+from probes.report.data import FIGURES_OF_MANY, read_study
+from probes.report.folder import write_report
 from probes.report.numbers import entry_text
+from probes.report.scores import scores_of
+from probes.results import measures
+from probes.results import write as results
+from probes.results.labels import axis_titles, is_of_languages, is_seed, layout_of, numbers_of, short_key
+from probes.results.write import interval_within
 from probes.statistics import Interval
-from probes.study import measures, results
 from probes.study.cells import expand
 from probes.study.config import StudyConfig
-from probes.study.labels import axis_titles, is_of_languages, is_seed, layout_of, numbers_of, short_key
-from probes.study.report.data import FIGURES_OF_MANY, read_study
-from probes.study.report.folder import write_report
-from probes.study.report.scores import scores_of
-from probes.study.results import interval_within
 from probes.study.settings import DIFFERS, common_settings
 from synthlang.config import parse
 from synthlang.errors import InputError

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from probes.report.data import read_study
+from probes.report.differences import Difference, differences
+from probes.report.scores import scores_of
 from probes.statistics import corrected
-from probes.study.report.data import read_study
-from probes.study.report.differences import Difference, differences
-from probes.study.report.scores import scores_of
 from tests.report_study import (
     change_rows,
     make_grid,

@@ -18,9 +18,9 @@ from probes.measures.distances.pairs import Linked
 from probes.measures.distances.probe import model_values
 from probes.measures.distances.separation import Separation
 from probes.measures.distances.show import Measured
-from probes.study.report import distances
-from probes.study.report.data import FigureBudget, read_study
-from probes.study.report.scores import scores_of
+from probes.report import distances
+from probes.report.data import FigureBudget, read_study
+from probes.report.scores import scores_of
 from synthlang.files import write_json
 from tests.report_study import (
     change,

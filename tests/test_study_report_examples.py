@@ -133,7 +133,7 @@ def test_without_predictions_the_table_says_so(tmp_path):
     ],
 )
 def test_marks_that_fit_nothing_are_refused(tmp_path, row, told):
-    from probes.study.judged.papers import read_paper
+    from probes.claims.papers import read_paper
 
     block = {"measure": "zs", "columns": [{}], "rows": [{"where": {"method": "B"}, "values": [1.0], **row}]}
     paper = {"paper": "p", "title": "t", "citation": "c", "labels": {"method": ["A", "B"]}}

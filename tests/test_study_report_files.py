@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from probes.study.report import files
-from probes.study.report.files import ReportPaths, newest_report
-from probes.study.report.folder import write_joined_report, write_report
+from probes.report import files
+from probes.report.files import ReportPaths, newest_report
+from probes.report.folder import write_joined_report, write_report
 from synthlang.errors import InputError
 from tests.report_study import (
     change,
@@ -186,7 +186,7 @@ def test_claims_of_the_user_and_the_program_count(made: ReportPaths, tmp_path: P
             assert newest_report(made.folder, config) is None and newest_report(made.folder, {}) == made
     program = tmp_path / "program"
     (program / "probes").mkdir(parents=True)
-    monkeypatch.setattr("probes.study.report.files.PROGRAM", program)
+    monkeypatch.setattr("probes.report.files.PROGRAM", program)
     assert newest_report(made.folder, {}) == made
     (program / "probes" / "new.py").write_text("")
     set_time(program / "probes" / "new.py", written, 0.1)

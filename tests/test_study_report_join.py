@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probes.study.judged.papers import Quantity
-from probes.study.report.data import Study, read_study
-from probes.study.report.folder import write_joined_report, write_report
-from probes.study.report.pools import names_of_parts, pools, results_of
+from probes.claims.papers import Quantity
+from probes.report.data import Study, read_study
+from probes.report.folder import write_joined_report, write_report
+from probes.report.pools import names_of_parts, pools, results_of
 from probes.study.settings import DIFFERS
 from synthlang.catalogue import load_yaml
 from tests.report_study import (

@@ -18,13 +18,13 @@ from scipy import stats
 from probes.figures.bars import retrieval_bars
 from probes.figures.drawing import draw, shorten, writable
 from probes.figures.lines import Series, curve_figures, dose_response
-from probes.study.labels import layout_of
-from probes.study.measures import COLUMNS
-from probes.study.report import layers
-from probes.study.report.data import WITHOUT_CONTEXT, read_study
-from probes.study.report.judged import compared
-from probes.study.report.layers import curves
-from probes.study.table import measurements
+from probes.report import layers
+from probes.report.data import WITHOUT_CONTEXT, read_study
+from probes.report.judged import compared
+from probes.report.layers import curves
+from probes.results.labels import layout_of
+from probes.results.measures import COLUMNS
+from probes.results.read import measurements
 from tests.judged import measured
 from tests.report_study import (
     cells_of,

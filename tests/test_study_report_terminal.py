@@ -6,8 +6,8 @@ import json
 import pytest
 from rich.console import Console
 
-from probes.study.report.printed import printed_numbers
-from probes.study.report.terminal import cell_line, score_table
+from probes.report.printed import printed_numbers
+from probes.report.terminal import cell_line, score_table
 
 # objective → Δ of three pretrainings, two seeds of fine-tuning each
 DELTAS = {"MLM": [(40.0, 42.0), (38.0, 38.0), (30.0, 34.0)], "ALIGN-MLM": [(3.0, 5.0), (2.0, 2.0), (6.0, 6.0)]}

@@ -11,9 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from pretrain.config import PretrainConfig
-from probes.study import measures, results
-from probes.study.measures import alignment_measures, perplexities, probe_measures
-from probes.study.results import (
+from probes.results import measures
+from probes.results import write as results
+from probes.results.measures import alignment_measures, perplexities, probe_measures
+from probes.results.write import (
     FIXED,
     AxisColumns,
     Tables,

@@ -11,8 +11,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from probes.study import measures, results
-from probes.study.table import COLUMNS, columns_of, concat, distinct, measurements, pooled, read_table
+from probes.results import measures
+from probes.results import write as results
+from probes.results.read import COLUMNS, columns_of, concat, distinct, measurements, pooled, read_table
 from tests.judged import measured, result
 from tests.report_study import make_grid
 

@@ -12,13 +12,13 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from probes.claims.claims import Claim
+from probes.claims.comparisons import JudgedComparison
+from probes.claims.estimates import decided, difference, estimate, outcome_of, region
+from probes.claims.observed import ModelSeeds, Replicates, Results, Series
+from probes.claims.papers import Quantity
+from probes.claims.verdicts import decide, judge
 from probes.statistics import Interval
-from probes.study.judged.claims import Claim
-from probes.study.judged.comparisons import JudgedComparison
-from probes.study.judged.estimates import decided, difference, estimate, outcome_of, region
-from probes.study.judged.observed import ModelSeeds, Replicates, Results, Series
-from probes.study.judged.papers import Quantity
-from probes.study.judged.verdicts import decide, judge
 from tests.judged import claim
 
 MARGIN = 2.0

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from probes.report.numbers import first_few
+from probes.results.labels import axis_titles, is_seed, numbers_of, short_key
 from probes.study.builder import CellBuilder
 from probes.study.cell import Cell
 from probes.study.config import LearnedConfig, StudyConfig
 from probes.study.graph import graph
 from probes.study.grid import Choice, Point, with_assignments
-from probes.study.labels import axis_titles, is_seed, numbers_of, short_key
 from probes.study.stage import StageKeys
 from synthlang.catalogue import load_yaml
 from synthlang.config import StrictModel, parse

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
+from probes.claims.claims import read_claims
+from probes.claims.papers import read_tables
 from probes.study.grid import GridConfig
-from probes.study.judged.claims import read_claims
-from probes.study.judged.papers import read_tables
 from synthlang.config import StrictModel
 from synthlang.errors import InputError
 from synthlang.files import safe_name, user_path

@@ -15,7 +15,7 @@ from unicodedata import category
 from pydantic import Field, field_validator, model_validator
 
 from pretrain.config import PretrainConfig
-from probes.study.labels import short_key
+from probes.results.labels import short_key
 from synthlang.catalogue import BASE
 from synthlang.config import StrictModel, assigned, override
 from synthlang.errors import InputError, did_you_mean

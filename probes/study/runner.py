@@ -11,8 +11,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from pretrain.stopping import Stopped, watched
+from probes.report.files import newest_report
+from probes.report.folder import ReportPaths, write_report
 from probes.report.numbers import plural
-from probes.study import measures
+from probes.report.terminal import cell_line
+from probes.results import measures
+from probes.results.write import AxisColumns, Tables, write_results, write_table
 from probes.study.cell import START, Cell
 from probes.study.cells import selected
 from probes.study.config import StudyConfig
@@ -36,10 +40,6 @@ from probes.study.record import (
     relative,
     write_logs,
 )
-from probes.study.report.files import newest_report
-from probes.study.report.folder import ReportPaths, write_report
-from probes.study.report.terminal import cell_line
-from probes.study.results import AxisColumns, Tables, write_results, write_table
 from probes.study.schedule import Schedule
 from probes.study.settings import common_settings, told_changes
 from probes.study.shared_fits import SharedFits

@@ -1,0 +1,291 @@
+"""What a claim compares, found in results: its comparisons and correlations, each judged by itself.
+
+Differences, their intervals and when a comparison holds, fails or is open: estimates.py. What several comparisons say
+of their claim: verdicts.py.
+
+Means and differences are over the same conditions in all comparisons of a claim whose conditions have the same axes.
+
+With ``minus`` what is judged is a gap of gaps: (left − what is taken off it) − (right − what is taken off it). With
+``instead`` another measure is read where nothing was measured of the first; the text says which.
+
+A correlation holds or fails where its interval (bootstrap over conditions, their models together) does not have 0
+inside and its p (permutations of the same), where there is one, is .05 or less. It is open else, as it is of five
+conditions with any but a perfect one; a perfect one without a p is, too. With fewer than five it is not run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from probes.claims.claims import Claim, ClaimEntry, Compare, Correlate, Order, Relation
+from probes.claims.correlated import (
+    FEWEST,
+    correlate_pairs,
+    outcome_of_correlation,
+    pairs_by_axes,
+    shared_by_all,
+)
+from probes.claims.estimates import (
+    DECIDED,
+    LEVEL,
+    NOTHING,
+    Estimate,
+    Outcome,
+    Region,
+    Unit,
+    common_conditions,
+    decided,
+    estimate_over,
+    named,
+    region,
+)
+from probes.claims.observed import Condition, Results, Series, drop_shared_runs
+from probes.claims.papers import OF_PROBE, Quantity
+from probes.claims.power import models_needed
+from probes.report.numbers import plural
+from probes.statistics import Interval
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a claim compares, over ``conditions`` that all ``sides`` have."""
+
+    what: str
+    sides: tuple[Series, ...]
+    conditions: Sequence[Condition]
+    relation: Relation
+    margin: float = 0.0
+    value: float = 0.0
+    none_against: bool = False
+
+
+@dataclass(frozen=True)
+class JudgedComparison:
+    """One comparison of a claim.
+
+    what           is compared
+    interval       ours, by which it is decided; None where it was not run, and ``why``
+    p              two-sided, of 0
+    inside         p of what would hold (``asked``, where it is no correlation)
+    outside        p of the contrary
+    said           ours in words
+    singles        the same of each condition by itself, where it is a mean over several
+    none_against   one of these may make the claim differ
+    against_alone  it fails by itself, but not after Holm's correction
+    tested_by      the estimate and the region that the tests are of; of a correlation there is none
+    """
+
+    what: str
+    interval: Interval | None = None
+    outcome: Outcome = "not run"
+    unit: Unit = "models"
+    one_model: bool = False
+    p: float | None = None
+    inside: float = 1.0
+    outside: float = 1.0
+    asked: str = ""
+    said: str = ""
+    why: str = ""
+    singles: tuple[JudgedComparison, ...] = ()
+    none_against: bool = False
+    against_alone: bool = False
+    tested_by: tuple[Estimate, Region] | None = None
+
+    @property
+    def leans_outside(self) -> bool:
+        """Whether the mean is against the claim."""
+        return self.outside < self.inside
+
+    def needed(self, tests: int) -> float | None:
+        """How many models would decide it, with ``tests`` in its claim: probes/claims/power.py."""
+        return None if self.tested_by is None else models_needed(*self.tested_by, tests)
+
+    @property
+    def tested(self) -> float | None:
+        """The p that it is against the claim; None where nothing could be tested."""
+        return None if self.interval is None or (self.p is None and self.outside == 1) else self.outside
+
+    def text(self) -> str:
+        """As a sentence without a stop: as ``A − B (asked > 0): 3.1 (1.0 … 5.2), n = 3 models: holds``."""
+        if self.interval is None:
+            return f"{self.what}: not run, {self.why}"
+        if not self.asked:
+            return f"{self.what}: {self.said}"
+        return f"{self.what} (asked {self.asked}): {self.said}: {self.outcome}"
+
+
+def comparisons_of(claim: Claim, results: Results) -> list[JudgedComparison]:
+    """Those of a claim, each judged as if it were alone."""
+    comparisons = [_compared(compare, results) for compare in claim.compare or ()]
+    for order in claim.order or ():
+        comparisons += _ordered(order, results)
+    parts = [_part(comparison) for comparison in _over_the_same(comparisons)]
+    return parts + [_correlation(entry, results) for entry in claim.correlate or ()]
+
+
+def _part(comparison: Comparison) -> JudgedComparison:
+    sides, conditions = drop_shared_runs(comparison.sides, comparison.conditions)
+    whole = _estimated(replace(comparison, sides=sides, conditions=conditions))
+    if len(conditions) < 2 or whole.interval is None:
+        return whole
+    every = list(dict.fromkeys(condition for side in sides for condition in side))
+    single = [
+        _estimated(replace(comparison, what=f"{comparison.what}: {named([one], every)}", sides=sides, conditions=[one]))
+        for one in conditions
+    ]
+    return replace(whole, singles=tuple(single), none_against=comparison.none_against)
+
+
+def _estimated(comparison: Comparison) -> JudgedComparison:
+    margin, asked = comparison.margin, region(comparison.relation, comparison.margin)
+    found = estimate_over(comparison.sides, comparison.conditions)
+    if found.ours is None:
+        return JudgedComparison(comparison.what, why=found.why)
+    ours = replace(found.ours, mean=found.ours.mean - comparison.value)
+    inside, outside = asked.p_values(ours)
+    words = {
+        "greater": f"> {margin:g}",
+        "less": f"< {-margin or 0:g}",
+        "no_less": f"> {-margin:g}, one-sided",
+        "no_more": f"< {margin:g}, one-sided",
+        "near": f"within ±{margin:g}, two one-sided tests",
+    }[comparison.relation]
+    return JudgedComparison(
+        comparison.what, ours.interval_at(asked.level), decided(inside, outside), ours.unit, ours.one_model, ours.p,
+        inside, outside, words, ours.text(level=asked.level), tested_by=(ours, asked),
+    )  # fmt: skip
+
+
+def _compared(compare: Compare, results: Results) -> Comparison:
+    """The sides of a comparison, over what all of them have; of one side, over all that it has."""
+    left, *others = (_as_measured(quantity, results) for quantity in compare.quantities())
+    axes = {axis for quantity in (left, *others) for axis in quantity.where} if others else ()
+    sides = tuple(_among(results.series(quantity, axes), compare) for quantity in (left, *others))
+    what = _name(left, others[0] if others else None)
+    if len(others) > 1:
+        what = f"({_name(left, others[1])}) − ({_name(others[0], others[2])})"
+    value = compare.value or 0.0
+    what += f" − {value:g}" if value else ""
+    conditions = common_conditions(sides)
+    return Comparison(what, sides, conditions, compare.relation, compare.points, value, compare.none_against)
+
+
+def _among(series: Series, entry: ClaimEntry) -> Series:
+    """Without the conditions that do not count."""
+    return {
+        condition: parts
+        for condition, parts in series.items()
+        if all(dict(condition).get(axis) in labels for axis, labels in entry.among.items())
+    }
+
+
+def _as_measured(quantity: Quantity, results: Results) -> Quantity:
+    """With the measure that is read instead, where nothing was measured of its own."""
+    if quantity.instead is None or results.series(quantity):
+        return quantity
+    return replace(quantity, measure=quantity.instead)
+
+
+def _ordered(order: Order, results: Results) -> list[Comparison]:
+    """Each thing that was run against the one before it, over what all of them have; the others are not run."""
+    wanted = [_as_measured(quantity, results) for quantity in order.quantities()]
+    axes = {axis for quantity in wanted for axis in quantity.where}
+    found = [(quantity, _among(results.series(quantity, axes), order)) for quantity in wanted]
+    there = [one for one in found if one[1]]
+    relation: Relation = "greater" if order.direction == "rising" else "less"
+    shared = common_conditions([series for _, series in there]) if there else []
+    comparisons = [
+        Comparison(_name(after, before), (of_after, of_before), shared, relation)
+        for (before, of_before), (after, of_after) in pairwise(there)
+    ]
+    lost = [quantity for quantity, series in found if not series][: len(wanted) - max(1, len(there))]
+    return comparisons + [Comparison(_name(quantity, None), ({},), [], relation) for quantity in lost]
+
+
+def _over_the_same(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """Comparisons whose conditions have the same axes are over the conditions that all of them have."""
+    kept: dict[frozenset[str], set[Condition]] = {}
+    axes = [frozenset(axis for condition in one.conditions for axis, _ in condition) for one in comparisons]
+    for one, of in zip(comparisons, axes, strict=True):
+        if one.conditions:
+            kept[of] = kept.get(of, set(one.conditions)) & set(one.conditions)
+    return [
+        replace(one, conditions=[c for c in one.conditions if c in kept[of]]) if one.conditions else one
+        for one, of in zip(comparisons, axes, strict=True)
+    ]
+
+
+def _name(left: Quantity, right: Quantity | None) -> str:
+    """What is compared: the labels that both have, the measure, and the labels that differ."""
+    if right is None:
+        return " ".join([*left.where.values(), *_averaged(left), _measure(left)])
+    measures = {_measure(left), _measure(right)}
+    of_left, of_right = (
+        " ".join(
+            [
+                *(label for axis, label in one.where.items() if other.where.get(axis) != label),
+                *(_averaged(one) if one.average != other.average else []),
+                *([_measure(one)] if len(measures) > 1 else []),
+                *(f"without {axis}" for axis in one.without if axis not in other.without),
+            ]
+        )
+        or "the other"
+        for one, other in ((left, right), (right, left))
+    )
+    shared = [label for axis, label in left.where.items() if right.where.get(axis) == label]
+    in_common = " ".join([*shared, *(measures if len(measures) == 1 else [])])
+    return f"{in_common}, {of_left} − {of_right}".removeprefix(", ")
+
+
+def _averaged(quantity: Quantity) -> list[str]:
+    """The labels it is a mean over, where it names some."""
+    return [f"mean of {', '.join(labels)}" for labels in quantity.average.values() if labels]
+
+
+def _measure(quantity: Quantity) -> str:
+    layer = "" if quantity.layer is None else f" ({quantity.layer} layer)"
+    return quantity.measure.removeprefix(OF_PROBE) + layer
+
+
+def _correlation(claim: Correlate, results: Results) -> JudgedComparison:
+    axes = (*claim.over, *claim.by)
+    read = [_as_measured(quantity, results) for quantity in claim.quantities()]
+    both = [results.series(quantity) for quantity in read]
+    sides = [
+        _among({condition: parts for condition, parts in series.items() if dict(condition).keys() >= set(axes)}, claim)
+        for series in drop_shared_runs(both, common_conditions(both))[0]
+    ]
+    shared = shared_by_all(sides, axes)
+    pairs = pairs_by_axes(shared, axes)
+    known = [pair for pair in pairs if math.isfinite(pair.x) and math.isfinite(pair.y)]
+    of = " ".join(label for axis, label in read[0].where.items() if read[1].where.get(axis) == label)
+    what = f"{claim.kind} of {read[0].measure} and {read[1].measure}{f', {of}' if of else ''}"
+    if not known:
+        why = "no pair is of numbers" if pairs else "its points share no condition" if all(sides) else NOTHING
+        return JudgedComparison(what, why=why)
+    blocks = ["\t".join(pair.point[len(claim.over) :]) for pair in known] if claim.by else None
+    correlated = correlate_pairs(known, claim.kind, blocks)
+    found = correlated.found
+    if found.clusters < FEWEST:
+        return JudgedComparison(what, why=f"{correlated.conditions}, and with fewer than {FEWEST} nothing is decided")
+    ours = Interval(math.nan if found.r is None else found.r, found.low, found.high, found.clusters, LEVEL)
+    bounds = "" if found.low is None or found.high is None else f" ({found.low:.2f} … {found.high:.2f})"
+    p = "" if found.p is None else f", p = {found.p:.3g}"
+    r = "" if found.r is None else f"{found.r:.2f}{bounds}{p}, "
+    lost, alone = len(pairs) - len(known), max(len(one) - len(of) for one, of in zip(sides, shared, strict=True))
+    said = [f"{r}n = {correlated.text}", found.reason, found.no_interval]
+    said += [f"{plural(lost, 'pair')} left out, not a number"] if lost else []
+    said += [f"{plural(alone, 'condition')} left out, which not all points have"] if alone else []
+    relation: Relation = "greater" if claim.expect == "positive" else "less"
+    outcome = outcome_of_correlation(None if found.r is None else ours, found.p, relation)
+    p_value = DECIDED if found.p is None else found.p
+    # measures name no model: layers of the same seeds are of one, conditions that differ in anything else need not be
+    layers = claim.over == ["layer"] and len({pair.model for pair in known}) == 1
+    return JudgedComparison(
+        what, ours, outcome, "conditions", correlated.one_model or layers, found.p,
+        p_value if outcome == "holds" else 1.0, p_value if outcome == "fails" else 1.0,
+        said="; ".join(filter(None, said)),
+    )  # fmt: skip

@@ -1,0 +1,379 @@
+"""Means and differences over seeds, with 95 % intervals of Student's t, and what an interval says of a comparison.
+
+A mean and the **difference** of two quantities are over the conditions (labels on the axes that no side names) that all
+sides have, each weighing the same, then over the seeds that all of these conditions have. What is left out is told, but
+not that another study varies an axis that nobody asks for: such conditions do not count beside those without it.
+
+    paired by models    both sides have two or more models with the same seeds: one difference a pretraining (or, of one
+                        pretraining, an adjustment), the mean over what else both have; n is the number of these.
+                        Where fewer than two pretrainings have models in common, as where one side is adjusted and the
+                        other is not, but both sides have two or more pretrainings in common: each side's mean over
+                        adjustments for each pretraining and seed of fine-tuning
+    paired by seeds     both have one model of the same seeds: one difference a seed of fine-tuning; n is their number,
+                        and nothing is said of another pretraining
+    not paired          anything else, as a given model against several adjustments of it: Welch's interval between the
+                        models of each side (of one model: its seeds of fine-tuning); n is that of the smaller side,
+                        and a note says that the sides are not paired
+
+A **gap of gaps**, (left − right) − (what is taken off left − what is taken off right), is the difference of two such
+differences, each of them paired: first those of like models, left with right; else each side with what is taken off it.
+Where neither can be paired it is not run.
+
+A **comparison** asks whether the true value lies in a region. Each end of a region is a one-sided test of Student's t:
+
+    relation   region             sides   holds where
+    greater    > margin             2     it is shown to be above, at 5 % two-sided
+    less       < −margin            2     it is shown to be below
+    no_less    > −margin            1     non-inferiority, one test at 5 %: more does as well
+    no_more    < margin             1     the same in the other direction
+    near       within ±margin       1     equivalence, two one-sided tests at 5 %, both of them (Schuirmann 1987)
+
+It fails where the value is shown to lie outside, at the same level, and is open else: so a truth just outside is taken
+for inside, and one just inside for outside, in 5 % of all samples at most (``near``: in 10 %, two ways). It is open,
+too, with n < 2, and where all replicates have the same value, which says nothing of their spread (collapsed models do
+that). The interval shown is the one that decides: of 95 % with two sides, of 90 % with one. What is done about several
+comparisons of one claim: verdicts.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+from scipy import special
+
+from probes.claims.claims import Relation
+from probes.claims.observed import Condition, ModelSeeds, Replicate, Replicates, Series
+from probes.report.numbers import first_few, plural
+from probes.statistics import Interval, mean_of, numbers_among
+
+Outcome = Literal["holds", "fails", "open", "not run"]
+Unit = Literal["models", "adjustments", "fine-tuning seeds", "conditions"]
+LEVEL = 0.95
+DECIDED = 1 - LEVEL
+"""Largest p of what is decided."""
+SAME = 1e-9  # in points: an interval no wider is of equal values, but for rounding
+NAMED = 6
+"""Most conditions or seeds that are named."""
+NOTHING = "nothing was measured of this"
+UNPAIRED = "the sides are not paired"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean or a difference of ``n``, as Student's t has it.
+
+    error, freedom   its standard error and degrees of freedom; no error with n < 2
+    unit             what was counted
+    one_model        every replicate of a side comes from one pretraining: another one may say something else
+    notes            what it is over and what was left out, in words
+    """
+
+    mean: float
+    n: int
+    unit: Unit
+    one_model: bool
+    error: float | None = None
+    freedom: float = 0.0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def interval(self) -> Interval:
+        """Of 95 %."""
+        return self.interval_at(LEVEL)
+
+    def interval_at(self, level: float) -> Interval:
+        """Two-sided, of ``level``; without bounds where nothing is known of the spread."""
+        if self.error is None:
+            return Interval(self.mean, None, None, self.n, level)
+        half = float(special.stdtrit(self.freedom, (1 + level) / 2)) * self.error
+        return Interval(self.mean, self.mean - half, self.mean + half, self.n, level)
+
+    @property
+    def p(self) -> float | None:
+        """Two-sided, of 0; None where the interval says nothing."""
+        return 2 * min(self.p_above(0.0), self.p_above(0.0, -1)) if self.tells else None
+
+    @property
+    def tells(self) -> bool:
+        """Whether the interval says anything: of one replicate, or of equal ones, nothing is known."""
+        return self.error is not None and self.error > SAME
+
+    def p_above(self, bound: float, side: int = 1) -> float:
+        """One-sided p that the true value is above ``bound`` (side −1: below); 1 where the interval says nothing."""
+        if self.error is None or not self.tells:
+            return 1.0
+        return float(special.stdtr(self.freedom, side * (bound - self.mean) / self.error))
+
+    def text(self, digits: int = 1, level: float = LEVEL) -> str:
+        """As 3.1 (1.0 … 5.2), n = 3 models; over ner, pos. The level is told where it is not 95 %."""
+        interval = self.interval_at(level)
+        bounds = ""
+        if interval.low is not None and interval.high is not None:
+            of = "" if level == LEVEL else f"{100 * level:.0f} %: "
+            bounds = f" ({of}{interval.low:.{digits}f} … {interval.high:.{digits}f})"
+        notes = "".join(f"; {note}" for note in self.notes)
+        return f"{self.mean:.{digits}f}{bounds}, n = {counted(self.n, self.unit)}{notes}"
+
+
+class Region(NamedTuple):
+    """Where a comparison says that the true value lies, between ``low`` and ``high``, and how many ``sides`` its tests
+    have."""
+
+    low: float
+    high: float
+    sides: Literal[1, 2]
+
+    @property
+    def level(self) -> float:
+        """Of the interval that decides."""
+        return 1 - DECIDED * 2 / self.sides
+
+    def p_values(self, ours: Estimate) -> tuple[float, float]:
+        """That the value is inside, and that it is outside; 1 and 1 where nothing is known."""
+        inside, outside = 0.0, 1.0
+        for bound, side in ((self.low, 1), (self.high, -1)):
+            if math.isfinite(bound):
+                inside = max(inside, ours.p_above(bound, side))
+                outside = min(outside, ours.p_above(bound, -side))
+        return min(1.0, inside * self.sides), min(1.0, outside * self.sides)
+
+
+def region(relation: Relation, margin: float = 0.0) -> Region:
+    """By the table of this module."""
+    match relation:
+        case "greater":
+            return Region(margin, math.inf, 2)
+        case "less":
+            return Region(-math.inf, -margin, 2)
+        case "no_less":
+            return Region(-margin, math.inf, 1)
+        case "no_more":
+            return Region(-math.inf, margin, 1)
+    return Region(-margin, margin, 1)
+
+
+class EstimateOrWhy(NamedTuple):
+    """An estimate, or none and why."""
+
+    ours: Estimate | None
+    why: str = ""
+
+
+class _Pairs(NamedTuple):
+    """``differences``: left − right of each pair, by what its sides have in common; ``alone``: the replicates of a side
+    that are in no pair."""
+
+    differences: Replicates
+    alone: set[Replicate]
+
+
+Unpaired = tuple[Estimate | None, set[Replicate]]
+"""An estimate, and the replicates that are in no pair, of sides that are paired."""
+
+
+def counted(n: int, unit: str) -> str:
+    """
+    >>> counted(3, "models"), counted(1, "fine-tuning seeds")
+    ('3 models', '1 fine-tuning seed')
+    """
+    return plural(n, unit.removesuffix("s"))
+
+
+def estimate(replicates: Replicates) -> Estimate | None:
+    """The mean of one quantity, over models or, of one model, over its seeds of fine-tuning; None of nothing."""
+    if not replicates:
+        return None
+    values, unit = _values_and_unit(replicates)
+    n, one_model = len(values), pretrainings(replicates) == 1
+    error = None if n < 2 else float(np.std(values, ddof=1)) / n**0.5
+    return Estimate(float(np.mean(values)), n, unit, one_model, error, n - 1.0)
+
+
+def difference(left: Replicates, right: Replicates) -> Estimate | None:
+    """left − right by the rule of this module; None where a side is empty."""
+    return _difference(left, right)[0] if left and right else None
+
+
+def _difference(left: Replicates, right: Replicates) -> Unpaired:
+    """Of sides that are not empty."""
+    paired = _pairs(left, right)
+    if paired is None:
+        return _unpaired_difference(left, right), set()
+    return estimate(paired.differences), paired.alone
+
+
+def _unpaired_difference(left: Replicates, right: Replicates) -> Estimate:
+    """left − right of sides that are not paired."""
+    (a, of_a), (b, of_b) = _values_and_unit(left), _values_and_unit(right)
+    firm: tuple[Unit, ...] = ("fine-tuning seeds", "adjustments", "models")
+    n, unit = min((len(a), of_a), (len(b), of_b), key=lambda side: (side[0], firm.index(side[1])))
+    mean, one_model = float(np.mean(a) - np.mean(b)), min(pretrainings(left), pretrainings(right)) == 1
+    if n < 2:
+        return Estimate(mean, n, unit, one_model, notes=(UNPAIRED,))
+    parts = [float(np.var(side, ddof=1)) / len(side) for side in (a, b)]
+    error = sum(parts) ** 0.5
+    if error <= SAME:
+        return Estimate(mean, n, unit, one_model, 0.0, n - 1.0, (UNPAIRED,))
+    freedom = error**4 / sum(part**2 / (len(side) - 1) for part, side in zip(parts, (a, b), strict=True))
+    return Estimate(mean, n, unit, one_model, error, freedom, (UNPAIRED,))
+
+
+def _gap(left: Replicates, right: Replicates, off_left: Replicates, off_right: Replicates) -> Unpaired:
+    """(left − off_left) − (right − off_right), None where nothing can be paired."""
+    for first, second in (((left, right), (off_left, off_right)), ((left, off_left), (right, off_right))):
+        one, other = _pairs(*first), _pairs(*second)
+        if one is not None and other is not None:
+            ours, alone = _difference(one.differences, other.differences)
+            return ours, alone | one.alone | other.alone
+    return None, set()
+
+
+def _pairs(left: Replicates, right: Replicates) -> _Pairs | None:
+    """The pairs of two sides, neither empty, where their differences are what is counted; None of sides not paired.
+
+    One side may be adjusted, several times for each pretraining, and the other not at all: they have no replicate in
+    common then, but the pretrainings.
+    """
+    as_they_are = _matched(left, right, lambda one: one)
+    by_pretraining = _matched(left, right, lambda one: (ModelSeeds(one[0].pretraining, ""), one[1]))
+    if pretrainings(as_they_are.differences) < 2 <= pretrainings(by_pretraining.differences):
+        return by_pretraining
+    models = [{model for model, _ in side} for side in (left, right, as_they_are.differences)]
+    return as_they_are if len(models[2]) > 1 or models[0] == models[1] == models[2] else None
+
+
+def pretrainings(replicates: Replicates) -> int:
+    """How many there are."""
+    return len({model.pretraining for model, _ in replicates})
+
+
+def _matched(left: Replicates, right: Replicates, name: Callable[[Replicate], Replicate]) -> _Pairs:
+    """Pairs of the same ``name``: of each side the mean over those that have it."""
+    by_name: dict[Replicate, tuple[list[float], list[float]]] = {}
+    for place, side in enumerate((left, right)):
+        for replicate, value in side.items():
+            by_name.setdefault(name(replicate), ([], []))[place].append(value)
+    differences = {replicate: sum(a) / len(a) - sum(b) / len(b) for replicate, (a, b) in by_name.items() if a and b}
+    alone = {replicate for replicate in left.keys() | right.keys() if name(replicate) not in differences}
+    return _Pairs(differences, alone)
+
+
+def common_conditions(sides: Iterable[Series]) -> list[Condition]:
+    """The conditions that all sides have, in the order of the first, without those that are one of them with an axis
+    more: they are of a study that varies what another does not, and no side asks for that axis."""
+    first, *others = sides
+    shared = [condition for condition in first if all(condition in side for side in others)]
+    return without_variations(shared, shared)
+
+
+def without_variations(conditions: Sequence[Condition], of: Sequence[Condition]) -> list[Condition]:
+    """Those that are none of ``of`` with an axis more."""
+    sets, plain = {frozenset(axis for axis, _ in condition) for condition in of}, set(of)
+
+    def varies(condition: Condition) -> bool:
+        own = {axis for axis, _ in condition}
+        return any(axes < own and tuple(one for one in condition if one[0] in axes) in plain for axes in sets)
+
+    return [condition for condition in conditions if not varies(condition)]
+
+
+def estimate_over(sides: Sequence[Series], conditions: Sequence[Condition]) -> EstimateOrWhy:
+    """The mean of one side, the difference of two or the gap of four, over ``conditions``, which all sides have."""
+    if not all(sides):
+        return EstimateOrWhy(None, NOTHING)
+    every = without_variations(list(dict.fromkeys(condition for side in sides for condition in side)), conditions)
+    dropped = [condition for condition in every if condition not in conditions]
+    if not conditions:
+        listed = " against ".join(named(list(side), every) for side in sides)
+        return EstimateOrWhy(None, f"no condition is common to all that is compared: {listed}")
+    means, missing, infinite = list[Replicates](), set[Replicate](), set[Replicate]()
+    for side in sides:
+        mean, absent, wrong = _averaged([side[condition] for condition in conditions])
+        if not mean:
+            seed = "no seed with numbers" if wrong else "no seed"
+            return EstimateOrWhy(None, f"{seed} is in all conditions of one side: {named(conditions, every)}")
+        means.append(mean)
+        missing, infinite = missing | absent, infinite | wrong
+    if len(means) == 1:
+        ours, alone = estimate(means[0]), set[Replicate]()
+    else:
+        ours, alone = _gap(*means) if len(means) == 4 else _difference(*means)
+    missing = (missing | alone) - infinite
+    if ours is None:
+        return EstimateOrWhy(None, "the models of the sides are not the same, so that no difference of them is paired")
+    notes = list(ours.notes)
+    notes += [f"over {named(conditions, every)}"] if len(every) > 1 else []
+    notes += [f"left out, not in all that is compared: {named(dropped, every)}"] if dropped else []
+    notes += [f"left out, not on both sides or in all conditions: {_seeds(missing)}"] if missing else []
+    notes += [f"left out, not a number: {_seeds(infinite)}"] if infinite else []
+    return EstimateOrWhy(replace(ours, notes=tuple(notes)))
+
+
+def outcome_of(ours: Estimate, asked: Region) -> Outcome:
+    """Whether what is asked holds, fails or is open, of one comparison by itself."""
+    return decided(*asked.p_values(ours))
+
+
+def decided(inside: float, outside: float) -> Outcome:
+    """By the p values that what is asked holds, and that it does not."""
+    return "holds" if inside <= DECIDED else "fails" if outside <= DECIDED else "open"
+
+
+def _averaged(
+    conditions: Sequence[Mapping[Condition, Replicates]],
+) -> tuple[Replicates, set[Replicate], set[Replicate]]:
+    """The mean over conditions of the means within them; replicates that not all have, and those without a number."""
+    measured = [one for parts in conditions for one in parts.values()]
+    every = dict.fromkeys(replicate for one in measured for replicate in one)
+    infinite = {replicate for one in measured for replicate, value in one.items() if not math.isfinite(value)}
+    shared = [one for one in every if one not in infinite and all(one in part for part in measured)]
+    means = {
+        one: sum(sum(part[one] for part in parts.values()) / len(parts) for parts in conditions) / len(conditions)
+        for one in shared
+    }
+    return means, every.keys() - set(shared) - infinite, infinite
+
+
+def over_models(values: Iterable[tuple[Hashable, Hashable, float | None]]) -> tuple[list[float], Unit]:
+    """What an interval of (pretraining, adjustment, value) is over, and what these are: the mean of each pretraining;
+    of one pretraining that of each adjustment; of one model its values, one a seed of fine-tuning.
+
+    None, NaN and infinity are no values.
+    """
+    rows = list(values)
+    for place, unit in ((0, "models"), (1, "adjustments")):
+        groups: dict[Hashable, list[float | None]] = {}
+        for row in rows:
+            groups.setdefault(row[place], []).append(row[2])
+        if len(groups) > 1:
+            means = map(mean_of, groups.values())
+            return [mean for mean in means if mean is not None], unit  # type: ignore[return-value]
+    return numbers_among(value for _, _, value in rows), "fine-tuning seeds"
+
+
+def _values_and_unit(replicates: Replicates) -> tuple[list[float], Unit]:
+    values, unit = over_models((*model, value) for (model, _), value in replicates.items())
+    return values, unit if any(seed is not None for _, seed in replicates) or unit == "adjustments" else "models"
+
+
+def named(conditions: Sequence[Condition], every: Sequence[Condition]) -> str:
+    """Conditions by the labels that differ among ``every`` one."""
+    same = set.intersection(*(set(condition) for condition in every))
+    names = [" ".join(label for axis, label in one if (axis, label) not in same) or "–" for one in conditions]
+    return first_few(names, NAMED)
+
+
+def _seeds(replicates: Iterable[Replicate]) -> str:
+    """Replicates by model, as: seeds 1, 2 of pretraining 0."""
+    models: dict[ModelSeeds, list[str]] = {}
+    for model, seed in sorted(replicates, key=lambda one: (one[0], -1 if one[1] is None else one[1])):
+        models.setdefault(model, []).extend([] if seed is None else [str(seed)])
+    names = []
+    for (pretraining, adjustment), seeds in models.items():
+        of = f"{f'pretraining {pretraining}' if pretraining else ''} {adjustment}".strip() or "the model"
+        names.append(f"{'seeds' if len(seeds) > 1 else 'seed'} {first_few(seeds, NAMED)} of {of}" if seeds else of)
+    return first_few(names, NAMED, "; ")

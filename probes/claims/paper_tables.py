@@ -1,0 +1,174 @@
+"""A table of a paper beside the results of a study: each printed number, ours with its interval, and a verdict.
+
+Numbers of another data set, model size and budget are not compared with each other; what is compared is their **order**
+in a column of the table and their **sign**. Ours are means and differences by the rules of estimates.py. The verdict:
+
+    not run             nothing was measured at the labels of the cell, or under several labels of an axis that the
+                        table does not name
+    differs             an order of it and another cell of its column is the other way round with us; or its sign is,
+                        whatever the orders
+    agrees in order     nothing is the other way round, and at least one order is the same
+    agrees in sign      no order is decided, and the sign is the same
+    too small to tell   nothing is decided
+
+An order is decided where it stands after Holm's correction over all orders of its column that were measured, at 5 %; a
+sign, which Δ and gains have, where the interval of ours does not have 0 inside. Printed numbers that are no more than
+TIE apart (or from 0) are a tie and have no order (or sign).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+from probes.claims.estimates import (
+    DECIDED,
+    Estimate,
+    Outcome,
+    common_conditions,
+    estimate_over,
+    outcome_of,
+    region,
+)
+from probes.claims.observed import Condition, Results, Series, drop_shared_runs
+from probes.claims.papers import OF_PROBE, Cell, Quantity, Table
+from probes.claims.verdicts import Word
+from probes.statistics import corrected
+
+TIE = 0.5
+"""In percent points; a hundredth of it in a column of a measure of probes where all numbers are within −1 … 1."""
+TIED = "tied"
+TURNED = "the sign is the other way round"
+
+
+@dataclass(frozen=True)
+class TableComparison:
+    """A cell of a table with ours; ``text`` says what decided, ``notes`` what of it is no order."""
+
+    cell: Cell
+    ours: Estimate | None
+    verdict: Word
+    text: str
+    notes: tuple[str, ...] = ()
+
+
+class _CellEstimate(NamedTuple):
+    """A cell, what is a tie in its column, what was measured of it by the labels it is a mean over, ours and why there
+    is none."""
+
+    cell: Cell
+    tie: float
+    series: Series
+    estimate: Estimate | None
+    why: str
+
+
+def compare_table(table: Table, results: Results) -> tuple[TableComparison, ...]:
+    """Every cell of ``table``, in its order."""
+    columns: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for number, cell in enumerate(table.cells):
+        columns[*cell.column, cell.quantity.measure].append(number)
+    cells: dict[int, _CellEstimate] = {}
+    orders: dict[int, Counter[str]] = {}
+    for column in columns.values():
+        tie = _tie([table.cells[number] for number in column])
+        cells |= {number: _look_up(table.cells[number], tie, results) for number in column}
+        orders |= _orders(cells, [number for number in column if cells[number].estimate is not None])
+    return tuple(_row(cells[number], orders.get(number, Counter())) for number in range(len(table.cells)))
+
+
+def _tie(column: Sequence[Cell]) -> float:
+    """Scores of tasks are percent, however small; what probes measure may be shares, cosines or correlations."""
+    shares = all(cell.quantity.measure.startswith(OF_PROBE) and abs(cell.value) <= 1 for cell in column)
+    return TIE / 100 if shares else TIE
+
+
+def difference_of(quantity: Quantity, other: Quantity, results: Results) -> Estimate | None:
+    """How much more a quantity is with us than another one; None where it is not known of both."""
+    return _look_up(Cell(quantity, 0.0, other, (0, 0)), TIE, results).estimate
+
+
+def _look_up(cell: Cell, tie: float, results: Results) -> _CellEstimate:
+    sides: list[Series] = []
+    for quantity in (cell.quantity, cell.against):
+        if quantity is not None:
+            series, why = _series_at(quantity, results)
+            if not series:
+                return _CellEstimate(cell, tie, {}, None, why)
+            sides.append(series)
+    found = estimate_over(*drop_shared_runs(sides, common_conditions(sides)))
+    return _CellEstimate(cell, tie, sides[0], found.ours, found.why)
+
+
+def _series_at(quantity: Quantity, results: Results) -> tuple[Series, str]:
+    """What was measured at the labels of a cell, by the labels it is a mean over, or nothing and why.
+
+    Axes that it does not name may have one label only. Of several studies the one with the fewest of such axes is
+    taken: it is the one that is of this table.
+    """
+    found: dict[Condition, Series] = defaultdict(dict)
+    for condition, parts in results.series(quantity).items():
+        rest = tuple(item for item in condition if item[0] not in quantity.average)
+        found[rest][tuple(item for item in condition if item[0] in quantity.average)] = parts
+    if not found:
+        return {}, "nothing was measured at these labels"
+    fewest = min(map(len, found))
+    nearest = [condition for condition in found if len(condition) == fewest]
+    joined = {c: {(*of, *part): one for of, parts in found[c].items() for part, one in parts.items()} for c in nearest}
+    nearest = drop_shared_runs([joined], nearest)[1]
+    if len(nearest) > 1:
+        labels: dict[str, dict[str, None]] = defaultdict(dict)
+        for axis, label in (item for condition in nearest for item in condition):
+            labels[axis][label] = None
+        varying = [f"{axis}: {', '.join(of)}" for axis, of in labels.items() if len(of) > 1]
+        return {}, f"the table does not say which {'; '.join(varying)}"
+    return found[nearest[0]], ""
+
+
+def _row(ours: _CellEstimate, orders: Counter[str]) -> TableComparison:
+    value = ours.cell.value
+    if ours.estimate is None:
+        return TableComparison(ours.cell, None, "not run", ours.why)
+    same, reversed_ = orders["holds"], orders["fails"]
+    signed = ours.cell.against is not None or ours.cell.quantity.measure == "delta"
+    sign: Outcome = "open"
+    if signed and abs(value) > ours.tie:
+        sign = outcome_of(ours.estimate, region("greater" if value > 0 else "less"))
+    text = f"{same} of {same + reversed_} decided orders of the column are the paper's, of {orders.total()} others run"
+    text += f", {orders[TIED]} of them a tie in print" if orders[TIED] else ""
+    notes = ((TURNED,) if sign == "fails" else ()) + ours.estimate.notes
+    verdict: Word = "agrees in sign" if sign == "holds" else "too small to tell"
+    if reversed_ or sign == "fails":
+        verdict = "differs"
+    elif same:
+        verdict = "agrees in order"
+    return TableComparison(ours.cell, ours.estimate, verdict, "; ".join([text, *notes]), notes)
+
+
+def _orders(cells: Mapping[int, _CellEstimate], column: Sequence[int]) -> dict[int, Counter[str]]:
+    """Of each cell of a column (numbers of ``cells``) how many of its orders are the paper's (holds), reversed (fails),
+    open, and a tie in print."""
+    pairs = list(combinations(column, 2))
+    ours: list[Estimate | None] = []
+    for one, other in pairs:  # over the labels that both have, if they are means
+        sides = [cells[one].series, cells[other].series]
+        tied = _tied(cells[one], cells[other])
+        ours.append(None if tied else estimate_over(*drop_shared_runs(sides, common_conditions(sides))).ours)
+    stands = corrected([None if found is None else found.p for found in ours])
+    counts: dict[int, Counter[str]] = {number: Counter() for number in column}
+    for (one, other), found, p in zip(pairs, ours, stands, strict=True):
+        outcome = TIED if _tied(cells[one], cells[other]) else "open"
+        if found is not None and p is not None and p < DECIDED:
+            printed = cells[one].cell.value - cells[other].cell.value
+            outcome = "holds" if (found.interval.mean > 0) == (printed > 0) else "fails"
+        counts[one][outcome] += 1
+        counts[other][outcome] += 1
+    return counts
+
+
+def _tied(one: _CellEstimate, other: _CellEstimate) -> bool:
+    """Values have six digits (papers.py): without rounding 0.705 − 0.7 is more than 0.005."""
+    return round(abs(one.cell.value - other.cell.value), 6) <= one.tie

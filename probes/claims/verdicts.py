@@ -1,0 +1,187 @@
+"""Claims judged by results: six verdicts, and one rule for each.
+
+Differences, their intervals and when a comparison holds, fails or is open: estimates.py.
+
+**The verdict** of a claim, which all of its comparisons have to show:
+
+    not run             none of its comparisons could be made; or not all of a claim that says ``whole``
+    differs             they are against it together: that all of them hold is rejected at 5 % by Simes' test (1986),
+                        whatever their number
+    agrees in sign      all that could be made hold, each by itself: as all have to, chance has them agree in 5 % at
+                        most, whatever their number (an intersection–union test, Berger 1982); nothing is corrected
+    agrees in order     the same for an ``order``: every thing that was run is above (or below) the one before it
+    mostly agrees       not all do, but it is shown at 5 % that more than half of them hold: Benjamini & Heller's test
+                        (2008, Simes' version) of the partial conjunction; of one or two these are all
+    too small to tell   anything else
+
+Each comparison has a verdict, too: it fails where it does after Holm's correction over all of the claim, and where one
+does, the claim differs. One that is a mean over several conditions (as over pairs of languages) is also made of each by
+itself, and these verdicts are counted. They decide nothing, but where it says ``none_against``: there they may be
+against the claim as well, and need not hold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import Literal, get_args
+
+from probes.claims.claims import Claim
+from probes.claims.comparisons import JudgedComparison, comparisons_of
+from probes.claims.estimates import DECIDED, NOTHING, Outcome, Unit, counted, decided
+from probes.claims.observed import Results
+from probes.claims.power import MOST
+from probes.statistics import Interval, corrected
+
+Word = Literal["agrees in sign", "agrees in order", "mostly agrees", "differs", "too small to tell", "not run"]
+WORDS: tuple[Word, ...] = get_args(Word)
+COUNTED: dict[Outcome, str] = {"fails": "against", "open": "too small to tell"}
+"""What is said of comparisons that do not hold."""
+EARLIER = "against before Holm's correction"
+Decided = Literal[Outcome, "most hold"]
+"""How a claim comes out."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What results say of a claim.
+
+    ours        the interval of the comparison that decided (of a correlation: of r); None where nothing was run
+    n, unit     what it is of, and how many
+    text        all comparisons in words
+    one_model   every replicate of a side, or every pair of a correlation, comes from one pretraining
+    tally       of several comparisons, how many hold and how many were not run, and which one ``ours`` is of
+    what        is compared in that one, and ``asked`` of it; a correlation has only its sign asked
+    """
+
+    verdict: Word
+    ours: Interval | None
+    n: int
+    text: str
+    parts: tuple[JudgedComparison, ...] = ()
+    unit: Unit = "models"
+    one_model: bool = False
+    tally: str = ""
+    what: str = ""
+    asked: str = ""
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """Of the comparisons that were run."""
+        return [part.outcome for part in self.parts if part.interval is not None]
+
+    @property
+    def needed(self) -> float | None:
+        """How many models (or whatever ``unit`` counts) would decide a claim that is open, means and spreads being as
+        they are: as many as one comparison takes that is against it, else as all take; None where that is not known.
+        """
+        if self.verdict != "too small to tell":
+            return None
+        tests = sum(part.tested is not None for part in self.parts)
+        left = [part for part in self.parts if part.outcome == "open"]
+        numbers = [(part.leans_outside, part.needed(tests)) for part in left]
+        known = [(against, number) for against, number in numbers if number is not None]
+        if any(against for against, _ in known):
+            return min(number for against, number in known if against)
+        return max((number for _, number in known), default=None) if len(known) == len(numbers) else None
+
+    @property
+    def still_needed(self) -> str:
+        """The same in words: needs about 26 models; "" where it is not known."""
+        needed = self.needed
+        if needed is None:
+            return ""
+        return (
+            f"needs about {counted(int(needed), self.unit)}" if needed <= MOST else f"needs over {MOST:,} {self.unit}"
+        )
+
+
+def judge(claim: Claim, results: Results) -> Verdict:
+    """Judge a claim by the rule of this module."""
+    parts = corrected_parts(comparisons_of(claim, results))
+    run = [part for part in parts if part.interval is not None]
+    left = [part for part in parts if part.interval is None and part.why != NOTHING]
+    said = "; ".join(part.text() for part in run or left)
+    if not run:
+        return Verdict("not run", None, 0, said or f"{NOTHING} claim", tuple(parts))
+    outcome, deciding = decide(run)
+    ours = deciding.interval
+    assert ours is not None, "it was run"
+    words: dict[Decided, Word] = {"fails": "differs", "open": "too small to tell", "most hold": "mostly agrees"}
+    word = words.get(outcome, "agrees in order" if claim.order else "agrees in sign")
+    said = f"{len(run)} of {len(parts)} comparisons were run. {said}" if len(run) < len(parts) else said
+    said = "; ".join([said, *(part.text() for part in left)])
+    if claim.whole and len(run) < len(parts):
+        return Verdict("not run", None, 0, f"a part shows nothing of it: {said}", tuple(parts))
+    number, tally = ours if math.isfinite(ours.mean) else None, _tally(run, len(parts), deciding)
+    return Verdict(
+        word, number, ours.n, said, tuple(parts), deciding.unit, deciding.one_model, tally, deciding.what,
+        deciding.asked,
+    )  # fmt: skip
+
+
+def corrected_parts(parts: Sequence[JudgedComparison]) -> list[JudgedComparison]:
+    """With their outcomes: what holds by itself, and what fails after Holm's correction over all that may."""
+    groups = [_may_fail(part) for part in parts]
+    stands = iter(corrected([one.tested for group in groups for one in group]))
+    found = []
+    for part, group in zip(parts, groups, strict=True):
+        settled = [_settled(one, next(stands)) for one in group]
+        found.append(replace(settled[0], singles=tuple(settled[1:]) or part.singles))
+    return found
+
+
+def _settled(part: JudgedComparison, outside: float | None) -> JudgedComparison:
+    """With the outcome by its corrected p."""
+    if outside is None:
+        return part
+    outcome = decided(part.inside, outside)
+    changed = outcome != part.outcome
+    said = part.said + (f"; {EARLIER}" if changed else "")
+    return replace(part, outcome=outcome, said=said, against_alone=changed)
+
+
+def decide(run: Sequence[JudgedComparison]) -> tuple[Decided, JudgedComparison]:
+    """Of the comparisons of a claim that were run: how it comes out, and which one decides."""
+    tested = sorted(
+        (one for part in run for one in _may_fail(part) if one.tested is not None), key=attrgetter("outside")
+    )
+    if _any_is_shown([one.outside for one in tested]):
+        return "fails", tested[0]
+    still_open = next((part for part in run if part.outcome == "open"), None)
+    if still_open is None:
+        return "holds", run[0]
+    most = len(run) // 2 + 1
+    last = sorted(run, key=attrgetter("inside"))[most - 1 :]  # that most hold is that any of these does
+    return ("most hold", last[0]) if _any_is_shown([one.inside for one in last]) else ("open", still_open)
+
+
+def _any_is_shown(rising: Sequence[float]) -> bool:
+    """Simes' test of p values, smallest first."""
+    return any(p * len(rising) <= DECIDED * rank for rank, p in enumerate(rising, 1))
+
+
+def _may_fail(part: JudgedComparison) -> list[JudgedComparison]:
+    """What of a comparison may be against the claim."""
+    return [part, *(part.singles if part.none_against else ())]
+
+
+def _tally(run: Sequence[JudgedComparison], total: int, deciding: JudgedComparison) -> str:
+    """How many of those that were run hold, and of the conditions they are over; "" where the verdict says all."""
+    told = []
+    if total > 1:
+        lost = f", {total - len(run)} of {total} not run" if len(run) < total else ""
+        told.append(f"{_count(run)}{lost}; ours is {deciding.what}")
+    if singles := [one for part in run for one in part.singles if one.interval is not None]:
+        told.append(f"by condition {_count(singles)}")
+    return "; ".join(told)
+
+
+def _count(parts: Sequence[JudgedComparison]) -> str:
+    counts = Counter(part.outcome for part in parts)
+    others = "".join(f", {counts[outcome]} {word}" for outcome, word in COUNTED.items() if counts[outcome])
+    earlier = sum(part.against_alone for part in parts)
+    return f"{counts['holds']} of {len(parts)} agree{others}{f' ({earlier} {EARLIER})' if earlier else ''}"

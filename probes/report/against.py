@@ -1,0 +1,102 @@
+"""Δ against what was measured of the models: their alignment, and how far fine-tuning moved them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from typing import Any
+
+from probes.figures.drawing import Figure, colours, slug
+from probes.figures.scatter import Across, Point, delta_scatter
+from probes.report.data import FigureBudget, Study
+from probes.report.numbers import plural
+from probes.report.page import Block, Figures, Paragraph, Section
+from probes.report.scores import ScoreTable, delta_axis, grouped
+from probes.report.summary import correlations
+from probes.results.labels import axes_that_set, is_of_tuning, numbers_of
+
+SCATTERS = 4
+ALIGNMENT = Across("alignment", "Word-embedding alignment, all types (%)", "{:.1f} %")
+MOVEMENTS = {
+    "moved_embeddings": Across(
+        "movement of word embeddings", "Movement of word embeddings, mean ‖e′ − e‖ / ‖e‖", "{:.3f}"
+    ),
+    "moved_layers": Across("movement of the layers", "Movement of the layers, ‖W′ − W‖ / ‖W‖", "{:.3f}"),
+}
+"""Column of the results → what it is called."""
+OF_MOVEMENT = (
+    "How far fine-tuning on the parent language moved the weights of the model, its head apart. Word embeddings: the "
+    "mean of ‖e′ − e‖ / ‖e‖ over the embeddings e that changed, 0 where they are frozen. Layers: ‖W′ − W‖ / ‖W‖ of all "
+    "their weights as one vector."
+)
+
+
+def alignment(scores: ScoreTable, budget: FigureBudget) -> Section:
+    """Alignment against Δ, a figure a task, and their correlations."""
+    points = _points(scores, "alignment_all")
+    if not points:
+        return Section("Alignment and transfer", [Paragraph("No cell has both an alignment and a Δ.", "note")])
+    blocks = by_task(scores, points, budget, SCATTERS, "alignment", partial(delta_scatter, across=ALIGNMENT))
+    return Section("Alignment and transfer", [*blocks, *correlations({task: scores.tasks[task] for task in points})])
+
+
+def movements(study: Study, scores: ScoreTable, budget: FigureBudget) -> Section | None:
+    """How far fine-tuning moved the models against Δ, two figures a task; None unless axes of how they are fine-tuned
+    make conditions differ in it.
+
+    Numbers that such an axis has are no group of points: where these lie is what came of them.
+    """
+    layout = scores.layout
+    axes = [axis for axis in layout.axes if axis in axes_that_set(study.config, is_of_tuning) or is_of_tuning(axis)]
+    if not any(_differ(scores, column, axes) for column in MOVEMENTS):
+        return None
+    numbers = [axis for axis in axes if numbers_of(layout.axes[axis]) is not None]
+    blocks: list[Block] = [Paragraph(OF_MOVEMENT)]
+    for column, across in MOVEMENTS.items():
+        points = _points(scores, column, *numbers)
+        moved = {task: of for task, of in points.items() if any(point.x > 0 for point in of)}
+        name, draw = column.replace("_", "-"), partial(delta_scatter, across=across)
+        blocks += by_task(scores, moved, budget, SCATTERS, name, draw)
+    return Section("How far fine-tuning moved the model", blocks)
+
+
+def _differ(scores: ScoreTable, column: str, axes: Collection[str]) -> bool:
+    """Whether conditions of a task that differ in these axes alone have several means of a column."""
+    groups = grouped(scores.conditions, lambda c: (c.task, scores.layout.without(c.labels, *axes))).values()
+    return any(len({c.mean(column) for c in alike} - {None}) > 1 for alike in groups)
+
+
+def _points(scores: ScoreTable, column: str, *left_out: str) -> dict[str, list[Point]]:
+    """Task → a point for each cell that has the column and Δ; groups are of all axes but the main one and
+    ``left_out``."""
+    layout, points = scores.layout, dict[str, list[Point]]()
+    for c in scores.cells:
+        value = c.mean(column)
+        if value is not None and c.delta is not None:
+            group = layout.without(c.labels, *left_out, *filter(None, [layout.main]))
+            points.setdefault(c.task, []).append(Point(value, c.delta, c.label, layout.name(c.labels), group))
+    return points
+
+
+def by_task(
+    scores: ScoreTable,
+    tasks: Mapping[str, Any],
+    budget: FigureBudget,
+    most: int,
+    name: str,
+    draw: Callable[..., Figure],
+) -> list[Block]:
+    """A figure a task; a colour for each label of the main axis, also of those that only measures have."""
+    layout = scores.layout
+    main = layout.main
+    labels = [] if main is None else [layout.text(main, {main: label}) for label in layout.axes[main]]
+    palette = colours(labels or [layout.alone])
+    figures = [
+        draw(f"{name}-{slug(task, i)}", task, drawn, palette, delta_axis(scores.tasks[task]))
+        for i, (task, drawn) in enumerate(list(tasks.items())[: budget.take(len(tasks), most)], 1)
+    ]
+    blocks: list[Block] = [Figures(figures)] if figures else []
+    if left := len(tasks) - len(figures):
+        text = f"{plural(left, 'further task')} without a figure: the tables have the numbers."
+        blocks.append(Paragraph(text, "note"))
+    return blocks

@@ -1,0 +1,196 @@
+"""Tests over the examples of test sets where a paper marks its numbers by them, beside the interval over models.
+
+"For QA and XNLI we first average metric values for each example over different runs and then carry out a paired t-test
+… For NER we concatenate example-specific predictions for all seeds and run 1,000 iterations of a permutation test"
+("The Impact of Cross-Lingual Adjustment", section 5.1). Such a test tells what another draw of test examples would
+change. What another model would change it does not tell: that is what the interval is of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from probes.claims import papers
+from probes.claims.observed import Results
+from probes.claims.paper_tables import difference_of
+from probes.claims.papers import Cell, Marking, Quantity
+from probes.report.data import Study
+from probes.report.numbers import Badge, Entry, plural
+from probes.report.page import Block, Table
+from probes.results.labels import is_seed
+from probes.statistics import TEST_ROUNDS, Interval, PairedTest
+from probes.study.stage import PREDICTIONS, RESULT
+from probes.transfer.compare import item_test
+from probes.transfer.config import TransferConfig
+from probes.transfer.result import read_predictions
+from probes.transfer.run import Predictions
+from probes.transfer.tasks.base import task_of
+from probes.transfer.tasks.metrics import Floats, Metric
+from synthlang.config import parse
+from synthlang.errors import InputError
+from synthlang.files import read_json
+from synthlang.rng import key_of
+
+LEVEL = 0.05
+MIXED = "mixed"
+MARKS = {True: "marked", False: "not marked"}
+ROWS = 100
+TRANSFER = "transfer {task} seed "
+CAPTION = (
+    "Marks as the paper has them: significant differences (p < .05, not corrected) over the examples of a test set. "
+    "Where a score is a mean over examples: a paired t-test of examples averaged over the runs; else "
+    f"{TEST_ROUNDS:,} rounds of a permutation test over the predictions of all runs. Where models have several "
+    "adjustments and several seeds of fine-tuning, the runs are those whose two seeds are the same, as in print. "
+    "Beside them the difference with its interval over models, which the tests say nothing of."
+)
+Run = tuple[tuple[str, ...], int]
+"""The seeds of the model, and that of fine-tuning."""
+
+
+@dataclass(frozen=True)
+class ExampleTest:
+    """A number that a paper tests against another one: ours over examples, or why there is none, and over models."""
+
+    cell: Cell
+    marking: Marking
+    found: PairedTest | None
+    by: str
+    runs: int
+    why: str
+    over_models: Interval | None
+
+    @property
+    def entries(self) -> list[Entry]:
+        """A row of the table: what is tested against what, the paper's mark, ours, and over models."""
+        where, other = dict(self.cell.quantity.where), self.marking.against.where
+        against = ", ".join(label for axis, label in other.items() if where.get(axis) != label)
+        condition = ", ".join(label for axis, label in where.items() if axis != "task")
+        score = f"{where.get('task', '')} {self.cell.quantity.measure}".strip()
+        known: list[Entry] = [condition, against, score, MARKS[self.marking.printed]]
+        models: Entry = "–" if self.over_models is None else self.over_models
+        if self.found is None or self.found.p is None:
+            why = self.why if self.found is None else self.found.reason or "no p"
+            return [*known, "–", "–", why, "–", models]
+        p = "< .001" if self.found.p < 0.001 else f"{self.found.p:.3f}"
+        marked = self.found.p < LEVEL
+        badge = Badge(MARKS[marked], "good" if marked == self.marking.printed else "bad")
+        return [*known, badge, self.found.difference, f"{self.by}, {plural(self.runs, 'run')}", p, models]
+
+
+def example_blocks(table: papers.Table, study: Study, results: Results, name: str) -> list[Block]:
+    """The table of tests of a paper's table; none where it marks nothing, or no predictions of any are at hand."""
+    tests = [tested(cell, cell.marking, study, results) for cell in table.cells if cell.marking is not None]
+    tests = [test for test in tests if test.found is not None or test.over_models is not None]
+    if all(test.found is None for test in tests):
+        return []
+    header = ["condition", "against", "score", "Paper", "Ours", "Difference", "Test", "p", "Over models"]
+    rows = [test.entries for test in tests]
+    return [Table(f"{table.paper}, {table.name}. {CAPTION}", header, rows, 4, name, ROWS, table.digits)]
+
+
+def tested(cell: Cell, marking: Marking, study: Study, results: Results) -> ExampleTest:
+    """The test of a number against the one that the paper tests it against."""
+    over = difference_of(cell.quantity, marking.against, results)
+    models = None if over is None else over.interval
+
+    def without(why: str) -> ExampleTest:
+        return ExampleTest(cell, marking, None, "", 0, why, models)
+
+    try:
+        folders = _folders(*(_runs(quantity, study) for quantity in (marking.against, cell.quantity)))
+        before, after = (list(_read(side, cell.quantity.measure)) for side in folders)
+    except InputError as error:
+        return without(f"predictions cannot be read: {error}")
+    if not before or len(before) != len(after):
+        return without("no run of both sides whose predictions are at hand")
+    first = before[0]
+    if any((one.ids, one.gold) != (first.ids, first.gold) for one in (*before, *after)):
+        return without("the runs were tested on other examples")
+    metric = first.metric
+    key = key_of("example-test", *map(str, (*cell.quantity.where.items(), cell.quantity.measure)))
+    found = item_test(_stats(before), _stats(after), metric, key)
+    by = "paired t-test" if metric.of_items else "permutation test"
+    return ExampleTest(cell, marking, found, by, len(before), "", models)
+
+
+@dataclass(frozen=True)
+class _Tested:
+    """What a run predicted on all sets of a measure, one after the other."""
+
+    ids: list[str]
+    gold: list[Any]
+    predicted: list[Any]
+    metric: Metric
+
+
+def _stats(runs: Sequence[_Tested]) -> Floats:
+    return np.stack([one.metric.stats(one.gold, one.predicted) for one in runs])
+
+
+def _runs(quantity: Quantity, study: Study) -> dict[Run, Path]:
+    """The folder of every transfer of a quantity whose predictions are at hand, of models that have learned."""
+    where, found = dict(quantity.where), dict[Run, Path]()
+    start = TRANSFER.format(task=where.pop("task", ""))
+    known = set(study.table["cell"].astype(str))
+    for cell in study.cells:
+        if cell.name not in known or any(cell.labels.get(axis) != label for axis, label in where.items()):
+            continue
+        seeds = tuple(label for axis, label in cell.labels.items() if is_seed(axis))
+        for name in cell.stages:
+            folder = cell.stage(name) if name.startswith(start) else None
+            if folder is not None and (folder / PREDICTIONS).is_file():
+                found[seeds, int(name.removeprefix(start))] = folder
+    return found
+
+
+def _folders(one: Mapping[Run, Path], other: Mapping[Run, Path]) -> tuple[list[Path], list[Path]]:
+    """The runs of both sides that are tested, in one order: those that both have."""
+    sides: list[dict[Any, Path]] = []
+    by_model = len({seed for _, seed in (*one, *other)}) == 1 and len({*one, *other}) > 1
+    for side in (one, other):
+        sides.append({seeds: folder for (seeds, _), folder in side.items()} if by_model else _as_printed(side))
+    shared = sorted(sides[0].keys() & sides[1].keys())
+    return [sides[0][key] for key in shared], [sides[1][key] for key in shared]
+
+
+def _as_printed(runs: Mapping[Run, Path]) -> dict[int, Path]:
+    """A run for each seed of fine-tuning: of several models that whose own seed is the same, or else the first."""
+    chosen: dict[int, Path] = {}
+    for run in sorted(runs, key=lambda run: (str(run[1]) not in run[0], run)):
+        chosen.setdefault(run[1], runs[run])
+    return chosen
+
+
+def _read(folders: Sequence[Path], measure: str) -> Iterator[_Tested]:
+    """What the models of these transfers predicted on the sets of a measure, one for each setting of a search."""
+    for folder in folders:
+        config, parts = _predictions(folder)
+        for setting in sorted({part.setting for part in parts}):
+            chosen = [part for part in parts if part.setting == setting and _is_of(part.test, measure)]
+            if chosen:
+                ids = [name for part in chosen for name in part.ids]
+                gold, said = ([x for part in chosen for x in values(part)] for values in (_gold, _predicted))
+                yield _Tested(ids, gold, said, task_of(config).main_metric())
+
+
+_gold, _predicted = attrgetter("gold"), attrgetter("predicted")
+
+
+@lru_cache(maxsize=64)
+def _predictions(folder: Path) -> tuple[TransferConfig, Sequence[Predictions]]:
+    """The settings of a transfer, and what its models predicted."""
+    record = read_json(folder / RESULT)
+    config = parse(TransferConfig, {**record["settings"], "task": record["task"]}, folder / RESULT)
+    return config, read_predictions(folder / PREDICTIONS)
+
+
+def _is_of(test: str, measure: str) -> bool:
+    """Whether a test set is of a measure; ``mixed`` are all that have two languages."""
+    return test == measure or (measure == MIXED and test.startswith(f"{MIXED} "))

@@ -1,0 +1,240 @@
+"""What the page of findings shows of studies: whether their models learned, their scores, and their figure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from probes.claims.claims import read_claims
+from probes.claims.papers import OF_PROBE, names_in, probe_measures
+from probes.figures.drawing import Figure, colours, slug
+from probes.figures.printed import Bar, bars_beside
+from probes.report.against import alignment, movements
+from probes.report.data import WITHOUT_CONTEXT, FigureBudget, Study
+from probes.report.dose import dose_responses
+from probes.report.findings_data import BothNumbers, PrintedTable
+from probes.report.layers import Along, by_layer, curves, over_training, words_alone
+from probes.report.maps import maps
+from probes.report.numbers import number
+from probes.report.page import Block, Figures, Paragraph, Section, Table, flat
+from probes.report.scores import FAILED_TRAINING, Column, Condition, ScoreTable, by_rows, grouped, scores_of
+from probes.report.training import pretrained, pretraining
+from probes.results.labels import layout_of
+from probes.results.read import PERPLEXITY
+
+PREFERRED = ("delta", "zs")
+"""Of the measures of a table the first of these is drawn, else all."""
+PANELS = 4
+"""Most panels of a figure."""
+CURVES = 2
+"""Most figures of a study, but for maps and scatters."""
+SCATTERS = 3
+"""Most of alignment against Δ: one is of one task."""
+MAPS = 4
+"""Most maps of a study: each is of one label of the other axes, and they are read beside each other."""
+ROWS = 60
+"""Most conditions of a table."""
+SHORT = "SUP: trained and tested in the other language; ZS: trained in the parent, tested in the other; Δ = SUP − ZS."
+UNKNOWN = "The perplexity of the parent is not known"
+FAILED_LAST = " Models that failed training stand last and count in nothing else."
+
+
+def figures_of_tables(
+    tables: Sequence[PrintedTable], scales: Mapping[str, Sequence[Study]], place: int
+) -> list[Figure]:
+    """Our numbers beside those of a paper's tables, with what the models of each scale's studies have learned.
+
+    A name has the same colour in all of them; ``place`` numbers the first.
+    """
+    numbers = [_drawn(table.numbers) for table in tables]
+    bars = [_bars(of, table.name) for of, table in zip(numbers, tables, strict=True)]
+    palette = colours([bar.name for of in bars for bar in of])
+    figures = []
+    for count, (table, of, its) in enumerate(zip(tables, numbers, bars, strict=True), place):
+        title = f"{table.paper}, {table.name}: {table.title}"
+        scale = f"Ours: {table.scale}. " if table.scale else ""
+        file = slug(f"{table.paper} {table.name} {table.scale}", count)
+        note, one_unit = scale + learned(scales[table.scale]), len({one.measure for one in of}) == 1
+        figures.append(bars_beside(file, title, its, palette, note, one_scale=one_unit))
+    return figures
+
+
+def _bars(numbers: Sequence[BothNumbers], table: str) -> list[Bar]:
+    layout = layout_of(_axes(numbers), [one.labels for one in numbers], table)
+    called = panel_names(one.panel for one in numbers)
+    return [
+        Bar(called[one.panel], layout.group(one.labels), layout.name(one.labels), one.ours, one.printed)
+        for one in numbers
+    ]
+
+
+def panel_names(panels: Iterable[str]) -> dict[str, str]:
+    """Panel → its name: of several measures of probes what tells their paths apart.
+
+    >>> panel_names(["nli Δ", "probe:retrieval.context.mean", "probe:retrieval.types.mean"])
+    {'nli Δ': 'nli Δ', 'probe:retrieval.context.mean': 'context', 'probe:retrieval.types.mean': 'types'}
+    """
+    names = {panel: panel for panel in panels}
+    paths = {panel: panel.removeprefix(OF_PROBE).split(".") for panel in names if panel.startswith(OF_PROBE)}
+    for panel, path in paths.items():
+        own = [part for part in path if any(part not in other for other in paths.values())] or path
+        names[panel] = ", ".join(own).replace("_", " ")
+    return names
+
+
+def _drawn(numbers: Sequence[BothNumbers]) -> list[BothNumbers]:
+    measure = next((name for name in PREFERRED if any(one.measure == name for one in numbers)), None)
+    chosen = [one for one in numbers if measure in (None, one.measure)]
+    panels = list(dict.fromkeys(one.panel for one in chosen))[:PANELS]
+    return [one for one in chosen if one.panel in panels]
+
+
+def _axes(numbers: Sequence[BothNumbers]) -> list[str]:
+    return list(dict.fromkeys(axis for one in numbers for axis in one.labels))
+
+
+def figures_of_study(name: str, study: Study, kind: str | None = None) -> list[Figure]:
+    """The first figures of a kind, or of the first kind that the study has anything for; none where it has nothing."""
+    for draw, most in [KINDS[kind]] if kind else KINDS.values():
+        if figures := draw(study)[:most]:
+            told = learned([study])
+            return [replace(one, name=f"{name}-{one.name}", caption=f"{one.caption} {told}") for one in figures]
+    return []
+
+
+def _doses(study: Study) -> list[Figure]:
+    return _drawn_in(dose_responses(scores_of(study), FigureBudget(0)))
+
+
+def _steps(study: Study) -> list[Figure]:
+    return _drawn_in(over_training(study, scores_of(study).layout, FigureBudget(0), _claimed(study)))
+
+
+def _layers(study: Study) -> list[Figure]:
+    return _drawn_in(by_layer(study, scores_of(study).layout, FigureBudget(0), _claimed(study)))
+
+
+def _claimed(study: Study) -> list[str]:
+    """The measures of probes that its claims read."""
+    claims = (claim for name in names_in(study.config.get("claims")) for claim in read_claims(name))
+    return probe_measures(quantity for claim in claims for quantity in claim.quantities())
+
+
+def _alignments(study: Study) -> list[Figure]:
+    scores = scores_of(study)
+    return _drawn_in(alignment(scores, FigureBudget(0))) if scores.rows else []
+
+
+def _movements(study: Study) -> list[Figure]:
+    return _drawn_in(movements(study, scores_of(study), FigureBudget(0)))
+
+
+def _maps(study: Study) -> list[Figure]:
+    return _drawn_in(maps(study, scores_of(study), FigureBudget(0)))
+
+
+def _words(study: Study) -> list[Figure]:
+    return _drawn_in(words_alone(study, scores_of(study).layout, FigureBudget(0)))
+
+
+def _drawn_in(section: Section | None) -> list[Figure]:
+    blocks = flat(section.blocks) if section else ()
+    return [figure for block in blocks if isinstance(block, Figures) for figure in block.figures]
+
+
+def _deltas(study: Study) -> list[Figure]:
+    scores, bars = scores_of(study), list[Bar]()
+    for c in scores.conditions:
+        if c.delta is not None:
+            names = scores.layout.group(c.labels), scores.layout.name(c.labels)
+            bars.append(Bar(f"{c.task} Δ", *names, c.delta, values=c.values("delta")))
+    panels = list(dict.fromkeys(bar.panel for bar in bars))
+    bars = [bar for bar in bars if bar.panel in panels[:PANELS]]
+    more = f" The first {PANELS} of {len(panels)} tasks." if len(panels) > PANELS else ""
+    palette = colours([bar.name for bar in bars])
+    return [bars_beside("delta", study.title, bars, palette, f"Δ, lower is better.{more}")] if bars else []
+
+
+KINDS: dict[str, tuple[Callable[[Study], list[Figure]], int]] = {
+    "dose": (_doses, CURVES),
+    "maps": (_maps, MAPS),
+    "steps": (_steps, CURVES),
+    "delta": (_deltas, CURVES),
+    "alignment": (_alignments, SCATTERS),
+    "moved": (_movements, CURVES),
+    "layers": (_layers, CURVES),
+    "words": (_words, CURVES),
+}
+"""What draws a kind, and most figures of it: curves over the numbers of an axis, maps over those of two, curves over
+pretraining; bars of Δ; alignment against Δ, and how far fine-tuning moved the models; measures by layer; words without
+context."""
+
+
+def measures_drawn(study: Study) -> list[str]:
+    """The measures that the curves over layers and over pretraining, and words without context, are of."""
+    layout, found = scores_of(study).layout, [*WITHOUT_CONTEXT]
+    along: Along
+    for along in ("step", "layer"):
+        known = curves(study.measures[study.measures[along].notna()], layout, along, _claimed(study))
+        found += [curve.measure for curve in known[:CURVES]]
+    return found
+
+
+def learned(studies: Sequence[Study]) -> str:
+    """Whether the models learned: the perplexity of the parent and SUP of each task, from least to most."""
+    perplexities = [
+        one.perplexities["parent"].mean for s in studies for one in pretrained(s) if "parent" in one.perplexities
+    ]
+    conditions = [c for study in studies for c in _conditions(scores_of(study))]
+    if not perplexities:
+        perplexities = [interval.mean for c in conditions if (interval := c.interval(PERPLEXITY)) is not None]
+    told = [f"Perplexity of the parent {_range(perplexities)}" if perplexities else UNKNOWN]
+    for task, of in grouped(conditions, lambda c: c.task).items():
+        values = [value for c in of if (value := c.mean("sup")) is not None]
+        told += [f"SUP of {task} {_range(values)}"] if values else []
+    return "; ".join(told) + "."
+
+
+def _conditions(scores: ScoreTable) -> list[Condition]:
+    return [*scores.conditions, *scores.failed]
+
+
+def _range(values: Iterable[float]) -> str:
+    ends = [number(end) for end in (min(known), max(known))] if (known := list(values)) else []
+    return " to ".join(dict.fromkeys(ends))
+
+
+def scores_table(study: Study) -> list[Block]:
+    """A row a condition with perplexity, alignment and for each task SUP, ZS and Δ; of a study without tasks the
+    perplexities of its pretrainings."""
+    scores = scores_of(study)
+    rows = grouped(_conditions(scores), lambda c: (bool(c.first.failed), *sorted(c.labels.items()))).values()
+    if not rows:
+        found = pretraining(study, scores.layout)
+        return list(found.blocks) if found else [Paragraph("No cell has been scored.", "note")]
+    conditions = [{c.task: c for c in of} for of in rows]
+    columns = list(_columns(scores, conditions))
+    texts = 1 + [title for title, _ in columns].index("Seeds")
+    caption = f"{study.title}: percent, means and 95 % t intervals. {SHORT}" + (FAILED_LAST if scores.failed else "")
+    return [Table(caption, *by_rows(columns), texts, "", ROWS)]
+
+
+def _columns(scores: ScoreTable, conditions: Sequence[Mapping[str, Condition]]) -> Iterator[Column]:
+    firsts = [next(iter(of.values())) for of in conditions]
+    layout = scores.layout
+    for axis in layout.axes:
+        yield layout.titles[axis], [c.labels.get(axis, "–") for c in firsts]
+    if not layout.axes:
+        yield "study", [c.label for c in firsts]
+    if scores.failed:
+        yield "Training", [FAILED_TRAINING if c.first.failed else "–" for c in firsts]
+    yield "Seeds", [c.seeds for c in firsts]
+    for name, title in ((PERPLEXITY, "Perplexity"), ("alignment_all", "Alignment")):
+        values = [c.interval(name) for c in firsts]
+        if any(value is not None for value in values):
+            yield title, values
+    for task in dict.fromkeys(c.task for of in conditions for c in of.values()):
+        of_task = [of.get(task) for of in conditions]
+        for name, title in (("sup", "SUP"), ("zs", "ZS")):
+            yield f"{task} {title}", [None if c is None else c.mean(name) for c in of_task]
+        yield f"{task} Δ", [None if c is None else c.delta for c in of_task]

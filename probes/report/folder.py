@@ -1,0 +1,78 @@
+"""The report of a study, or of several: report.html, report.md, and the tables and figures beside it.
+
+It reads what the study runner left in the folder and nothing else, so it can be written at
+any time, while cells are still running or after some have failed. Equal input gives equal
+bytes: the date is that of the run, and there is no path and no random draw without a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from probes.report.files import ReportPaths, check_folder, write_files
+from probes.report.numbers import plural
+from probes.study.record import STUDY
+from synthlang.errors import InputError
+from synthlang.files import only_writer
+from synthlang.progress import Say, unheard
+
+if TYPE_CHECKING:
+    from probes.report.data import Study
+
+__all__ = ["ReportPaths", "write_joined_report", "write_report"]
+
+
+def write_report(folder: Path, say: Say = unheard) -> ReportPaths:
+    """Write the report of the study in ``folder`` (``study.json`` is needed, the rest is reported as missing); files of
+    claims and papers that cannot be read are said, too.
+
+    InputError if ``study.json``, ``results.parquet`` or ``measures.parquet`` cannot be read.
+    """
+    from probes.report.data import read_study  # with pandas
+
+    study = read_study(folder)
+    return _write(study, [study], _under(study), folder, say)
+
+
+def write_joined_report(folders: Sequence[Path], out: Path, say: Say = unheard) -> ReportPaths:
+    """Write one report of all ``folders`` into the folder ``out``; files of claims that cannot be read are said, too.
+
+    InputError for no folder, one that holds no study of this version, results that cannot be read, and for ``out`` that
+    is a study, whose own report would be replaced, or holds anything but a report.
+    """
+    from probes.report.data import read_study  # with pandas
+    from probes.report.join import joined, same_together
+
+    if not folders:
+        raise InputError("name at least one study folder")
+    if any(folder.resolve() == out.resolve() for folder in folders):
+        raise InputError("is one of the studies; name another folder for the joined report", out)
+    if (out / STUDY).exists():
+        raise InputError("is a study with a report of its own; name another folder for the joined report", out)
+    check_folder(out)
+    studies = same_together([read_study(folder) for folder in folders])
+    under = "Studies " + "; ".join(_under(study) for study in studies)
+    with only_writer(out):
+        return _write(joined(studies), studies, under, out, say)
+
+
+def _under(study: Study) -> str:
+    """Name, scale, and the day, version and processor of the run, as far as they are recorded."""
+    environment = study.environment
+    version, cores = environment.get("synthlang"), environment.get("cores")
+    cpu = ", ".join(filter(None, (environment.get("cpu"), cores and plural(int(cores), "core"))))
+    told = (study.name, study.scale, environment.get("date"), version and f"synthlang {version}", cpu)
+    return " · ".join(str(part) for part in told if part)
+
+
+def _write(study: Study, studies: Sequence[Study], under: str, out: Path, say: Say) -> ReportPaths:
+    from probes.report.judged import compared
+    from probes.report.sections import files_of, sections  # with matplotlib
+
+    comparisons = compared(studies)
+    for note in filter(None, (*comparisons.notes, study.told_failed)):
+        say(note)
+    out.mkdir(parents=True, exist_ok=True)
+    return write_files(out, dict(files_of(study.title, under, sections(study, comparisons))))

@@ -1,0 +1,333 @@
+"""What studies are compared with, judged pool by pool and shown: their claims with verdicts, and the tables of their
+papers with ours beside them.
+
+Studies of one scale and the same data are judged together (pools.py), since a claim may compare cells of two of them;
+numbers of models of different size, or of different texts, are never averaged. Each study is judged by its own labels,
+also for runs that another one has (table.pooled).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Literal, NamedTuple, TypeVar
+
+from probes.claims import papers
+from probes.claims.claims import Claim, read_claims
+from probes.claims.estimates import NOTHING, Outcome, counted
+from probes.claims.observed import Results
+from probes.claims.paper_tables import TableComparison, compare_table
+from probes.claims.papers import Cell, names_in, probe_measures, read_tables
+from probes.claims.verdicts import WORDS, Verdict, judge
+from probes.figures.drawing import slug
+from probes.report.data import Study
+from probes.report.numbers import Badge, Entry, plural
+from probes.report.page import Block, Bullets, Folded, Paragraph, Section, Table
+from probes.report.pools import pools, results_of
+from probes.report.printed import SHOWN
+from probes.results.write import range_of
+from synthlang.errors import InputError
+
+T = TypeVar("T")
+KINDS: dict[str, Literal["good", "bad", "open"]] = {
+    "agrees in sign": "good",
+    "agrees in order": "good",
+    "agrees": "good",
+    "mostly agrees": "good",
+    "differs": "bad",
+}
+PART: dict[Outcome, str] = {"holds": "agrees", "fails": "differs", "open": "too small to tell"}
+"""Verdicts of comparisons."""
+MEASURES = {
+    **SHOWN,
+    **{"sup": "SUP", "parent": "Parent"},
+    **{"alignment_all": "alignment, all types", "alignment_forward": "alignment, original → derived"},
+}
+CAPTION = (
+    "The papers' claims, tested on our results. Ours: the difference or the correlation that decides, with its 95 % "
+    "interval (90 % where the claim is that something is no worse, or equal within a margin). A claim agrees when "
+    "all of its comparisons hold, mostly agrees when more than half of them are shown to, and differs when together "
+    "they contradict it; otherwise our results are too few to tell. Below each verdict its comparisons are counted, "
+    "and it is said how many models would decide a claim that is open (power 80 %, means and spreads as they are)."
+)
+RULES = (
+    "Models are paired by their seeds; of a single model, fine-tuning seeds are paired. Where that is impossible "
+    "Welch's interval is used, and the text says that the sides are not paired.",
+    "Claims of more or less are tested two-sided at 5 %, with 95 % intervals. Claims of no less, no more, or equality "
+    "within a margin are tested one-sided at 5 % (non-inferiority, or equivalence by two such tests), with 90 % "
+    "intervals.",
+    "A claim agrees when each of its comparisons holds by itself. Since all of them have to, no correction is needed. "
+    "It mostly agrees when the test of the partial conjunction (Benjamini & Heller 2008) shows at 5 % that more than "
+    "half of them hold. It differs when Simes' test of all its comparisons is significant at 5 %. Single comparisons "
+    "count as against the claim after Holm's correction over the claim.",
+    "Nothing can be decided when n < 2 or all values are equal, nor for a correlation whose interval contains 0 or "
+    "whose p is above .05. None is tested over fewer than five conditions.",
+)
+READING = (
+    "The printed numbers and ours, with 95 % intervals over seeds. The models differ in size, data and training, so "
+    "only the signs of numbers and their order within a column can be compared, not their size."
+)
+ORDERS = (
+    "Agrees in order: our number is above and below the same numbers of its column as in the paper, as far as that is "
+    "decided.",
+    "Differs: the order with another number of the column, or the sign of Δ or of a gain, is opposite in the paper.",
+    "Agrees in sign: the sign is decided and is the paper's, but no order is decided.",
+    "Too small to tell: neither is decided.",
+    "An order is decided when it is significant at 5 % after Holm's correction over the column; a sign when our "
+    "interval does not contain 0. Printed numbers within half a point of each other (0.005 for measures printed "
+    "between −1 and 1) are ties and have no order; numbers that close to 0 have no sign.",
+)
+MARK = ", one model"
+MARKED = (
+    "One model: all seeds on one side of the comparison (or all pairs of the correlation) belong to one pretraining. "
+    "The interval does not cover other pretraining seeds, and with one of them the verdict may be the opposite."
+)
+ROWS = 100
+"""Most rows of a paper's table on the page."""
+
+
+@dataclass(frozen=True)
+class PoolVerdict(Verdict):
+    """What one pool of ours says to a claim or a number of a paper."""
+
+    pool: str = ""
+
+    @property
+    def marked(self) -> bool:
+        """Whether it rests on one model."""
+        return self.one_model and self.verdict != "not run"
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Ours, the verdict in its colour, and of how many."""
+        text = "\n".join(filter(None, [self.verdict + (MARK if self.marked else ""), self.tally, self.still_needed]))
+        of = counted(self.n, self.unit) if self.n else "–"
+        return [self.ours, Badge(text, KINDS.get(self.verdict, "open")), of]
+
+
+class JudgedClaim(NamedTuple):
+    """A claim and a verdict for each pool."""
+
+    claim: Claim
+    judged: Sequence[PoolVerdict]
+
+    @property
+    def heading(self) -> str:
+        """The claim, and where it stands."""
+        return f"{self.claim.claim}\n{self.claim.source}"
+
+
+class JudgedNumber(NamedTuple):
+    """A number of a paper, and ours of each pool that has measured anything of its table."""
+
+    cell: Cell
+    judged: Sequence[PoolVerdict]
+
+    @property
+    def where(self) -> dict[str, str]:
+        """Axis → label."""
+        where = dict(self.cell.quantity.where)
+        if self.cell.against is not None:
+            others = (label for axis, label in self.cell.against.where.items() if where.get(axis) != label)
+            where["gain over"] = ", ".join(others)
+        return where
+
+    def names(self, axes: Sequence[str]) -> list[str]:
+        """The labels of these axes, and what is measured of which task."""
+        where, measure = self.where, self.cell.quantity.measure
+        score = f"{where.get('task', '')} {MEASURES.get(measure, measure)}".strip()
+        return [", ".join(where.get(axis, "–") for axis in axes), score]
+
+
+class Comparisons(NamedTuple):
+    """What the studies of a report are compared with; ``notes`` say what could not be read.
+
+    measures   of probes, by their paths, that the claims read, each once in their order
+    examples   PAPER/TABLE → its tests over examples
+    """
+
+    claims: Sequence[JudgedClaim] = ()
+    tables: Sequence[tuple[papers.Table, Sequence[JudgedNumber]]] = ()
+    notes: Sequence[str] = ()
+    measures: Sequence[str] = ()
+    examples: Mapping[str, Sequence[Block]] = MappingProxyType({})
+
+
+def compared(studies: Sequence[Study]) -> Comparisons:
+    """Every claim and table that one of the studies names; a file that cannot be read is noted, the rest goes on."""
+    notes: list[str] = []
+    claims = _read("claims", read_claims, studies, notes)
+    tables = _read("paper", read_tables, studies, notes)
+    if not claims and not tables:
+        return Comparisons(notes=notes)
+    found = {name: results_of(members) for name, members in pools(studies).items()}
+    measures = probe_measures(quantity for claim in claims for quantity in claim.quantities())
+    return Comparisons(
+        [_claimed(claim, found) for claim in claims],
+        [(table, _lines(table, found)) for table in tables],
+        notes,
+        tuple(measures),
+        {f"{table.paper}/{table.name}": _tests(table, studies) for table in tables},
+    )
+
+
+def _tests(table: papers.Table, studies: Sequence[Study]) -> list[Block]:
+    """The tests over examples of each study; in a joined report their studies are apart."""
+    if all(cell.marking is None for cell in table.cells):
+        return []
+    from probes.report.examples import example_blocks  # with torch, by the metrics of tasks
+
+    found: list[Block] = []
+    for number, study in enumerate(studies, 1):
+        name = f"examples-{slug(f'{table.paper} {table.name}', number)}"
+        blocks = example_blocks(table, study, results_of([study]), name)
+        if blocks and len(studies) > 1:
+            found.append(Paragraph(f"{study.name}:"))
+        found += blocks
+    return found
+
+
+def _read(key: str, read: Callable[[str], Iterable[T]], studies: Sequence[Study], notes: list[str]) -> list[T]:
+    """All that the files of ``key`` in the configs of the studies hold, each file once."""
+    found: list[T] = []
+    for name in dict.fromkeys(name for study in studies for name in names_in(study.config.get(key))):
+        try:
+            found += read(name)
+        except InputError as error:
+            notes.append(f"{key} {name}: {error}")
+    return found
+
+
+def _claimed(claim: Claim, found: Mapping[str, Results]) -> JudgedClaim:
+    judged = [PoolVerdict(**vars(judge(claim, results)), pool=pool) for pool, results in found.items()]
+    run = [one for one in judged if one.verdict != "not run"]
+    telling = [one for one in judged if any(part.why not in ("", NOTHING) for part in one.parts)]
+    return JudgedClaim(claim, run or telling[:1] or judged[:1])
+
+
+def _lines(table: papers.Table, found: Mapping[str, Results]) -> list[JudgedNumber]:
+    comparisons = {pool: compare_table(table, results) for pool, results in found.items()}
+    measured = {pool: rows for pool, rows in comparisons.items() if any(row.ours is not None for row in rows)}
+    return [
+        JudgedNumber(cell, [_judged(pool, rows[number]) for pool, rows in measured.items()])
+        for number, cell in enumerate(table.cells)
+    ]
+
+
+def _judged(pool: str, row: TableComparison) -> PoolVerdict:
+    if row.ours is None:
+        return PoolVerdict(row.verdict, None, 0, row.text, pool=pool)
+    within = range_of(row.cell.quantity.measure) if row.cell.against is None else None
+    ours, text = replace(row.ours.interval, within=within), "; ".join(row.notes)
+    return PoolVerdict(row.verdict, ours, ours.n, text, unit=row.ours.unit, one_model=row.ours.one_model, pool=pool)
+
+
+def judged_claims(comparisons: Comparisons) -> Section | None:
+    """The table of claims; None where the study names none."""
+    notes: list[Block] = [Paragraph(note, "note") for note in comparisons.notes]
+    if not comparisons.claims:
+        return Section("Claims", notes) if notes else None
+    every = [(c, j) for c in comparisons.claims for j in c.judged]
+    run = [(c, j) for c, j in every if j.verdict != "not run"]
+    rest = [c for c in comparisons.claims if all(j.verdict == "not run" for j in c.judged)]
+    several = len({j.pool for _, j in every}) > 1
+    counts = {word: sum(j.verdict == word for _, j in every) for word in WORDS}
+    blocks: list[Block] = [Paragraph("; ".join(f"{word}: {n}" for word, n in counts.items() if n) + ".")]
+    if run:
+        header = ["Claim", "Verdict", *(["Scale"] if several else []), "Paper", "Ours", "n"]
+        body = []
+        for c, j in run:
+            ours, badge, n = j.entries
+            body.append(
+                [c.heading, badge, *([j.pool or "–"] if several else []), c.claim.paper_and_note or "–", ours, n]
+            )
+        blocks.append(Table(CAPTION, header, body, 4 if several else 3, "claims", digits=2))
+    if any(j.marked for _, j in every):
+        blocks.append(Paragraph(MARKED))
+    if rest:
+        why: list[list[Entry]] = [[c.heading, c.judged[0].entries[1], c.judged[0].text] for c in rest]
+        table = Table(
+            "Claims that this study does not test, and why.", ["Claim", "Verdict", "Why"], why, 3, "claims-not-run"
+        )
+        blocks.append(Folded(f"{plural(len(rest), 'claim')} not tested here", [table]))
+    made = [
+        row for c, j in run for row in _comparisons(f"{c.claim.id}{f', {j.pool}' if several and j.pool else ''}", j)
+    ]
+    if made:
+        said = "All comparisons. Rows that begin with a dash are the single conditions of the mean above them."
+        table = Table(said, ["Claim", "What was found", "Verdict", "Ours", "n"], made, 3, "comparisons", ROWS, digits=2)
+        blocks.append(Folded("How each claim was judged", [Bullets(RULES), table]))
+    return Section("Claims", [*blocks, *notes])
+
+
+def _comparisons(name: str, judged: PoolVerdict) -> Iterator[list[Entry]]:
+    """A row for each comparison of a claim, and for each condition by itself."""
+    for part in judged.parts:
+        for mark, one in (("", part), *(("– ", single) for single in part.singles)):
+            if one.interval is None:
+                if one.why != NOTHING:
+                    yield [name, mark + one.text(), "not run", "–", "–"]
+            else:
+                badge = Badge(PART[one.outcome], KINDS.get(PART[one.outcome], "open"))
+                yield [name, mark + one.text(), badge, one.interval, counted(one.interval.n, one.unit)]
+
+
+def beside_papers(comparisons: Comparisons) -> Section | None:
+    """Each table of a paper with our numbers; None where the study names none."""
+    if not comparisons.tables:
+        return None
+    blocks: list[Block] = [Paragraph(READING), Folded("What the verdicts mean", [Bullets(ORDERS)])]
+    claims_marked = any(j.marked for c in comparisons.claims for j in c.judged)
+    if not claims_marked and any(j.marked for _, lines in comparisons.tables for line in lines for j in line.judged):
+        blocks.append(Paragraph(MARKED))
+    for number, (table, lines) in enumerate(comparisons.tables, 1):
+        heading = f"{table.paper}, {table.name}: {table.title}."
+        note = f"{f'Printed in {table.printed}.' if table.printed else ''} {table.note}".strip()
+        if not lines:
+            blocks.append(Paragraph(f"{heading} The paper prints no numbers for it. {note}".strip(), "note"))
+        elif not lines[0].judged:
+            blocks.append(Paragraph(f"{heading} None of its {len(lines)} numbers was measured here.", "note"))
+        else:
+            blocks += _paper_blocks(table, lines, heading, note, number)
+            blocks += comparisons.examples.get(f"{table.paper}/{table.name}", ())
+    return Section("Numbers of the papers", blocks)
+
+
+def _paper_blocks(
+    table: papers.Table, lines: Sequence[JudgedNumber], heading: str, note: str, number: int
+) -> list[Block]:
+    """The numbers that were measured here, and behind a line all that are printed."""
+    labels: dict[str, set[str]] = {axis: set() for line in lines for axis in line.where if axis != "task"}
+    for axis, of in labels.items():
+        of |= {line.where.get(axis, "–") for line in lines}
+    varied = [axis for axis, of in labels.items() if len(of) > 1] or list(labels)[:1]
+    common = ", ".join(f"{axis} {next(iter(of))}" for axis, of in labels.items() if axis not in varied)
+    pools = [j.pool for j in lines[0].judged]
+    header = [", ".join(varied) or "condition", "score", "Paper"]
+    for pool in pools:
+        header += [name + (f"\n{pool}" if len(pools) > 1 else "") for name in ("Ours", "Verdict", "n")]
+    rows = [[*line.names(varied), line.cell.value, *(e for j in line.judged for e in j.entries)] for line in lines]
+    known = [row for row, line in zip(rows, lines, strict=True) if any(j.ours is not None for j in line.judged)]
+    verdicts = [j.verdict for line in lines for j in line.judged]
+    counts = "; ".join(f"{word} {verdicts.count(word)}" for word in WORDS if word in verdicts)
+    told = f"All: {common}." if common else ""
+    scale = f"Ours: {pools[0]}." if len(pools) == 1 and pools[0] else ""
+    caption = " ".join(part for part in (heading, told, scale, f"Verdicts: {counts}.", note) if part)
+    name = f"paper-{slug(f'{table.paper} {table.name}', number)}"
+    over = [
+        [*line.names(varied), *([j.pool] if j.pool else []), j.text]
+        for line in lines
+        for j in line.judged
+        if j.ours is not None and j.text
+    ]
+    notes: list[Block] = []
+    if over:
+        columns = ["condition", "score", *(["scale"] if len(over[0]) > 3 else []), "Mean over"]
+        said = "Our conditions and seeds behind each number, and signs that differ from the paper's."
+        notes = [Folded("What the means are over", [Table(said, columns, over, 4, f"{name}-over", ROWS)])]
+    if len(known) == len(rows):
+        return [Table(caption, header, rows, 2, name, ROWS, table.digits), *notes]
+    whole = Table(f"{heading} {told}", header, rows, 2, name, ROWS, table.digits)
+    measured = Table(caption, header, known, 2, f"{name}-measured", ROWS, table.digits)
+    return [measured, *notes, Folded(f"{heading} All {len(rows)} numbers", [whole])]

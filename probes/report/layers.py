@@ -1,0 +1,178 @@
+"""What probes measured, the conditions side by side: over layers, over the steps of pretraining, and of words alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import pandas as pd
+
+from probes.figures.bars import Bar, retrieval_bars
+from probes.figures.drawing import COLOURS, Drawing, Figure, slug
+from probes.figures.lines import interval_series, over_layers, over_steps
+from probes.report.data import WITHOUT_CONTEXT, FigureBudget, Study
+from probes.report.numbers import Entry, plural
+from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table
+from probes.report.scores import CLIPPED, conditions_of, intervals_over_models
+from probes.results.labels import Layout
+from probes.statistics import Interval
+
+Along = Literal["layer", "step"]
+TELLING = ("cka", "debiased", "same_layer", "accuracy", "cosine", "csls", "auc", "mean", "all")
+"""Words in the path of a measure that is drawn first: scores come before counts."""
+AUXILIARY = {"n", "low", "high", "level", "std", "layer", "step", "items", "left_layer"}
+"""Last words of the path of what is no result of its own."""
+CONDITIONS = 100
+"""Most conditions of the table of a measure; measures.csv has them all."""
+MOST = 6
+"""Most figures of measures over layers, and over steps."""
+WORDS = {
+    r"before\.(\w+)\.(csls|cosine)\.mean(?:\.p@1)?": "retrieval of {0} without a rotation, {1}",
+    r"maps\.(\w+)\.layers\.(\w+)\.(csls|cosine)\.mean(?:\.p@1)?": "retrieval of {1} after a rotation by {0}, {2}",
+    r"comparisons\.(\w+)\.same_layer\.(\w+)": "the same layer of two {0}, {1}",
+}
+"""Paths of measures → what their figures are called; others are called by their paths."""
+NOTE = "Bands: 95 % intervals over pretraining seeds, or over adjustments of one pretraining; one model has none."
+WORDS_ROWS, BARS = 100, 24
+"""Most conditions of a table, and of a figure, of words without context."""
+WORDS_NOTE = (
+    "How often the nearest word is a translation (P@1 under CSLS, %, the mean of both directions), of words "
+    "that are one subword in both languages: embeddings before and after a rotation, and static vectors of the "
+    "same words. Lines: 95 % intervals over pretraining seeds, or over adjustments of one pretraining; one "
+    "model has none."
+)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A measure of a probe: rows with the columns condition and place."""
+
+    probe: str
+    measure: str
+    at: str
+    rows: pd.DataFrame
+
+    @cached_property
+    def lines(self) -> dict[str, dict[int, Interval]]:
+        """Condition → place → the interval over its models, in order of the places."""
+        lines: dict[str, dict[int, Interval]] = {}
+        for (name, place, _), interval in intervals_over_models(self.rows, ["condition", "place"]).items():
+            lines.setdefault(name, {})[place] = interval
+        return {name: dict(sorted(line.items())) for name, line in lines.items()}
+
+    def figure(self, along: Along, number: int, draw: Callable[..., Drawing], note: str) -> Figure:
+        """The lines of the first conditions."""
+        title = f"{self.probe}: {_in_words(self.measure.removeprefix(f'{self.probe}.'))}{self.at}"
+        lines = list(self.lines.items())[: len(COLOURS)]
+        series = [interval_series(name, list(points), list(points.values())) for name, points in lines]
+        label = " ".join(self.measure.split(".")[-2:]).replace("_", " ")
+        return draw(f"{along}-{slug(title, number)}", title, series, label, note).figure()
+
+
+def _in_words(path: str) -> str:
+    for pattern, words in WORDS.items():
+        if known := re.fullmatch(pattern, path):
+            return words.format(*known.groups())
+    return path.replace("_", " ").replace(".", ", ")
+
+
+def by_layer(study: Study, layout: Layout, budget: FigureBudget, claimed: Sequence[str] = ()) -> Section | None:
+    """CKA, retrieval and whatever else probes measured at each layer; of several checkpoints the last.
+
+    Measures that are ``claimed`` (that claims read) are drawn first.
+    """
+    known = study.measures[study.measures["layer"].notna()]
+    steps = known["step"].fillna(-1)
+    keys = [known[name] for name in ("cell", "probe", "measure")]
+    final = known[steps == steps.groupby(keys, observed=True).transform("max")]
+    note = f"Layer 0: the embeddings. {NOTE}"
+    return _section("By layer", "layer", curves(final, layout, "layer", claimed), over_layers, note, budget)
+
+
+def over_training(study: Study, layout: Layout, budget: FigureBudget, claimed: Sequence[str] = ()) -> Section | None:
+    """What probes measured at several checkpoints."""
+    found = curves(study.measures[study.measures["step"].notna()], layout, "step", claimed)
+    note = f"A point is a checkpoint. {NOTE}"
+    return _section("Over the steps of pretraining", "step", found, over_steps, note, budget)
+
+
+def curves(measures: pd.DataFrame, layout: Layout, along: Along, claimed: Sequence[str] = ()) -> list[Curve]:
+    """The measures that have several places: those that are ``claimed`` in their order, then the telling ones."""
+    auxiliary = measures["measure"].map(lambda name: name.rsplit(".", 1)[-1] in AUXILIARY).astype(bool)
+    rows = measures[~auxiliary]
+    at = rows["layer"].map(lambda layer: f", layer {layer}", na_action="ignore").astype(object).fillna("")
+    rows = rows.assign(condition=conditions_of(rows, layout), place=rows[along], at="" if along == "layer" else at)
+    parts = rows.groupby(["probe", "measure", "at"], sort=False, observed=True)
+    found = [
+        Curve(str(probe), str(measure), str(place), part)
+        for (probe, measure, place), part in parts
+        if part["place"].nunique() > 1
+    ]
+    rank = {measure: place for place, measure in enumerate(claimed)}
+
+    def order(curve: Curve) -> tuple[int, int]:
+        telling = sum(word in curve.measure.lower() or word in curve.probe.lower() for word in TELLING)
+        return rank.get(curve.measure, len(rank)), -telling
+
+    return sorted(found, key=order)
+
+
+def _section(
+    heading: str, along: Along, found: Sequence[Curve], draw: Callable[..., Drawing], note: str, budget: FigureBudget
+) -> Section | None:
+    if not found:
+        return None
+    drawn = found[: budget.take(len(found), MOST)]
+    figures = [curve.figure(along, number, draw, note) for number, curve in enumerate(drawn, 1)]
+    blocks: list[Block] = [Figures(figures)] if figures else []
+    if left := len(found) - len(drawn):
+        blocks.append(Paragraph(f"{plural(left, 'further measure')} without a figure: see measures.csv.", "note"))
+    if any(len(curve.lines) > len(COLOURS) for curve in drawn):
+        blocks.append(Paragraph(f"Figures have the first {len(COLOURS)} conditions.", "note"))
+    body: list[list[Entry]] = [
+        [f"{curve.probe}: {curve.measure}{curve.at}", name, str(place), interval]
+        for curve in drawn
+        for name, points in list(curve.lines.items())[:CONDITIONS]
+        for place, interval in points.items()
+    ]
+    if body:
+        header = ["Measure", "Condition", along.capitalize(), "Value"]
+        caption = f"The measures of the figures by {along}: means over the models of a condition, 95 % intervals."
+        table = Table(caption, header, body, 3, f"by-{along}", 100, 3)
+        blocks.append(Folded(f"Numbers by {along}", [table]))
+    return Section(heading, blocks)
+
+
+def words_alone(study: Study, layout: Layout, budget: FigureBudget) -> Section | None:
+    """A figure and a table for each probe that measured rows of the embedding matrix; None where none did."""
+    rows = study.measures[study.measures["measure"].isin(list(WITHOUT_CONTEXT))]
+    rows = rows.assign(condition=conditions_of(rows, layout))
+    found: dict[str, dict[str, dict[str, Interval]]] = {}
+    for (probe, condition, measure), interval in intervals_over_models(rows, ["probe", "condition"]).items():
+        found.setdefault(probe, {}).setdefault(condition, {})[measure] = interval
+    blocks: list[Block] = []
+    for number, (probe, conditions) in enumerate(found.items(), 1):
+        name, title = f"words-alone-{slug(probe, number)}", f"Words of one subword, {probe}"
+        if budget.take(1, 1):
+            blocks.append(Figures([_words_figure(name, title, conditions)]))
+        if len(conditions) > BARS:
+            blocks.append(Paragraph(f"{plural(len(conditions) - BARS, 'further condition')} not drawn.", "note"))
+        kinds = [measure for measure in WITHOUT_CONTEXT if any(measure in of for of in conditions.values())]
+        body: list[list[Entry]] = [[condition, *map(of.get, kinds)] for condition, of in conditions.items()]
+        header = ["condition", *(WITHOUT_CONTEXT[measure].replace(", ", "\n", 1) for measure in kinds)]
+        caption = f"{title} (P@1, %): mean, 95 % t interval below. {CLIPPED}"
+        blocks.append(Table(caption, header, body, 1, name, WORDS_ROWS))
+    return Section("Words without context", blocks) if blocks else None
+
+
+def _words_figure(name: str, title: str, conditions: Mapping[str, Mapping[str, Interval]]) -> Figure:
+    bars = [
+        Bar("", condition, kind, of[measure].shown)
+        for condition, of in list(conditions.items())[:BARS]
+        for measure, kind in WITHOUT_CONTEXT.items()
+        if measure in of
+    ]
+    return retrieval_bars(name, title, bars, WORDS_NOTE).figure()

@@ -1,0 +1,96 @@
+"""Maps: what models measure over two settings at once, where the grid has two axes of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from probes.claims.estimates import over_models
+from probes.figures.drawing import Figure, slug
+from probes.figures.maps import Setting, settings_map
+from probes.report.data import FigureBudget, Study
+from probes.report.numbers import plural
+from probes.report.page import Block, Figures, Paragraph, Section
+from probes.report.scores import ScoreTable, delta_axis, grouped
+from probes.results.labels import Layout, numbers_of, settings_of
+from probes.results.read import ALIGNMENTS, columns_of, labels_of
+from probes.statistics import mean_of
+
+FIGURES = 8
+"""Most maps of a report."""
+SHARE = 0.5
+"""Of a map that is drawn at least so much is known."""
+ALIGNED = "Word-embedding alignment, all types (%)"
+NOTE = "Each number is a mean over pretraining seeds."
+
+Cells = dict[tuple[str, str], float]
+"""Labels up and across → the mean over models."""
+
+
+def maps(study: Study, scores: ScoreTable, budget: FigureBudget) -> Section | None:
+    """A map of the alignment, and one of Δ for each task, over the last two axes of numbers, for each label of the
+    others; None where the grid has no two such axes."""
+    layout = scores.layout
+    numbers = {axis: numbers_of(labels) for axis, labels in layout.axes.items()}
+    crossed = [axis for axis, known in numbers.items() if known and len(set(known.values())) > 1]
+    if len(crossed) < 2:
+        return None
+    up, across = crossed[-2:]
+    aligned = study.table["measure"].isin(["alignment_all", ALIGNMENTS["alignment_all"]])  # one number, told twice
+    wanted = [("Alignment", ALIGNED, aligned)]
+    for task, conditions in scores.tasks.items():
+        of_task = (study.table["measure"] == "delta") & (study.table["task"] == task)
+        wanted.append((f"{task}: Δ", delta_axis(conditions), of_task))
+    drawn, left = list[Figure](), 0
+    for what, label, rows in wanted:
+        for rest, cells in _panels(study.table[rows], layout, up, across).items():
+            if len(drawn) == FIGURES or not budget.take():
+                left += 1
+                continue
+            title = f"{what}, {rest}" if rest else what
+            drawn.append(_figure(title, len(drawn) + 1, label, cells, layout, up, across))
+    if not drawn:
+        return None
+    blocks: list[Block] = [Figures(drawn)]
+    if left:
+        told = f"{plural(left, 'further map')} left out; results.csv and measures.csv have the numbers."
+        blocks.append(Paragraph(told, "note"))
+    return Section("Maps", blocks)
+
+
+def _panels(rows: pd.DataFrame, layout: Layout, up: str, across: str) -> dict[str, Cells]:
+    """The labels of the other axes → the cells of their map."""
+    found: dict[str, Cells] = {}
+    lines = zip(*columns_of(rows, ("labels", "cell", "pretrain", "value")), strict=True)
+    for settings, of in grouped(lines, lambda line: tuple(settings_of(labels_of(line[0]), line[1]).items())).items():
+        labels = dict(settings)
+        mean = mean_of(over_models((pretrain, cell, value) for _, cell, pretrain, value in of)[0])
+        if mean is not None and up in labels and across in labels:
+            found.setdefault(layout.without(labels, up, across), {})[labels[up], labels[across]] = mean
+    return {rest: cells for rest, cells in found.items() if _is_known(cells, layout, up, across)}
+
+
+def _is_known(cells: Cells, layout: Layout, up: str, across: str) -> bool:
+    """Whether a map has several rows and columns, and most of it."""
+    rows, columns = ({place[i] for place in cells} for i in (0, 1))
+    whole = len(layout.axes[up]) * len(layout.axes[across])
+    return len(rows) > 1 and len(columns) > 1 and len(cells) >= SHARE * whole
+
+
+def _figure(title: str, number: int, label: str, cells: Cells, layout: Layout, up: str, across: str) -> Figure:
+    """One map; the colours of an alignment run from 0 to 100, those of Δ over what there is."""
+    ordered = [_in_order(layout.axes[axis]) for axis in (up, across)]
+    table = np.full([len(labels) for labels in ordered], np.nan)
+    for place, value in cells.items():
+        table[tuple(labels.index(label) for labels, label in zip(ordered, place, strict=True))] = value
+    limits = (0.0, 100.0) if label == ALIGNED else (min(0.0, *cells.values()), max(1.0, *cells.values()))
+    rows, columns = (Setting(layout.titles[axis], labels) for axis, labels in zip((up, across), ordered, strict=True))
+    return settings_map(f"map-{slug(title, number)}", title, table, rows, columns, label, NOTE, limits).figure()
+
+
+def _in_order(labels: Sequence[str]) -> list[str]:
+    """The labels that are numbers, the smallest first."""
+    numbers = numbers_of(labels) or {}
+    return sorted(numbers, key=numbers.__getitem__)

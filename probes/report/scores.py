@@ -1,0 +1,236 @@
+"""Means and intervals of a study: per cell, and per condition over its pretraining and fine-tuning seeds."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Any, TypeVar
+
+import pandas as pd
+
+from probes.claims.estimates import over_models
+from probes.report.data import FAILED, Study
+from probes.report.numbers import Badge, Entry, plural
+from probes.results.labels import Layout, axes_that_set, is_of_languages, layout_of, settings_of
+from probes.results.read import PERPLEXITY, SCORES, columns_of, distinct, is_score, labels_of
+from probes.results.write import interval_within
+from probes.statistics import Interval, mean_of, numbers_among
+
+T = TypeVar("T")
+
+CLIPPED = (
+    "Where an interval reaches beyond the possible scores (0 to 100, or −100 to 100 for Δ), the page shows it up "
+    "to that limit; the files tables/*.csv have the exact bounds."
+)
+FAILED_TRAINING = Badge("not learned", "bad")
+OF_ROW = ("cell", "task", "metric", "seed", "pretrain_seed", "pretrain", "adjust", FAILED)
+Column = tuple[str, Sequence[Entry]]
+"""Of a table: its title and its entries."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """The scores (percent points) of a cell on a task with a seed of fine-tuning; those it lacks are left out.
+
+    failed   why its model counts as failed training, "" of one that has learned
+    """
+
+    cell: str
+    labels: Mapping[str, str]
+    task: str
+    metric: str
+    seed: int | None
+    pretrain_seed: int | None
+    pretrain: str
+    adjust: str
+    failed: str
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Cells that differ in seeds only, on one task; of one cell the same. Models that failed training are apart.
+
+    With several pretraining runs the intervals are over runs (each the mean of its fine-tuning seeds): seeds of one run
+    are a cluster. With one they are over fine-tuning seeds and say nothing of another pretraining.
+
+    labels   axis → label, without the axes of seeds
+    label    the labels that vary in the study, joined
+    """
+
+    labels: Mapping[str, str]
+    label: str
+    task: str
+    rows: Sequence[Row]
+
+    @property
+    def first(self) -> Row:
+        """For what all rows have in common."""
+        return self.rows[0]
+
+    @cached_property
+    def clusters(self) -> list[list[Row]]:
+        """Rows by pretraining run; of one run or a given model, by cell (they differ in the seed of the adjustment)."""
+        runs = grouped(self.rows, lambda row: row.pretrain or row.cell)
+        return list((runs if len(runs) > 1 else grouped(self.rows, lambda row: row.cell)).values())
+
+    @property
+    def runs(self) -> int:
+        """How many pretraining runs (or, of a given model, cells that differ in other seeds)."""
+        return len(self.clusters)
+
+    @property
+    def pretrainings(self) -> int:
+        """How many pretrainings the runs rest on; a given model is one."""
+        return len({row.pretrain for row in self.rows})
+
+    @property
+    def seeds(self) -> str:
+        """``1 model × 3 seeds`` of fine-tuning, ``2 models, 5 seeds`` where they have not equally many.
+
+        Cells on one pretraining that differ in other seeds are adjustments: ``2 models × 3 adjustments × 1 seed``.
+        Where a row lacks a score that others have, or it is no number, how many have all is told.
+        """
+        made = [Counter(row.adjust for row in cluster) for cluster in self.clusters]
+        sizes = [size for of_run in made for size in of_run.values()]
+        several = self.runs in {1, self.pretrainings}
+        counts = [("model" if several else "adjustment", self.runs, self.runs), ("seed", sizes[0], len(self.rows))]
+        if max(map(len, made)) > 1:
+            counts.insert(1, ("adjustment", len(made[0]), sum(map(len, made))))
+        alike = len(set(sizes)) == 1 == len(set(map(len, made)))
+        told = (plural(each if alike else total, name) for name, each, total in counts)
+        text = (" × " if alike else ", ").join(told)
+        names = [name for name in SCORES if any(name in row.values for row in self.rows)]
+        whole = sum(len(numbers_among(map(row.values.get, names))) == len(names) for row in self.rows)
+        return text if whole == len(self.rows) else f"{text}, {whole} of {len(self.rows)} with every score"
+
+    @cached_property
+    def delta(self) -> Interval | None:
+        """Δ = SUP − ZS."""
+        return self.interval("delta")
+
+    @cached_property
+    def alignment(self) -> Interval | None:
+        """Alignment of all types: one number a run."""
+        return self.interval("alignment_all")
+
+    def values(self, column: str) -> list[float]:
+        """What the interval is over: means of runs, or seeds of the one run.
+
+        An alignment has one value a run, a perplexity one a pretraining.
+        """
+        values, unit = over_models((row.pretrain or row.cell, row.cell, row.values.get(column)) for row in self.rows)
+        of_runs = column.startswith("alignment") and unit == "fine-tuning seeds"
+        of_pretrainings = column == PERPLEXITY and unit != "models"
+        return [sum(values) / len(values)] if values and (of_runs or of_pretrainings) else values
+
+    def interval(self, column: str) -> Interval | None:
+        """95 % t interval of a column; None where no row has it."""
+        values = self.values(column)
+        return interval_within(values, column) if values else None
+
+    def mean(self, column: str) -> float | None:
+        """Over all rows; None where none has it."""
+        return mean_of(row.values.get(column) for row in self.rows)
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """Everything that was scored: all rows in order; a record a cell and a record a condition, each for every task.
+
+    failed   conditions of models that failed training, which cells and conditions are without
+    """
+
+    rows: Sequence[Row]
+    cells: Sequence[Condition]
+    conditions: Sequence[Condition]
+    failed: Sequence[Condition]
+    layout: Layout
+
+    @property
+    def tasks(self) -> dict[str, list[Condition]]:
+        """Conditions by task."""
+        return grouped(self.conditions, lambda condition: condition.task)
+
+
+def scores_of(study: Study) -> ScoreTable:
+    """The rows of a study, and what they come to; rows of a task that differ in nothing but seeds are one condition."""
+    rows = _rows(study)
+    settings = [settings_of(row.labels, row.cell) for row in rows]
+    named = chain.from_iterable(distinct(table, "cell", "labels") for table in (study.measures, study.perplexities))
+    of_measures = (settings_of(labels_of(text), cell) for cell, text in named)
+    planned = (settings_of(cell.labels, cell.name) for cell in study.cells)
+    languages = axes_that_set(study.config, is_of_languages)
+    layout = layout_of(study.axes, [*settings, *of_measures], study.name, languages, planned)
+    of_cell = {row.cell: labels for row, labels in zip(rows, settings, strict=True)}
+
+    def conditions(rows: Sequence[Row]) -> list[Condition]:
+        found = grouped(rows, lambda row: (row.task, *sorted(of_cell[row.cell].items())))
+        return [Condition(dict(of), layout.full_name(dict(of)), task, alike) for (task, *of), alike in found.items()]
+
+    learned, failed = ([row for row in rows if bool(row.failed) is beyond] for beyond in (False, True))
+    by_cell = grouped(learned, lambda row: (row.cell, row.task))
+    cells = [Condition(of_cell[cell], cell, task, of) for (cell, task), of in by_cell.items()]
+    return ScoreTable(rows, cells, conditions(learned), conditions(failed), layout)
+
+
+def _rows(study: Study) -> list[Row]:
+    """In the order of the study's cells, then of tasks and seeds."""
+    table = study.measured[is_score(study.measured)]
+    values: dict[int, dict[str, float]] = defaultdict(dict)
+    for row, measure, value in zip(*columns_of(table, ("row", "measure", "value")), strict=True):
+        values[row][measure] = value
+    lines = table.drop_duplicates("row")
+    rows = [
+        Row(labels=labels_of(labels), values=values[row], **dict(zip(OF_ROW, rest, strict=True)))
+        for row, labels, *rest in zip(*columns_of(lines, ("row", "labels", *OF_ROW)), strict=True)
+    ]
+    place = {cell.name: i for i, cell in enumerate(study.cells)}
+    tasks = {task: i for i, task in enumerate(dict.fromkeys(row.task for row in rows))}
+
+    def order(row: Row) -> tuple[int, int, float]:
+        return place.get(row.cell, len(place)), tasks[row.task], float("inf") if row.seed is None else row.seed
+
+    return sorted(rows, key=order)
+
+
+def conditions_of(table: pd.DataFrame, layout: Layout) -> pd.Series[str]:
+    """What the condition of each row of a table is called."""
+    pairs = distinct(table, "cell", "labels")
+    names = {cell: layout.full_name(settings_of(labels_of(text), cell)) for cell, text in pairs}
+    return table["cell"].astype(str).map(names)
+
+
+def metric_name(conditions: Sequence[Condition]) -> str:
+    """The metric of a task in words: ``token_accuracy`` → token accuracy."""
+    names = sorted({c.first.metric.replace("_", " ") for c in conditions if c.first.metric})
+    return " / ".join(names) or "the score"
+
+
+def delta_axis(conditions: Sequence[Condition]) -> str:
+    """The label of an axis of Δ."""
+    return f"Δ = SUP − ZS (points of {metric_name(conditions)})"
+
+
+def by_rows(columns: Sequence[Column]) -> tuple[list[str], list[list[Entry]]]:
+    """The header and the rows of a table of these columns."""
+    entries = (entries for _, entries in columns)
+    return [title for title, _ in columns], [list(row) for row in zip(*entries, strict=True)]
+
+
+def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> dict[Any, list[T]]:
+    """Items by key, groups and items in order of appearance."""
+    groups: dict[Any, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
+def intervals_over_models(table: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[Any, ...], Interval]:
+    """Of the rows with the same ``keys`` and measure, their intervals over pretrainings, or the adjustments of one."""
+    lines = zip(*columns_of(table, (*keys, "measure", "pretrain", "cell", "value")), strict=True)
+    found = grouped(lines, lambda line: line[:-3])
+    return {key: interval_within(over_models(line[-3:] for line in of)[0], key[-1]) for key, of in found.items()}

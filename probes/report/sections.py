@@ -1,0 +1,300 @@
+"""The sections of a study report, in reading order, and those that show what is recorded as it is."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from probes.figures.drawing import slug, standalone_svg
+from probes.report.against import alignment, movements
+from probes.report.data import FigureBudget, Study
+from probes.report.differences import differences, differences_section
+from probes.report.distances import word_distances
+from probes.report.dose import dose_responses
+from probes.report.files import FIGURES, HTML, MARKDOWN, TABLES
+from probes.report.judged import Comparisons, beside_papers, judged_claims
+from probes.report.latex import csv_table, latex_table
+from probes.report.layers import by_layer, over_training, words_alone
+from probes.report.maps import maps
+from probes.report.numbers import Badge, Entry, plural
+from probes.report.overview import Overview
+from probes.report.page import (
+    Block,
+    Code,
+    Figures,
+    Folded,
+    Paragraph,
+    Section,
+    Table,
+    Terms,
+    flat,
+    html_page,
+    markdown_page,
+)
+from probes.report.printed import SHOWN
+from probes.report.scores import (
+    CLIPPED,
+    FAILED_TRAINING,
+    Column,
+    Condition,
+    ScoreTable,
+    by_rows,
+    grouped,
+    scores_of,
+)
+from probes.report.summary import NAMES
+from probes.report.training import pretraining, training
+from probes.results.labels import Layout, axes_that_set, is_of_languages
+from probes.results.read import ALIGNMENTS, MAJORITY, PERPLEXITY, SCORES
+from probes.study.settings import DIFFERS
+from synthlang.strict_yaml import write_yaml
+
+CONDITIONS, SEEDS, FAILED, LOGS, DROPPED, CELLS = 120, 300, 50, 10, 150, 100
+"""Most rows of a page's tables of scores, of seeds, of failed cells, logs, of what was left out and of cells."""
+LOG_LINES = 60
+EXPLAINED = (
+    "Parent: fine-tuned and tested on the parent language. SUP: fine-tuned and tested on the other language. ZS "
+    "(zero-shot): fine-tuned on the parent, tested on the other language. Δ = SUP − ZS. Majority: the score of always "
+    "predicting the most frequent label. Alignment: of word embeddings, the mean of both directions. Intervals are "
+    "over pretraining seeds, each the mean of its fine-tuning seeds; with one pretraining they are over fine-tuning "
+    "seeds."
+)
+TITLES = {**SHOWN, "sup": "SUP", MAJORITY: "Majority", "parent": "Parent"}
+"""In the order of the tables: on a phone the first columns are seen without scrolling."""
+OF_PERPLEXITY = "Perplexity: of masked words on the parent's dev set, as logged during pretraining."
+OF_FAILED = (
+    "Models that have not learned (by the limits of the study, or hardly better than the majority baseline) stand last "
+    "in each table and are in no mean, figure, comparison or claim."
+)
+LANGUAGES = "The same sentence of the training text in each language, as the tokens that the models read decode to it."
+DROPPED_CAPTION = (
+    "What each kind of stage left out, cut short, changed or could not change, by reason, and how many sentence pairs "
+    "remained. Least and most: the smallest and the largest count in one stage. In stages: in how many of the stages "
+    "that read these data."
+)
+WRITTEN = "The study file. base names files whose settings it changes."
+RESOLVED = (
+    f"All settings after base files, the study and defaults are combined. {DIFFERS} marks settings that differ between "
+    "cells; the labels of the cells, and the column Settings of the cell of tables/cells.csv, have their values. "
+    "cell:model, cell:second and cell:start are models of the same cell."
+)
+
+
+def sections(study: Study, comparisons: Comparisons) -> list[Section]:
+    """Everything the report says."""
+    scores, budget = scores_of(study), FigureBudget(len(study.cells))
+    found = differences(study, scores)
+    doses = dose_responses(scores, budget)
+    steps = over_training(study, scores.layout, budget, comparisons.measures)
+    curves = training(study, scores.layout, budget)
+    first = Overview(study, scores, comparisons, found)
+    doses, steps, training_curves = (first.takes_from(part) for part in (doses, steps, curves))
+    parts = (
+        first.section(),
+        _languages(study, scores.layout),
+        differences_section(found),
+        judged_claims(comparisons),
+        beside_papers(comparisons),
+        _failed(study),
+        _scores(scores) if scores.rows or study.perplexities.empty else None,
+        pretraining(study, scores.layout),
+        doses,
+        maps(study, scores, budget),
+        alignment(scores, budget) if scores.rows else None,
+        movements(study, scores, budget),
+        word_distances(study, scores.layout, budget),
+        words_alone(study, scores.layout, budget),
+        by_layer(study, scores.layout, budget, comparisons.measures),
+        steps,
+        training_curves,
+        _dropped(study),
+        _provenance(study),
+        _settings(study),
+    )
+    return [part for part in parts if part is not None and part.blocks]
+
+
+def files_of(title: str, under: str, parts: Sequence[Section]) -> Iterator[tuple[str, str]]:
+    """Name and content of each file of a report of these sections, the page last."""
+    for block in (block for part in parts for block in flat(part.blocks)):
+        for figure in block.figures if isinstance(block, Figures) else ():
+            yield f"{FIGURES}/{figure.name}.svg", standalone_svg(figure)
+        if isinstance(block, Table) and block.name:
+            yield f"{TABLES}/{block.name}.csv", csv_table(block)
+            yield f"{TABLES}/{block.name}.tex", latex_table(block)
+    yield MARKDOWN, markdown_page(title, under, parts)
+    yield HTML, html_page(title, under, parts)
+
+
+def _languages(study: Study, layout: Layout) -> Section | None:
+    """A sentence of each language that models were pretrained on; None where none is recorded."""
+    labels = {cell.name: cell.labels for cell in study.cells}
+    of_languages = axes_that_set(study.config, is_of_languages)
+    axes = [axis for axis in layout.axes if axis in of_languages or is_of_languages(axis)]
+    items = list[tuple[str | Badge, Sequence[str]]]()
+    for number, example in enumerate(study.examples):
+        name, label = example["language"], layout.only(labels.get(example["cell"], {}), axes)
+        is_parent = number == 0 or name == study.examples[0]["language"]
+        items.append((name if is_parent or label in ("", name) else f"{label} ({name})", [example["text"]]))
+    return Section("Languages", [Paragraph(LANGUAGES), Terms(items)]) if items else None
+
+
+def _failed(study: Study) -> Section | None:
+    cells = [cell for cell in study.cells if cell.status == "failed"]
+    if not cells:
+        return None
+    caption = "Cells that failed with an error; the others were run."
+    table = Table(caption, ["Cell", "Error"], [[c.name, c.error or "no message"] for c in cells], 2, "failed", FAILED)
+    logs = [
+        Folded(f"{c.name}: log", [Code("\n".join(c.log.rstrip().splitlines()[-LOG_LINES:]))])
+        for c in [cell for cell in cells if cell.log.strip()][:LOGS]
+    ]
+    return Section("Failed cells", [table, *logs])
+
+
+def _scores(scores: ScoreTable) -> Section:
+    if not scores.rows:
+        return Section("Scores", [Paragraph("No cell has been scored.", "note")])
+    every_seed = _every_seed(scores)
+    told = f" {OF_PERPLEXITY}" if "Perplexity" in every_seed.header else ""
+    blocks: list[Block] = [Paragraph(f"{EXPLAINED}{told} {CLIPPED}")]
+    blocks += [Paragraph(OF_FAILED)] if scores.failed else []
+    tasks = grouped([*scores.conditions, *scores.failed], lambda condition: condition.task)
+    blocks += [_table(task, members, scores, number) for number, (task, members) in enumerate(tasks.items(), 1)]
+    return Section("Scores", [*blocks, Folded("Every seed", [every_seed])])
+
+
+def _every_seed(scores: ScoreTable) -> Table:
+    rows = scores.rows
+    columns: list[Column] = [("Cell", [row.cell for row in rows]), ("Task", [row.task for row in rows])]
+    columns.append(("Metric", [row.metric.replace("_", " ") for row in rows]))
+    for title, seeds in (
+        ("Pretraining seed", [row.pretrain_seed for row in rows]),
+        ("Fine-tuning seed", [row.seed for row in rows]),
+    ):
+        columns.append((title, ["–" if seed is None else str(seed) for seed in seeds]))
+    columns += [(TITLES[name], [row.values.get(name) for row in rows]) for name in SCORES]
+    if any(PERPLEXITY in row.values for row in rows):
+        columns.append(("Perplexity", [row.values.get(PERPLEXITY) for row in rows]))
+    if scores.failed:
+        columns.append(("Not learned", [row.failed or "–" for row in rows]))
+    return Table("One row per fine-tuning seed, in percent.", *by_rows(columns), 3, "seeds", SEEDS, 2)
+
+
+def _table(task: str, conditions: Sequence[Condition], scores: ScoreTable, number: int) -> Table:
+    layout = scores.layout
+    metric = conditions[0].first.metric.replace("_", " ")
+    caption = f"{task}{f' ({metric})' if metric else ''}: means in percent, 95 % intervals (Student's t) below."
+    columns: list[Column] = [
+        (layout.titles[axis], [c.labels.get(axis, "–") for c in conditions]) for axis in layout.axes
+    ]
+    columns = columns or [("study", [c.label for c in conditions])]
+    texts = len(columns)
+    columns.append(("Seeds", [c.seeds for c in conditions]))
+    if scores.failed:
+        columns.append(("Training", [FAILED_TRAINING if c.first.failed else "–" for c in conditions]))
+    titles = {**TITLES, PERPLEXITY: "Perplexity", **{name: f"Alignment\n{NAMES[name]}" for name in ALIGNMENTS}}
+    for name, title in titles.items():
+        values = [c.mean(name) if name == MAJORITY else c.interval(name) for c in conditions]
+        if name in SCORES or any(value is not None for value in values):
+            columns.append((title, values))
+    name = f"scores-{slug(task, number)}"
+    return Table(caption, *by_rows(columns), texts, name, CONDITIONS).without_constant(("Δ",))
+
+
+def _dropped(study: Study) -> Section | None:
+    """A table of counts by stage, data and reason; None where nothing was recorded."""
+    if not study.dropped:
+        return None
+    body: list[list[Entry]] = []
+    for path, count in _drop_counts(study.dropped):
+        *stage, data, reason = ("", "", *path)[-max(3, len(path)) :]
+        where = [" › ".join(filter(None, stage)), data, reason]
+        body.append([*where, count["least"], count["most"], f"{count['stages']:,} of {count['of']:,}"])
+    if not body:
+        return Section("What was left out", [Paragraph("Nothing was left out.")])
+    header = ["Stage", "Data", "What", "Least", "Most", "In stages"]
+    return Section("What was left out", [Table(DROPPED_CAPTION, header, body, 3, "dropped", DROPPED)])
+
+
+def _drop_counts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Mapping[str, int]]]:
+    """Every count with the keys that lead to it; of several studies the first key is a study."""
+    if not isinstance(value, Mapping):
+        return
+    if all(isinstance(value.get(key), int) for key in ("least", "most", "stages", "of")):
+        yield path, value
+        return
+    for key, inner in value.items():
+        yield from _drop_counts(inner, (*path, str(key)))
+
+
+def _settings(study: Study) -> Section:
+    """The study as it was written, and every setting that it comes to, as YAML."""
+    written = write_yaml(dict(study.config)) if study.config else "No settings were recorded."
+    blocks: list[Block] = [Paragraph(WRITTEN), Code(written)]
+    if study.settings:
+        full = Code(write_yaml(dict(study.settings)))
+        blocks.append(Folded("All settings", [Paragraph(RESOLVED), full], aside=True))
+    else:
+        blocks.append(
+            Paragraph("The combined settings were not recorded; run the study command again to record them.", "note")
+        )
+    return Section("Settings", blocks)
+
+
+def _provenance(study: Study) -> Section:
+    """Fingerprints, environment and time."""
+    stages = list(dict.fromkeys(stage for cell in study.cells for stage in cell.stages))
+    changed = [", ".join(f"{key}={_value(value)}" for key, value in c.overrides.items()) for c in study.cells]
+    body = [
+        [c.name, c.status, *(c.stages.get(stage, "–") for stage in stages), changes or "–"]
+        for c, changes in zip(study.cells, changed, strict=True)
+    ]
+    blocks: list[Block] = [Paragraph(f"Study {study.name}, fingerprint {study.fingerprint or 'unknown'}.")]
+    if body:
+        header = ["Cell", "Status", *(f"{_told(stage)} fingerprint" for stage in stages), "Settings of the cell"]
+        caption = "Cells and the fingerprints of their stages."
+        table = Table(caption, header, body, len(header), "cells", CELLS)
+        blocks.append(Folded(f"Fingerprints of {plural(len(body), 'cell')}, stage by stage", [table], aside=True))
+    if study.environment:
+        environment = [[key, _value(value)] for key, value in study.environment.items()]
+        blocks.append(Table("Environment.", ["What", "Version or value"], environment, 2, "environment"))
+    if study.seconds:
+        by_kind = grouped(sorted(study.seconds.items()), lambda item: item[0].rsplit("-", 1)[0])
+        kinds = {kind: [seconds for _, seconds in of] for kind, of in by_kind.items()}
+        times: list[list[Entry]] = [
+            [kind, len(of), duration(sum(of)), duration(max(of))]
+            for kind, of in (*kinds.items(), ("all", list(study.seconds.values())))
+        ]
+        header = ["Stage", "Number", "Total", "Longest"]
+        blocks.append(
+            Table("Computing time of the stages, h:mm:ss; stages that ran side by side count in full.", header, times)
+        )
+    else:
+        blocks.append(Paragraph("No times were recorded.", "note"))
+    return Section("Provenance", blocks)
+
+
+def _told(stage: str) -> str:
+    """
+    >>> _told("transfer pos seed 0"), _told("pretrain")
+    ('transfer pos, fine-tuning seed 0', 'pretrain')
+    """
+    return re.sub(r"^(transfer .*) (seed \d+)$", r"\1, fine-tuning \2", stage)
+
+
+def duration(seconds: float) -> str:
+    """
+    >>> duration(3725.4), duration(0.42)
+    ('1:02:05', '0:00:00.4')
+    """
+    if seconds < 10:
+        return f"0:00:{seconds:04.1f}"
+    whole = round(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+
+
+def _value(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -1,0 +1,182 @@
+"""What a study shows, in sentences made from the numbers and no surer than they are; how alignment and transfer go
+together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from probes.claims.claims import Claim
+from probes.claims.correlated import RESAMPLED, Correlated, Pair, correlate_pairs
+from probes.claims.observed import fingerprints_of
+from probes.report.data import Study
+from probes.report.judged import KINDS, Comparisons, PoolVerdict
+from probes.report.numbers import Badge, Entry, bounds, first_few, number, plural
+from probes.report.page import Block, Paragraph, Table
+from probes.report.scores import Condition, ScoreTable, grouped
+from probes.results.write import FORWARD
+from probes.statistics import mean_of
+
+SMALL_N = 20
+"""Below so many conditions a rank correlation is called a hint."""
+NAMED = 8
+"""Most labels of an axis, tasks or claims that are named."""
+GROUPS = {
+    **{"agrees in sign": "Agrees", "agrees in order": "Agrees", "mostly agrees": "Mostly agrees"},
+    **{"differs": "Differs", "too small to tell": "Cannot be decided"},
+}
+"""Verdict → what claims with it are listed under, in this order."""
+
+
+def what_was_run(study: Study, scores: ScoreTable) -> str:
+    """How many cells are done, what varies, and what was scored with how many seeds."""
+    done = study.count("done")
+    states = [
+        f"{plural(done, 'cell')}"
+        if done == len(study.cells)
+        else f"{done:,} of {plural(len(study.cells), 'cell')} done"
+    ]
+    states += [f"{study.count(state):,} {state}" for state in ("failed", "pending") if study.count(state)]
+    told = [", ".join(states)]
+    if scores.cells:
+        layout = scores.layout
+        told += [f"{layout.titles[axis]}: {first_few(labels, NAMED)}" for axis, labels in layout.axes.items()]
+        told += [f"all with {layout.all_fixed}"] if layout.fixed else []
+        seeds = sorted({len(score.rows) for score in scores.cells})
+        counts = " to ".join(map(str, dict.fromkeys((seeds[0], seeds[-1]))))
+        several = "seed per cell" if seeds[-1] == 1 else "seeds per cell"
+        told.append(f"scored on {first_few(list(scores.tasks), NAMED)} with {counts} fine-tuning {several}")
+    return "; ".join(told) + "."
+
+
+def claims_in_words(comparisons: Comparisons) -> list[tuple[Badge, Sequence[str]]]:
+    """The claims of the papers by their verdicts, with how many comparisons hold where not all do."""
+    several = len({one.pool for claim in comparisons.claims for one in claim.judged}) > 1
+    asked = [(claim.claim, one) for claim in comparisons.claims for one in claim.judged if one.verdict in GROUPS]
+    return [
+        (Badge(f"{group} ({len(of)})", KINDS.get(of[0][1].verdict, "open")), [_told(*one, several) for one in of])
+        for group in dict.fromkeys(GROUPS.values())
+        if (of := [(claim, one) for claim, one in asked if GROUPS[one.verdict] == group])
+    ]
+
+
+def _told(claim: Claim, judged: PoolVerdict, several: bool) -> str:
+    """A claim, how many of its comparisons hold where not all do, and of which pool that is where there are several."""
+    held, run = judged.outcomes.count("holds"), len(judged.outcomes)
+    notes = [f"{held} of {run} hold"] if run > 1 and GROUPS[judged.verdict] != "Agrees" else []
+    notes += [judged.pool] if several and judged.pool else []
+    return claim.claim + (f" ({', '.join(notes)})" if notes else "")
+
+
+def verdicts_in_words(comparisons: Comparisons) -> str:
+    """How many claims of the papers, or of their numbers where they make none, agree with ours; "" without papers."""
+    verdicts = [one.verdict for claim in comparisons.claims for one in claim.judged]
+    what = "claim"
+    if not any(verdict != "not run" for verdict in verdicts):
+        verdicts = [one.verdict for _, lines in comparisons.tables for line in lines for one in line.judged]
+        what = "printed number"
+    tested = [verdict for verdict in verdicts if verdict != "not run"]
+    if not tested:
+        return ""
+    agree, differ = (sum(KINDS.get(verdict) == kind for verdict in tested) for kind in ("good", "bad"))
+    if len(tested) == 1:
+        found = "agrees with the paper" if agree else "differs from the paper" if differ else "cannot be decided"
+        return f"The one {what} that could be tested {found}."
+    agrees, differs = (f"{n} {word}{'s' if n == 1 else ''}" for n, word in ((agree, "agree"), (differ, "differ")))
+    mostly = sum(verdict == "mostly agrees" for verdict in tested)
+    agrees += f" with the paper{f' ({mostly} of them mostly)' if mostly else ''}"
+    counts = f"{agrees}, {differs} and {len(tested) - agree - differ} cannot be decided"
+    return f"Of {plural(len(tested), what)} that could be tested, {counts}."
+
+
+def correlations_in_words(scores: ScoreTable) -> list[str]:
+    """How alignment and Δ go together on each task, in a line; why they cannot be correlated in another."""
+    correlated = {task: correlate(members, "alignment_all") for task, members in scores.tasks.items()}
+    known = {task: one for task, one in correlated.items() if one.found.r is not None}
+    lines = []
+    if known:
+        named = len(scores.tasks) > 1
+        told = "; ".join(_correlation(f"{task}: " if named else "", one) for task, one in known.items())
+        few = min(one.found.clusters for one in known.values()) < SMALL_N
+        hint = " With so few conditions this is a hint at most." if few else ""
+        lines.append(f"Alignment against Δ, Spearman's ρ: {told}.{hint}")
+    rest = [task for task in correlated if task not in known]
+    for reason, alike in grouped(rest, lambda task: correlated[task].found.reason or "").items():
+        on = f" on {first_few(alike, NAMED)}" if len(scores.tasks) > 1 else ""
+        lines.append(f"Alignment and Δ{on} cannot be correlated: {reason}.")
+    return lines
+
+
+def caveat(scores: ScoreTable) -> str:
+    """What intervals do not cover where conditions rest on one pretraining; "" where none does."""
+    found = scores.conditions
+    alone = sum(condition.pretrainings == 1 and bool(condition.first.pretrain) for condition in found)
+    if not alone:
+        return ""
+    rest = "Every condition rests" if alone == len(found) else f"{alone} of {len(found)} conditions rest"
+    made = any(condition.runs > 1 for condition in found if condition.pretrainings == 1)
+    covers = "what was done to the model after pretraining" if made else "fine-tuning seeds only"
+    return (
+        f"{rest} on one pretraining seed. Intervals there cover {covers}, and another pretraining seed may change the "
+        "order."
+    )
+
+
+def _correlation(task: str, correlated: Correlated) -> str:
+    found = correlated.found
+    interval = bounds(found.low, found.high, 2)
+    p = f"p = {number(found.p, 3)}" if found.p is None or found.p >= 0.001 else "p < 0.001"
+    known = correlated.models is not None and correlated.models != found.clusters
+    models = f" of {plural(correlated.models or 0, 'model')}" if known else ""
+    return (
+        f"{task}ρ = {number(found.r, 2)} over n = {correlated.conditions}{models} ({'exact ' if found.exact else ''}{p}"
+        + (f", bootstrap interval {interval})" if interval else ", too few for an interval)")
+    )
+
+
+def correlate(conditions: Sequence[Condition], which: str) -> Correlated:
+    """Spearman correlation of an alignment column with Δ, a pair for each model of a condition, which is a cell."""
+    pairs = list[Pair]()
+    for place, condition in enumerate(conditions):
+        for cell in grouped(condition.rows, lambda row: row.cell).values():
+            x, y = (mean_of(row.values.get(column) for row in cell) for column in (which, "delta"))
+            if x is not None and y is not None:
+                known = {fingerprints_of(row.pretrain, row.adjust, row.pretrain_seed) for row in cell}
+                pairs.append(Pair((str(place),), x, y, frozenset(model for model in known if model)))
+    return correlate_pairs(pairs)
+
+
+NAMES = {
+    **{"alignment_all": "all types", "alignment_dictionary": "in dictionary", "alignment_held_out": "held out"},
+    FORWARD: "all types, from the parent",
+}
+
+
+def correlations(tasks: Mapping[str, Sequence[Condition]]) -> list[Block]:
+    """The table of correlations of each task and kind of alignment, and a warning."""
+    body: list[list[Entry]] = []
+    for task, members in tasks.items():
+        for column, name in NAMES.items():
+            if column == FORWARD and not any(member.interval(column) for member in members):
+                continue  # results of versions that did not write it
+            correlated = correlate(members, column)
+            found = correlated.found
+            p = "–" if found.p is None else f"{found.p:.4f}" + (" exact" if found.exact else "")
+            why = found.reason or found.no_interval
+            shown = name + (f"\n{why}" if why else "")
+            n = correlated.conditions + (f"\n{correlated.pairs_of_models}" if found.n else "")
+            body.append([task, shown, n, number(found.r, 2), bounds(found.low, found.high, 2) or "–", p])
+    caption = (
+        "Spearman correlation of alignment with Δ. ρ < 0: the better the alignment, the smaller the loss in transfer. "
+        "Models of a condition (other seeds of pretraining) are one cluster, as are conditions that have the same "
+        "measurement of a model, as where they differ in fine-tuning alone. p: two-sided permutation test; interval: "
+        f"95 % bootstrap, both of conditions; of more than {RESAMPLED} conditions Student's t and Fisher's interval."
+    )
+    table = Table(caption, ["Task", "Alignment", "n", "ρ", "95 % interval", "p"], body, 2, "correlations")
+    few = "the conditions are few, they" if max(map(len, tasks.values())) < SMALL_N else "the conditions"
+    warning = (
+        f"Read with care: {few} share languages and objectives, so they are not independent, and p and the "
+        "interval look more certain than they are. A correlation does not show that alignment causes transfer. "
+        "The alignments of all types and of types in the dictionary include pairs that some objectives are trained on."
+    )
+    return [table, Paragraph(warning, "note")]
