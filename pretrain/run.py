@@ -8,7 +8,6 @@ from typing import Any
 
 from pretrain.artifacts import Artifacts
 from pretrain.build import build_objective, new_model, train_batches, trained_model
-from pretrain.claim import check_folder, claim, only_run, read_record
 from pretrain.config import PretrainConfig
 from pretrain.data.batch import Batch
 from pretrain.devices import accelerator_of, faster_precision, process_state
@@ -18,6 +17,7 @@ from pretrain.loop import Loop
 from pretrain.memory import check_memory
 from pretrain.model.encoder import MaskedLM
 from pretrain.prepare import prepare
+from pretrain.run_lock import check_folder, mark_folder, only_run, read_record
 from pretrain.sharded import gathered
 from pretrain.step import Step
 from pretrain.stopping import Flag
@@ -124,7 +124,7 @@ def pretrain(
             artifacts = prepare(config, store, report)
         check_memory(config, state.num_processes, state.device, artifacts.id_space.size)
         name = config.fingerprint(artifacts.parents)
-        claim(run, config, name, _settings, data=os.path.relpath(store.root, run))
+        mark_folder(run, config, name, _settings, data=os.path.relpath(store.root, run))
         if not (run / DONE).exists():
             for line in _remarks(config, artifacts):
                 say(line)

@@ -156,7 +156,7 @@ class Language(StrictModel):
 
     def _without_torn(self, result: Rewrite, corpus: Corpus) -> Rewrite:
         columns = [name for name in SPAN_COLUMNS if name in corpus.columns and self.transforms]
-        torn = [result.torn(corpus, name) for name in columns]
+        torn = [result.split_mentions(corpus, name) for name in columns]
         counts = {f"{name}: mentions torn apart": mentions for name, mentions in zip(columns, torn, strict=True)}
         whole = np.all([np.ones(len(result), bool), *(mentions == 0 for mentions in torn)], axis=0)
         if self.torn_entities == "drop" and not whole.all():

@@ -21,7 +21,7 @@ from pydantic import Field
 from pydantic.fields import FieldInfo
 
 from synthlang.errors import InputError
-from synthlang.references import Later
+from synthlang.references import OmitDefaultFromHash
 
 Group = Literal["transforms", "terms", "probes", "tasks"]
 GROUPS: tuple[Group, ...] = get_args(Group)
@@ -85,5 +85,5 @@ def optional_field(field: FieldInfo) -> tuple[Any, Any]:
     if field.is_required():
         raise InputError(f"a setting of a plugin must have a default: {field.annotation}")
     default = field.get_default(call_default_factory=True)
-    kind = Annotated[field.annotation, *field.metadata, Later()]  # type: ignore[name-defined]
+    kind = Annotated[field.annotation, *field.metadata, OmitDefaultFromHash()]  # type: ignore[name-defined]
     return kind, Field(default=default, exclude_if=partial(operator.eq, default))

@@ -1,13 +1,13 @@
-"""Rewrite: what a transform did to a batch of sentences, as indices.
+"""The result of a transform on a batch of sentences, as indices.
 
-For each output word ``origin`` holds the index of its source word in the sentence, −1 for
-an inserted one. Composition of transforms is composition of these indices, and every
-label follows from them; nothing is ever found again by comparing strings.
+For each output word, ``source_index`` holds the index of its source word in the sentence, or −1 for an inserted
+word. Composing transforms means composing these indices. Every label follows from them, and nothing is found again
+by comparing strings.
 
-    source  he saw her .      inverted, final mark kept:  her saw he .     origin 2 1 0 3
+    source  he saw her .      inverted, final mark kept:  her saw he .     source_index 2 1 0 3
 
-A transform may also drop sentences (``kept`` says which are left), and it says in ``counts``
-what it did or could not do, by reason.
+A transform may also drop sentences: ``source_rows`` lists those that are left. ``counts`` records by reason what
+the transform did or could not do.
 """
 
 from __future__ import annotations
@@ -23,79 +23,89 @@ from numpy.typing import NDArray
 from synthlang.corpus import FORM, Column, Corpus
 
 INSERTED = -1
-SPAN_COLUMNS = ("ner", "slot")  # BIO tags
+SPAN_COLUMNS = ("ner", "slot")  # the columns with BIO tags
 
 
 @dataclass(frozen=True)
 class Rewrite:
-    """What became of a batch.
+    """Result of applying a transform to a batch.
 
-    offsets   [output sentences + 1]
-    origin    [output words] int32
-    form      [output words]
-    kept      [output sentences] row of each one's source sentence; None: all, in order
-    head      [output words] the column ``head`` where words were attached anew; None: heads follow their words
-    counts    reason → how often, for reports: ``{"reorder: sentences dropped, not projective": 3}``
+    Attributes:
+        offsets: Start of each output sentence, [output sentences + 1].
+        source_index: Index of each word's source word in its sentence, [output words] int32.
+        form: Word forms, [output words].
+        source_rows: Row of each output sentence's source sentence, [output sentences]. None means all rows, in
+            order.
+        counts: Number of events by reason, for reports: ``{"reorder: sentences dropped, not projective": 3}``.
+        head: The column ``head`` where the transform attached words anew, [output words]. None means that heads
+            follow their words.
     """
 
     offsets: NDArray[np.int64]
-    origin: NDArray[np.int32]
+    source_index: NDArray[np.int32]
     form: Column
-    kept: NDArray[np.int64] | None = None
+    source_rows: NDArray[np.int64] | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
     head: NDArray[np.int32] | None = None
 
     def __post_init__(self) -> None:
-        assert len(self.origin) == self.offsets[-1] == len(self.form.codes)
-        assert self.kept is None or len(self.kept) == len(self)
+        assert len(self.source_index) == self.offsets[-1] == len(self.form.codes)
+        assert self.source_rows is None or len(self.source_rows) == len(self)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
     @staticmethod
     def identity(corpus: Corpus, form: Column | None = None) -> Rewrite:
-        """The rewrite that changes nothing, or nothing but the forms."""
+        """Return the rewrite that changes nothing but, if given, the forms."""
         return Rewrite(corpus.offsets, corpus.position.astype(np.int32), corpus.form if form is None else form)
 
     @staticmethod
     def reorder(corpus: Corpus, index: NDArray[np.int64]) -> Rewrite:
-        """The rewrite to word order ``index`` [words]: rows of the whole batch, kept within sentences."""
+        """Return the rewrite to the word order ``index`` [words].
+
+        ``index`` holds rows of the whole batch, and each word stays in its sentence.
+        """
         return Rewrite(corpus.offsets, corpus.position[index].astype(np.int32), corpus.form.take(index))
 
     def counted(self, counts: Mapping[str, Any]) -> Rewrite:
-        """The same with ``counts``: numbers, or flags to count; those of nothing are left out."""
+        """Return a copy with ``counts``: numbers, or arrays of flags to sum. Zero counts are left out."""
         sums = {reason: int(np.sum(count)) for reason, count in counts.items()}
         return replace(self, counts={reason: count for reason, count in sums.items() if count})
 
     def then(self, second: Rewrite) -> Rewrite:
-        """Compose: this rewrite, then ``second`` of its output: origin = first.origin[second.origin]."""
-        first = self if second.kept is None else self.take(second.kept)
+        """Compose this rewrite with ``second``, a rewrite of its output.
+
+        The equation is source_index = first.source_index[second.source_index].
+        """
+        first = self if second.source_rows is None else self.take(second.source_rows)
         rows = _rows(second, first.offsets)
-        origin = np.append(first.origin, INSERTED)[rows]
+        index = np.append(first.source_index, INSERTED)[rows].astype(np.int32)
         counts = dict(Counter(self.counts) + Counter(second.counts))
         head = second.head
         if head is None and first.head is not None:
             head = second._heads(first.head, first.offsets, rows)
-        return replace(second, origin=origin.astype(np.int32), kept=first.kept, counts=counts, head=head)
+        return replace(second, source_index=index, source_rows=first.source_rows, counts=counts, head=head)
 
     def take(self, rows: NDArray[np.int64]) -> Rewrite:
-        """The output sentences at ``rows``, in that order; the counts stay those of the batch."""
+        """Return the output sentences at ``rows``, in that order. The counts stay those of the batch."""
         lengths = np.diff(self.offsets)[rows]
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         words = np.arange(offsets[-1], dtype=np.int64) + np.repeat(self.offsets[:-1][rows] - offsets[:-1], lengths)
-        kept = rows if self.kept is None else self.kept[rows]
+        source_rows = rows if self.source_rows is None else self.source_rows[rows]
         head = None if self.head is None else self.head[words]
-        return Rewrite(offsets, self.origin[words], self.form.take(words), kept, self.counts, head)
+        return Rewrite(offsets, self.source_index[words], self.form.take(words), source_rows, self.counts, head)
 
     def source(self, corpus: Corpus) -> Corpus:
-        """The source sentences of the output, one for one: what ``origin`` counts in."""
-        return corpus if self.kept is None else corpus.take(self.kept)
+        """Return the source sentence of each output sentence. ``source_index`` counts the words of these."""
+        return corpus if self.source_rows is None else corpus.take(self.source_rows)
 
     def apply(self, corpus: Corpus) -> Corpus:
-        """The rewritten corpus with every column of ``corpus`` carried along.
+        """Return the rewritten corpus with every column of ``corpus`` carried along.
 
-        Inserted words get the name ``_`` (head −1). ``head`` follows the words it points to, or is the rewrite's own;
-        span columns become legal BIO again: an entity torn apart becomes several.
+        An inserted word gets the name ``_`` and the head −1. ``head`` follows the words that it points to, unless
+        the rewrite has heads of its own. Span columns become legal BIO again: an entity that the rewrite splits
+        becomes several.
         """
         corpus = self.source(corpus)
         rows = _rows(self, corpus.offsets)
@@ -113,19 +123,26 @@ class Rewrite:
         return Corpus(self.offsets, columns, corpus.ids)
 
     def _heads(self, heads: NDArray[np.int32], source: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int32]:
-        """1-based heads in the output, of those in the source; 0 stays the root, −1 where the head was deleted."""
+        """Return 1-based heads in the output for those in the source.
+
+        0 stays the root, and a word whose head was deleted gets −1.
+        """
         starts_out = np.repeat(self.offsets[:-1], np.diff(self.offsets))
-        kept = self.origin != INSERTED
+        known = self.source_index != INSERTED
         place = np.full(len(heads), -1, np.int64)
-        # backwards, so that the head is the first of a word's tokens where words became tokens
-        place[rows[kept][::-1]] = (np.arange(len(rows)) - starts_out)[kept][::-1]
+        # Where words became tokens, the head must be the first token of its word. In an assignment with repeated
+        # indices the last one wins, so the rows run backwards.
+        place[rows[known][::-1]] = (np.arange(len(rows)) - starts_out)[known][::-1]
         head = np.append(heads, -1)[rows]
         target = np.clip(head - 1, 0, None) + np.repeat(source[:-1], np.diff(self.offsets))
         moved = np.append(place, -1)[np.minimum(target, len(place))]
         return np.where(head <= 0, head, np.where(moved < 0, -1, moved + 1)).astype(np.int32)
 
     def _spans(self, column: Column, source: NDArray[np.int64], rows: NDArray[np.int64]) -> Column:
-        """BIO tags moved with their words: B where the left neighbour is of another mention."""
+        """Move BIO tags with their words.
+
+        A word gets B where its left neighbour belongs to another mention.
+        """
         mention, kind, kinds = mentions(column, source)
         first = _piece_starts(self.offsets, np.append(mention, -1)[rows])
         kind = np.append(kind, -1)[rows]
@@ -133,8 +150,8 @@ class Rewrite:
         codes = np.where(kind < 0, 0, 1 + 2 * kind + np.where(first, 0, 1))
         return Column(codes.astype(np.int32), names)
 
-    def torn(self, corpus: Corpus, column: str) -> NDArray[np.int64]:
-        """[output sentences] how many mentions of a span column came apart into several pieces."""
+    def split_mentions(self, corpus: Corpus, column: str) -> NDArray[np.int64]:
+        """Count the mentions of a span column that the rewrite split into several pieces, [output sentences]."""
         corpus = self.source(corpus)
         mention, _, _ = mentions(corpus.columns[column], corpus.offsets)
         moved = np.append(mention, -1)[_rows(self, corpus.offsets)]
@@ -155,13 +172,16 @@ def _piece_starts(offsets: NDArray[np.int64], mention: NDArray[np.int64]) -> NDA
 
 
 def _rows(rewrite: Rewrite, source_offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each output word the row of its source word in the batch; for an inserted one the row after the last."""
+    """Return for each output word the row of its source word in the batch.
+
+    An inserted word gets the row after the last one.
+    """
     starts = np.repeat(source_offsets[:-1], np.diff(rewrite.offsets))
-    return np.where(rewrite.origin == INSERTED, source_offsets[-1], rewrite.origin + starts)
+    return np.where(rewrite.source_index == INSERTED, source_offsets[-1], rewrite.source_index + starts)
 
 
 def _carry(column: Column, rows: NDArray[np.int64]) -> Column:
-    """The column at ``rows``; inserted words have the name ``_``, or the number −1."""
+    """Return the column at ``rows``. An inserted word gets the name ``_``, or the number −1."""
     if column.names is None:
         return Column(np.append(column.codes, -1)[rows].astype(np.int32))
     if not (rows == len(column.codes)).any():
@@ -171,10 +191,10 @@ def _carry(column: Column, rows: NDArray[np.int64]) -> Column:
 
 
 def mentions(ner: Column, offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:
-    """For each word its mention (−1 outside) and its entity kind, and the names of the kinds.
+    """Return for each word its mention (−1 outside) and its entity kind, and the names of the kinds.
 
-    A mention starts at B-X, or at I-X that does not continue a mention of X (the repair
-    of CoNLL's scorer); it never crosses a sentence boundary.
+    A mention starts at B-X, or at an I-X that does not continue a mention of X, as CoNLL's scorer repairs such
+    tags. It never crosses a sentence boundary.
     """
     assert ner.names is not None
     kinds = tuple(sorted({n[2:] for n in ner.names if n[:2] in ("B-", "I-")}))

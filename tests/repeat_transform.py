@@ -30,4 +30,4 @@ class Repeat(Transform):
         chosen = chosen_sentences(corpus, key, self.strength)[corpus.sentence_of_word].tolist()
         words = [change(word) if c else word for word, c in zip(corpus.form.values(), chosen, strict=True)]
         identity = Rewrite.identity(corpus)
-        return Rewrite(identity.offsets, identity.origin, Column.of(words))
+        return Rewrite(identity.offsets, identity.source_index, Column.of(words))

@@ -116,7 +116,7 @@ def test_a_language_of_several_forms_a_word_against_a_loop(monkeypatch):
         words = rewrite.apply(batch)
         for row, sentence in enumerate(words):
             for at, form in enumerate(sentence.words):
-                origin = rewrite.origin[rewrite.offsets[row] + at]
+                origin = rewrite.source_index[rewrite.offsets[row] + at]
                 if origin != -1:
                     pairs[batch[row].words[origin], form] += 1
     chain.fingerprint = "c"

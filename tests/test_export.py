@@ -73,7 +73,7 @@ def test_every_row_is_what_the_corpus_says(exported):
             }
         before = rewrite.source(batch)
         for row, sentence in enumerate(rewrite.apply(batch)):
-            origin = rewrite.origin[rewrite.offsets[row] : rewrite.offsets[row + 1]].tolist()
+            origin = rewrite.source_index[rewrite.offsets[row] : rewrite.offsets[row + 1]].tolist()
             kept.append(sentence.id)
             labels = {n: v for n, v in sentence.columns.items() if n != "form"}
             one = {"id": sentence.id, "text": sentence.text, "words": sentence.words, "origin": origin}

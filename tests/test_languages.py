@@ -69,7 +69,7 @@ def test_cases(spec, before, after, origin):
     corpus = Corpus.of_words([before.split()])
     rewrite = language.rewrite(corpus)
     assert rewrite.apply(corpus).texts() == [after]
-    assert rewrite.origin.tolist() == origin
+    assert rewrite.source_index.tolist() == origin
 
 
 @pytest.mark.parametrize("size", [2, 3, 5, 50])
@@ -80,12 +80,12 @@ def test_pieces_stay_where_they_are_and_come_back(kind, size):
     option = {"chunk": size} if kind == "invert" else {"window": size}
     language = parse_language(steps(kind, keep_final_punctuation=False, **option))
     rewrite = language.rewrite(corpus)
-    assert (rewrite.origin // size == corpus.position // size).all()
+    assert (rewrite.source_index // size == corpus.position // size).all()
     assert language.invert(rewrite.apply(corpus)).texts() == corpus.texts()
     whole = parse_language(steps(kind, keep_final_punctuation=False)).rewrite(corpus)
-    assert (size == 50) == (rewrite.origin.tolist() == whole.origin.tolist())
+    assert (size == 50) == (rewrite.source_index.tolist() == whole.source_index.tolist())
     if kind == "permute" and size == 3:  # each of the 6 orders of three words
-        windows = rewrite.origin[corpus.offsets[4] :][:30].reshape(-1, 3) % 3
+        windows = rewrite.source_index[corpus.offsets[4] :][:30].reshape(-1, 3) % 3
         assert len(np.unique(windows, axis=0)) > 3
 
 
@@ -138,7 +138,7 @@ def corpus_of(count, length=6):
 
 def test_permutations_are_uniform():
     """Each of the 6 orders of three words is drawn about equally often."""
-    origin = parse_language("perm").rewrite(Corpus.of_words([["a", "b", "c"]] * 6000)).origin.reshape(-1, 3)
+    origin = parse_language("perm").rewrite(Corpus.of_words([["a", "b", "c"]] * 6000)).source_index.reshape(-1, 3)
     _, counts = np.unique(origin, axis=0, return_counts=True)
     assert len(counts) == 6
     assert counts.min() > 850

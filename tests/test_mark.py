@@ -82,8 +82,10 @@ def test_cases(options, sentence, expected, origin):
     rewrite = language.rewrite(corpus)
     derived = rewrite.apply(corpus)
     assert derived.texts() == [expected]
-    assert origin is None or rewrite.origin.tolist() == origin
-    for form, source, upos in zip(derived[0].words, rewrite.origin.tolist(), derived[0].columns["upos"], strict=True):
+    assert origin is None or rewrite.source_index.tolist() == origin
+    for form, source, upos in zip(
+        derived[0].words, rewrite.source_index.tolist(), derived[0].columns["upos"], strict=True
+    ):
         assert upos == ("_" if source < 0 else corpus[0].columns["upos"][source])
         assert source < 0 or corpus[0].words[source] in form.split("·") + form.split("-")
     if language.invertible:

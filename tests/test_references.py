@@ -12,7 +12,7 @@ from probes.transfer.config import TransferConfig
 from synthlang.config import parse
 from synthlang.dictionary.word_dictionary import DictionarySpec
 from synthlang.language import Language
-from synthlang.references import Later, references, resolved
+from synthlang.references import OmitDefaultFromHash, references, resolved
 from tests.tiny import PRETRAIN
 
 TEXT = {
@@ -103,7 +103,11 @@ CASES: dict[str, tuple[type[Any], dict[str, Any], dict[str, str]]] = {
 def idle_of(config: pydantic.BaseModel) -> set[str]:
     """The fields that came later and have their defaults."""
     fields = type(config).model_fields.items()
-    later = {name: field.default for name, field in fields if any(isinstance(mark, Later) for mark in field.metadata)}
+    later = {
+        name: field.default
+        for name, field in fields
+        if any(isinstance(mark, OmitDefaultFromHash) for mark in field.metadata)
+    }
     return {name for name, default in later.items() if getattr(config, name) == default}
 
 

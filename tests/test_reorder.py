@@ -72,7 +72,7 @@ def test_the_drawn_word_order_equals_brute_force(models, substrate):
     moved = 0
     for row, sentence in enumerate(corpus):
         expected = expected_order(sentence, w, 1.5 if substrate else 1.0, most=6)
-        assert rewrite.origin[rewrite.offsets[row] : rewrite.offsets[row + 1]].tolist() == expected
+        assert rewrite.source_index[rewrite.offsets[row] : rewrite.offsets[row + 1]].tolist() == expected
         moved += expected != sorted(expected)
     assert moved > 20
 
@@ -87,14 +87,17 @@ def test_strengths_and_batches(models, seed, strength, choose, nouns):
     # any cut into batches gives the same
     cut = seed % 12
     parts = [transform.rewrite(corpus.between(*span), KEY) for span in ((0, cut), (cut, 12))]
-    assert np.concatenate([p.origin for p in parts]).tolist() == rewrite.origin.tolist()
+    assert np.concatenate([p.source_index for p in parts]).tolist() == rewrite.source_index.tolist()
     counts = Counter(parts[0].counts) + Counter(parts[1].counts)
     assert counts == Counter(rewrite.counts)
     for row in range(len(corpus)):
-        origin = rewrite.origin[rewrite.offsets[row] : rewrite.offsets[row + 1]].tolist()
+        origin = rewrite.source_index[rewrite.offsets[row] : rewrite.offsets[row + 1]].tolist()
         assert sorted(origin) == list(range(len(origin)))
         # a stronger language does what a weaker one did
-        assert origin in (list(range(len(origin))), full.origin[full.offsets[row] : full.offsets[row + 1]].tolist())
+        assert origin in (
+            list(range(len(origin))),
+            full.source_index[full.offsets[row] : full.offsets[row + 1]].tolist(),
+        )
 
 
 SVO = (
@@ -135,7 +138,7 @@ def test_by_hand(tmp_path, options, expected):
 
 def test_what_cannot_be_reordered_is_left_and_counted(tmp_path):
     rewrite = by_hand(tmp_path).rewrite(SENTENCES, KEY)
-    assert rewrite.kept is None
+    assert rewrite.source_rows is None
     assert rewrite.apply(SENTENCES).texts()[1:4] == ["a b c d", "a b", "w0 w2 w1 w3 w4 w5 w6 w7 w8"]
     assert rewrite.counts == {
         "reorder: sentences left, no tree": 1,
@@ -150,7 +153,7 @@ def test_sentences_are_dropped_and_counted(tmp_path):
     transform = by_hand(tmp_path, policy="drop-sentence")
     rewrite = transform.rewrite(corpus, KEY)
     derived = rewrite.apply(corpus)
-    assert rewrite.kept.tolist() == [0, 4] and derived.ids.tolist() == [3, 7]
+    assert rewrite.source_rows.tolist() == [0, 4] and derived.ids.tolist() == [3, 7]
     assert len(set(derived.texts())) == 1
     assert rewrite.counts == {
         "reorder: sentences dropped, no tree": 1,
@@ -159,7 +162,7 @@ def test_sentences_are_dropped_and_counted(tmp_path):
         "reorder: nodes reordered": 6,
     }
     none = transform.model_copy(update={"strength": 0.0}).rewrite(corpus, KEY)
-    assert none.kept is None and none.apply(corpus).texts() == corpus.texts() and not none.counts
+    assert none.source_rows is None and none.apply(corpus).texts() == corpus.texts() and not none.counts
 
 
 @pytest.mark.parametrize(
@@ -245,7 +248,7 @@ def test_the_others_get_their_order_and_inserted_words_stay_beside_their_neighbo
     found = transform.rewrite(corpus, KEY)
     assert dict(found.counts) == dict(expected.counts)
     for row, (sentence, derived) in enumerate(zip(expected.apply(plain), found.apply(corpus), strict=True)):
-        origin = expected.origin[expected.offsets[row] : expected.offsets[row + 1]].tolist()
+        origin = expected.source_index[expected.offsets[row] : expected.offsets[row + 1]].tolist()
         words = [[*glued[row][0][i], w, *glued[row][1][i]] for i, w in zip(origin, sentence.words, strict=True)]
         assert derived.words == list(itertools.chain(*words))
 

@@ -53,7 +53,7 @@ def test_apply_equals_a_loop_over_words(data):
     rewrite = data.draw(rewrites(corpus))
     result = rewrite.apply(corpus)
     for row, (before, after) in enumerate(zip(corpus, result, strict=True)):
-        origin = rewrite.origin[rewrite.offsets[row] : rewrite.offsets[row + 1]].tolist()
+        origin = rewrite.source_index[rewrite.offsets[row] : rewrite.offsets[row + 1]].tolist()
         heads = before.columns["head"]
         for j, source in enumerate(origin):
             if source == INSERTED:
@@ -79,10 +79,10 @@ def test_composition_is_application_twice(data):
     assert [s.words for s in once] == [s.words for s in twice]
     composed = first.then(second)
     for row in range(len(corpus)):
-        a = first.origin[first.offsets[row] : first.offsets[row + 1]]
-        b = second.origin[second.offsets[row] : second.offsets[row + 1]]
+        a = first.source_index[first.offsets[row] : first.offsets[row + 1]]
+        b = second.source_index[second.offsets[row] : second.offsets[row + 1]]
         expected = [INSERTED if j == INSERTED else int(a[j]) for j in b]
-        assert composed.origin[composed.offsets[row] : composed.offsets[row + 1]].tolist() == expected
+        assert composed.source_index[composed.offsets[row] : composed.offsets[row + 1]].tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -138,9 +138,9 @@ def test_dropped_sentences_and_torn_mentions_equal_a_loop(data):
     assert [s.columns for s in part.source(corpus)] == [corpus[i].columns for i in rows]
     torn = []
     for i, before in zip(range(len(part)), part.source(corpus), strict=True):
-        origin = part.origin[part.offsets[i] : part.offsets[i + 1]].tolist()
+        origin = part.source_index[part.offsets[i] : part.offsets[i + 1]].tolist()
         torn.append(sum(n > 1 for n in pieces(before.columns["ner"], origin)))
-    assert part.torn(corpus, "ner").tolist() == torn
+    assert part.split_mentions(corpus, "ner").tolist() == torn
     # a second rewrite of what is left, which drops sentences too
     second = data.draw(rewrites(result))
     again = np.arange(len(result))[::-2].astype(np.int64)
@@ -153,6 +153,6 @@ def test_dropped_sentences_and_torn_mentions_equal_a_loop(data):
 def test_counts_add_up():
     corpus = Corpus.of_words([["a"], ["b"]])
     one = Rewrite.identity(corpus)
-    first = Rewrite(one.offsets, one.origin, one.form, None, {"x": 1, "y": 2})
-    second = Rewrite(one.offsets, one.origin, one.form, None, {"y": 3})
+    first = Rewrite(one.offsets, one.source_index, one.form, None, {"x": 1, "y": 2})
+    second = Rewrite(one.offsets, one.source_index, one.form, None, {"y": 3})
     assert first.then(second).counts == {"x": 1, "y": 5}

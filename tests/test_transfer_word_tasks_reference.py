@@ -115,7 +115,7 @@ def _add_sentence(
     row: Row, tokens: int, corpus: Corpus, rewrite: Rewrite, sentence: int, language: Language, vocabulary: Vocabulary
 ) -> int:
     part = slice(*rewrite.offsets[sentence : sentence + 2].tolist())
-    origin, forms = rewrite.origin[part].tolist(), rewrite.form.values()[part]
+    origin, forms = rewrite.source_index[part].tolist(), rewrite.form.values()[part]
     gold, before = corpus[sentence].columns, len(row.words)
     mention = _mentions(gold["ner"])
     piece, pieces = 0, []  # which piece of a mention each word of the output belongs to

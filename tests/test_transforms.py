@@ -94,11 +94,11 @@ def test_labels_and_trees_follow_their_words(source, batch, order, seed):
     language = language_of(*(STEPS[i] for i in order), source=source, seed=seed)
     rewrite = language.rewrite(batch)
     derived = rewrite.apply(batch)
-    assert "parent" not in derived.columns and rewrite.kept is None
+    assert "parent" not in derived.columns and rewrite.source_rows is None
     number = derived.columns["number"].codes
     inserted = number == -1
-    assert (inserted == (rewrite.origin == -1)).all()
-    parent_of = rewrite.origin + np.repeat(batch.offsets[:-1], derived.lengths)
+    assert (inserted == (rewrite.source_index == -1)).all()
+    parent_of = rewrite.source_index + np.repeat(batch.offsets[:-1], derived.lengths)
     assert (number[~inserted] == parent_of[~inserted]).all()
     assert len(set(number[~inserted].tolist())) == (~inserted).sum()  # no word twice
     for name in ("upos", "deprel"):
@@ -141,7 +141,7 @@ def test_typology_moves_sentences_that_have_inserted_words(batch):
     assert rewrite.counts["typology: sentences laid out"] == len(batch)
     assert Forest.of(batch).is_projective.all()
     alone = language_of(steps[1]).rewrite(batch)
-    assert rewrite.origin[rewrite.origin >= 0].tolist() == alone.origin.tolist()
+    assert rewrite.source_index[rewrite.source_index >= 0].tolist() == alone.source_index.tolist()
 
 
 WRONG: list[tuple[Any, str]] = [

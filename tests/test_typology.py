@@ -88,7 +88,7 @@ def test_cases(options, sentence, expected):
     language = typology(**options)
     rewrite = language.rewrite(corpus)
     assert rewrite.apply(corpus).texts() == [expected]
-    assert [corpus[0].words[i] for i in rewrite.origin.tolist()] == expected.split()
+    assert [corpus[0].words[i] for i in rewrite.source_index.tolist()] == expected.split()
 
 
 def test_counts_by_reason_and_sentences_that_stay():
@@ -235,7 +235,7 @@ def batch(request):
 def moved(batch, **options):
     """(derived words as rows of the batch, place of each row, flags of words in sentences laid out)."""
     rewrite = typology(**options).rewrite(batch)
-    rows = rewrite.origin + np.repeat(batch.offsets[:-1], batch.lengths)
+    rows = rewrite.source_index + np.repeat(batch.offsets[:-1], batch.lengths)
     place = np.empty(len(rows), np.int64)
     place[rows] = np.arange(len(rows))
     return place, layout_forest(batch).is_projective[batch.sentence_of_word]

@@ -66,7 +66,7 @@ def test_text_form_and_id_form_agree_at_any_strength(vocabulary, text, strength,
     as_text = encode_corpus(vocabulary.tokenizer(language.script), derived).ids.tolist()
     parent_words = [vocabulary.parent.encode(w, add_special_tokens=False).ids for w in text.split()]
     as_ids = []
-    for source, form in zip(rewrite.origin.tolist(), derived[0].words, strict=True):
+    for source, form in zip(rewrite.source_index.tolist(), derived[0].words, strict=True):
         moved = form != text.split()[source]
         as_ids += shifted(parent_words[source], vocabulary.size) if moved else parent_words[source]
     assert as_text == as_ids

@@ -9,10 +9,10 @@ from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.export import export_adjusted
 from pretrain.adjust.loop import Adjuster
 from pretrain.adjust.vectors import encoder_of, layer_numbers
-from pretrain.claim import check_folder, claim, only_run
 from pretrain.devices import process_state
 from pretrain.folder import EXPORT, export_sizes, read_metrics
 from pretrain.hub import Base, load_model, longest_input, open_base
+from pretrain.run_lock import check_folder, mark_folder, only_run
 from pretrain.stopping import Flag
 from synthlang.errors import InputError
 from synthlang.files import write_json
@@ -46,7 +46,7 @@ def _adjust(config: AdjustConfig, run: Path, report: Report, say: Say, stop: Fla
     with process_state().main_process_first():  # the others find the aligner's work done
         pairs, parents = _prepare(config, base, longest_input(model), Store(run / "data"), say)
     name = config.fingerprint(parents)
-    claim(run, config, name, _settings, "adjustment")
+    mark_folder(run, config, name, _settings, "adjustment")
     if (run / DONE).exists():
         return name
     for pair in pairs:

@@ -12,7 +12,7 @@ from pretrain.objectives.term import Need, Term
 from synthlang import plugins
 from synthlang.config import StrictModel
 from synthlang.errors import InputError
-from synthlang.references import Later, resolved
+from synthlang.references import OmitDefaultFromHash, resolved
 
 KINDS: dict[str, tuple[str, ...]] = {
     term.kind: ("mlm", term.name) if term.name != "mlm" else ("mlm",) for term in TERMS if term.kind is not None
@@ -61,7 +61,7 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
     """
 
     language_ids: bool | None = None
-    mean_over: Annotated[Literal["positions", "corpora"], Later()] = "positions"
+    mean_over: Annotated[Literal["positions", "corpora"], OmitDefaultFromHash()] = "positions"
 
     @field_validator("weights")
     @classmethod

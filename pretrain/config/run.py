@@ -17,7 +17,7 @@ from synthlang.errors import InputError
 from synthlang.files import safe_name
 from synthlang.fingerprint import fingerprint
 from synthlang.language import PARENT, NamedLanguage
-from synthlang.references import Later, ModelName, SourceSpec, resolved
+from synthlang.references import ModelName, OmitDefaultFromHash, SourceSpec, resolved
 from synthlang.smoke import smaller
 from synthlang.vocabularies import ExtendSpec, VocabularySpec
 
@@ -41,7 +41,7 @@ class LanguageConfig(StrictModel):
     name: str = ""
     source: SourceSpec = ""
     language: NamedLanguage = PARENT
-    copies: Annotated[int, Field(ge=1), Later()] = 1
+    copies: Annotated[int, Field(ge=1), OmitDefaultFromHash()] = 1
 
     @field_validator("name")
     @classmethod
@@ -92,8 +92,8 @@ class SamplingConfig(StrictModel):
     """
 
     exponent: float = Field(default=0.0, ge=0.0, le=1.0)
-    shares: Annotated[dict[str, Annotated[float, Field(gt=0.0)]] | None, Later()] = None
-    batches: Annotated[Literal["mixed", "one-language"], Later()] = "mixed"
+    shares: Annotated[dict[str, Annotated[float, Field(gt=0.0)]] | None, OmitDefaultFromHash()] = None
+    batches: Annotated[Literal["mixed", "one-language"], OmitDefaultFromHash()] = "mixed"
 
 
 class StartConfig(StrictModel):
@@ -147,7 +147,7 @@ class PretrainConfig(StrictModel):
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     compile: Literal["auto", "on", "off"] = "auto"
     processes: int | None = Field(default=None, ge=1)
-    shard: Annotated[bool, Later()] = False
+    shard: Annotated[bool, OmitDefaultFromHash()] = False
     trackers: tuple[Literal["tensorboard", "wandb", "trackio"], ...] = ()
     log_every: int = Field(default=100, ge=1)
 

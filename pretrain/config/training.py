@@ -9,7 +9,7 @@ from pydantic import Field
 
 from synthlang.config import StrictModel
 from synthlang.errors import InputError
-from synthlang.references import Later
+from synthlang.references import OmitDefaultFromHash
 
 Packing = Literal["stream", "sentences", "sentence"]
 
@@ -64,8 +64,8 @@ class ValidationConfig(StrictModel):
 
     every: int = Field(default=0, ge=0)
     rows: int = Field(default=128, ge=1)
-    mask_rate: Annotated[float | None, Field(gt=0.0, lt=1.0), Later()] = None
-    packing: Annotated[Packing | None, Later()] = None
+    mask_rate: Annotated[float | None, Field(gt=0.0, lt=1.0), OmitDefaultFromHash()] = None
+    packing: Annotated[Packing | None, OmitDefaultFromHash()] = None
     alignment: bool = True
 
 

@@ -11,7 +11,7 @@ from probes.measures.base import ProbeSettings
 from synthlang.config import StrictModel
 from synthlang.parallel.pairs import PairConfig
 from synthlang.parallel.prepare import DataConfig
-from synthlang.references import LanguageSpec, ModelName, is_later
+from synthlang.references import LanguageSpec, ModelName, omits_default
 
 
 class ProbeDataConfig(DataConfig):
@@ -30,7 +30,7 @@ Settings = TypeVar("Settings", bound=ProbeSettings)
 class InputConfig(StrictModel):
     """Which probes, of which languages and on which text; a field of a subclass that is ``ProbeSettings`` is a probe.
 
-    probes     which (none: all but those of plugins, and those that came ``Later``)
+    probes     which (none: all but those of plugins, and those that came ``OmitDefaultFromHash``)
     language   what the parent is compared with: for a run the name or spec of one of its languages (none: the first
                derived one), for other models the spec of a derived one, or any name with ``natural``
     natural    the other language is not derived from the parent: ``pairs`` must name sentence pairs, unless only
@@ -68,7 +68,7 @@ class InputConfig(StrictModel):
         super().__pydantic_init_subclass__(**settings)
         names = tuple(cls.table())
         cls.model_fields["probes"].annotation = tuple[Literal[names], ...]  # type: ignore[valid-type]
-        cls.model_fields["probes"].default = tuple(name for name in names if not is_later(cls.model_fields[name]))
+        cls.model_fields["probes"].default = tuple(name for name in names if not omits_default(cls.model_fields[name]))
         cls.model_rebuild(force=True)
 
     @model_validator(mode="after")

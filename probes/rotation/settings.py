@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from synthlang.config import StrictModel
 from synthlang.parallel.pairs import PairConfig
 from synthlang.parallel.prepare import DataConfig
-from synthlang.references import Later, UserFile
+from synthlang.references import OmitDefaultFromHash, UserFile
 
 Method = Literal["none", "centre", "unit", "unit-centre-unit", "iterative", "iterative-as-printed"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -64,7 +64,7 @@ class RotationConfig(StrictModel):
     pairs: dict[str, PairConfig | None] = Field(default_factory=dict)
     moves: Literal["source", "target"] = "source"
     centre: bool = True
-    normalise: Annotated[ToUnitLength | None, Later()] = None
+    normalise: Annotated[ToUnitLength | None, OmitDefaultFromHash()] = None
     supervision: Literal["parallel", "dictionary", "sentences"] = "parallel"
     dictionary: UserFile | None = None
     lower: bool | None = None

@@ -21,7 +21,7 @@ from synthlang.errors import InputError
 from synthlang.fingerprint import canonical_json
 from synthlang.parallel.pairs import PairConfig, TextPair
 from synthlang.parallel.prepare import DataConfig
-from synthlang.references import ItemsSpec, LanguageSpec, Later, ModelName, ParserSpec
+from synthlang.references import ItemsSpec, LanguageSpec, ModelName, OmitDefaultFromHash, ParserSpec
 
 FORMAT = 5  # raise when the same settings give other scores
 
@@ -93,7 +93,7 @@ class HeadConfig(StrictModel):
     smoke: ClassVar[Mapping[str, Any]] = {"hidden": 16, "arc": 16, "relation": 16}
 
     kind: Literal["linear", "crf", "bilstm_crf"] = "linear"
-    pooler: Annotated[bool, Later()] = False
+    pooler: Annotated[bool, OmitDefaultFromHash()] = False
     dropout: float = Field(default=0.1, ge=0.0, lt=1.0)
     hidden: int = Field(default=256, ge=1)
     arc: int = Field(default=500, ge=1)
@@ -114,7 +114,7 @@ class FineTuneConfig(StrictModel):
     smoke: ClassVar[Mapping[str, Any]] = {"epochs": 1, "epoch_items": lambda _: None, "patience": lambda _: None}
 
     epochs: int = Field(default=10, ge=1)
-    epoch_items: Annotated[int | None, Field(ge=1), Later()] = None
+    epoch_items: Annotated[int | None, Field(ge=1), OmitDefaultFromHash()] = None
     rows: int = Field(default=32, ge=1)
     learning_rate: float = Field(default=2e-5, gt=0.0)
     head_learning_rate: float | None = Field(default=None, gt=0.0)
@@ -162,7 +162,7 @@ class ContinualConfig(StrictModel):
     pairs: dict[str, PairConfig | None] = Field(default_factory=dict)
     loss: LossConfig = LossConfig(subword="mean", pulled="all")
     data: DataConfig = DataConfig(dev=0)
-    before: Annotated[ModelName | None, Later()] = None
+    before: Annotated[ModelName | None, OmitDefaultFromHash()] = None
 
     @property
     def has_text(self) -> bool:
@@ -220,10 +220,10 @@ class TransferConfig(StrictModel):
     test: ItemsSpec | None = None
     target: TargetData | None = None
     mixed: bool | Literal["random"] = False
-    chosen_by: Annotated[Literal["source", "target", "mean"], Later()] = "source"
-    dev_also: Annotated[tuple[DevSet, ...], Later()] = ()
-    tested_on: Annotated[Literal["test", "dev", "both"], Later()] = "test"
-    sup: Annotated[bool, Later()] = True
+    chosen_by: Annotated[Literal["source", "target", "mean"], OmitDefaultFromHash()] = "source"
+    dev_also: Annotated[tuple[DevSet, ...], OmitDefaultFromHash()] = ()
+    tested_on: Annotated[Literal["test", "dev", "both"], OmitDefaultFromHash()] = "test"
+    sup: Annotated[bool, OmitDefaultFromHash()] = True
     parser: ParserSpec | None = None
     train_items: int | None = Field(default=None, ge=1)
     dev_items: int | None = Field(default=None, ge=1)

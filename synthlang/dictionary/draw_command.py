@@ -62,8 +62,8 @@ def derived_words(source: Source, language: Language, progress: Callable[[int], 
         rewrite = language.rewrite(batch)
         before, after = rewrite.source(batch), rewrite.form
         start = np.repeat(before.offsets[:-1], np.diff(rewrite.offsets))
-        known = rewrite.origin != INSERTED
-        parent = before.form.codes[(rewrite.origin + start)[known]]
+        known = rewrite.source_index != INSERTED
+        parent = before.form.codes[(rewrite.source_index + start)[known]]
         old, new = before.form.names or (), after.names or ()
         both, amount = np.unique(np.stack([parent, after.codes[known]]), axis=1, return_counts=True)
         for a, b, n in zip(*both.tolist(), amount.tolist(), strict=True):

@@ -24,7 +24,7 @@ from synthlang.config import StrictModel
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, claimed_folder, read_json, read_lines, write_json
 from synthlang.fingerprint import fingerprint, sha256_file
-from synthlang.references import Later, UserFile, is_unused
+from synthlang.references import OmitDefaultFromHash, UserFile, is_omitted
 from synthlang.rng import key_of, random_bits
 from synthlang.scripts import SPECIAL_TOKENS
 
@@ -130,7 +130,7 @@ class DictionarySpec(StrictModel):
     coverage: float = Field(default=0.25, ge=0.0, le=1.0)
     by: Literal["type", "token"] = "type"
     order: Literal["uniform", "frequent"] = "uniform"
-    ids: Annotated[Literal["all", "lower-half"], Later()] = "all"
+    ids: Annotated[Literal["all", "lower-half"], OmitDefaultFromHash()] = "all"
     seed: int = Field(default=0, ge=0)
     path: UserFile | dict[str, UserFile] | None = None
 
@@ -144,7 +144,7 @@ class DictionarySpec(StrictModel):
     @property
     def drawing(self) -> dict[str, Any]:
         """How it is drawn, for fingerprints and manifests: a file counts by its content, not by its path."""
-        unused = {name for name in type(self).model_fields if is_unused(self, name)}
+        unused = {name for name in type(self).model_fields if is_omitted(self, name)}
         return self.model_dump(mode="json", exclude={"path"} | unused)
 
 

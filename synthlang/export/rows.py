@@ -121,14 +121,14 @@ def tables_of(
     text, words = parent.text, parent.words
     ids, new_text, new_words = numbers(derived.corpus.ids), derived.text, derived.words
     columns = {"parent": {"id": numbers(parent.corpus.ids), "text": text, "words": words, **_labels(parent.corpus)}}
-    if rewrite.kept is not None:  # the other configurations have only what the language kept
-        text = text.take(numbers(rewrite.kept))
+    if rewrite.source_rows is not None:  # the other configurations have only what the language kept
+        text = text.take(numbers(rewrite.source_rows))
         words = LanguageBatch(rewrite.source(parent.corpus), parent.names).words
-    origin = lists(derived.corpus.offsets, numbers(rewrite.origin))
+    origin = lists(derived.corpus.offsets, numbers(rewrite.source_index))
     columns["derived"] = {"id": ids, "text": new_text, "words": new_words, "origin": origin}
     columns["derived"] |= {"parent_text": text, **_labels(derived.corpus)}
     columns["parallel"] = {"id": ids, "parent_text": text, "derived_text": new_text, "parent_words": words}
-    columns["parallel"] |= {"derived_words": new_words, "alignment": _alignment(derived.corpus, rewrite.origin)}
+    columns["parallel"] |= {"derived_words": new_words, "alignment": _alignment(derived.corpus, rewrite.source_index)}
     for name, column in (ids_of or {}).items():
         columns[name][IDS] = column
     return {name: pa.table(columns[name]) for name in CONFIGS}

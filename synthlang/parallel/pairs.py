@@ -1,8 +1,8 @@
 """Sentence pairs with links between their words: how a config names them, and reading them.
 
-Languages derived from one parent are aligned by construction: every transform says of each word which word of the
-parent it was (``Rewrite.origin``), so two words are linked if they were the same word. Words that a language inserted
-have no link.
+Languages derived from one source language are aligned by construction: every transform records the source word of each
+word (``Rewrite.source_index``), and two words are aligned if their source word is the same. Inserted words are aligned
+with none.
 """
 
 from __future__ import annotations
@@ -230,13 +230,13 @@ def gold_batches(source: Source, split: str, left: Language, right: Language) ->
 def gold_links(corpus: Corpus, left: Rewrite, right: Rewrite) -> tuple[Corpus, Corpus, Links]:
     """Two rewrites of one batch: the sentences that both kept, in both languages, and their links."""
     everything = np.arange(len(corpus), dtype=np.int64)
-    first, second = (everything if r.kept is None else r.kept for r in (left, right))
+    first, second = (everything if r.source_rows is None else r.source_rows for r in (left, right))
     common, of_left, of_right = np.intersect1d(first, second, assume_unique=True, return_indices=True)
     both = left.take(of_left), right.take(of_right)
     one, other = (rewrite.apply(corpus) for rewrite in both)
     # the row of each word's parent word in the batch, −1 for an inserted one
     rows = [
-        np.where(r.origin == INSERTED, -1, r.origin + np.repeat(corpus.offsets[common], np.diff(r.offsets)))
+        np.where(r.source_index == INSERTED, -1, r.source_index + np.repeat(corpus.offsets[common], np.diff(r.offsets)))
         for r in both
     ]
     a, b = _join(*rows)

@@ -53,10 +53,12 @@ def partial_rewrite(language: Language, corpus: Corpus, chosen: NDArray[np.bool_
     rows, others = np.flatnonzero(chosen).astype(np.int64), np.flatnonzero(~chosen).astype(np.int64)
     unchanged = corpus.take(others)
     mine, rest = language.rewrite(corpus.take(rows)), Rewrite.identity(unchanged)
-    kept = np.concatenate([rows if mine.kept is None else rows[mine.kept], others])
+    kept = np.concatenate([rows if mine.source_rows is None else rows[mine.source_rows], others])
     form = concatenate([Corpus(r.offsets, {FORM: r.form}, np.zeros(len(r), np.int64)) for r in (mine, rest)])
     head = None if mine.head is None else np.concatenate([mine.head, unchanged.columns["head"].codes])
-    joined = Rewrite(form.offsets, np.concatenate([mine.origin, rest.origin]), form.form, kept, mine.counts, head)
+    joined = Rewrite(
+        form.offsets, np.concatenate([mine.source_index, rest.source_index]), form.form, kept, mine.counts, head
+    )
     return joined.take(np.argsort(kept, kind="stable").astype(np.int64))
 
 
@@ -64,7 +66,7 @@ def rewrite_task(batch: TaskBatch, rewrite: Rewrite) -> tuple[TaskBatch, dict[st
     """The batch after a rewrite of its corpus, and what happened by reason (the rewrite's counts included)."""
     counts = Counter(rewrite.counts)
     place = np.full(len(batch.corpus), -1, np.int64)  # of each sentence in the output
-    place[np.arange(len(rewrite)) if rewrite.kept is None else rewrite.kept] = np.arange(len(rewrite))
+    place[np.arange(len(rewrite)) if rewrite.source_rows is None else rewrite.source_rows] = np.arange(len(rewrite))
     lost = np.bincount(batch.text_of_sentence, weights=place < 0, minlength=len(batch.field_of_text)) > 0
     lengths = np.append(np.diff(rewrite.offsets), 0)[place]
     empty = ~lost & (np.bincount(batch.text_of_sentence, weights=lengths, minlength=len(batch.field_of_text)) == 0)
@@ -89,11 +91,11 @@ def _moved(answers: Answers, rewrite: Rewrite, corpus: Corpus, counts: Counter[s
     """
     if not len(answers):
         return answers
-    known = np.flatnonzero(rewrite.origin != INSERTED)
-    row = (rewrite.origin + np.repeat(corpus.offsets[:-1], np.diff(rewrite.offsets)))[known]
+    known = np.flatnonzero(rewrite.source_index != INSERTED)
+    row = (rewrite.source_index + np.repeat(corpus.offsets[:-1], np.diff(rewrite.offsets)))[known]
     words = int(corpus.offsets[-1])
     # where each word went, first and last place, and how often; one more row so that a slice may end there
-    first, last = np.full(words + 1, len(rewrite.origin)), np.full(words + 1, -1)
+    first, last = np.full(words + 1, len(rewrite.source_index)), np.full(words + 1, -1)
     np.minimum.at(first, row, known)
     np.maximum.at(last, row, known)
     times = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=words))])
@@ -188,7 +190,7 @@ def put_back(batch: TaskBatch, sentences: Corpus, name: str, tags: str | None = 
     if not same or own.form.values() != sentences.form.values():
         raise InputError(f"{name}: the parser changed words or sentences; it must keep those of the task")
     missing = len(batch.corpus) - len(found)
-    kept = replace(Rewrite.identity(own), kept=found, counts={NO_PARSE: missing} if missing else {})
+    kept = replace(Rewrite.identity(own), source_rows=found, counts={NO_PARSE: missing} if missing else {})
     left, counts = rewrite_task(batch, kept)
     parsed = sentences.take(np.searchsorted(sentences.ids, left.corpus.ids))
     if tags is not None:

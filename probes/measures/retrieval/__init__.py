@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from probes.measures.base import ProbeSettings
 from probes.rotation.settings import FitSettings, Method
 from probes.static.settings import StaticSettings
-from synthlang.references import Later, ParserSpec
+from synthlang.references import OmitDefaultFromHash, ParserSpec
 
 Pairs = Literal["linked", "unlike", "counted"]
 Variant = Literal["context", "types"]
@@ -70,11 +70,11 @@ class RetrievalConfig(ProbeSettings):
     exact_matches: Literal["drop", "keep"] = "drop"
     seen: Literal["drop", "keep"] = "drop"
     parser: ParserSpec | None = None
-    tag_words: Annotated[Literal["parent", "other"], Later()] = "parent"
+    tag_words: Annotated[Literal["parent", "other"], OmitDefaultFromHash()] = "parent"
     tag_pairs: Pairs = "linked"
     rank_pairs: Pairs = "unlike"
     rank_bins: int = Field(default=10, ge=1)
-    examples: Annotated[tuple[str, ...], Later()] = ()
+    examples: Annotated[tuple[str, ...], OmitDefaultFromHash()] = ()
     rotation: RotationSettings | None = None
     static: StaticSettings | None = None
 

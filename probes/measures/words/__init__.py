@@ -9,7 +9,7 @@ from pydantic import field_validator
 
 from probes.measures.base import ProbeSettings
 from synthlang.errors import InputError
-from synthlang.references import Later, UserFile
+from synthlang.references import OmitDefaultFromHash, UserFile
 
 
 def no_rows(wanted: str, names: Sequence[str]) -> InputError:
@@ -41,7 +41,7 @@ class WordsConfig(ProbeSettings):
 
     bands: tuple[int, ...] = (100, 1000, 5000)
     checkpoints: bool = True
-    language_ids: Annotated[bool, Later()] = False
+    language_ids: Annotated[bool, OmitDefaultFromHash()] = False
     dictionary: UserFile | None = None
 
     @field_validator("bands")

@@ -1,4 +1,4 @@
-"""Whose a run folder is: refused before anything is written if it holds something else, then marked by run.json."""
+"""Ownership of a run folder: refuse a folder that holds something else, and mark the run's own with run.json."""
 
 from __future__ import annotations
 
@@ -14,44 +14,48 @@ from synthlang.files import LOCK, TEMPORARY, atomic_file, only_writer, read_json
 from synthlang.store import Store
 
 C = TypeVar("C", bound=StrictModel)
-Settings = Callable[[C], object]  # what makes a run another one, as far as the config alone tells
+CHOOSE = "choose another folder"
+Settings = Callable[[C], object]
+"""Gives the part of a config that identifies its run."""
 
 
 def only_run(run: Path) -> AbstractContextManager[None]:
-    """``only_writer`` of a run folder; of several processes of a launch the main one has the lock."""
+    """Return the lock ``only_writer`` of a run folder. Of the processes of one launch only the main one takes it."""
     return only_writer(run) if process_state().is_main_process else nullcontext()
 
 
 def check_folder(run: Path, config: C, settings: Settings[C], what: str = "run") -> None:
-    """InputError if the folder surely holds something else; writes nothing."""
+    """Check that a folder can hold the run, and write nothing.
+
+    Raises:
+        InputError: The folder surely holds something else.
+    """
     if (run / "run.json").exists():
         there = read_record(run, what)["fingerprint"]
         if settings(load(type(config), run / "config.yaml")) != settings(config):
-            raise InputError(f"holds another {what} ({there}); choose another folder", run)
+            raise InputError(f"holds another {what} ({there})", run, hint=CHOOSE, code="exists")
     elif run.exists() and not all(_is_leftover(path, config) for path in run.iterdir()):
-        raise InputError(f"is not empty and holds no {what}; choose another folder", run)
+        raise InputError(f"is not empty and holds no {what}", run, hint=CHOOSE, code="exists")
 
 
 def _is_leftover(path: Path, config: StrictModel) -> bool:
-    """Whether a run that was killed before it wrote run.json may have left this."""
+    """Return whether a run that was killed before it wrote run.json may have left this path."""
     if path.name == "config.yaml":
         return path.is_file() and path.read_bytes() == dump_yaml(config).encode("utf-8")
     return path.name == "data" or path.name.startswith((TEMPORARY, LOCK, Store.LOCKS))
 
 
-def claim(run: Path, config: C, name: str, settings: Settings[C], what: str = "run", **record: str) -> None:
-    """Make the folder that of the run with the fingerprint ``name``, or see that it is.
+def mark_folder(run: Path, config: C, name: str, settings: Settings[C], what: str = "run", **record: str) -> None:
+    """Mark the folder as that of the run with the fingerprint ``name``, or check the mark that is there.
 
-    config.yaml then says where its texts are now; run.json has the fingerprint and the ``record``.
+    Afterwards config.yaml names where the texts of the run are now, and run.json has the fingerprint and the
+    ``record``.
     """
     state = process_state()
     begun = (run / "run.json").exists()
     if begun and (there := read_record(run, what)["fingerprint"]) != name:
-        raise InputError(
-            f"holds another {what} ({there}, this one is {name}): its settings or its data have changed since it "
-            "began; choose another folder",
-            run,
-        )
+        reason = f"holds another {what} ({there}, this one is {name}): its settings or its data have changed since"
+        raise InputError(reason, run, hint=CHOOSE, code="changed")
     if state.is_main_process:
         if not begun:
             remove_leftovers(run)
@@ -64,7 +68,7 @@ def claim(run: Path, config: C, name: str, settings: Settings[C], what: str = "r
 
 
 def _names_the_same(path: Path, config: C, settings: Settings[C]) -> bool:
-    """Whether a config.yaml names the same texts and files, and they are there as far as parsing tells."""
+    """Return whether a config.yaml names the same texts and files, and all of them can be parsed."""
     try:
         return settings(load(type(config), path)) == settings(config)
     except InputError:  # a file that a language names is gone
@@ -72,10 +76,15 @@ def _names_the_same(path: Path, config: C, settings: Settings[C]) -> bool:
 
 
 def read_record(run: Path, what: str = "run") -> dict[str, Any]:
-    """run.json, or InputError if it is none, or that of another kind: only a pretraining's names its data."""
+    """Read run.json of a run of the given kind.
+
+    Raises:
+        InputError: The file is no record of a run, or is that of another kind of run. Only the record of a
+            pretraining names its data.
+    """
     record = read_json(run / "run.json")
     if not isinstance(record, dict) or "fingerprint" not in record:
-        raise InputError("is no record of a run; choose another folder", run / "run.json")
+        raise InputError("is no record of a run", run / "run.json", hint=CHOOSE, code="format")
     if ("data" in record) != (what == "run"):
-        raise InputError("holds another kind of run; choose another folder", run)
+        raise InputError("holds another kind of run", run, hint=CHOOSE, code="exists")
     return record
