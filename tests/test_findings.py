@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from probes.claims.claims import read_claims
+from probes.claims.papers import read_claims
 from probes.figures.drawing import colours
 from probes.figures.printed import Bar, bars_beside
 from probes.report.data import read_study

@@ -18,8 +18,8 @@ import typer
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
-from probes.claims.claims import Claim
 from probes.claims.papers import _PaperFile
+from probes.claims.spec import Claim
 from probes.cli import app
 from probes.measures.table import ProbeConfig
 from probes.study.config import StudyConfig

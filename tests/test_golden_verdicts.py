@@ -15,12 +15,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from probes.claims.claims import read_claims
 from probes.claims.comparisons import JudgedComparison
 from probes.claims.estimates import Estimate
 from probes.claims.observed import Results
-from probes.claims.paper_tables import compare_table
-from probes.claims.papers import read_paper
+from probes.claims.papers import read_claims, read_paper
+from probes.claims.tables import compare_table
 from probes.claims.verdicts import WORDS, judge
 from probes.report.data import read_study
 from probes.report.judged import PoolVerdict, compared

@@ -11,8 +11,7 @@ from typing import Any, cast
 import pytest
 
 from pretrain.config import PretrainConfig
-from probes.claims.claims import read_claims
-from probes.claims.papers import read_tables
+from probes.claims.papers import read_claims, read_tables
 from probes.results.labels import is_seed
 from probes.study.cell import START, Cell, ModelLimits
 from probes.study.cells import load_study

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probes.claims.papers import Quantity
+from probes.claims.spec import Quantity
 from probes.report.data import Study, read_study
 from probes.report.folder import write_joined_report, write_report
 from probes.report.pools import names_of_parts, pools, results_of

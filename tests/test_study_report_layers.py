@@ -25,7 +25,7 @@ from probes.report.layers import curves
 from probes.results.labels import layout_of
 from probes.results.measures import COLUMNS
 from probes.results.read import measurements
-from tests.judged import measured
+from tests.claims import measured
 from tests.report_study import (
     cells_of,
     joined,

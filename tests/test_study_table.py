@@ -14,7 +14,7 @@ import pytest
 from probes.results import measures
 from probes.results import write as results
 from probes.results.read import COLUMNS, columns_of, concat, distinct, measurements, pooled, read_table
-from tests.judged import measured, result
+from tests.claims import measured, result
 from tests.report_study import make_grid
 
 KEYS = {"pretrain": "p", "adjust": "a", "transfer": "t", "probe": "q"}

@@ -20,8 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from probes.claims.claims import Claim, ClaimEntry, Compare, Correlate, Order, Relation
-from probes.claims.correlated import (
+from probes.claims.correlation import (
     FEWEST,
     correlate_pairs,
     outcome_of_correlation,
@@ -43,8 +42,8 @@ from probes.claims.estimates import (
     region,
 )
 from probes.claims.observed import Condition, Results, Series, drop_shared_runs
-from probes.claims.papers import OF_PROBE, Quantity
 from probes.claims.power import models_needed
+from probes.claims.spec import OF_PROBE, Claim, ClaimEntry, Compare, Correlate, Order, Quantity, Relation
 from probes.report.numbers import plural
 from probes.statistics import Interval
 

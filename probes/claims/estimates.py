@@ -45,8 +45,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import special
 
-from probes.claims.claims import Relation
 from probes.claims.observed import Condition, ModelSeeds, Replicate, Replicates, Series
+from probes.claims.spec import Relation
 from probes.report.numbers import first_few, plural
 from probes.statistics import Interval, mean_of, numbers_among
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from probes.claims.papers import OF_PROBE, Layer, Quantity
+from probes.claims.spec import OF_PROBE, Layer, Quantity
 from probes.results.labels import is_seed
 from probes.results.read import ALIGNMENTS, columns_of, json_object, pooled
 

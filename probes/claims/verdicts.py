@@ -29,11 +29,11 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Literal, get_args
 
-from probes.claims.claims import Claim
 from probes.claims.comparisons import JudgedComparison, comparisons_of
 from probes.claims.estimates import DECIDED, NOTHING, Outcome, Unit, counted, decided
 from probes.claims.observed import Results
 from probes.claims.power import MOST
+from probes.claims.spec import Claim
 from probes.statistics import Interval, corrected
 
 Word = Literal["agrees in sign", "agrees in order", "mostly agrees", "differs", "too small to tell", "not run"]

@@ -19,8 +19,9 @@ import numpy as np
 
 from probes.claims import papers
 from probes.claims.observed import Results
-from probes.claims.paper_tables import difference_of
-from probes.claims.papers import Cell, Marking, Quantity
+from probes.claims.papers import Cell, Marking
+from probes.claims.spec import Quantity
+from probes.claims.tables import difference_of
 from probes.report.data import Study
 from probes.report.numbers import Badge, Entry, plural
 from probes.report.page import Block, Table

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from probes.claims.claims import claims_files
-from probes.claims.papers import names_in, tables_file
+from probes.claims.papers import claims_files, names_in, tables_file
 from probes.study.record import STUDY
 from synthlang import catalogue
 from synthlang.errors import InputError

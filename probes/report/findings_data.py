@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from probes.claims.claims import Claim, claims_files, read_claims
 from probes.claims.estimates import Outcome, counted
-from probes.claims.papers import names_in
+from probes.claims.papers import claims_files, names_in, read_claims
+from probes.claims.spec import Claim
 from probes.report.data import Study
 from probes.report.judged import JudgedClaim, JudgedNumber, PoolVerdict, compared
 from probes.statistics import Interval

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from probes.claims.claims import read_claims
-from probes.claims.papers import OF_PROBE, names_in, probe_measures
+from probes.claims.papers import names_in, read_claims
+from probes.claims.spec import OF_PROBE, probe_measures
 from probes.figures.drawing import Figure, colours, slug
 from probes.figures.printed import Bar, bars_beside
 from probes.report.against import alignment, movements

@@ -14,11 +14,11 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeVar
 
 from probes.claims import papers
-from probes.claims.claims import Claim, read_claims
 from probes.claims.estimates import NOTHING, Outcome, counted
 from probes.claims.observed import Results
-from probes.claims.paper_tables import TableComparison, compare_table
-from probes.claims.papers import Cell, names_in, probe_measures, read_tables
+from probes.claims.papers import Cell, names_in, read_claims, read_tables
+from probes.claims.spec import Claim, probe_measures
+from probes.claims.tables import TableComparison, compare_table
 from probes.claims.verdicts import WORDS, Verdict, judge
 from probes.figures.drawing import slug
 from probes.report.data import Study

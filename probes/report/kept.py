@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from probes.claims.claims import read_claims
-from probes.claims.papers import Quantity, names_in, probe_measures, read_tables
+from probes.claims.papers import names_in, read_claims, read_tables
+from probes.claims.spec import Quantity, probe_measures
 from probes.report.data import LIKE, Cell, Study, read_study
 from probes.report.findings_study import measures_drawn
 from probes.report.join import RANK, cells_of_parts

@@ -16,7 +16,7 @@ from typing import Any
 
 from pretrain.adjust.config import OF_WEIGHTS as OF_ADJUSTMENT
 from pretrain.config.run import OF_WEIGHTS
-from probes.claims.correlated import connected_groups
+from probes.claims.correlation import connected_groups
 from probes.claims.observed import Results, is_after
 from probes.report.data import Study, as_mapping, names_of
 from probes.results.labels import axes_that_set, is_seed, unseeded

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from probes.claims.claims import Claim
-from probes.claims.correlated import RESAMPLED, Correlated, Pair, correlate_pairs
+from probes.claims.correlation import RESAMPLED, Correlated, Pair, correlate_pairs
 from probes.claims.observed import fingerprints_of
+from probes.claims.spec import Claim
 from probes.report.data import Study
 from probes.report.judged import KINDS, Comparisons, PoolVerdict
 from probes.report.numbers import Badge, Entry, bounds, first_few, number, plural

@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
-from probes.claims.claims import read_claims
-from probes.claims.papers import read_tables
+from probes.claims.papers import read_claims, read_tables
 from probes.study.grid import GridConfig
 from synthlang.config import StrictModel
 from synthlang.errors import InputError

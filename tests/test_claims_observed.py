@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from probes.claims.claims import read_claims
-from probes.claims.papers import Quantity
+from probes.claims.papers import read_claims
+from probes.claims.spec import Quantity
 from probes.claims.verdicts import judge
 from synthlang.errors import InputError
-from tests.judged import ACROSS_LAYERS, claim, delta_rows, interval, less, measured, observed, result
+from tests.claims import ACROSS_LAYERS, claim, delta_rows, interval, less, measured, observed, result
 
 
 def test_alignment_is_of_models_not_of_their_fine_tunings():

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from probes.claims.claims import Claim
 from probes.claims.estimates import Estimate
 from probes.claims.observed import Results
-from probes.claims.paper_tables import TableComparison
-from probes.claims.papers import Quantity, read_paper
+from probes.claims.papers import read_paper
+from probes.claims.spec import Claim, Quantity
+from probes.claims.tables import TableComparison
 from probes.claims.verdicts import Verdict
 from probes.results.measures import COLUMNS as MEASURE_COLUMNS
 from probes.results.read import measurements

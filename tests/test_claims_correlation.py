@@ -15,14 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from probes.claims.correlated import RESAMPLED, clustered, connected_groups, outcome_of_correlation
+from probes.claims.correlation import RESAMPLED, clustered, connected_groups, outcome_of_correlation
 from probes.claims.verdicts import Verdict, judge
 from probes.report.data import read_study
 from probes.report.pools import results_of
 from probes.report.scores import scores_of
 from probes.report.summary import correlate
 from probes.statistics import Interval
-from tests.judged import ACROSS_LAYERS, claim, interval, measured, observed, result
+from tests.claims import ACROSS_LAYERS, claim, interval, measured, observed, result
 from tests.report_study import (
     change_rows,
     make_grid,

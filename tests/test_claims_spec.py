@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from probes.claims.claims import ClaimEntry, Compare, Correlate, read_claims
-from probes.claims.papers import read_tables
+from probes.claims.papers import read_claims, read_tables
+from probes.claims.spec import ClaimEntry, Compare, Correlate
 from probes.claims.verdicts import judge
 from probes.study.cells import load_study
-from tests.judged import observed, result
-from tests.test_study_papers import GOOD, PAPERS, refused
+from tests.claims import observed, result
+from tests.test_claims_papers import GOOD, PAPERS, refused
 
 
 @pytest.mark.parametrize("name", PAPERS)

@@ -12,14 +12,13 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from probes.claims.claims import Claim
 from probes.claims.comparisons import JudgedComparison
 from probes.claims.estimates import decided, difference, estimate, outcome_of, region
 from probes.claims.observed import ModelSeeds, Replicates, Results, Series
-from probes.claims.papers import Quantity
+from probes.claims.spec import Claim, Quantity
 from probes.claims.verdicts import decide, judge
 from probes.statistics import Interval
-from tests.judged import claim
+from tests.claims import claim
 
 MARGIN = 2.0
 ROUNDS = 3_000

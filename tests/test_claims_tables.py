@@ -7,9 +7,10 @@ import pytest
 from scipy import stats
 
 from probes.claims.observed import Results
-from probes.claims.paper_tables import TURNED, compare_table
-from probes.claims.papers import Cell, Quantity, Table, read_tables
-from tests.judged import echo, interval, measured, observed, result
+from probes.claims.papers import Cell, Table, read_tables
+from probes.claims.spec import Quantity
+from probes.claims.tables import TURNED, compare_table
+from tests.claims import echo, interval, measured, observed, result
 from tests.report_study import (
     make_grid,
     report,

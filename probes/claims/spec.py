@@ -17,28 +17,84 @@ that says "in every task" is not judged by a mean over tasks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise, product
-from pathlib import Path
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 
-from probes.claims.papers import (
-    OF_PROBE,
-    Average,
-    Layer,
-    Quantity,
-    Where,
-    check_labels,
-    check_measure,
-    check_quantity,
-    read_paper,
-)
 from probes.statistics import CorrelationKind
-from synthlang.catalogue import load_yaml, whole_file
-from synthlang.config import StrictModel, load
-from synthlang.errors import InputError
+from synthlang.config import StrictModel
+from synthlang.errors import did_you_mean
+
+OF_PROBE = "probe:"
+"""What the name of a measure of a probe starts with."""
+MEASURE = re.compile(r"parent|sup|zs|delta|alignment_(all|dictionary|held_out|forward)|mixed( \w+)?|probe:\S.*")
+Where = dict[str, str]
+Average = dict[str, tuple[str, ...]]
+Labels = Mapping[str, tuple[str, ...]]
+Layer = int | Literal["first", "last", "lower", "upper", "middle", "mean", "best", "each"]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number to look up in results.
+
+    where     axis → label; ``task`` is the name of a task of the study. Other axes may have any label
+    measure   parent, sup, zs, delta; mixed FIELD, or mixed for the mean over fields; alignment_all,
+              alignment_dictionary, alignment_held_out, means of both directions; alignment_forward, that of all
+              words from the parent; ``probe:PATH``, a measure of a probe
+    average   axis → labels whose mean it is, all of which must be there; no labels: of those that are there
+    layer     of a measure that has several: its number, ``first`` or ``last``, the mean of the ``lower`` or ``upper``
+              half, the ``middle`` one, the ``mean`` of all, or the ``best`` (largest value); ``each``: the layer is one
+              more axis of the conditions, ``layer``. Default: the last
+    instead   the measure that is read where nothing was measured of ``measure``
+    without   axes that the cells must not have
+    """
+
+    where: Mapping[str, str]
+    measure: str
+    average: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    layer: Layer | None = None
+    instead: str | None = None
+    without: tuple[str, ...] = ()
+
+
+def probe_measures(quantities: Iterable[Quantity]) -> list[str]:
+    """The measures of probes, by their paths, that are looked up, each once in their order."""
+    names = (name for one in quantities for name in (one.measure, one.instead) if name is not None)
+    return list(dict.fromkeys(name.removeprefix(OF_PROBE) for name in names if name.startswith(OF_PROBE)))
+
+
+def check_measure(value: str | None) -> str | None:
+    """ValueError for what is no measure; None is none."""
+    if value is not None and not MEASURE.fullmatch(value):
+        raise ValueError(
+            "must be parent, sup, zs, delta, mixed, mixed FIELD, alignment_all, alignment_dictionary, "
+            "alignment_held_out, alignment_forward or probe:PATH"
+        )
+    return value
+
+
+def check_quantity(quantity: Quantity, labels: Labels) -> None:
+    """ValueError for an axis or a label of ``quantity`` that is not among ``labels``."""
+    check_labels({axis: [label] for axis, label in quantity.where.items()}, labels)
+    check_labels(quantity.average, labels)
+    check_labels(dict.fromkeys(quantity.without, ()), labels)
+
+
+def check_labels(among: Mapping[str, Sequence[str]], known: Labels) -> None:
+    """ValueError for an axis, or a label of it, that is not among the ``known`` ones."""
+    for axis, labels in among.items():
+        if axis not in known:
+            raise ValueError(f"{axis!r} is no axis of the paper's labels; there are: {', '.join(known)}")
+        for label in labels:
+            if label not in known[axis]:
+                hint = did_you_mean(label, known[axis])
+                raise ValueError(f"{axis}: no label {label!r}; {hint}there are: {', '.join(known[axis])}")
+
 
 Relation = Literal["greater", "less", "no_less", "no_more", "near"]
 MARGIN = 2.0
@@ -241,45 +297,3 @@ class Claim(StrictModel):
     def entries(self) -> Sequence[Compare | Order | Correlate]:
         """Those of its one form."""
         return self.compare or self.order or self.correlate or ()
-
-
-class _ClaimsFile(StrictModel):
-    paper: str | None = None
-    claims: list[Claim] = Field(min_length=1)
-
-    @model_validator(mode="after")
-    def _ids_differ(self) -> _ClaimsFile:
-        for one, other in pairwise(sorted(claim.id for claim in self.claims)):
-            if one == other:
-                raise ValueError(f"two claims are called {one!r}")
-        return self
-
-
-def claims_files(name: str) -> list[Path]:
-    """The files that ``claims:`` of a study names: one of claims, and that of the paper whose labels they name."""
-    path = whole_file("claims", name)
-    paper = load_yaml(path).get("paper")
-    return [path] if paper is None else [path, whole_file("papers", str(paper), path.parent)]
-
-
-def read_claims(name: str | Path, folder: Path | None = None) -> tuple[Claim, ...]:
-    """The claims of a file by its name in the catalogue, or of the YAML file itself (from ``folder``).
-
-    Raises InputError for anything wrong, a label that the file's paper does not have included.
-    """
-    path = whole_file("claims", str(name), folder)
-    content = load(_ClaimsFile, path)
-    if content.paper is None:
-        return tuple(content.claims)
-    labels = read_paper(content.paper, path.parent).labels
-    for claim in content.claims:
-        try:
-            for quantity in claim.quantities():
-                check_quantity(quantity, labels)
-            for entry in claim.entries():
-                check_labels(entry.among, labels)
-            for correlate in claim.correlate or ():
-                check_labels(dict.fromkeys((*correlate.over, *correlate.by), ()), {**labels, "layer": ()})
-        except ValueError as error:
-            raise InputError(f"{claim.id}: {error}", path) from error
-    return tuple(content.claims)

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probes.claims.claims import read_claims
 from probes.claims.estimates import UNPAIRED, difference, estimate, outcome_of, region
 from probes.claims.observed import ModelSeeds, Replicates
+from probes.claims.papers import read_claims
 from probes.claims.verdicts import WORDS, judge
 from probes.statistics import Interval
-from tests.judged import claim, delta_rows, echo, interval, less, measured, observed, result
+from tests.claims import claim, delta_rows, echo, interval, less, measured, observed, result
 
 LOW, HIGH = [1.0, 2.0, 3.0], [21.0, 23.0, 22.0]
 

@@ -15,7 +15,7 @@ from probes.claims.estimates import Estimate, decided, difference, estimate, reg
 from probes.claims.observed import ModelSeeds, Replicates
 from probes.claims.power import MOST, POWER, models_needed, power
 from probes.claims.verdicts import Verdict, judge
-from tests.judged import claim, less, observed, result
+from tests.claims import claim, less, observed, result
 
 ROUNDS = 4_000
 NEAR = 3 * (POWER * (1 - POWER) / ROUNDS) ** 0.5

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from probes.claims.claims import Claim, read_claims
 from probes.claims.observed import Results
-from probes.claims.papers import Quantity
+from probes.claims.papers import read_claims
+from probes.claims.spec import Claim, Quantity
 from probes.claims.verdicts import judge
-from tests.judged import measured, observed, result
+from tests.claims import measured, observed, result
 
 AGREES, DIFFERS = "agrees in sign", "differs"
 MODELS = 5

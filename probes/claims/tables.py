@@ -34,7 +34,8 @@ from probes.claims.estimates import (
     region,
 )
 from probes.claims.observed import Condition, Results, Series, drop_shared_runs
-from probes.claims.papers import OF_PROBE, Cell, Quantity, Table
+from probes.claims.papers import Cell, Table
+from probes.claims.spec import OF_PROBE, Quantity
 from probes.claims.verdicts import Word
 from probes.statistics import corrected
 
