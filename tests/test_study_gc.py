@@ -12,11 +12,12 @@ from rich.filesize import decimal
 
 from pretrain.run import open_run
 from probes.results.write import Tables
-from probes.study.gc import _named_by, collect, delete_unused, size_of, stages_read
-from probes.study.record import registered
-from synthlang.errors import InputError
+from probes.study.gc import collect, delete_unused, size_of
+from probes.study.record import named_stages, registered
+from probes.study.stage_folders import stages_read
 from synthlang.files import read_json, write_json
 from synthlang.store import Store
+from tests.refusals import refusal, refused
 from tests.study_cases import TINY, command, opened, own_copy, rows_of, run_here, stages_of, tables
 from tests.study_graphs import FULL, graph_of
 from tests.tiny import changed
@@ -167,7 +168,7 @@ def test_two_stores_at_once_and_what_the_command_says(tmp_path, monkeypatch, cap
     ("arguments", "message"),
     [
         (["nothing"], "nothing: is no study folder: study.json is missing"),
-        (["a", "--keep", "all"], "keep must be one of checkpoints, final, results, not 'all'"),
+        (["a", "--keep", "all"], "--keep: unknown policy 'all'; choose one of checkpoints, final, results"),
         (["old"], "old/study.json: is a study of format 1, this version writes 2; choose another folder"),
     ],
 )
@@ -203,12 +204,10 @@ def test_results_stay_and_a_later_study_says_that_it_needs_deleted_weights(out, 
     collect([out], "results")
     assert [cell.status for cell in run_here(out, ONE).cells] == ["done"]
     assert tables(out) == before
-    with pytest.raises(InputError) as raised:
-        opened(tmp_path / "b", MORE, store=out / "stages")
-    message = str(raised.value)
-    assert "\n" not in message
-    assert "pos seed 1 of mlm trans needs weights that synthlang gc deleted (it kept results)" in message
-    assert f"delete the folder {run} and start again: the run is trained anew, with the same result" in message
+    error = refusal(opened, tmp_path / "b", MORE, store=out / "stages")
+    assert (error.path, error.code) == (run, "missing")
+    assert error.reason == "pos seed 1 of mlm trans needs weights that synthlang gc deleted (policy results)"
+    assert error.hint == "delete this folder and start again to train the run anew, with the same result"
     assert not (tmp_path / "b").exists()
     last = json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])
     shutil.rmtree(run)
@@ -223,8 +222,9 @@ def test_final_weights_are_enough_for_more_seeds_but_not_for_all_checkpoints(out
     run_here(tmp_path / "b", {**changed(ONE, seeds=[1]), "name": "more"}, store=out / "stages")
     assert len(rows_of(tmp_path / "b")) == 1
     probes: dict[str, Any] = {"emergence": {"probes": ["words"], "words": {"checkpoints": True}}}
-    with pytest.raises(InputError, match=r"probe emergence of mlm trans needs weights that .* \(it kept final\)"):
-        opened(tmp_path / "c", {**ONE, "name": "probes", "probes": probes}, store=out / "stages")
+    (run,) = stages_of(out, "pretrain")
+    asked = {**ONE, "name": "probes", "probes": probes}
+    assert refused(opened, tmp_path / "c", asked, store=out / "stages") == (run.name, "missing")
     probes["emergence"]["words"]["checkpoints"] = False
     opened(tmp_path / "c", {**ONE, "name": "probes", "probes": probes}, store=out / "stages")
 
@@ -319,8 +319,12 @@ PLACES: dict[str, Any] = {
 
 
 def naming(folder: Path, other: Path, place: str, stage: Path) -> None:
-    """A study in ``folder``, in the store of ``other``, that names a stage and makes none."""
+    """A study in ``folder``, in the store of ``other``, that names a stage and makes none.
+
+    Its record is of an earlier version, which wrote no stage graph.
+    """
     plain = {**read_json(other / "study.json"), "config": {}, "settings": {}, "reads": [], "cells": []}
+    del plain["parents"]
     write_json(folder / "study.json", {**plain, **PLACES[place](f"store/{stage.name}")})
     with registered(Store(stage.parent), folder):
         pass
@@ -339,6 +343,18 @@ def test_a_run_that_a_study_names_is_used(tmp_path):
         assert kinds(delete_unused([tmp_path / "a"], dry_run=True)) == ["alignment", "transfer"], place
         shutil.rmtree(tmp_path / "b")
     assert kinds(delete_unused([tmp_path / "a"])) == KINDS and not run.exists()
+
+
+@made_up
+def test_the_recorded_graph_leads_from_a_named_stage_to_what_it_is_made_of(tmp_path):
+    stages = study(tmp_path / "a", TWO)
+    run = of_kind(stages - study(tmp_path / "a"), "pretrain")
+    named = f"adjust-{'1' * 16}"
+    naming(tmp_path / "b", tmp_path / "a", "model", run)
+    edited(tmp_path / "b", config={}, reads=[named], parents={named: [run.name]})
+    assert kinds(delete_unused([tmp_path / "a"], dry_run=True)) == ["alignment", "transfer"]
+    edited(tmp_path / "b", reads=[])
+    assert kinds(delete_unused([tmp_path / "a"], dry_run=True)) == KINDS, "a graph alone names nothing"
 
 
 @made_up
@@ -366,7 +382,6 @@ def test_what_only_a_base_file_or_a_link_names_is_in_the_record(tmp_path, monkey
     data = {**FULL, "model": str(tmp_path / "store" / names[2]), "tasks": {"pos": {}}, "probes": {}, "grid": grid}
     del data["pretrain"], data["source"]
     assert stages_read(graph_of(data, tmp_path / "study.yaml")[1]) == names
-    empty = Store(tmp_path / "empty")
-    assert _named_by({"config": {}, "cells": [], "reads": names}, empty) == set(names)
-    assert _named_by({"config": {}, "cells": []}, empty) == set()  # a study of an earlier version
+    assert named_stages({"config": {}, "cells": [], "reads": names, "parents": {}}) == set(names)
+    assert named_stages({"config": {}, "cells": []}) == set()  # a study of an earlier version
     assert stages_read(graph_of(FULL)[1]) == []

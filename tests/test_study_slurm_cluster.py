@@ -23,8 +23,8 @@ from pretrain.config import PretrainConfig
 from pretrain.run import pretrain
 from probes.study.done import is_whole
 from probes.study.executors.slurm import SlurmExecutor
-from probes.study.gc import STAGE
 from probes.study.stage import AlignmentStage, PretrainStage
+from probes.study.stage_folders import is_folder_name
 from synthlang.config import parse
 from synthlang.progress import silent
 from synthlang.store import Store
@@ -173,7 +173,7 @@ def noted(folder: Path) -> dict[str, str]:
 
 def stages(folder: Path) -> set[str]:
     """Those that are done; not by their stage.json, which is missing where the node was lost just before it."""
-    paths = [path for path in (folder / "stages").glob("*-*") if STAGE.fullmatch(path.name)]
+    paths = [path for path in (folder / "stages").glob("*-*") if is_folder_name(path.name)]
     return {path.name for path in paths if is_whole(path.name.partition("-")[0], path)}
 
 

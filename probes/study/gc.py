@@ -1,21 +1,17 @@
-"""Deleting what no study of a store needs any more: weights, by a policy, and whole stages.
+"""Garbage collection of a store: weights of finished runs, by a policy, and whole stages that no study needs.
 
-    checkpoints   everything stays
-    final         of each run its exports and its last and best checkpoint
-    results       no weights: settings, logs, tokenizers and results
+    checkpoints   keep everything
+    final         keep the exports and the last and the best checkpoint of each run
+    results       keep no weights: only settings, logs, tokenizers and results
 
-A stage is needed by the studies that have it in a cell, by their study.json, or name it by a path. Weights go only when
-every cell of every study that reads them is done, and then by the policy that keeps most; what a run has lost stands in
-its ``dropped.json``. A whole stage goes only if asked to (``--unused``), and if no study needs it. What is named by a
-path stays as it is: such a path is known by the name of the folder in it (``pretrain-0123456789abcdef``), wherever the
-store is now. While anything is deleted, no study enters the store.
+A study needs the stages of its cells and the stages that it names by a path. Both stand in its study.json. Weights are
+deleted only when every cell of every study that reads them is done, and then by the policy that keeps most. The file
+``dropped.json`` of a run records the policy. A whole stage is deleted only on request (``--unused``), and only if no
+study needs it. A stage that a study names by a path stays as it is. No study enters the store during a collection.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import re
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -26,25 +22,22 @@ from typing import Any
 from filelock import Timeout
 
 from pretrain.folder import BEST, steps_in
-from probes.study.cell import Cell
 from probes.study.done import DROPPED, is_whole, kept_of, noted
-from probes.study.record import LIST, read_record, studies_of
+from probes.study.record import LIST, named_stages, parents_in, read_record, studies_of
 from probes.study.shared_fits import left_places
 from probes.study.stage import KINDS, RUNS, ProbeStage, Stage, TransferStage, TuneStage, holds_original, origin
+from probes.study.stage_folders import cell_stage, is_folder_name, stages_in
 from synthlang.errors import InputError
-from synthlang.files import TEMPORARY, read_json, remove_leftovers, user_path, write_json
-from synthlang.fingerprint import LENGTH
-from synthlang.references import references
+from synthlang.files import TEMPORARY, read_json, remove_leftovers, write_json
 from synthlang.store import Store
+from synthlang.strict_yaml import read_yaml
 
 POLICIES = ("checkpoints", "final", "results")
-"""From the one that keeps most."""
-STAGE = re.compile(rf"(?:{'|'.join(KINDS)})-[0-9a-f]{{{LENGTH}}}")
-"""The name of a stage's folder."""
-SETTINGS = "config.yaml", "run.json"
-"""What a run says of itself, with the model that it is made of."""
+"""The policies, from the one that keeps most."""
+CONFIG = "config.yaml"
+"""The settings of a run, which name the model that the run is made of."""
 GONE = "unused-"
-"""A stage that is being deleted is called this first, so that no half of one is ever taken for a whole."""
+"""Prefix of a stage that is being deleted. The folder is renamed first, so no half of a stage is taken for a whole."""
 
 
 # --- who needs what ---
@@ -52,8 +45,15 @@ GONE = "unused-"
 
 @dataclass(frozen=True)
 class User:
-    """A study of a store: its folder, whether it was asked about, its policy; stage → whether some cell that has it is
-    not done; and the stages that it names by a path."""
+    """A study of a store.
+
+    Attributes:
+        folder: The folder of the study.
+        asked: Whether the collection is about this study.
+        keep: The policy of the study.
+        has: Each stage of a cell, and whether a cell that has it is not done.
+        names: The stages that the study names by a path, and the stages that these are made of.
+    """
 
     folder: Path
     asked: bool
@@ -63,22 +63,30 @@ class User:
 
 
 def _users(folders: Iterable[Path], dry_run: bool, keep: str | None = None) -> Iterator[tuple[Store, list[User]]]:
-    """The stores of the studies that are asked about, each with all of its studies: those that its list knows, and
-    those asked about, though their folder has another name by now. ``keep`` stands for the policy of those asked about.
+    """Yield each store of these studies with all studies of that store.
 
-    What is deleted of a store meanwhile is deleted while no study can enter it; nothing is locked for a ``dry_run``.
+    These are the studies in the list of the store, and the given ones, whose folders may have been renamed. The store
+    is locked until the next one is asked for, so that no study enters it. A ``dry_run`` locks nothing.
+
+    Args:
+        folders: The studies that the collection is about.
+        dry_run: Whether nothing will be deleted.
+        keep: The policy of the given studies, in place of their own.
     """
     asked = {folder.resolve(): read_record(folder) for folder in folders}
     for root in dict.fromkeys(_root(folder, record) for folder, record in asked.items()):
         store = Store(root)
         with nullcontext() if dry_run else store.lock(*LIST):
             listed = {folder.resolve(): read_record(folder) for folder in studies_of(root)}
+            records = {**listed, **asked}
+            parents = {stage: made_of for record in records.values() for stage, made_of in parents_in(record).items()}
             users = []
-            for folder, record in {**listed, **asked}.items():
+            for folder, record in records.items():
                 policy = keep if keep is not None and folder in asked else record["config"].get("keep", POLICIES[0])
                 ours = folder in listed or _root(folder, record) == root
-                stages = _stages_of(record["cells"] if ours else ())
-                users.append(User(folder, folder in asked, policy, stages, _named_by(record, store)))
+                has = _unfinished(record) if ours else {}
+                names = _with_ancestors(named_stages(record), parents, store)
+                users.append(User(folder, folder in asked, policy, has, names))
             yield store, users
 
 
@@ -86,44 +94,25 @@ def _root(folder: Path, record: Mapping[str, Any]) -> Path:
     return Path(folder / record["store"]).resolve()
 
 
-def _stages_of(cells: Iterable[Mapping[str, Any]]) -> dict[str, bool]:
-    """Stage → whether a cell that has it is not done."""
+def _unfinished(record: Mapping[str, Any]) -> dict[str, bool]:
+    """Return the stages of a study's cells, and for each whether a cell that has it is not done."""
     found: dict[str, bool] = {}
-    for cell in cells:
+    for cell in record["cells"]:
         for name, key in cell["keys"].items():
-            stage = f"{RUNS.get(name, name.split(' ')[0])}-{key}"
+            stage = cell_stage(name, key)
             found[stage] = found.get(stage, False) or cell["status"] != "done"
     return found
 
 
-def _named_by(record: Mapping[str, Any], store: Store) -> set[str]:
-    """The stages that a study names by a path, and those that the named runs were made of in turn."""
-    overrides = [cell.get("overrides") for cell in record["cells"]]
-    text = json.dumps([record["config"], record.get("settings"), record.get("reads"), overrides])
-    found, new = set[str](), _stages_in(text)
+def _with_ancestors(stages: Collection[str], parents: Mapping[str, Sequence[str]], store: Store) -> set[str]:
+    """Return stages with all that they are made of, by the records of studies and by their own settings."""
+    found, new = set[str](), set(stages)
     while new:
         found |= new
-        files = (store.root / stage / name for stage in new for name in SETTINGS)
-        texts = [path.read_text("utf-8", "replace") for path in files if path.is_file()]
-        new = {stage for text in texts for stage in _stages_in(text)} - found
+        settings = [path for stage in new if (path := store.root / stage / CONFIG).is_file()]
+        made_of = {parent for stage in new for parent in parents.get(stage, ())}
+        new = made_of.union(*(stages_in(read_yaml(path)) for path in settings)) - found
     return found
-
-
-def stages_read(cells: Iterable[Cell]) -> list[str]:
-    """The stages, of any store, that cells name by a path or a link, also in files that they are based on.
-
-    For study.json: relative paths are from the folder where the study runs.
-    """
-    every_cell = list(cells)
-    names = {cell.model for cell in every_cell if cell.model is not None}
-    for config in {id(config): config for cell in every_cell for config in cell.configs.values()}.values():
-        names |= {str(named.name) for named in references(config) if named.kind in ("model", "file")}
-    paths = [os.path.abspath(user_path(name)) for name in names]
-    return sorted({stage for path in paths for stage in _stages_in(path) | _stages_in(os.path.realpath(path))})
-
-
-def _stages_in(text: str) -> set[str]:
-    return set(STAGE.findall(text))
 
 
 # --- weights ---
@@ -131,7 +120,14 @@ def _stages_in(text: str) -> set[str]:
 
 @dataclass(frozen=True)
 class Freed:
-    """What one run loses: the paths, all below ``run``, and their size in bytes."""
+    """The files that one run loses.
+
+    Attributes:
+        run: The folder of the run.
+        keep: The policy that is applied.
+        paths: The files and folders to delete, all below ``run``.
+        size: Their size in bytes.
+    """
 
     run: Path
     keep: str
@@ -141,11 +137,15 @@ class Freed:
 
 @dataclass
 class Collected:
-    """What is deleted; ``needed`` is how many runs are left alone because a cell that reads them is not done.
+    """The result of a collection.
 
-    keepers  folder of another study → its policy, for those that keep more of a run than is asked for; ``kept_runs``
-             is of how many runs
-    namers   folders of the studies that name a run by its path, which keeps it; ``named_runs`` is how many runs
+    Attributes:
+        freed: The runs that lose files.
+        needed: Number of runs kept because an unfinished cell reads them.
+        keepers: Other studies whose policy keeps more of a run than requested: folder → policy.
+        kept_runs: Number of runs that ``keepers`` keep.
+        namers: The studies that name a run by its path. A mapping, for its order.
+        named_runs: Number of runs kept because of ``namers``.
     """
 
     freed: list[Freed] = field(default_factory=list)
@@ -161,13 +161,19 @@ class Collected:
 
 
 def collect(folders: Iterable[Path], keep: str | None = None, dry_run: bool = False) -> Collected:
-    """Delete what may go of the runs of these studies; with ``dry_run`` nothing is.
+    """Delete the weights of these studies that no study needs.
 
-    ``keep`` stands for the policy of these studies; other studies that share a run with them have their own.
-    Raises InputError for a folder that is no study or a policy that is none.
+    Args:
+        folders: Folders of studies.
+        keep: A policy for these studies, in place of their own. Other studies that share a run keep their policy.
+        dry_run: Whether to report the files and delete nothing.
+
+    Raises:
+        InputError: If a folder holds no study or the policy is unknown.
     """
     if keep is not None and keep not in POLICIES:
-        raise InputError(f"keep must be one of {', '.join(POLICIES)}, not {keep!r}")
+        hint = f"choose one of {', '.join(POLICIES)}"
+        raise InputError(f"unknown policy {keep!r}", "--keep", hint=hint, code="unknown")
     found = Collected()
     for store, users in _users(folders, dry_run, keep):
         for run in dict.fromkeys(name for user in users if user.asked for name in user.has):
@@ -193,14 +199,14 @@ def _collect(run: Path, users: Sequence[User], found: Collected, dry_run: bool) 
         freed = _freed(run.resolve(), min((user.keep for user in using), key=POLICIES.index))
         found.freed += [freed] if freed.paths else []
         if freed.paths and not dry_run:
-            # noted first: killed between, the next time does the rest
+            # The note is written first, so that the next collection deletes the rest after a kill.
             write_json(freed.run / DROPPED, {"keep": freed.keep})
             for path in freed.paths:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _freed(run: Path, keep: str) -> Freed:
-    """What a policy deletes of a run; nothing of one that is not finished."""
+    """Return the files of a run that a policy deletes. A run that is not finished loses none."""
     folder, paths = run / "checkpoints", list[Path]()
     if keep == "checkpoints" or not (run / "done.json").exists():
         return Freed(run, keep, (), 0)
@@ -215,14 +221,20 @@ def _freed(run: Path, keep: str) -> Freed:
 
 
 def size_of(path: Path) -> int:
-    """Bytes of a file, or of all files of a folder."""
+    """Return the size of a file, or of all files in a folder, in bytes."""
     if path.is_file():
         return path.stat().st_size
     return sum(inside.stat().st_size for inside in path.rglob("*") if inside.is_file())
 
 
 def check_weights(stages: Sequence[Stage], done: Collection[str], store: Store) -> None:
-    """InputError if one of the ``stages``, which are to be made, reads weights that were deleted; ``done`` are keys."""
+    """Raise InputError if a stage that will be made reads weights that were deleted.
+
+    Args:
+        stages: The stages that will be made.
+        done: The keys of the finished stages.
+        store: The store of both.
+    """
     lost: dict[str, str | None] = {}
     for stage in stages:
         for parent in (*stage.parents, *_further_of(stage)):
@@ -234,13 +246,15 @@ def check_weights(stages: Sequence[Stage], done: Collection[str], store: Store) 
             if _reads_lost(stage, lost[parent.key]):
                 less = ", or set words.checkpoints to false" if lost[parent.key] == "final" else ""
                 raise InputError(
-                    f"{stage.label} needs weights that synthlang gc deleted (it kept {lost[parent.key]}); delete the "
-                    f"folder {run} and start again: the run is trained anew, with the same result{less}"
+                    f"{stage.label} needs weights that synthlang gc deleted (policy {lost[parent.key]})",
+                    run,
+                    hint=f"delete this folder and start again to train the run anew, with the same result{less}",
+                    code="missing",
                 )
 
 
 def _further_of(stage: Stage) -> tuple[Stage, ...]:
-    """The model before its adjustment, where continual learning reads it."""
+    """Return the model before its adjustment if continual learning reads it."""
     if not isinstance(stage, TransferStage | TuneStage) or not holds_original(stage.config, stage.model):
         return ()
     before = origin(stage.model)
@@ -258,7 +272,7 @@ def _reads_lost(stage: Stage, kept: str | None) -> bool:
 
 @dataclass(frozen=True)
 class Unused:
-    """A stage that no study needs: its folder, what it is, and its size in bytes."""
+    """A stage that no study needs, with its size in bytes."""
 
     folder: Path
     label: str
@@ -266,11 +280,17 @@ class Unused:
 
 
 def delete_unused(folders: Iterable[Path], dry_run: bool = False) -> list[Unused]:
-    """Delete the whole stages that no study of the stores of these studies needs; with ``dry_run`` nothing is.
+    """Delete the whole stages that no study in the stores of these studies needs.
 
-    A run that is not finished, what is beside a stage while it is made (``.work``, ``.again``), a stage that somebody
-    works on at this moment, and texts that were prepared for pretraining stay. Raises InputError for a folder that is
-    no study.
+    Runs that are not finished stay, and so do the folders beside a stage while it is made (``.work``, ``.again``),
+    stages that are locked now, and texts that were prepared for pretraining.
+
+    Args:
+        folders: Folders of studies.
+        dry_run: Whether to report the stages and delete nothing.
+
+    Raises:
+        InputError: If a folder holds no study.
     """
     found: list[Unused] = []
     for store, users in _users(folders, dry_run):
@@ -279,7 +299,7 @@ def delete_unused(folders: Iterable[Path], dry_run: bool = False) -> list[Unused
             remove_leftovers(store.root, GONE)
         for kind in KINDS:
             for folder in sorted(store.root.glob(f"{kind}-*")):
-                if not STAGE.fullmatch(folder.name) or folder.name in needed or not is_whole(kind, folder):
+                if not is_folder_name(folder.name) or folder.name in needed or not is_whole(kind, folder):
                     continue
                 one = Unused(folder, noted(folder).get("label", f"this {kind}"), size_of(folder))
                 if dry_run or _delete_stage(store, folder):
@@ -292,7 +312,10 @@ def delete_unused(folders: Iterable[Path], dry_run: bool = False) -> list[Unused
 
 
 def _delete_stage(store: Store, folder: Path) -> bool:
-    """First the folder's name goes; killed after that, the rest goes the next time. False if somebody works on it."""
+    """Delete the folder of a stage and return True, or return False if the stage is locked.
+
+    The folder is renamed first. After a kill the next collection deletes the rest.
+    """
     kind, _, key = folder.name.partition("-")
     aside = folder.with_name(f"{TEMPORARY}{GONE}{folder.name}")
     try:

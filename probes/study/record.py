@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from probes.study.config import StudyConfig
+from probes.study.stage_folders import stages_in
 from synthlang.errors import InputError
 from synthlang.files import LOCK, SAFE_NAME, TEMPORARY, atomic_file, read_json, write_json
 from synthlang.fingerprint import fingerprint
@@ -96,6 +97,24 @@ def read_record(folder: Path) -> dict[str, Any]:
     if not isinstance(record, dict) or not record.keys() >= KEYS:
         raise InputError("is no record of a study; choose another folder", path)
     return record
+
+
+def parents_in(record: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
+    """Return the stage graph of a study: the folder of each stage and of the stages it is made of.
+
+    A record of an earlier version has none.
+    """
+    return record.get("parents") or {}
+
+
+def named_stages(record: Mapping[str, Any]) -> set[str]:
+    """Return the folders of the stages that a study names by a path."""
+    named = set(record.get("reads") or ())
+    if "parents" not in record:
+        # Earlier versions recorded only some of the names. The paths in the settings are the rest.
+        overrides = [cell.get("overrides") for cell in record["cells"]]
+        named |= stages_in([record["config"], record.get("settings"), overrides])
+    return named
 
 
 def check_folder(folder: Path, study: StudyConfig) -> dict[str, Any] | None:

@@ -26,7 +26,7 @@ from probes.study.examples import examples
 from probes.study.executors import open_executor
 from probes.study.executors.base import Detached, Executor, Machine, Outcome
 from probes.study.executors.resources import environment, machine_of
-from probes.study.gc import check_weights, stages_read
+from probes.study.gc import check_weights
 from probes.study.graph import graph
 from probes.study.record import (
     FORMAT,
@@ -44,6 +44,7 @@ from probes.study.schedule import Schedule
 from probes.study.settings import common_settings, told_changes
 from probes.study.shared_fits import SharedFits
 from probes.study.stage import Stage, StageKeys
+from probes.study.stage_folders import folder_name, stages_read
 from probes.study.time_left import TimeLeft
 from synthlang.errors import InputError
 from synthlang.files import only_writer, remove_leftovers, write_json
@@ -315,6 +316,10 @@ class StudyRun:
             "config": self.study.model_dump(mode="json"),
             "settings": common_settings(self._expanded),
             "reads": stages_read(self._expanded),
+            "parents": {
+                folder_name(stage): [folder_name(parent) for parent in stage.parents]
+                for stage in self.graph.stages.values()
+            },
             "environment": known or environment(self.machine, self.options.executor),
             "axes": list(dict.fromkeys(axis for cell in self.cells for axis in cell.labels)),
         }

@@ -1,0 +1,67 @@
+"""Names of stage folders, and the stages that a path, a config or a record leads to.
+
+A stage that is not of the study itself is named by a path into its folder: a model, a checkpoint, a data set. Such a
+path is known by the name of the folder in it (``pretrain-0123456789abcdef``), wherever the store is now.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from string import hexdigits
+from typing import Any
+
+from probes.study.cell import Cell
+from probes.study.stage import KINDS, RUNS, Stage
+from synthlang.files import user_path
+from synthlang.fingerprint import LENGTH
+from synthlang.references import references
+
+SEPARATORS = str.maketrans(dict.fromkeys(":?#,", "/"))
+"""The signs around the path in a specification such as ``ner:FOLDER#dev``."""
+
+
+def folder_name(stage: Stage) -> str:
+    """Return the name of a stage's folder in its store."""
+    return f"{stage.kind}-{stage.key}"
+
+
+def is_folder_name(name: str) -> bool:
+    """Return whether a folder of this name holds a stage.
+
+    >>> is_folder_name("pretrain-0123456789abcdef"), is_folder_name("shards-0123456789abcdef")
+    (True, False)
+    """
+    kind, _, key = name.partition("-")
+    return kind in KINDS and len(key) == LENGTH and not set(key) - set(hexdigits.lower())
+
+
+def stages_on(path: str) -> set[str]:
+    """Return the stage folders that a path, or a specification with a path in it, leads through."""
+    return {part for part in path.translate(SEPARATORS).split("/") if is_folder_name(part)}
+
+
+def stages_in(settings: Any) -> set[str]:
+    """Return the stage folders that the texts in a JSON value lead through."""
+    if isinstance(settings, str):
+        return stages_on(settings)
+    inner = settings.values() if isinstance(settings, Mapping) else settings if isinstance(settings, list) else ()
+    return {stage for value in inner for stage in stages_in(value)}
+
+
+def stages_read(cells: Iterable[Cell]) -> list[str]:
+    """Return the stages, of any store, that cells name by a path or a link, also in their base files.
+
+    Relative paths start in the working folder. So a study records them when it runs.
+    """
+    every_cell = list(cells)
+    names = {cell.model for cell in every_cell if cell.model is not None}
+    for config in {id(config): config for cell in every_cell for config in cell.configs.values()}.values():
+        names |= {named.name for named in references(config) if isinstance(named.name, str)}
+    paths = [os.path.abspath(user_path(name)) for name in names]
+    return sorted({stage for path in paths for stage in stages_on(path) | stages_on(os.path.realpath(path))})
+
+
+def cell_stage(name: str, key: str) -> str:
+    """Return the folder of a stage by what it is called in its cell, as in ``transfer pos seed 0``."""
+    return f"{RUNS.get(name, name.partition(' ')[0])}-{key}"
