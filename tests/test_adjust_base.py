@@ -138,7 +138,7 @@ def test_weights_that_cannot_be_read(bert, copied):
         ({"loss": {"layers": [-1, 3]}}, "names a layer twice"),
         ({"data": {"length": 41}}, "data.length 41 is longer than the 40 tokens"),
         ({"rows": 3, "accumulation": 2}, "rows 3 must be a multiple of processes × accumulation = 2"),
-        ({"pairs": {"p": {**PAIR, "split": "devel"}}}, "has no split 'devel'"),
+        ({"pairs": {"p": {**PAIR, "split": "devel"}}}, "there is no split 'devel'"),
         ({"pairs": {"p": {**PAIR, "split": "test"}}}, "there is no link"),
         ({"pairs": {"p": {**PAIR, "source": "text:TEXT", "left": "reorder@fr"}}}, "needs the column 'upos'"),
     ],

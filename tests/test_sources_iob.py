@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synthlang.corpus import concatenate
-from synthlang.errors import InputError
 from synthlang.rewrite import mentions
 from synthlang.sources import open_source
 from synthlang.sources.iob import IobSource
 from synthlang.sources.slots import SlotsSource
 from tests.real_data import DATA
+from tests.refusals import place_and_code, refusal, refused
 from tests.test_tasks import write
 
 TAG = st.sampled_from(["O", "B-PER", "I-PER", "B-LOC", "I-LOC"])
@@ -65,25 +65,22 @@ def test_splits_of_a_folder(tmp_path):
         assert rows(source, "dev") == [(["valid"], ["O"])]
     assert IobSource(tmp_path / "bare" / "test").splits == ("test",)
     write(tmp_path / "bare" / "dev", "x O\n")
-    with pytest.raises(InputError, match="several files for the split dev: dev, valid"):
-        IobSource(tmp_path / "bare")
+    assert refused(IobSource, tmp_path / "bare") == ("bare", "duplicate")
 
 
 NUMBERED = "# a source\n1\tNew\tB-LOC\tO\n2\tYork\tI-LOC\tB-X\n\n1\t5\tO\tO\n"
 
 
 def test_the_words_may_stand_in_another_column(tmp_path):
-    """Numbers of words are no words: such a file is refused until the spec says where its words are."""
+    """Numbers of words are no words: such a file is refused until the spec names the column of its words."""
     path = write(tmp_path / "x-train.tsv", NUMBERED)
-    with pytest.raises(InputError, match=r"the first column numbers the words; say where they are: PATH\?column=2"):
-        open_source(f"iob:{path}")
+    assert refused(open_source, f"iob:{path}") == ("x-train.tsv", "format")
     last, third = (open_source(f"iob:{path}?column=2{more}") for more in ("", "&tag=3"))
     assert rows(last) == [(["New", "York"], ["O", "B-X"]), (["5"], ["O"])]
     assert rows(third) == [(["New", "York"], ["B-LOC", "I-LOC"]), (["5"], ["O"])]
     assert last.fingerprint != third.fingerprint
-    for wrong, message in (("column=0", "column must be the number"), ("column=9", "fewer columns than 9")):
-        with pytest.raises(InputError, match=message):
-            open_source(f"iob:{path}?{wrong}")
+    assert refused(open_source, f"iob:{path}?column=0") == ("x-train.tsv column", "type")
+    assert refused(open_source, f"iob:{path}?column=9") == ("x-train.tsv:2", "format")
     assert rows(IobSource(write(tmp_path / "years", "1 CD O\n2 CD O\n\nin IN O\n"))) == [
         (["1", "2"], ["O", "O"]),
         (["in"], ["O"]),
@@ -140,45 +137,46 @@ def test_characters_that_are_slots_become_words(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("files", "message"),
+    ("files", "place", "code"),
     [
-        ({"x.txt": ""}, "holds no sentence"),
-        ({"x.txt": "\n \n"}, "holds no sentence"),
-        ({"x.txt": "a O\nb\n"}, "x.txt:2: a line holds a word and its tag"),
-        ({"x.txt": "a\tO\n\tO\n"}, "x.txt:2: the word is empty"),
-        ({"x.txt": "a\tO\n\nen:b\tX-PER\n"}, "x.txt:3: the tag 'X-PER' must be O, or B- or I-"),
-        ({"x.txt": "a\tB-\n"}, "the tag 'B-' must be"),
-        ({"x.txt": "en:\tO\n"}, "x.txt:1: the word is empty"),
-        ({"tags": "O\n"}, "seq.out:1: 1 tags for 2 words"),
-        ({"tags": "O\nO\n"}, "seq.out:1: 1 tags"),
-        ({"words": "a b\nc\n"}, "seq.out ends before the other files of its folder do"),
-        ({"labels": "\n"}, "label:1: the intent is empty"),
-        ({"tags": "O Bx\n"}, "seq.out:1: the tag 'Bx' must be O, or B- or I-"),
-        ({"words": "", "tags": "", "labels": ""}, "holds no utterance"),
-        ({"x.tsv": "i\tx\n"}, "x.tsv:1: a line needs at least an intent, slots and an utterance; its columns number 2"),
-        ({"x.tsv": "\t\tx\n"}, "x.tsv:1: the intent is empty"),
-        ({"x.tsv": "# text: a\n1\ta\ti\tO\n"}, "x.tsv:2: the utterance has no comment '# intent: …'"),
-        ({"x.tsv": "# intent: i\n1\ta\ti\tO\n3\tb\ti\tO\n"}, "x.tsv:3: the word's number '3' is out of sequence"),
-        ({"x.tsv": "# intent: i\na\n"}, "x.tsv:2: a line holds a word and its tag"),
-        ({"x.tsv": "i\t1:x\ta\n"}, "x.tsv:1: the slot '1:x' must be start:end:name"),
+        ({"x.txt": ""}, "x.txt", "empty"),
+        ({"x.txt": "\n \n"}, "x.txt", "empty"),
+        ({"x.txt": "a O\nb\n"}, "x.txt:2", "format"),
+        ({"x.txt": "a\tO\n\tO\n"}, "x.txt:2", "format"),
+        ({"x.txt": "a\tO\n\nen:b\tX-PER\n"}, "x.txt:3", "format"),
+        ({"x.txt": "a\tB-\n"}, "x.txt:1", "format"),
+        ({"x.txt": "en:\tO\n"}, "x.txt:1", "format"),
+        ({"tags": "O\n"}, "seq.out:1", "format"),
+        ({"tags": "O\nO\n"}, "seq.out:1", "format"),
+        ({"words": "a b\nc\n"}, "seq.out", "format"),
+        ({"labels": "\n"}, "label:1", "empty"),
+        ({"tags": "O Bx\n"}, "seq.out:1", "format"),
+        ({"words": "", "tags": "", "labels": ""}, "train", "empty"),
+        ({"x.tsv": "i\tx\n"}, "x.tsv:1", "format"),
+        ({"x.tsv": "\t\tx\n"}, "x.tsv:1", "empty"),
+        ({"x.tsv": "# text: a\n1\ta\ti\tO\n"}, "x.tsv:2", "missing"),
+        ({"x.tsv": "# intent: i\n1\ta\ti\tO\n3\tb\ti\tO\n"}, "x.tsv:3", "format"),
+        ({"x.tsv": "# intent: i\na\n"}, "x.tsv:2", "format"),
+        ({"x.tsv": "i\t1:x\ta\n"}, "x.tsv:1", "format"),
+        ({"x.tsv": "i\t1:2:x,\tabc\n"}, "x.tsv:1", "format"),
     ],
 )
-def test_wrong_lines(tmp_path, files, message):
+def test_wrong_lines(tmp_path, files, place, code):
     name = next(iter(files))
     path = write(tmp_path / name, files[name]) if "." in name else utterances(tmp_path / "train", **files)
     source = IobSource if name == "x.txt" else SlotsSource
-    with pytest.raises(InputError, match=message):
-        list(source(path).batches("train"))
+    assert refused(lambda: list(source(path).batches("train"))) == (place, code)
 
 
 def test_folders_that_lack_something(tmp_path):
     write(tmp_path / "other.tsv", "x\n")
-    either = "no folders train, valid, test of seq.in, seq.out, label either: .* other.tsv: the name tells no split"
-    with pytest.raises(InputError, match=either):
-        SlotsSource(tmp_path)
+    error = refusal(SlotsSource, tmp_path)
+    assert place_and_code(error) == (tmp_path.name, "unknown")
+    assert [other.reason for other in error.others] == [
+        "there are no folders train, valid, test with seq.in, seq.out, label either"
+    ]
     (utterances(tmp_path / "train") / "label").unlink()
-    with pytest.raises(InputError, match=r"train: has no file label; a split is a folder of seq.in, seq.out, label"):
-        SlotsSource(tmp_path)
+    assert refused(SlotsSource, tmp_path) == ("train", "missing")
 
 
 @pytest.mark.skipif(not (DATA / "ner").is_dir(), reason=f"needs the test data ner in {DATA}")

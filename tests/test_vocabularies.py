@@ -347,8 +347,8 @@ WRONG: list[tuple[Any, list[tuple[str, Any, Any]], str]] = [
         for name in ("trans+inv", "e n", "ä", "", "x" * 33)
     ),
     ("joint", [("en", None, "parent"), ("en", None, "inv")], "two languages of the run have the name 'en'"),
-    ("joint", [("x", "x-test.txt", "parent")], "the source of x has no split 'train'; it has test"),
-    ("joint", [("x", "x-train.txt", "typology@SOV")], "needs the column 'upos'; the source of x has form"),
+    ("joint", [("x", "x-test.txt", "parent")], "the source of x: there is no split 'train', only test"),
+    ("joint", [("x", "x-train.txt", "typology@SOV")], "needs the column 'upos'; the source has form"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Where sentences come from: built-in grammar, text, CoNLL-U, tagged words, data sets of the hub."""
+"""Open sources of sentences: the built-in grammar, text, CoNLL-U, tagged words and data sets of the hub."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FORMS = (
     "builtin:mini-english[?types=800&sentences=5000], text:PATH, lines:PATH, conllu:PATH[?feats], iob:PATH, "
     "slots:PATH or hf:NAME[:CONFIG]"
 )
-# scheme → module and class, imported when it is wanted: some read through heavy libraries
+# scheme → module and class; a module is imported when its source is opened, since some import heavy libraries
 READERS = {
     "text": ("text", "TextSource"),
     "lines": ("text", "LinesSource"),
@@ -27,15 +27,16 @@ BUILTIN_OPTIONS = {**dict.fromkeys(("types", "sentences", "dev", "test", "seed")
 
 
 def open_source(spec: str) -> Source:
-    """Open the source that ``spec`` names, as on the command line.
+    """Open the source that ``spec`` names in the notation of the command line.
 
-    Raises InputError for an unknown form or option and for whatever cannot be opened.
+    Raises:
+        InputError: The form or an option is unknown, or the source cannot be opened.
     """
     scheme, _, rest = spec.partition(":")
     if scheme == "builtin" and rest.strip():
         return _builtin(spec, rest)
     if scheme not in READERS or not rest.strip():
-        raise InputError(f"source {spec!r} must be one of: {FORMS}")
+        raise InputError(f"{spec!r} is no source", hint=f"use one of: {FORMS}", code="unknown")
     module, name = READERS[scheme]
     source: Source = getattr(importlib.import_module(f"synthlang.sources.{module}"), name)(rest)
     return source
@@ -44,13 +45,17 @@ def open_source(spec: str) -> Source:
 def _builtin(spec: str, rest: str) -> Source:
     name, _, query = rest.partition("?")
     if name != "mini-english":
-        raise InputError(f"source {spec!r}: the only built-in one is mini-english")
+        raise InputError(f"there is no built-in source {name!r}", hint="use builtin:mini-english", code="unknown")
     options: dict[str, Any] = {}
     for part in query.split("&") if query else ():
         key, _, value = part.partition("=")
-        if key not in BUILTIN_OPTIONS or key in options or not re.fullmatch(BUILTIN_OPTIONS[key], value):
-            known = ", ".join(BUILTIN_OPTIONS)
-            raise InputError(f"source {spec!r}: {part!r} must be NAME=NUMBER, each of these names once: {known}")
+        known = f"use {', '.join(BUILTIN_OPTIONS)}"
+        if key not in BUILTIN_OPTIONS:
+            raise InputError(f"{part!r} is no option of the source", spec, hint=known, code="unknown")
+        if key in options:
+            raise InputError(f"the option {key} appears twice", spec, code="duplicate")
+        if not re.fullmatch(BUILTIN_OPTIONS[key], value):
+            raise InputError(f"{part!r} must be NAME=NUMBER", spec, hint=known, code="type")
         options[key] = float(value) if BUILTIN_OPTIONS[key] is DECIMAL else int(value)
     from synthlang.sources.mini_english import MiniEnglish
 

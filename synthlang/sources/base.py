@@ -1,40 +1,41 @@
-"""What every source of sentences offers, and how it is named on the command line."""
+"""The interface of a source of sentences, and the checks and counts that all sources share."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from os import PathLike
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.overlap import count_words
 
-BATCH_SENTENCES = 2000  # a constant: batch borders are part of "same spec, same bytes"
-# how a source comes by a column that it lacks
-PARSED = ". A parser gives trees: synthlang parse SOURCE --out DIR, then conllu:DIR; or derive with --parser spacy:NAME"
-HINTS = {"upos": PARSED, "head": PARSED, "deprel": PARSED, "feats": ". A treebank's are read with conllu:PATH?feats"}
+BATCH_SENTENCES = 2000  # a constant, because the same spec gives the same bytes only with the same batch borders
+PARSED = "parse it (synthlang parse SOURCE --out DIR, then conllu:DIR) or derive it with --parser spacy:NAME"
+HINTS = {"upos": PARSED, "head": PARSED, "deprel": PARSED, "feats": "read a treebank as conllu:PATH?feats"}
+"""How to get a column that a source lacks."""
 T = TypeVar("T")
 
 
 class Source(Protocol):
     """Sentences in named splits, streamed as batches of at most BATCH_SENTENCES sentences.
 
-    The columns are the same in every batch of a source; sentence ids count from 0 in each split.
+    All batches of a source have the same columns. Sentence ids count from 0 in each split.
 
-    A source may have more: ``size(split)``, about how many sentences the split has, told without
-    reading it (None: not known); ``remarks(split)``; ``licence``, the SPDX id of its sentences; ``language_codes``.
+    A source may offer more: ``size(split)``, the approximate number of sentences, found without reading
+    the split (None if unknown); ``remarks(split)``; ``licence``, the SPDX id of its sentences; and ``language_codes``.
     """
 
     @property
     def fingerprint(self) -> str:
-        """Of everything that affects the sentences, and nothing else."""
+        """Fingerprint of everything that affects the sentences, and of nothing else."""
         ...
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Names among ``train``, ``dev``, ``test``."""
+        """Names of the splits, among ``train``, ``dev`` and ``test``."""
         ...
 
     @property
@@ -43,16 +44,18 @@ class Source(Protocol):
         ...
 
     def batches(self, split: str) -> Iterator[Corpus]:
-        """The sentences of a split in order."""
+        """Yield the sentences of a split in order."""
         ...
 
 
 class Labelled(NamedTuple):
-    """A batch of sentences that are labelled as a whole.
+    """A batch of sentences with one label each.
 
-    labels   the label of each sentence; none at all if the source has no such labels
-    counts   reason → how often, what was left out or mended
-    ids      the names of the sentences, None if they are just numbers
+    Attributes:
+        corpus: The sentences.
+        labels: The label of each sentence; empty if the source has no such labels.
+        counts: How often something was left out or changed, by reason.
+        ids: The names of the sentences; None if they are only numbered.
     """
 
     corpus: Corpus
@@ -62,7 +65,7 @@ class Labelled(NamedTuple):
 
 
 def in_batches(rows: Iterable[T]) -> Iterator[tuple[int, list[T]]]:
-    """(number of the first one, rows) of BATCH_SENTENCES rows at a time, the last ones fewer."""
+    """Yield (number of the first row, rows) for BATCH_SENTENCES rows at a time; the last batch may be shorter."""
     rest, first = iter(rows), 0
     while chunk := list(islice(rest, BATCH_SENTENCES)):
         yield first, chunk
@@ -70,42 +73,49 @@ def in_batches(rows: Iterable[T]) -> Iterator[tuple[int, list[T]]]:
 
 
 def annotated_batches(sentences: Iterable[Mapping[str, Sequence[Any]]]) -> Iterator[Corpus]:
-    """Sentences as {column: values} as batches."""
+    """Turn sentences, each given as {column: values}, into batches."""
     return (Corpus.of(rows, first) for first, rows in in_batches(sentences))
 
 
 def size_of(source: object, split: str) -> int | None:
-    """About how many sentences a split of a source, or items of a task, there are; None if it cannot tell.
+    """Return the approximate number of sentences in a split of a source, or of items of a task; None if unknown.
 
-    Cheap enough to ask at each batch; the answer may become better while the split is read.
+    The call is cheap enough for every batch. The estimate may improve while the split is read.
     """
     size = getattr(source, "size", None)
     return None if size is None else size(split)
 
 
 def remarks_of(source: object, split: str) -> Mapping[str, int]:
-    """What was mended in the sentences of a split that were read so far, or may be wrong with them, by reason."""
+    """Count, by reason, the changed or suspicious places in the sentences of a split that were read so far."""
     remarks = getattr(source, "remarks", None)
     return {} if remarks is None else remarks(split)
 
 
 def check_split(source: Source, split: str, name: str) -> None:
-    """Raise InputError if the source ``name`` has no such split."""
+    """Raise an InputError if the source ``name`` has no such split."""
     if split not in source.splits:
-        hint = f" (?split={split} reads the file as that)" if getattr(source, "is_one_file", False) else ""
-        raise InputError(f"{name} has no split {split!r}; it has {', '.join(source.splits)}{hint}")
+        hint = f"add ?split={split} to read the file as that split" if getattr(source, "is_one_file", False) else ""
+        has = ", ".join(source.splits)
+        raise InputError(f"there is no split {split!r}, only {has}", name, hint=hint, code="missing")
 
 
 def require_columns(source: Source, names: Sequence[str], name: str, purpose: str) -> None:
-    """Raise InputError if a column needed for ``purpose`` is missing."""
+    """Raise an InputError if a column needed for ``purpose`` is missing."""
     missing = [n for n in names if n not in source.columns]
     if missing:
         has = ", ".join(source.columns)
-        raise InputError(f"{purpose} needs the column {missing[0]!r}; {name} has {has}{HINTS.get(missing[0], '')}")
+        reason = f"{purpose} needs the column {missing[0]!r}; the source has {has}"
+        raise InputError(reason, name, hint=HINTS.get(missing[0], ""), code="missing")
+
+
+def nothing_in(item: str, path: str | PathLike[str], counts: Mapping[str, int] | None = None) -> InputError:
+    """Return the error for a file or a data set without a single ``item``; ``counts`` has the reasons."""
+    return InputError(f"there is no {item}{because(counts or {})}", path, code="empty")
 
 
 def listed(counts: Mapping[str, int]) -> str:
-    """The reasons on one line, empty if nothing was counted.
+    """Return the counts on one line, empty if nothing was counted.
 
     >>> listed({"too long": 2, "no word": 1, "never": 0})
     'too long: 2; no word: 1'
@@ -114,20 +124,25 @@ def listed(counts: Mapping[str, int]) -> str:
 
 
 def because(counts: Mapping[str, int]) -> str:
-    """The reasons in brackets, to stand after a message."""
+    """Return the counts in brackets, to be appended to a message."""
     return f" ({reasons})" if (reasons := listed(counts)) else ""
 
 
 def counted_split(source: Source, split: str | None = None) -> str:
-    """The split whose words are counted: the one that was asked for, else the training split, else InputError.
+    """Return the split whose words are counted: ``split`` if given, else the training split.
 
-    What a language or a vocabulary is made of must not come from a test set unless somebody says so.
+    A language or a vocabulary must not be built from a test set unless the user names that split.
+
+    Raises:
+        InputError: The source lacks the split, or has no training split and none was named.
     """
     if split is None and "train" not in source.splits:
         has = ", ".join(source.splits)
         raise InputError(
-            f"words are counted in the training split, and the source has only {has}: derive takes --counts "
-            f"{source.splits[0]} or another source; elsewhere FOLDER?train=FILE or FILE?split=train says what to count"
+            f"words are counted in the training split, and the source has only {has}",
+            hint=f"derive with --counts {source.splits[0]}, or name the text to count: "
+            "FOLDER?train=FILE or FILE?split=train",
+            code="missing",
         )
     if split is not None:
         check_split(source, split, "the source")
@@ -135,7 +150,7 @@ def counted_split(source: Source, split: str | None = None) -> str:
 
 
 def word_counts(source: Source, split: str | None = None) -> Counter[str]:
-    """Occurrences of each form in a split: see ``counted_split``."""
+    """Count the occurrences of each form in the split that ``counted_split`` chooses."""
     counts: Counter[str] = Counter()
     for batch in source.batches(counted_split(source, split)):
         count_words(counts, batch)

@@ -1,13 +1,14 @@
-"""CoNLL-U: a file, or the folder of a Universal Dependencies treebank (v2 or v1 labels).
+"""Reader of CoNLL-U: a file, or the folder of a Universal Dependencies treebank (v2 or v1 labels).
 
-Columns ``form upos head deprel`` of the syntactic words. Multiword tokens (``3-4``), empty
-nodes (``8.1``) and comments are skipped; none of them renumbers words. White space in a form
+The columns are ``form upos head deprel`` of the syntactic words. Multiword tokens (``3-4``), empty
+nodes (``8.1``) and comments are skipped; none of them changes the numbers of words. White space in a form
 (French ``10 000``) becomes U+00A0, because a space separates words everywhere downstream.
-A file by itself is the split its name says (``x-dev.conllu``), else ``train``.
-``PATH?feats`` has one more column, ``feats``: the morphological features as they stand (``Case=Nom|Number=Plur``).
+A single file is the split that its name contains (``x-dev.conllu``), else ``train``.
+``PATH?feats`` adds the column ``feats``: the morphological features as written (``Case=Nom|Number=Plur``).
 A file whose first word has no head (``_``) has no trees: its columns are ``form upos``.
-Columns ``ner`` and ``slot`` are there if every word of the first sentence of each file has ``NER=`` or ``Slot=`` with a
-tag in its last column, as parsed sources are written; a later word without one is ``O``.
+The columns ``ner`` and ``slot`` exist if every word of the first sentence of each file has ``NER=`` or ``Slot=``
+with a tag in its last column, which is how parsed sources are written. A later word without a tag is ``O``.
+
 Format: https://universaldependencies.org/format.html
 """
 
@@ -21,12 +22,12 @@ from typing import Any, NamedTuple
 from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
 from synthlang.files import read_lines
-from synthlang.sources.base import annotated_batches
+from synthlang.sources.base import annotated_batches, nothing_in
 from synthlang.sources.size import blocks_in
 from synthlang.sources.tags import columns_in, iob_tag, legal_tags, read_misc
 from synthlang.sources.text import FileSource
 
-READER = 1  # part of the fingerprint: count up when the same bytes give other sentences
+READER = 1  # part of the fingerprint; increment it when the same bytes give other sentences
 FEATS = "feats"
 TREE = ("head", "deprel")
 NOT_A_WORD = re.compile(r"[0-9]+[-.][0-9]+")
@@ -34,7 +35,10 @@ NUMBER = re.compile("[0-9]{1,9}")
 
 
 class Block(NamedTuple):
-    """The words of one sentence: line of each in the file, and the columns; ``head`` is empty without a tree."""
+    """The words of one sentence: the line of each word in the file, and the columns.
+
+    ``head`` is empty without a tree.
+    """
 
     lines: list[int]
     form: list[str]
@@ -74,20 +78,23 @@ class ConlluSource(FileSource):
         sentence = {name: getattr(block, name) for name in self._plain}
         for name in self._tags:
             words = zip(block.misc, block.lines, strict=True)
-            sentence[name] = [iob_tag(read_misc(misc, name) or "O", path, line, f"{name}: ") for misc, line in words]
+            sentence[name] = [iob_tag(read_misc(misc, name) or "O", path, line, keys=name) for misc, line in words]
         return sentence
 
     def size(self, split: str) -> int | None:
-        """Sentences of a split, guessed from the blank lines of its file until it was read."""
+        """Return the number of sentences in a split, estimated from the blank lines of its file until it is read."""
         if self._sizes.get(split) is None and split in self.files:
             self._sizes.guess(split, blocks_in(self.files[split]))
         return self._sizes.get(split)
 
 
 def read_blocks(path: Path) -> Iterator[Block]:
-    """Read the sentences of a CoNLL-U file, each checked to be one tree, or all of them without (heads ``_``).
+    """Yield the sentences of a CoNLL-U file.
 
-    Raises InputError with the line for anything else, and if there is no sentence at all.
+    Each sentence is checked to be one tree, unless the file has no trees (all heads are ``_``).
+
+    Raises:
+        InputError: A line is malformed, a sentence is no tree, or the file has no sentence.
     """
     block, trees = _block(), None
     for number, line in read_lines(path):
@@ -103,7 +110,7 @@ def read_blocks(path: Path) -> Iterator[Block]:
     if block.lines:
         yield _checked(block, path)
     elif trees is None:
-        raise InputError("holds no sentence", path)
+        raise nothing_in("sentence", path)
 
 
 def _block() -> Block:
@@ -113,9 +120,8 @@ def _block() -> Block:
 def _add_line(block: Block, line: str, path: Path, number: int, trees: bool) -> None:
     fields = line.split("\t")
     if len(fields) != 10:
-        raise InputError(
-            f"a line of CoNLL-U has 10 columns separated by tabs; this one has {len(fields)}", path, number
-        )
+        reason = f"a line of CoNLL-U has 10 columns separated by tabs, and this line has {len(fields)}"
+        raise InputError(reason, path, number, code="format")
     name, form, _, upos, _, feats, head, deprel, _, misc = fields
     if NOT_A_WORD.fullmatch(name):
         return
@@ -124,15 +130,15 @@ def _add_line(block: Block, line: str, path: Path, number: int, trees: bool) -> 
     if not NUMBER.fullmatch(name):
         problem = f"the id {name!r} must be an integer, a range like 3-4 or an empty node like 8.1"
     elif int(name) != expected:
-        problem = f"the id {name} is out of sequence; {expected} is next"
+        problem = f"the id {name} is out of sequence: {expected} must come next"
     elif not trees and head != "_":
-        problem = f"word {name} has a head, and the words before have none"
+        problem = f"word {name} has a head, but the words before it have none"
     elif trees and not NUMBER.fullmatch(head):
         problem = f"the head {head!r} of word {name} must be an integer"
     elif not form:
         problem = f"word {name} has an empty form"
     if problem:
-        raise InputError(problem, path, number)
+        raise InputError(problem, path, number, code="format")
     block.lines.append(number)
     block.form.append(one_word(form))
     block.upos.append(upos)
@@ -144,7 +150,7 @@ def _add_line(block: Block, line: str, path: Path, number: int, trees: bool) -> 
 
 
 def one_word(form: str) -> str:
-    """The form with U+00A0 for white space, so that it stays one word.
+    """Replace white space in a form by U+00A0, so that it stays one word.
 
     >>> one_word("10 000")
     '10\\xa0000'
@@ -156,12 +162,15 @@ def _checked(block: Block, path: Path) -> Block:
     problem = tree_problem(block.head) if block.head else None
     if problem:
         word, message = problem
-        raise InputError(message, path, block.lines[word - 1])
+        raise InputError(message, path, block.lines[word - 1], code="format")
     return block
 
 
 def tree_problem(head: Sequence[int]) -> tuple[int, str] | None:
-    """What keeps heads (1-based, 0 = root) from being one tree: (word, message), or None.
+    """Find what keeps heads (1-based, 0 for the root) from being one tree.
+
+    Returns:
+        The word and a message, or None if the heads are one tree.
 
     >>> tree_problem([2, 0, 2]) is None
     True
@@ -171,13 +180,13 @@ def tree_problem(head: Sequence[int]) -> tuple[int, str] | None:
     count = len(head)
     for word, h in enumerate(head, start=1):
         if not 0 <= h <= count:
-            return word, f"the head {h} of word {word} is out of range; the sentence has {count} words"
+            return word, f"the head {h} of word {word} is out of range: the sentence has {count} words"
     roots = [word for word, h in enumerate(head, start=1) if h == 0]
     if not roots:
         return 1, "the sentence has no root: no word has the head 0"
     if len(roots) > 1:
-        return roots[1], f"words {roots[0]} and {roots[1]} are both roots; a sentence has one"
-    reached = [0] * (count + 1)  # by which walk to the root; 0 = not yet
+        return roots[1], f"words {roots[0]} and {roots[1]} are both roots, but a sentence has one"
+    reached = [0] * (count + 1)  # the word whose walk to the root reached this one first; 0 means none
     reached[0] = -1
     for word in range(1, count + 1):
         at = word

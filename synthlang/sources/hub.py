@@ -1,13 +1,14 @@
 """Data sets of the Hugging Face hub, or a local folder that the library ``datasets`` reads.
 
-Words come from a column of lists of strings (``words``, ``tokens`` or ``form``), else from a
-column of strings (``text`` or ``sentence``) by the rules for plain text. Beside lists of words
-these become columns where they are lists of strings or of class labels: ``upos`` (or
-``pos_tags``), ``deprel``, ``ner`` (or ``ner_tags``), and ``head`` as a list of numbers. Tags of
-entities may be of any usual scheme and become IOB2. A word whose tag is ``_`` and whose head is
-``None`` is no syntactic word (``3-4`` or ``8.1`` of a treebank) and is left out; a head of −1 is
-that of a word which a language has inserted.
-Nothing of the data set is ever executed: ``datasets`` from version 4 on has no loading scripts.
+Words come from a column of lists of strings (``words``, ``tokens`` or ``form``). Without one, they come from a
+column of strings (``text`` or ``sentence``), split by the rules for plain text. Beside lists of words,
+these become columns if they are lists of strings or of class labels: ``upos`` (or
+``pos_tags``), ``deprel`` and ``ner`` (or ``ner_tags``); ``head`` may be a list of numbers. Entity
+tags of any usual scheme become IOB2. A word with the tag ``_`` and the head
+``None`` is no syntactic word (``3-4`` or ``8.1`` of a treebank) and is left out. A head of −1 marks
+a word that a language has inserted.
+
+No code of the data set is executed: from version 4 on, ``datasets`` has no loading scripts.
 """
 
 from __future__ import annotations
@@ -22,24 +23,24 @@ from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.rewrite import SPAN_COLUMNS
-from synthlang.sources.base import Labelled, check_split, in_batches
+from synthlang.sources.base import Labelled, check_split, in_batches, nothing_in
 from synthlang.sources.conllu import one_word, tree_problem
 from synthlang.sources.hub_data import (
     STRINGS,
     by_split,
-    described,
     digest_values,
     dtype_of,
     items_of,
     load_data,
     names_of,
+    no_columns,
     rows_of,
 )
 from synthlang.sources.segmentation import RULES, split_sentences, split_words
 from synthlang.sources.tags import iob_tag, legal_tags
 from synthlang.sources.text import batches_of, counted_uncut
 
-READER = 2  # part of the fingerprint: count up when the same rows give other sentences
+READER = 2  # part of the fingerprint; increment it when the same rows give other sentences
 NO_HEAD = (None, "None", "_")
 WORDS = ("words", "tokens", "form")
 TEXT = ("text", "sentence")
@@ -51,13 +52,15 @@ Row = tuple[dict[str, list[Any]], str | None, str | None]  # sentence, its label
 
 @dataclass(frozen=True)
 class HubColumns:
-    """Which columns of a data set to read.
+    """The columns of a data set that are read.
 
-    words    the column of words, or of text if ``is_text``
-    labels   our column → (its column, names of its class labels or None)
-    item     the same for the label of a whole row, None if there is none
-    id       the column of the names of the rows, None if they are not asked for or there are none
-    joined   whether words and labels are strings with white space between each two, not lists
+    Attributes:
+        words: The column of words, or of text if ``is_text``.
+        is_text: True if ``words`` is a column of running text.
+        labels: Our column → (its column, names of its class labels or None).
+        item: The column and class labels of the label of a whole row; None if rows have no label.
+        id: The column with the names of the rows; None if there is none or names are not wanted.
+        joined: True if words and labels are strings with white space between the words, not lists.
     """
 
     words: str
@@ -69,7 +72,7 @@ class HubColumns:
 
     @property
     def reads(self) -> list[str]:
-        """The columns of the data set that are read: words, labels, then those of ``item`` and ``id``."""
+        """The columns of the data set to read: words, labels, then those of ``item`` and ``id``."""
         labels = [column for column, _ in self.labels.values()]
         return [self.words, *labels, *([] if self.item is None else [self.item[0]]), *([self.id] if self.id else [])]
 
@@ -77,7 +80,11 @@ class HubColumns:
 def plan_columns(
     features: Mapping[str, Any], name: str, more: Candidates, item: Sequence[str] = (), ids: bool = False
 ) -> HubColumns:
-    """Choose the columns to read, or raise InputError that names the columns there are; as for ``HubSource``."""
+    """Choose the columns to read; for the arguments see ``HubSource``.
+
+    Raises:
+        InputError: The data set has neither words nor text; the message lists its columns.
+    """
 
     def strings(column: str) -> bool:
         return dtype_of(features.get(column)) in STRINGS
@@ -97,22 +104,21 @@ def plan_columns(
         if dtype_of(items_of(features.get(words))) in STRINGS:
             return HubColumns(words, False, labels, row, name_column)
     for text in filter(strings, TEXT):
-        # what a task takes for its labels, in columns of strings: ``O O B-city`` beside ``fly to rome``
+        # the labels of a task may be strings too: ``O O B-city`` beside ``fly to rome``
         texts = {ours: [c for c in columns if strings(c)] for ours, columns in more.items()}
         joined = {ours: (columns[0], None) for ours, columns in texts.items() if columns}
         return HubColumns(text, False, joined, row, name_column, joined=True) if joined else HubColumns(text, True, {})
-    raise InputError(
-        f"{name}: needs lists of words in a column {', '.join(WORDS)}, or text in {' or '.join(TEXT)};"
-        f" it has {described(features)}"
-    )
+    raise no_columns(name, f"lists of words in a column {', '.join(WORDS)}, or text in {' or '.join(TEXT)}", features)
 
 
 class HubSource:
-    """Sentences of a data set; what cannot be reached or understood is an InputError here.
+    """Sentences of a data set; opening it raises an InputError if it cannot be reached or understood.
 
-    more   our column → further names of columns that hold it: what a task takes for its labels
-    item   names of columns that may label a whole row, such as ``intent``; see ``labelled``
-    ids    whether the column ``id`` of strings names the rows
+    Args:
+        name: ``NAME[:CONFIG]`` of the hub, or a local folder.
+        more: Our column → further names of columns that hold it; a task gives those of its labels.
+        item: Names of columns that may label a whole row, such as ``intent``; see ``labelled``.
+        ids: Read the column ``id`` of strings as the names of the rows.
     """
 
     def __init__(
@@ -125,11 +131,11 @@ class HubSource:
         self._plan = plan_columns(next(iter(self._data.values())).features, self.name, more or {}, item, ids)
         for split in self._data:
             if next(self._rows(split), None) is None:
-                raise InputError(f"{self.name}: the split {split} holds no word")
+                raise nothing_in("word", self.name).inside(split)
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of the values in the columns that are read; not of their files, cache or chunks."""
+        """Fingerprint of the values in the columns that are read, not of their files, cache or chunks."""
         plan: dict[str, Any] = {"text": self._plan.is_text}
         plan["labels"] = {ours: names for ours, (_, names) in self._plan.labels.items()}
         plan |= {} if self._plan.item is None else {"item": self._plan.item[1]}
@@ -149,7 +155,7 @@ class HubSource:
 
     @cached_property
     def intents(self) -> tuple[str, ...]:
-        """The names of the labels of rows: the class labels, or the strings of all splits, sorted; () without."""
+        """The names of the labels of rows: the class labels, or the sorted strings of all splits; () without labels."""
         if self._plan.item is None:
             return ()
         return self._plan.item[1] or tuple(sorted({str(i) for split in self._data for _, i, _ in self._rows(split)}))
@@ -158,7 +164,7 @@ class HubSource:
         return None if self._plan.is_text or split not in self._data else len(self._data[split])
 
     def remarks(self, split: str) -> Mapping[str, int]:
-        """What may be wrong with the sentences of a split that were read so far, by reason."""
+        """Return the counts of suspicious places in the sentences of a split that were read so far, by reason."""
         return self._remarks.get(split, Counter())
 
     def batches(self, split: str) -> Iterator[Corpus]:
@@ -170,7 +176,7 @@ class HubSource:
         return (batch.corpus for batch in self.labelled(split))
 
     def labelled(self, split: str) -> Iterator[Labelled]:
-        """The batches with the labels and the ids of their rows, where there are any; nothing is mended."""
+        """Yield the batches, with the labels and the ids of their rows where the data set has them."""
         check_split(self, split, self.name)
         spans = any(name in SPAN_COLUMNS for name in self._plan.labels)
         for first, rows in in_batches(self._rows(split)):
@@ -180,7 +186,10 @@ class HubSource:
             yield Labelled(legal_tags(corpus) if spans else corpus, labels, {}, ids)
 
     def _rows(self, split: str) -> Iterator[Row]:
-        """Sentences as {our column: values} with label and id of the row; rows without a word are left out."""
+        """Yield each sentence as {our column: values} with the label and id of its row.
+
+        Rows without a word are left out.
+        """
         plan = self._plan
         lists = 1 + len(plan.labels)
         for number, row in enumerate(rows_of(self._data[split], plan.reads), start=1):
@@ -188,40 +197,43 @@ class HubSource:
                 for line in (row[0] or "").split("\n"):
                     yield from (({FORM: words}, None, None) for words in split_sentences(split_words(line)))
             elif row[0]:
-                where = f"{self.name}: row {number} of the split {split}"
                 lines = [(v.split() if v else v) if plan.joined else v for v in row[:lists]]
-                sentence = self._sentence(lines[0], lines[1:], where)
-                if sentence[FORM]:
+                try:
+                    sentence = self._sentence(lines[0], lines[1:])
                     label = None
-                    if plan.item is not None:
-                        [label] = _named([None if row[lists] == "" else row[lists]], *plan.item, where)
+                    if sentence[FORM] and plan.item is not None:
+                        [label] = _named([None if row[lists] == "" else row[lists]], *plan.item)
+                except InputError as error:
+                    raise error.inside(split, f"row {number}", path=self.name) from error
+                if sentence[FORM]:
                     yield sentence, label, None if plan.id is None else row[-1]
 
-    def _sentence(self, words: list[str], labels: Sequence[list[Any] | None], where: str) -> dict[str, list[Any]]:
+    def _sentence(self, words: list[str], labels: Sequence[list[Any] | None]) -> dict[str, list[Any]]:
         for number, word in enumerate(words, start=1):
             if not (word and word.strip()):
-                raise InputError(f"{where}: word {number} is empty")
+                raise InputError(f"word {number} is empty", code="format")
         sentence: dict[str, list[Any]] = {FORM: [one_word(word) for word in words]}
         for (ours, (column, names)), values in zip(self._plan.labels.items(), labels, strict=True):
             if values is None or len(values) != len(words):
-                raise InputError(f"{where}: {len(words)} words but {len(values or ())} values in {column!r}")
-            sentence[ours] = values if ours == "head" else _named(values, column, names, where)
+                reason = f"the row has {len(words)} words but {len(values or ())} values in this column"
+                raise InputError(reason, keys=(column,), code="format")
+            sentence[ours] = values if ours == "head" else _named(values, column, names)
             if ours in SPAN_COLUMNS:
-                sentence[ours] = [iob_tag(value, where=f"{where}: {column!r}: ") for value in sentence[ours]]
-        return _syntactic(sentence, where) if "head" in sentence else sentence
+                sentence[ours] = [iob_tag(value, keys=(column,)) for value in sentence[ours]]
+        return _syntactic(sentence) if "head" in sentence else sentence
 
 
-def _named(values: Sequence[Any], column: str, names: Names, where: str) -> list[str]:
-    """Labels as strings, or the names of class labels."""
+def _named(values: Sequence[Any], column: str, names: Names) -> list[str]:
+    """Return labels as strings, or the names of class labels."""
     if any(value is None or (names and not 0 <= value < len(names)) for value in values):
-        raise InputError(f"{where} has no label in {column!r}")
+        raise InputError("the row has no label in this column", keys=(column,), code="missing")
     return list(values) if names is None else [names[value] for value in values]
 
 
-def _syntactic(sentence: dict[str, list[Any]], where: str) -> dict[str, list[Any]]:
-    """The words that have a place in the tree, and their heads as one tree; inserted words (−1) hang nowhere.
+def _syntactic(sentence: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Keep the words that have a place in the tree, and check that their heads are one tree.
 
-    A treebank numbers heads without ranges and empty nodes.
+    A treebank numbers heads without ranges and empty nodes. Inserted words (head −1) are outside the tree.
     """
     tags = sentence.get("upos", ["_"] * len(sentence["head"]))
     kept = [head not in NO_HEAD or tag != "_" for head, tag in zip(sentence["head"], tags, strict=True)]
@@ -229,11 +241,11 @@ def _syntactic(sentence: dict[str, list[Any]], where: str) -> dict[str, list[Any
     try:
         heads = whole = sentence["head"] = [int(value) for value in sentence["head"]]
     except (TypeError, ValueError) as error:
-        raise InputError(f"{where}: a head must be an integer") from error
-    if -1 in heads:  # as if they hung on the root; where a language deleted it, on the first of them
+        raise InputError("a head must be an integer", keys="head", code="type") from error
+    if -1 in heads:  # for the check, attach them to the root, or to the first of them if a language deleted the root
         root = heads.index(0 if 0 in heads else -1)
         whole = [0 if at == root else root + 1 if head == -1 else head for at, head in enumerate(heads)]
     problem = tree_problem(whole) if heads else None
     if problem:
-        raise InputError(f"{where}: {problem[1]}")
+        raise InputError(problem[1], keys="head", code="format")
     return sentence

@@ -1,13 +1,13 @@
-"""Named entities in CoNLL columns: a word a line, its tag last, a blank line after each sentence.
+"""Named entities in CoNLL columns: one word per line with its tag, and a blank line after each sentence.
 
-    en:Sioux<TAB>B-ORG        WikiANN, the language before each word
-    Sioux NNP B-NP B-ORG      CoNLL 2003: word first, tag last, columns between them are left alone
+    en:Sioux<TAB>B-ORG        WikiANN: the language stands before each word
+    Sioux NNP B-NP B-ORG      CoNLL 2003: the word is first, the tag last; columns between them are ignored
     1 Sioux B-ORG O           PATH?column=2&tag=3: word and tag in other columns, counted from 1
 
 Tags are IOB2, IOB1 or IOBES and become IOB2. ``-DOCSTART-`` lines and comments (``# …`` without a
-tag) are skipped. A file whose first column numbers the words is an error unless ``?column=`` says
-where they are. A file by itself is the split its name says, else ``train``; a folder has files
-named ``train``, ``dev``, ``test`` or with such a part in their name.
+tag) are skipped. If the first column numbers the words, ``?column=`` must name the column of the
+words. A single file is the split that its name contains, else ``train``. A folder has files
+named ``train``, ``dev`` and ``test``, or with one of these as a part of the name.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from typing import Any
 from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
 from synthlang.files import read_lines
-from synthlang.sources.base import annotated_batches
+from synthlang.sources.base import annotated_batches, nothing_in
 from synthlang.sources.conllu import one_word
 from synthlang.sources.tags import TAG, iob_tag, legal_tags
 from synthlang.sources.text import FileSource
 
-READER = 1  # part of the fingerprint: count up when the same bytes give other sentences
+READER = 1  # part of the fingerprint; increment it when the same bytes give other sentences
 PREFIX = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:")
 
 
 class IobSource(FileSource):
-    """Sentences with entities, the tags as legal IOB2."""
+    """Sentences with entities, whose tags are legal IOB2."""
 
     scheme = "iob"
     endings = ("", ".txt", ".conll", ".iob", ".iob2", ".bio", ".tsv", ".annotated")
@@ -42,13 +42,15 @@ class IobSource(FileSource):
         self._places = {name: self._place(name) for name in self.own_options if name in self.options}
         for file in self.files.values():
             if "column" not in self._places and numbers_words(file):
-                raise InputError("the first column numbers the words; say where they are: PATH?column=2", file)
+                hint = "name the column of the words: PATH?column=2"
+                raise InputError("the first column numbers the words", file, hint=hint, code="format")
             next(read_sentences(file, **self._places))
 
     def _place(self, option: str) -> int:
         value = self.options[option]
         if not re.fullmatch("[1-9][0-9]?", value):
-            raise InputError(f"iob:{self.path}: {option} must be the number of a column from 1, not {value!r}")
+            reason = f"must be the number of a column, from 1, not {value!r}"
+            raise InputError(reason, self.path, keys=option, code="type")
         return int(value)
 
     def _marks(self) -> dict[str, Any]:
@@ -59,9 +61,15 @@ class IobSource(FileSource):
 
 
 def read_sentences(path: Path, column: int = 1, tag: int = 0) -> Iterator[dict[str, list[str]]]:
-    """Read the sentences of a file; InputError with the line for what is none, and if there is none at all.
+    """Yield the sentences of a file.
 
-    ``column`` is that of the words, ``tag`` that of their tags, from 1; 0 is the last one.
+    Args:
+        path: The file.
+        column: The column of the words, from 1.
+        tag: The column of the tags, from 1; 0 is the last column.
+
+    Raises:
+        InputError: A line is malformed, or the file has no sentence.
     """
     prefix = _common_prefix(path, column)
     form, ner, none = list[str](), list[str](), True
@@ -69,10 +77,10 @@ def read_sentences(path: Path, column: int = 1, tag: int = 0) -> Iterator[dict[s
         fields = _fields(line)
         if fields:
             if len(fields) < max(2, column, tag):
-                raise InputError(_too_few(column, tag), path, number)
+                raise too_few_columns(path, number, max(2, column, tag))
             word = fields[column - 1].removeprefix(prefix)
             if not word.strip():
-                raise InputError("the word is empty", path, number)
+                raise InputError("the word is empty", path, number, code="format")
             form.append(one_word(word))
             ner.append(iob_tag(fields[tag - 1].strip(), path, number))
         elif form:
@@ -81,17 +89,17 @@ def read_sentences(path: Path, column: int = 1, tag: int = 0) -> Iterator[dict[s
     if form:
         yield {FORM: form, "ner": ner}
     elif none:
-        raise InputError("holds no sentence", path)
+        raise nothing_in("sentence", path)
 
 
-def _too_few(column: int, tag: int) -> str:
-    if max(column, tag) > 2:
-        return f"here are fewer columns than {max(column, tag)}"
-    return "a line holds a word and its tag with a tab or a space between them"
+def too_few_columns(path: Path, line: int, needed: int) -> InputError:
+    """Return the error for a line with too few columns for a word and its tag."""
+    hint = "write a word and its tag, separated by a tab or a space" if needed == 2 else ""
+    return InputError(f"the line has fewer than {needed} columns", path, line, hint=hint, code="format")
 
 
 def numbers_words(path: Path) -> bool:
-    """Whether the first of three columns or more counts the words of every sentence, from 1 or from 0."""
+    """Return True if the first of at least three columns counts the words of every sentence, from 1 or from 0."""
     at, first, longest = 0, "", 0
     for _, line in read_lines(path):
         fields = _fields(line)
@@ -107,9 +115,9 @@ def numbers_words(path: Path) -> bool:
 
 
 def _common_prefix(path: Path, column: int) -> str:
-    """The ``lang:`` that stands before every word of a file; empty if a word has none or another one.
+    """Return the ``lang:`` that precedes every word of a file; empty if the words do not share one.
 
-    It is decided on the whole file, since a word of a file without it may look the same (``re:``).
+    The whole file decides, since one word of a file without prefixes may look the same (``re:``).
     """
     found: set[str] = set()
     for _, line in read_lines(path):
@@ -122,7 +130,7 @@ def _common_prefix(path: Path, column: int) -> str:
 
 
 def _fields(line: str) -> list[str]:
-    """The columns of a line, tabs between them if it has one, else spaces; none for a line that ends a sentence."""
+    """Return the columns of a line, split at tabs if it has any, else at spaces; none if the line ends a sentence."""
     if not line.strip() or line.startswith("-DOCSTART-"):
         return []
     fields = line.split("\t") if "\t" in line else line.split()

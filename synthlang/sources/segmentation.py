@@ -1,19 +1,19 @@
 """Plain text into words and sentences, by rules that need no model.
 
-Words. Punctuation and symbols stand apart, each mark a word of its own; everything else that
-is not white space is a word. Within a word stay
+Words. Each punctuation mark or symbol is a word of its own. Everything else that
+is not white space is part of a word. These stay within a word:
 
     an apostrophe, hyphen, underscore or middle dot between two letters   don't  well-known
     a point or comma between two digits                                   3.14   1,000
     special strings                                                       <unk> [MASK] @-@ &amp;
 
-An emoji of several code points (of a family, a skin tone, a flag) is one word. Control characters separate words as
-white space does. So splitting the words joined by spaces gives the same words again.
+An emoji of several code points (a family, a skin tone, a flag) is one word. Control characters separate words as
+white space does. Splitting the words joined by spaces therefore gives the same words again.
 
-Sentences. A mark of ``ENDS`` with the closing quotes and brackets after it ends a sentence,
-unless a lower-case word follows or it is the point of an initial (``J.``), a title (``Dr.``)
-or what stands before a number (``No. 5``). A ``= Title =`` line is never split. A script
-without spaces (Chinese, Thai) must come segmented: its words cannot be found by these rules.
+Sentences. A mark of ``ENDS``, with the closing quotes and brackets after it, ends a sentence
+unless a lower-case word follows, or it is the point of an initial (``J.``) or a title (``Dr.``),
+or it stands before a number (``No. 5``). A ``= Title =`` line is never split. Text in a script
+without spaces (Chinese, Thai) must come segmented, because these rules cannot find its words.
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ from itertools import compress, count, pairwise
 
 from synthlang.corpus import FORM
 
-RULES = 1  # part of the fingerprint of whatever is read by these rules: count up when they change
-LATER = 2  # what a text is marked with whose characters these rules read otherwise than the first ones did
-LONGEST = 400  # words; a longer sentence is cut, so that no row of a batch is without bound
+RULES = 1  # part of the fingerprint of everything read by these rules; increment it when they change
+LATER = 2  # marks the fingerprint of a text that the first version of these rules would have split differently
+LONGEST = 400  # words; a longer sentence is cut, so that the rows of a batch are bounded
 ENDS = frozenset(".!?…。！？؟۔।")
-MARKS_END = 0x20000  # no mark, symbol or white space from here on: ideographs and unassigned code points
-CONTROLS = r"\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f"  # those that are no white space
+MARKS_END = 0x20000  # from here on there are only ideographs and unassigned code points: no mark, symbol or white space
+CONTROLS = r"\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f"  # control characters that are not white space
 _SYMBOL = r"[\u00a9\u00ae\u2122\u2190-\u21ff\u2300-\u23ff\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff\U0001f000-\U0001faff]"
 _PARTS = r"[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff\U000e0060-\U000e007f]*"  # variation, skin tone, region
 _FLAG = r"[\U0001f1e6-\U0001f1ff]{2}"
 # a ZWJ sequence and its parts: https://www.unicode.org/reports/tr51/#Definitions
 EMOJI = rf"{_FLAG}|{_SYMBOL}{_PARTS}(?:\u200d{_SYMBOL}{_PARTS})*[\u200d\ufe0e\ufe0f]*"
 CONTROL_BYTES = bytes([*range(9), *range(0x0E, 0x1C), 0x7F])
-_ANEW = {  # how such a character begins in UTF-8, and what has to follow
+_ANEW = {  # characters that the first rules split differently: their first bytes in UTF-8 → a pattern for the whole
     b"\xc2": re.compile(rb"\xc2[\x80-\x84\x86-\x9f]"),
     b"\xe2\x80\x8d": re.compile(rb"\xe2\x80\x8d[\xc2\xe2\xf0]"),
     b"\xf0\x9f\x87": re.compile(rb"(?:\xf0\x9f\x87[\xa6-\xbf]){2}"),
     b"\xf0\x9f\x8f": re.compile(rb"\xf0\x9f\x8f[\xbb-\xbf]"),
     b"\xf3\xa0\x81": re.compile(rb"\xf3\xa0\x81"),
 }
-# longer than words of Chinese and Japanese, or of Thai, Lao, Burmese and Khmer, with few exceptions
+# runs of letters that are longer than nearly all words of Chinese and Japanese, or of Thai, Lao, Burmese and Khmer
 _UNCUT = re.compile(
     r"[\u3040-\u30fa\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]{8}"
     r"|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]{20}"
 )
-LONGEST_MARK = 8  # bytes of what the patterns look at
+LONGEST_MARK = 8  # bytes that the patterns of _ANEW look at
 CLOSING = frozenset(")]}»”’」』）")
 NUMBERED = frozenset(["No", "Nos", "Vol", "Vols", "Fig", "Figs", "Op"])
 QUOTES = frozenset("\"'")
@@ -65,11 +65,11 @@ TITLES = frozenset(
 
 @cache
 def _splitters() -> tuple[Callable[[str], list[str]], Callable[[str], list[str]]]:
-    """The compiled rule for words, for ASCII and for any line; built at the first use: it asks for every code point.
+    """Return the compiled rules for words, for ASCII and for any line.
 
-    A word character is any that is neither white space, punctuation nor symbol: ``\\w`` would
-    tear the vowel signs of Hindi and Arabic off their letters. That is a slow class of hundreds
-    of ranges, so pieces of ASCII have a rule of their own.
+    They are built at first use, since they scan all code points. Any character that is neither white space,
+    punctuation nor a symbol is a word character: ``\\w`` would separate the vowel signs of Hindi and Arabic from their
+    letters. This class has hundreds of ranges and is slow, so pieces of ASCII have a rule of their own.
     """
     gaps = [c for c in range(MARKS_END) if is_gap(chr(c))]
     runs = [(a + 1, b - 1) for a, b in pairwise([-1, *gaps, sys.maxunicode + 1]) if b > a + 1]
@@ -83,26 +83,28 @@ def _splitters() -> tuple[Callable[[str], list[str]], Callable[[str], list[str]]
 
 
 def is_gap(character: str) -> bool:
-    """Whether it is no letter of a word: punctuation, a symbol, white space or a control character."""
+    """Return True for a character outside words: punctuation, a symbol, white space or a control character."""
     category = unicodedata.category(character)
     return category[0] in "PSZ" or category == "Cc" or character.isspace()
 
 
 def reads_alike(block: bytes) -> bool:
-    """Whether the rules before ``LATER`` gave the same words for all UTF-8 in ``block``; False if in doubt."""
+    """Return True if the rules before ``LATER`` gave the same words for all UTF-8 in ``block``; False if in doubt."""
     if len(block.translate(None, CONTROL_BYTES)) < len(block):
         return False
     return not any(start in block and pattern.search(block) for start, pattern in _ANEW.items())
 
 
 def control_characters(raw: bytes) -> int:
-    """How many control characters, white space apart, there are in UTF-8 text."""
+    """Count the control characters in UTF-8 text, white space apart."""
     found = len(raw) - len(raw.translate(None, CONTROL_BYTES))
     return found + (len(_ANEW[b"\xc2"].findall(raw)) if b"\xc2" in raw else 0)
 
 
 def is_uncut(word: str) -> bool:
-    """Whether it is most likely several words of a script that has no spaces: Chinese, Japanese, Thai, Lao, Khmer, …
+    """Return True if a word is most likely several words of a script without spaces.
+
+    Such scripts are Chinese, Japanese, Thai, Lao, Burmese and Khmer.
 
     >>> is_uncut("我们昨天去了北京大学"), is_uncut("北京大学"), is_uncut("ไม่มีใครรู้ว่าเขาไปไหน")
     (True, False, True)
@@ -111,13 +113,13 @@ def is_uncut(word: str) -> bool:
 
 
 def _word(letter: str) -> str:
-    """What the rule takes for a word of these letters; no special string starts with one."""
+    """Return the pattern of a word of these letters; no special string starts with one of them."""
     inner = r"(?:['’_·‐‑-]|(?<=\d)[.,](?=\d))"
     return f"{letter}++(?:{inner}{letter}++)*+"
 
 
 def split_words(line: str) -> list[str]:
-    """The words of a line.
+    """Split a line into words.
 
     >>> split_words("Don't pay $1,000 (or 3.14)!")
     ["Don't", 'pay', '$', '1,000', '(', 'or', '3.14', ')', '!']
@@ -125,7 +127,7 @@ def split_words(line: str) -> list[str]:
     ascii_only, splitter = _splitters()
     words = list[str]()
     for piece in line.split():
-        if piece.isalnum():  # most are, and no letter or digit is anything but part of a word
+        if piece.isalnum():  # most pieces are, and letters and digits are always part of a word
             words.append(piece)
         elif piece[-1] in ".,;:" and piece[:-1].isalnum():
             words += piece[:-1], piece[-1]
@@ -151,7 +153,7 @@ def split_sentences(words: list[str]) -> Iterator[list[str]]:
 
 
 def _ends(words: list[str]) -> Iterator[int]:
-    """Where sentences end: indices after their last words, the last one ``len(words)``."""
+    """Yield the ends of sentences: the indices after their last words, finally ``len(words)``."""
     title = len(words) > 2 and words[0] == words[-1] == "="
     start = 0
     if not title:
@@ -168,10 +170,10 @@ def _ends(words: list[str]) -> Iterator[int]:
 
 
 def _past_closing(words: list[str], start: int, end: int) -> int:
-    """Move ``end`` past what still belongs to the sentence from ``start``."""
+    """Move ``end`` past the marks that still belong to the sentence that begins at ``start``."""
     while end < len(words):
         word = words[end]
-        if word in QUOTES:  # a straight quote closes if their number so far is odd
+        if word in QUOTES:  # a straight quote closes if the number of such quotes so far is odd
             closes = end + 1 == len(words) or words[max(start, end - LONGEST) : end].count(word) % 2 == 1
         else:
             closes = word in ENDS or word in CLOSING
@@ -182,7 +184,7 @@ def _past_closing(words: list[str], start: int, end: int) -> int:
 
 
 def _goes_on(words: list[str], start: int, at: int, end: int) -> bool:
-    """Whether the mark at ``at`` does not end a sentence although ``words[end]`` follows."""
+    """Return True if the sentence goes on at ``words[end]`` although there is a mark at ``at``."""
     if words[end][0].islower():
         return True
     if words[at] != "." or end != at + 1 or at == start:
@@ -195,10 +197,12 @@ def _goes_on(words: list[str], start: int, at: int, end: int) -> bool:
 
 @dataclass(frozen=True)
 class SegmentedText:
-    """The words of a text by the rules of ``sources.segmentation``.
+    """The words of a text by the rules of this module, with their places.
 
-    words         all of them
-    start, stop   the characters ``start`` … ``stop`` − 1 of the text that each word is
+    Attributes:
+        words: All words.
+        start: The first character of each word in the text.
+        stop: The character after the last one of each word.
     """
 
     words: list[str]
@@ -207,12 +211,12 @@ class SegmentedText:
 
     @staticmethod
     def of(text: str) -> SegmentedText:
-        """Split a text; its words are all that is not white space, in order."""
+        """Split a text; all of it that is not white space belongs to a word."""
         return SegmentedText._placed(text, split_words(text))
 
     @staticmethod
     def spaced(text: str) -> SegmentedText:
-        """The words of a text that has one space between each two, whatever they are made of.
+        """Split a text whose words are separated by single spaces, whatever they are made of.
 
         >>> SegmentedText.spaced("James 's house").words
         ['James', "'s", 'house']
@@ -222,7 +226,7 @@ class SegmentedText:
     @staticmethod
     def _placed(text: str, words: list[str]) -> SegmentedText:
         start, at = [], 0
-        for word in words:  # nothing but white space is between them
+        for word in words:  # only white space is between words
             at = text.index(word, at)
             start.append(at)
             at += len(word)
@@ -234,7 +238,10 @@ class SegmentedText:
         return [{FORM: sentence} for sentence in split_sentences(self.words)]
 
     def span(self, start: int, stop: int) -> tuple[int, int] | None:
-        """The words that share a character with ``start`` … ``stop`` − 1, as (first, last + 1); None if no word does.
+        """Return the words that share a character with ``start`` … ``stop`` − 1.
+
+        Returns:
+            (first, last + 1), or None if no word does.
 
         >>> SegmentedText.of("in 1990s.").span(3, 7)
         (1, 2)
@@ -243,5 +250,5 @@ class SegmentedText:
         return (first, last) if first < last and start < stop else None
 
     def is_cut(self, span: tuple[int, int], start: int, stop: int) -> bool:
-        """Whether the characters begin or end inside a word of the span, so that it is wider than they are."""
+        """Return True if the characters begin or end inside a word, so that the span is wider than they are."""
         return self.start[span[0]] < start or self.stop[span[1] - 1] > stop

@@ -1,7 +1,7 @@
-"""About how many sentences the splits of files have, so that progress can tell the time left.
+"""Estimated numbers of sentences in the splits of files, so that progress can show the remaining time.
 
-Nothing is read for it but what is read anyway, and the first SAMPLE bytes of files whose sentences
-are easy to count; once a split was read to its end, its size is exact.
+An estimate reads nothing beyond what is read anyway and the first SAMPLE bytes of files whose sentences
+are easy to count. Once a split has been read to its end, its size is exact.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ PIECE = 1 << 20
 
 
 class Sizes:
-    """What is known so far of each split: its size, and whether it is exact."""
+    """The size of each split as far as it is known, and whether it is exact."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[int | None, bool]] = {}
 
     def get(self, split: str) -> int | None:
-        """Sentences of a split; None if there is nothing to tell from."""
+        """Return the number of sentences in a split; None if there is no estimate."""
         return self._known.get(split, (None, False))[0]
 
     def guess(self, split: str, sentences: int | None) -> None:
-        """Set the size of a split until it is known better."""
+        """Set the estimated size of a split, unless its exact size is known."""
         if not self._known.get(split, (None, False))[1]:
             self._known[split] = sentences, False
 
     def watch(self, split: str, batches: Iterator[Corpus], opened: Sequence[IO[bytes]] = ()) -> Iterator[Corpus]:
-        """The same batches; the part of the file ``opened`` that was read for them tells the size of the split."""
+        """Yield the same batches; the share of the file ``opened`` that they took gives an estimate of the size."""
         sentences = 0
         for batch in batches:
             sentences += len(batch)
@@ -45,15 +45,15 @@ class Sizes:
 
 
 def _size(handle: IO[bytes]) -> int:
-    """Bytes of a plain file, 0 of anything else, as of a pipe."""
+    """Return the bytes of a plain file; 0 for anything else, such as a pipe."""
     about = os.fstat(handle.fileno())
     return about.st_size if stat.S_ISREG(about.st_mode) else 0
 
 
 def share_read(handle: IO[bytes]) -> float | None:
-    """Which part of its file was read, from 0 to 1; None if that cannot be told.
+    """Return the share of a file that has been read, from 0 to 1; None if it cannot be found.
 
-    Of a packed file those are packed bytes, and a buffer is ahead of what was asked for.
+    For a packed file the share counts packed bytes. A buffer may be ahead of what was requested.
     """
     if handle.closed:  # at the end
         return 1.0
@@ -62,7 +62,7 @@ def share_read(handle: IO[bytes]) -> float | None:
 
 
 def blocks_in(path: Path) -> int | None:
-    """About how many blocks of lines with a blank line after each a file holds; None if that cannot be told."""
+    """Estimate the number of blocks of lines, each followed by a blank line; None if it cannot be estimated."""
     with path.open("rb") as handle:
         if not (size := _size(handle)):
             return None

@@ -1,14 +1,14 @@
 """Slot filling: utterances with a BIO tag on each word and an intent.
 
-    FOLDER/{train,valid,test}/seq.in, seq.out, label     ATIS and Snips: a line an utterance in each
+    FOLDER/{train,valid,test}/seq.in, seq.out, label     ATIS and Snips: one utterance per line in each file
     FOLDER/*.tsv or a file                               multilingual TOD (Schuster et al. 2019): tab-separated
                                                          intent, slots, utterance and more
     FOLDER/*.conll or a file                             xSID (van der Goot et al. 2021): comments ``# text: …`` and
-                                                         ``# intent: …``, then a word a line, its tag last
+                                                         ``# intent: …``, then one word per line with its tag last
 
-A folder that holds seq.in itself is one split: the one its name says, else ``train``. Slots of multilingual TOD are
-spans of characters, ``15:23:reminder/todo,28:37:datetime``; a word has the tag of the slot that it shares a character
-with, so a span that cuts a word is widened to it, and counted. The release has slots that begin before their
+A folder that contains seq.in itself is one split: the one in its name, else ``train``. Slots of multilingual TOD are
+spans of characters, ``15:23:reminder/todo,28:37:datetime``. A word gets the tag of the slot that it shares a character
+with, so a span that cuts a word is widened to the word, and counted. The release has slots that begin before their
 utterance: such an utterance is left out.
 """
 
@@ -25,25 +25,26 @@ from typing import Any, NamedTuple
 from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
 from synthlang.files import read_lines
-from synthlang.sources.base import Labelled, because, in_batches
+from synthlang.sources.base import Labelled, in_batches, nothing_in
 from synthlang.sources.conllu import one_word
+from synthlang.sources.iob import too_few_columns
 from synthlang.sources.segmentation import RULES, SegmentedText
 from synthlang.sources.splits import SPLITS, find_splits, is_file
 from synthlang.sources.tags import iob_tag, legal_tags
 from synthlang.sources.text import FileSource
 
-READER = 1  # part of the fingerprint: count up when the same bytes give other utterances
+READER = 1  # part of the fingerprint; increment it when the same bytes give other utterances
 PARTS = ("seq.in", "seq.out", "label")
 COMMENT = re.compile(r"#\s*[\w.-]+\s*[:=]|# |#$")
 INTENT = re.compile(r"#\s*intent\s*[:=](.*)", re.IGNORECASE)
 SLOT = re.compile(r"(-?[0-9]{1,9}):(-?[0-9]{1,9}):(\S+)", re.ASCII)
-WORDLESS = "utterances left out, without a word"
-OUTSIDE = "utterances left out, a slot is not inside the text"
+WORDLESS = "utterances left out because they have no word"
+OUTSIDE = "utterances left out because a slot is outside the text"
 WIDENED = "slots widened to whole words"
 
 
 class Utterance(NamedTuple):
-    """The words, their tags and the intent of the whole."""
+    """The words of an utterance, their tags, and the intent of the whole."""
 
     words: list[str]
     tags: list[str]
@@ -51,7 +52,7 @@ class Utterance(NamedTuple):
 
 
 class SlotsSource(FileSource):
-    """Utterances with slots, the tags as legal IOB2."""
+    """Utterances with slots, whose tags are legal IOB2."""
 
     scheme = "slots"
     by_rules = True
@@ -63,7 +64,7 @@ class SlotsSource(FileSource):
         for split in self.files:
             counts: Counter[str] = Counter()
             if next(self.utterances(split, counts), None) is None:
-                raise InputError(f"holds no utterance{because(counts)}", self.files[split])
+                raise nothing_in("utterance", self.files[split], counts)
 
     def _find(self) -> dict[str, Path]:
         if is_file(self.path) or self.options:
@@ -75,7 +76,8 @@ class SlotsSource(FileSource):
         try:
             return super()._find()
         except InputError as error:
-            raise InputError(f"no folders train, valid, test of {', '.join(PARTS)} either: {error}") from error
+            other = InputError(f"there are no folders train, valid, test with {', '.join(PARTS)} either")
+            raise InputError(error.reason, error.path, hint=error.hint, code=error.code, others=(other,)) from error
 
     def _marks(self) -> dict[str, Any]:
         return {"reader": READER, "rules": RULES}
@@ -93,7 +95,7 @@ class SlotsSource(FileSource):
         return tuple(sorted({u.intent for split in self.files for u in self.utterances(split, Counter())}))
 
     def utterances(self, split: str, counts: Counter[str]) -> Iterator[Utterance]:
-        """The utterances of a split in order; ``counts`` takes those left out, such as one without a word."""
+        """Yield the utterances of a split in order; ``counts`` collects those left out, such as one without a word."""
         path = self.files[split]
         for utterance in self._utterances(path, counts):
             if utterance.words:
@@ -110,7 +112,7 @@ class SlotsSource(FileSource):
         return (batch.corpus for batch in self.labelled(split))
 
     def labelled(self, split: str) -> Iterator[Labelled]:
-        """The batches, each with the intents of its utterances and what was left out or mended by reason."""
+        """Yield the batches, each with the intents of its utterances and the counts of what was left out or changed."""
         self.check(split)
         counts: Counter[str] = Counter()
         for first, rows in in_batches(self.utterances(split, counts)):
@@ -121,14 +123,17 @@ class SlotsSource(FileSource):
 
 
 def has_comments(path: Path) -> bool:
-    """Whether the first line that is not blank is a comment."""
+    """Return True if the first line that is not blank is a comment."""
     return next((line.startswith("#") for _, line in read_lines(path) if line.strip()), False)
 
 
 def read_commented(path: Path) -> Iterator[Utterance]:
-    """Read words in lines under comments, of which ``# intent: X`` or ``# intent = X`` must be one.
+    """Yield utterances of one word per line under comments, one of which is ``# intent: X`` or ``# intent = X``.
 
-    The first column may number the words; InputError with the line where it does not go on, or for what is no tag.
+    The first column may number the words.
+
+    Raises:
+        InputError: A number is out of sequence, a tag is invalid, or an utterance has no intent.
     """
     words, tags, intent, numbered = list[str](), list[str](), "", None
     last = 0
@@ -139,57 +144,60 @@ def read_commented(path: Path) -> Iterator[Utterance]:
             fields = line.split("\t") if "\t" in line else line.split()
             numbered = (len(fields) > 2 and fields[0] == "1") if numbered is None else numbered
             if len(fields) < 2 + numbered:
-                raise InputError("a line holds a word and its tag with a tab or a space between them", path, number)
+                raise too_few_columns(path, number, 2 + numbered)
             if numbered and fields[0] != str(len(words) + 1):
-                raise InputError(f"the word's number {fields[0]!r} is out of sequence", path, number)
+                raise InputError(f"the word's number {fields[0]!r} is out of sequence", path, number, code="format")
             words.append(one_word(fields[numbered]))
             tags.append(iob_tag(fields[-1].strip(), path, number))
             last = number
         elif words:
             if not intent:
-                raise InputError("the utterance has no comment '# intent: …'", path, last)
+                raise InputError("the utterance has no comment '# intent: …'", path, last, code="missing")
             yield Utterance(words, tags, intent)
             words, tags, intent = [], [], ""
 
 
 def read_folder(folder: Path) -> Iterator[Utterance]:
-    """Read seq.in, seq.out and label side by side; InputError with the line where they do not agree."""
+    """Yield the utterances of seq.in, seq.out and label, read side by side.
+
+    Raises:
+        InputError: A file is missing or the files disagree; the error names the line.
+    """
     for part in PARTS:
         if not (folder / part).is_file():
-            raise InputError(f"has no file {part}; a split is a folder of {', '.join(PARTS)}", folder)
+            reason = f"there is no file {part}: a split is a folder with {', '.join(PARTS)}"
+            raise InputError(reason, folder, code="missing")
     for lines in zip_longest(*(read_lines(folder / part) for part in PARTS)):
         if None in lines:
             ended = PARTS[lines.index(None)]
-            raise InputError(f"{ended} ends before the other files of its folder do", folder)
+            raise InputError("the file ends before the other files of its folder", folder / ended, code="format")
         (number, text), (_, marks), (_, label) = lines
         words, tags, intent = text.split(), marks.split(), label.strip()
         if len(words) != len(tags):
-            raise InputError(f"{len(tags)} tags for {len(words)} words", folder / "seq.out", number)
+            reason = f"the line has {len(tags)} tags for {len(words)} words"
+            raise InputError(reason, folder / "seq.out", number, code="format")
         if words and not intent:
-            raise InputError("the intent is empty", folder / "label", number)
+            raise InputError("the intent is empty", folder / "label", number, code="empty")
         yield Utterance(list(map(one_word, words)), [iob_tag(t, folder / "seq.out", number) for t in tags], intent)
 
 
 def read_mtod(path: Path, counts: Counter[str]) -> Iterator[Utterance]:
-    """The utterance of each line; InputError with the line for what is none."""
+    """Yield the utterance of each line of multilingual TOD; a malformed line raises an InputError."""
     for number, line in read_lines(path):
         if not line.strip():
             continue
         fields = line.split("\t")
         if len(fields) < 3:
-            raise InputError(
-                f"a line needs at least an intent, slots and an utterance; its columns number {len(fields)}",
-                path,
-                number,
-            )
+            reason = f"a line needs an intent, slots and an utterance, and this line has {len(fields)} columns"
+            raise InputError(reason, path, number, code="format")
         intent, slots, text = fields[0].strip(), fields[1].strip(), fields[2]
         if not intent:
-            raise InputError("the intent is empty", path, number)
+            raise InputError("the intent is empty", path, number, code="empty")
         spans = []
         for slot in slots.split(",") if slots else ():
             match = SLOT.fullmatch(slot.strip())
             if match is None:
-                raise InputError(f"the slot {slot[:60]!r} must be start:end:name", path, number)
+                raise InputError(f"the slot {slot[:60]!r} must be start:end:name", path, number, code="format")
             spans.append((int(match[1]), int(match[2]), match[3]))
         if any(not 0 <= start < stop <= len(text) for start, stop, _ in spans):
             counts[OUTSIDE] += 1
@@ -199,7 +207,7 @@ def read_mtod(path: Path, counts: Counter[str]) -> Iterator[Utterance]:
 
 
 def _tags(words: SegmentedText, slots: list[tuple[int, int, str]], counts: Counter[str]) -> list[str]:
-    """The tag of each word; a word of two slots has that of the one named first."""
+    """Return the tag of each word; a word in two slots gets the slot that is named first."""
     tags = ["O"] * len(words.words)
     for start, stop, name in slots:
         span = words.span(start, stop) or (0, 0)

@@ -1,7 +1,7 @@
-"""Which file is which split: told by its name, or by the spec.
+"""Assign files to splits, by their names or by the spec.
 
-PATH                          a file is the split that its name says, else train; a folder has a file for each split
-FILE?split=test               a file by itself as that split
+PATH                          a file is the split in its name, else train; a folder has one file per split
+FILE?split=test               a single file as that split
 FOLDER?train=FILE&test=FILE   the files of a folder by their names
 """
 
@@ -11,73 +11,88 @@ import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from synthlang.errors import InputError
+from synthlang.errors import InputError, did_you_mean
 from synthlang.files import user_path
 
 NAMES = ("train", "dev", "test")
 SPLITS = {"train": "train", "test": "test"}
 SPLITS |= dict.fromkeys(("dev", "valid", "val", "validation", "trial", "eval"), "dev")
 OPTIONS = ("split", *NAMES)
-# files about the data; and endings of such files and of what else lies beside data
+# names of files about the data, and endings of these and of other files that are no data
 ABOUT = re.compile(r"(readme|licen[cs]e|copying|notice|changelog|citation|authors|contributing)", re.IGNORECASE)
 BESIDE = (".md", ".html", ".pdf", ".json", ".yaml", ".yml", ".log", ".xml", ".py", ".sh", ".txt")
 
 
 def path_options(spec: str, known: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """The path, as it is written, and the options of ``PATH?name=value&name``; one without a value is ``""``.
+    """Return the path as written and the options of ``PATH?name=value&name``; an option without a value is ``""``.
 
-    InputError for another name. A path that exists as it stands has no options.
+    A path that exists as written has no options.
+
+    Raises:
+        InputError: An option is not among ``known``, or ``split`` names no split.
     """
     plain, mark, query = spec.rpartition("?")
     if not mark or user_path(spec).exists():
         return spec, {}
     options = {part.partition("=")[0]: part.partition("=")[2] for part in query.split("&")}
     if wrong := [name for name in options if name not in known]:
-        raise InputError(f"{spec}: after ? there may be {', '.join(known)}, not {wrong[0]!r}")
+        hint = did_you_mean(wrong[0], known) + f"the options after ? are {', '.join(known)}"
+        raise InputError("unknown option", plain, keys=(wrong[0],), hint=hint, code="unknown")
     if options.get("split", "train") not in NAMES:
-        raise InputError(f"{spec}: split must be train, dev or test, not {options['split']!r}")
+        reason = f"must be train, dev or test, not {options['split']!r}"
+        raise InputError(reason, plain, keys="split", code="unknown")
     return plain, options
 
 
 def is_file(path: Path) -> bool:
-    """True for a file, False for a folder, else InputError."""
+    """Return True for a file and False for a folder; anything else raises an InputError."""
     if not path.exists():
-        raise InputError("no such file or folder", path)
+        raise InputError("no such file or folder", path, code="missing")
     if not (path.is_file() or path.is_dir()):
-        raise InputError("is no file: a device or a pipe cannot be read twice; save it as a file", path)
+        reason = "a device or a pipe cannot be read twice"
+        raise InputError(reason, path, hint="save its content as a file", code="unsupported")
     return path.is_file()
 
 
 def files_by_split(
     path: Path, endings: tuple[str, ...], options: Mapping[str, str] | None = None, *, labelled: bool = True
 ) -> dict[str, Path]:
-    """The file of each split: a file by itself is the split its name says, else ``train``; or those of a folder."""
+    """Return the file of each split.
+
+    A single file is the split in its name, else ``train``. The files of a folder are found by their names or
+    ``options``.
+    """
     options = options or {}
     named = {split: options[split] for split in NAMES if split in options}
     if is_file(path):
         if named:
+            hint = "?train=, ?dev= and ?test= name files of a folder; for one file use ?split="
             raise InputError(
-                "is a file; ?train=, ?dev= and ?test= name files of a folder, ?split= says what it is", path
+                "the path is a file, not a folder", path, keys=(next(iter(named)),), hint=hint, code="type"
             )
         return {options.get("split") or split_of(path.name) or "train": path}
     if "split" in options:
-        raise InputError("is a folder; ?split= says what a file is, ?train=FILE names one of a folder", path)
+        hint = "?split= is for one file; name files of a folder with ?train=FILE"
+        raise InputError("the path is a folder, not a file", path, keys="split", hint=hint, code="type")
     if not named:
         return find_splits(path, endings, labelled=labelled)
     files = {split: path / name for split, name in named.items()}
     for file in files.values():
         if not is_file(file):
-            raise InputError("is a folder, not a file", file)
+            raise InputError("the path is a folder, not a file", file, code="type")
     return files
 
 
 def find_splits(
     folder: Path, endings: tuple[str, ...], *, folders: bool = False, labelled: bool = True
 ) -> dict[str, Path]:
-    """The file (or folder) of each split in ``folder``, in the order train, dev, test.
+    """Return the file (or folder) of each split in ``folder``, in the order train, dev, test.
 
-    A file belongs to a split if a part of its name does (``en_ewt-ud-dev.conllu``). Two files for one split, or none
-    at all, is an InputError; so is a file with ``labelled`` data that no name tells the split of.
+    A file belongs to a split if a part of its name is a name of that split (``en_ewt-ud-dev.conllu``).
+
+    Raises:
+        InputError: A split has two files, no file belongs to a split, or, with ``labelled`` data, the name of a file
+            has no split.
     """
     found: dict[str, list[Path]] = {}
     inside = [path for path in sorted(folder.iterdir()) if path.is_dir() == folders and not path.name.startswith(".")]
@@ -88,53 +103,56 @@ def find_splits(
     for split, paths in found.items():
         if len(paths) > 1:
             names = ", ".join(path.name for path in paths)
-            raise InputError(f"several files for the split {split}: {names}; name one, as in ?{split}=FILE", folder)
+            reason, hint = f"several files could be the split {split}: {names}", f"name one: ?{split}=FILE"
+            raise InputError(reason, folder, hint=hint, code="duplicate")
     if labelled and not folders and (rest := left_over(inside, endings, found)):
         names = some_names(rest)
         options = "&".join(f"{split}=FILE" for split in NAMES if split in (found or NAMES))
-        raise InputError(f"{names}: the name tells no split of this reader; say which file is what: ?{options}", folder)
+        reason, hint = f"the name of a data file has no split: {names}", f"name the file of each split: ?{options}"
+        raise InputError(reason, folder, hint=hint, code="unknown")
     if not found:
         names = " or ".join(ending for ending in endings if ending)
-        raise InputError(
-            f"holds no file whose name says train, dev or test and ends in {names}; name them: ?train=FILE", folder
-        )
+        reason = f"there is no file with train, dev or test in its name that ends in {names}"
+        raise InputError(reason, folder, hint="name the files: ?train=FILE", code="missing")
     return {split: found[split][0] for split in NAMES if split in found}
 
 
 def left_over(inside: Sequence[Path], endings: tuple[str, ...], found: Mapping[str, Sequence[Path]]) -> list[Path]:
-    """The unread files that look like splits: with an ending of the reader, or a missing split in the name."""
+    """Return the unread files that look like splits: with an ending of the reader, or a missing split in the name."""
     mine = tuple(ending for ending in endings if ending)
     unread = unread_files(inside, endings, {path for paths in found.values() for path in paths})
     return [p for p in unread if p.name.endswith(mine) or (split_of(p.name) or "") not in {"", *found}]
 
 
 def some_names(files: Sequence[Path]) -> str:
-    """The first names of files, for a message."""
+    """Return the first few file names, for a message."""
     return ", ".join(path.name for path in files[:5]) + (" …" if len(files) > 5 else "")
 
 
 def files_read(path: Path, files: Mapping[str, Path], endings: tuple[str, ...]) -> str:
-    """Which file was read as which split, and which others of the folder ``path`` were not read."""
+    """Describe which file was read as which split, and which other files of the folder ``path`` were not read."""
     said = ", ".join(f"{split} is {file.name}" for split, file in files.items())
     taken = {*files.values()}
-    whole = path.is_file() or path in taken  # a folder that is one split has parts, all read
+    whole = path.is_file() or path in taken  # a folder that is one split is read completely
     inside = [] if whole else sorted(file for file in path.iterdir() if file.is_file())
     beside = unread_files(inside, endings, taken)
     return said + (f"; not read: {some_names(beside)}" if beside else "")
 
 
 def unread_files(inside: Iterable[Path], endings: tuple[str, ...], taken: Container[Path]) -> list[Path]:
-    """The files that may be data and are not ``taken``: none about the data, with an ending of the reader or no
-    other usual one."""
+    """Return the files that may be data and are not ``taken``.
+
+    Files about the data do not count, nor do files with an ending that is usual for other things.
+    """
     mine = tuple(ending for ending in endings if ending)
     data = (p for p in inside if p not in taken and not p.name.startswith(".") and not ABOUT.match(p.name))
     return [p for p in data if p.name.endswith(mine) or not p.name.endswith(BESIDE)]
 
 
 def split_of(name: str, endings: tuple[str, ...] | None = None) -> str | None:
-    """The split that a file name tells: the last of its parts that is one. Parts are between anything but letters.
+    """Return the split in a file name: the last part that names one. Parts are separated by anything but letters.
 
-    With ``endings`` only a name with one of them tells a split; the ending "" is of names that are a split.
+    With ``endings`` only a name with one of them counts; the ending "" stands for names that are a split.
 
     >>> split_of("wiki-valid.txt.gz", (".txt", ".txt.gz")), split_of("Valid", ("",)), split_of("valid.md", ("",))
     ('dev', 'dev', None)

@@ -1,12 +1,12 @@
-"""Tags of words that belong to spans: any of the usual schemes becomes legal IOB2; how they stand in CoNLL-U.
+"""Tags of words that form spans: any usual scheme becomes legal IOB2, and their form in CoNLL-U.
 
-In its last column: ``NER=B-PER|Slot=O``; of a backslash and ``|`` in a tag, see ESCAPES.
+In the last column of CoNLL-U they are written ``NER=B-PER|Slot=O``. For a backslash or ``|`` in a tag see ESCAPES.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from synthlang.corpus import Corpus
@@ -20,30 +20,34 @@ ESCAPES = {"\\": "\\\\", "|": "\\p"}
 CHARACTERS = {written: char for char, written in ESCAPES.items()}
 
 
-def iob_tag(tag: str, path: Path | None = None, line: int | None = None, where: str = "") -> str:
-    """A tag of IOB1, IOB2, IOBES or BILOU with B, I or O; InputError for what is no tag.
+def iob_tag(tag: str, path: Path | None = None, line: int | None = None, keys: Sequence[str] | str = ()) -> str:
+    """Turn a tag of IOB1, IOB2, IOBES or BILOU into one with B, I or O.
+
+    Raises:
+        InputError: The tag is of none of these schemes. The error carries ``path``, ``line`` and ``keys``.
 
     >>> iob_tag("S-PER"), iob_tag("L-PER"), iob_tag("O")
     ('B-PER', 'I-PER', 'O')
     """
     if not TAG.fullmatch(tag):
-        raise InputError(f"{where}the tag {tag[:40]!r} must be O, or B- or I- and a name", path, line)
+        reason = f"the tag {tag[:40]!r} must be O, or B- or I- and a name"
+        raise InputError(reason, path, line, keys=keys, code="format")
     return SCHEME.get(tag[0], tag[0]) + tag[1:]
 
 
 def legal_tags(corpus: Corpus) -> Corpus:
-    """The corpus with legal IOB2 tags: a mention starts with B."""
+    """Return the corpus with legal IOB2 tags: every mention starts with B."""
     return Rewrite.identity(corpus).apply(corpus)
 
 
 def write_misc(values: Mapping[str, str]) -> str:
-    """The values of the columns that have a key, ``_`` if there are none."""
+    """Write the values of the columns that have a key; ``_`` if there are none."""
     pairs = ((key, values[name]) for name, key in KEYS.items() if name in values)
     return "|".join(f"{key}={''.join(ESCAPES.get(char, char) for char in value)}" for key, value in pairs) or "_"
 
 
 def read_misc(misc: str, name: str) -> str | None:
-    r"""The value of a column, None if there is none.
+    r"""Return the value of a column, None if there is none.
 
     >>> read_misc(r"Gloss=x|NER=B-a\pb", "ner"), read_misc("_", "ner")
     ('B-a|b', None)
@@ -54,6 +58,6 @@ def read_misc(misc: str, name: str) -> str | None:
 
 
 def columns_in(misc: Iterable[str]) -> tuple[str, ...]:
-    """The columns that every word of a sentence has a tag for."""
+    """Return the columns that have a tag for every word of a sentence."""
     words = list(misc)
     return tuple(name for name in KEYS if all(TAG.fullmatch(read_misc(word, name) or "") for word in words))

@@ -1,9 +1,9 @@
-"""What sources of files share; plain text: a file of lines (split ``train``), or a folder with a file for each split.
+"""Sources of files, and plain text: a file of lines (split ``train``), or a folder with one file per split.
 
-``text:`` takes a line for a paragraph or a sentence; ``lines:`` for one sentence, known by its line number, as
-parallel text comes: line n of one file stays the translation of line n of another. A blank line is skipped. The
-module ``words`` holds the rules by which a line becomes words and sentences. A name that ends in ``.gz`` is unpacked
-on the way.
+``text:`` takes a line for a paragraph or a sentence. ``lines:`` takes a line for one sentence with the line number
+as its id, which is the form of parallel text: line n of one file stays the translation of line n of another. A blank
+line is skipped. The module ``segmentation`` has the rules that split a line into words and sentences. A file whose
+name ends in ``.gz`` is unpacked while it is read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
 from synthlang.files import LONGEST_LINE, user_path
 from synthlang.fingerprint import fingerprint
-from synthlang.sources.base import check_split, in_batches
+from synthlang.sources.base import check_split, in_batches, nothing_in
 from synthlang.sources.segmentation import (
     LATER,
     LONGEST_MARK,
@@ -42,24 +42,26 @@ from synthlang.sources.size import Sizes
 from synthlang.sources.splits import OPTIONS, files_by_split, files_read, path_options
 
 PIECE = 1 << 20  # bytes; a longer line is read in pieces, so that memory is bounded
-LONGEST_TEXT = 1 << 30  # bytes of a line, which nobody takes for a line
-TOO_LONG = "the line has more than {} MB; put line breaks in"
+LONGEST_TEXT = 1 << 30  # bytes; a longer line is refused
 CUT_LINES = "lines of more than 1 MB, cut between words"
 CONTROL_CHARACTERS = "control characters, read as spaces"
-UNCUT = "words as long as a clause, of a script without spaces (synthlang parse --tokens engine cuts them)"
+UNCUT = "words as long as a clause in a script without spaces (split them with synthlang parse --tokens engine)"
 
 
 class FileSource(ABC):
-    """A source with a file for each split: those of a folder; or one file, which is the split that its name says.
+    """A source with one file per split: the files of a folder, or a single file, which is the split in its name.
 
-    A wrong path or an empty file is an InputError here, before any work; a wrong line when it is reached.
+    A wrong path or an empty file raises an InputError when the source is opened; a wrong line does so when it is read.
     """
 
     scheme: ClassVar[str]
     endings: ClassVar[tuple[str, ...]]
-    by_rules: ClassVar[bool] = False  # whether the rules for words make its words
-    has_labels: ClassVar[bool] = True  # whether a file of a folder must not be passed over
-    own_options: ClassVar[tuple[str, ...]] = ()  # what may stand after ? beside those of ``splits``
+    by_rules: ClassVar[bool] = False
+    """True if the rules of ``segmentation`` make the words."""
+    has_labels: ClassVar[bool] = True
+    """True if no file of a folder may be skipped without an error."""
+    own_options: ClassVar[tuple[str, ...]] = ()
+    """Options after ``?`` besides those of ``splits``."""
     columns: tuple[str, ...] = (FORM,)
 
     def __init__(self, spec: str | Path) -> None:
@@ -74,14 +76,14 @@ class FileSource(ABC):
 
     @abstractmethod
     def _marks(self) -> dict[str, Any]:
-        """What the fingerprint has beside the bytes: versions of readers and rules, options."""
+        """Return the other parts of the fingerprint: versions of readers and rules, and options."""
 
     @abstractmethod
     def _batches(self, split: str) -> Iterator[Corpus]: ...
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of the bytes of each split, the version of the reader and what it reads besides the usual columns."""
+        """Fingerprint of the bytes of each split, the version of the reader and the extra columns that are read."""
         return fingerprint(self.scheme, splits=digest_splits(self._digested(), self.by_rules), **self._marks())
 
     def _digested(self) -> dict[str, Path]:
@@ -93,30 +95,30 @@ class FileSource(ABC):
 
     @property
     def is_one_file(self) -> bool:
-        """Whether it is a file by itself, so that its name or ``?split=`` says which split it is."""
+        """True for a single file, whose split is given by its name or by ``?split=``."""
         return self.path.is_file()
 
     @property
     def read_as(self) -> str:
-        """Which file was read as which split, and which others of the folder were not read."""
+        """Which file was read as which split, and which other files of the folder were not read."""
         return files_read(self.path, self.files, self.endings)
 
     def remarks(self, split: str) -> Mapping[str, int]:
-        """What was mended in the sentences of a split that were read so far, or may be wrong with them, by reason."""
+        """Count, by reason, the changed or suspicious places in the sentences of a split that were read so far."""
         return self._remarks.get(split, Counter())
 
     def check(self, split: str) -> None:
-        """Raise InputError if there is no such split."""
+        """Raise an InputError if there is no such split."""
         check_split(self, split, f"{self.scheme}:{self.path}")
 
     def batches(self, split: str) -> Iterator[Corpus]:
-        """The sentences of a split in order."""
+        """Yield the sentences of a split in order."""
         self.check(split)
         return self._batches(split)
 
 
 def batches_of(sentences: Iterable[list[str]]) -> Iterator[Corpus]:
-    """Lists of words as batches."""
+    """Turn lists of words into batches."""
     return (Corpus.of_words(rows, first) for first, rows in in_batches(sentences))
 
 
@@ -133,7 +135,7 @@ class TextSource(FileSource):
         for split, file in self.files.items():
             check_first_line(file, self.longest_line)
             if not any(piece.strip() for _, piece in self._pieces(split)):
-                raise InputError("holds no word: it is empty or blank", file)
+                raise nothing_in("word", file)
 
     def _marks(self) -> dict[str, Any]:
         return {"rules": RULES}
@@ -153,15 +155,15 @@ class TextSource(FileSource):
         return batches_of(chain.from_iterable(split_sentences(split_words(piece)) for _, piece in pieces))
 
     def size(self, split: str) -> int | None:
-        """Sentences of a split, guessed from the part of its bytes that was read so far."""
+        """Return the number of sentences in a split, estimated from the part of its bytes that was read so far."""
         return self._sizes.get(split)
 
 
 class LinesSource(TextSource):
-    """Sentences of plain text, one a line; a sentence's id is the number of its line, from 0."""
+    """Sentences of plain text, one per line; the id of a sentence is the number of its line, from 0."""
 
     scheme = "lines"
-    longest_line = LONGEST_LINE  # its pieces are joined
+    longest_line = LONGEST_LINE  # the pieces of a line are joined in memory
 
     def remarks(self, split: str) -> Mapping[str, int]:
         return {reason: count for reason, count in super().remarks(split).items() if reason != CUT_LINES}
@@ -172,15 +174,15 @@ class LinesSource(TextSource):
             yield replace(Corpus.of_words([words for _, words in rows]), ids=ids)
 
     def lines(self, split: str) -> int:
-        """How many lines the split has, blank ones included; reads it."""
+        """Count the lines of a split, blank ones included; this reads the split."""
         number, text = 0, ""
-        for number, text in self._pieces(split):  # noqa: B007  the last ones count
+        for number, text in self._pieces(split):  # noqa: B007  the last values are used below
             pass
         return number - (number > 0 and not text)
 
 
 def _lines(pieces: Iterator[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
-    """The number of each line, from 0, with its words; pieces of one long line are joined."""
+    """Yield the number of each line, from 0, with its words; pieces of one long line are joined."""
     current, words = 0, list[str]()
     for line, piece in pieces:
         if line - 1 != current:
@@ -191,8 +193,8 @@ def _lines(pieces: Iterator[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]
 
 
 def counted_uncut(batch: Corpus, remarks: Counter[str]) -> Corpus:
-    """The batch; ``remarks`` gets how many running words are probably clauses that the rules for words cannot cut."""
-    if is_uncut(" ".join(name for name in batch.form.names or () if not name.isascii())):  # hardly any batch has one
+    """Count the words in a batch that are probably clauses of a script without spaces, and return the batch."""
+    if is_uncut(" ".join(name for name in batch.form.names or () if not name.isascii())):  # few batches have one
         remarks[UNCUT] += int(batch.form.lookup(is_uncut).sum())
     return batch
 
@@ -201,9 +203,9 @@ def counted_uncut(batch: Corpus, remarks: Counter[str]) -> Corpus:
 
 
 def digest_splits(files: dict[str, Path], rules: bool = False) -> dict[str, str]:
-    """SHA-256 of the unpacked bytes of each split; where they lie is no part of it.
+    """Return the SHA-256 of the unpacked bytes of each split, independent of their paths.
 
-    With ``rules`` a text that the rules for words read otherwise since ``LATER`` is marked so.
+    With ``rules`` the digest is marked if the rules for words before ``LATER`` gave other words for the text.
     """
     return {split: _digest(path, rules) for split, path in files.items()}
 
@@ -220,24 +222,30 @@ def _digest(path: Path, rules: bool) -> str:
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file, unpacked if it ends in ``.gz``; what fails while reading is an InputError."""
+    """Open a file, unpacked if its name ends in ``.gz``; a failure while reading raises an InputError."""
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as handle:
             yield handle  # type: ignore[misc]
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise InputError(f"damaged or not a gzip file: {error}", path) from error
+        raise InputError(f"damaged or not a gzip file: {error}", path, code="damaged") from error
     except OSError as error:
-        raise InputError(f"cannot read: {error.strerror or error}", path) from error
+        raise InputError(f"cannot read: {error.strerror or error}", path, code="failed") from error
+
+
+def line_too_long(path: Path, line: int, longest: int) -> InputError:
+    """Return the error for a line of more than ``longest`` bytes."""
+    reason = f"the line has more than {longest >> 20} MB"
+    return InputError(reason, path, line, hint="insert line breaks", code="range")
 
 
 def check_first_line(path: Path, longest: int) -> None:
-    """Raise InputError if the first line has more than ``longest`` bytes: so it is known before any work."""
+    """Raise an InputError before any work if the first line has more than ``longest`` bytes."""
     length = 0
     with open_bytes(path) as handle:
         while (block := handle.read(PIECE)) and b"\n" not in block:
             length += len(block)
             if length > longest:
-                raise InputError(TOO_LONG.format(longest >> 20), path, 1)
+                raise line_too_long(path, 1, longest)
 
 
 def read_pieces(
@@ -246,10 +254,13 @@ def read_pieces(
     remarks: Counter[str] | None = None,
     longest: int = LONGEST_TEXT,
 ) -> Iterator[tuple[int, str]]:
-    """Yield (line number, line) of a UTF-8 file; a line longer than PIECE comes in several.
+    """Yield (line number, line) of a UTF-8 file; a line longer than PIECE comes in several pieces.
 
-    ``opened`` gets the file, for who wants to know how far it was read; ``remarks`` gets how many lines came in pieces
-    and how many control characters there are. InputError for a line of more than ``longest`` bytes.
+    Args:
+        path: The file.
+        opened: Receives the open file, so that the caller can see how far it was read.
+        remarks: Receives the number of lines that came in pieces, and of control characters.
+        longest: The most bytes of a line; a longer one raises an InputError.
     """
     remarks = Counter() if remarks is None else remarks
     with open_bytes(path) as handle:
@@ -262,7 +273,7 @@ def read_pieces(
                 remarks[CUT_LINES] += not length
                 length = 0 if whole else length + len(raw)
                 if length > longest:
-                    raise InputError(TOO_LONG.format(longest >> 20), path, number)
+                    raise line_too_long(path, number, longest)
             line = rest + raw
             cut = len(line) if whole else _cut(line)
             if found := control_characters(raw):
@@ -274,7 +285,7 @@ def read_pieces(
 
 
 def _cut(line: bytes) -> int:
-    """Where to cut a line without an end: after a space, else before the last character."""
+    """Return the place to cut a line without an end: after a space, else before the last character."""
     space = line.rfind(b" ") + 1
     if space:
         return space
@@ -288,4 +299,4 @@ def _decode(raw: bytes, codec: str, path: Path, number: int) -> str:
     try:
         return raw.decode(codec)
     except UnicodeDecodeError as error:
-        raise InputError(f"not UTF-8 (byte {error.start} of the line)", path, number) from error
+        raise InputError(f"not UTF-8 (byte {error.start} of the line)", path, number, code="format") from error
