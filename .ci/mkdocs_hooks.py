@@ -1,16 +1,20 @@
-"""What the site changes of a page."""
+"""Changes that the site makes to a page of ``docs/``."""
 
 import re
 from typing import Any
+
+from probes import reference
 
 VERDICT = re.compile(r"(?<=\| )(?:mostly )?(agrees|differs)(?= [(|])")
 
 
 def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
-    """The word after ``yaml`` at a block of code says to the tests what it is; Markdown knows none there.
+    """Fill in the reference, widen the findings, and drop the words that blocks of code carry for the tests.
 
-    The tables of the findings need the room of the table of contents, and their verdicts have colours.
+    The tables of the findings need the room of the table of contents, and their verdicts have colours. The word after
+    ``yaml`` at a block of code names its role in the tests; Markdown does not know it.
     """
+    markdown = reference.filled(markdown)
     if page.file.src_path.startswith("findings"):
         page.meta["hide"] = ["toc"]
         markdown = VERDICT.sub(r'<span class="\1">\g<0></span>', markdown)

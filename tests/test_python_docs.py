@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from probes.cli import app
-from tests.test_golden_features import commands
+from probes.reference import commands
 from tests.test_task_docs import Plain
 
 ROOT = Path(__file__).parents[1]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_golden_features import commands
+from probes.reference import commands
 
 ROOT = Path(__file__).parents[1]
 LOADED = re.compile(r"""(?:<(?:script|img|iframe)\b[^>]*\bsrc|<link\b[^>]*\bhref)=["']?(?:https?:)?//[^"'>\s]+""")

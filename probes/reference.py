@@ -1,0 +1,308 @@
+"""The reference pages: every command, option, kind and key, made from the code that defines them.
+
+A page of ``docs/`` holds a line such as ``<!-- reference: pretrain -->``. The site shows the part of that name in its
+place (``.ci/mkdocs_hooks.py``). ``python -m probes.reference pretrain`` prints one part; the command without a name
+lists all parts.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pydantic
+import typer
+
+from synthlang.language import Language
+
+PLACE = re.compile(r"^<!-- reference: (\S+) -->$", re.MULTILINE)
+BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
+TYPES = {"integer": "integer", "number": "number", "string": "text", "boolean": "`true`, `false`", "null": "`null`"}
+LARGE = 10**9
+"""A bound from here on only keeps a number within 64 bits, so that no reader needs to see it."""
+Node = Mapping[str, Any]
+
+
+def configs() -> dict[str, type[pydantic.BaseModel]]:
+    """Name of a part → the model whose keys it lists."""
+    from pretrain.adjust.config import AdjustConfig
+    from pretrain.config import PretrainConfig
+    from probes.claims.claims import Claim
+    from probes.claims.papers import _PaperFile
+    from probes.measures.table import ProbeConfig
+    from probes.study.config import StudyConfig
+    from probes.study.executors.slurm_options import SlurmOptions
+    from probes.transfer.config import TransferConfig
+
+    return {
+        "language": Language,
+        "pretrain": PretrainConfig,
+        "adjust": AdjustConfig,
+        "probe": ProbeConfig,
+        "transfer": TransferConfig,
+        "study": StudyConfig,
+        "slurm": SlurmOptions,
+        "claim": Claim,
+        "paper": _PaperFile,
+    }
+
+
+def parts() -> dict[str, Callable[[], str]]:
+    """Name of a part → what writes it."""
+    of_kinds: dict[str, Callable[[], str]] = {
+        "commands": _commands,
+        "sources": _sources,
+        "transforms": _transforms,
+        "terms": _terms,
+        "probes": _probes,
+        "tasks": _tasks,
+    }
+    return of_kinds | {name: lambda model=model: keys(model) for name, model in configs().items()}
+
+
+def filled(markdown: str) -> str:
+    """Return a page with each part in the place that names it."""
+    known = parts()
+    return PLACE.sub(lambda found: known[found[1]](), markdown)
+
+
+def table(heading: Sequence[str], rows: Iterator[Sequence[str]] | Sequence[Sequence[str]]) -> str:
+    """Write a table in Markdown; cells are on one line and their bars are escaped."""
+    lines = [heading, ["---"] * len(heading), *rows]
+    return "\n".join("| " + " | ".join(map(_cell, row)) + " |" for row in lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return re.sub(r"(?<!\\)\|", r"\\|", " ".join(text.split()).replace("``", "`"))
+
+
+def first_sentence(documented: Any) -> str:
+    """Return the first line of a docstring; empty where there is none."""
+    return (inspect.getdoc(documented) or "").split("\n\n")[0].split("\n    ")[0]
+
+
+# --- commands
+
+
+def commands(command: Any = None, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every command with its name; the name of a group stands before that of its commands."""
+    from probes.cli import app
+
+    command = command or typer.main.get_command(app)
+    yield name or "synthlang", command
+    for part, one in getattr(command, "commands", {}).items():
+        yield from commands(one, f"{name} {part}".strip())
+
+
+def _commands() -> str:
+    text = []
+    for name, command in commands():
+        rows = [_parameter(parameter) for parameter in command.params if not parameter.hidden]
+        title = name if name == "synthlang" else f"synthlang {name}"
+        text += [f"### `{title}`\n", f"{_plain(command.help)}\n"]
+        text += [table(("argument or option", "default", "meaning"), rows)] if rows else []
+    return "\n".join(text)
+
+
+def _parameter(parameter: Any) -> tuple[str, str, str]:
+    option = parameter.param_type_name == "option"
+    names = ", ".join(f"`{name}`" for name in [*parameter.opts, *parameter.secondary_opts])
+    default = None if callable(parameter.default) else parameter.default
+    if parameter.required:
+        told = "required"
+    else:
+        told = "" if default is None or default is False or default in ("", [], ()) else f"`{default}`"
+    more = " Repeatable." if option and parameter.multiple else ""
+    return names if option else parameter.metavar or parameter.name.upper(), told, _plain(parameter.help) + more
+
+
+def _plain(text: str | None) -> str:
+    return re.sub(r"\\?\[/?[a-z ]+\]", "", text or "").strip()
+
+
+# --- kinds
+
+
+def _sources() -> str:
+    from synthlang.sources import BUILTIN_OPTIONS, READERS
+    from synthlang.tasks import TASKS
+
+    rows = [("`builtin:mini-english`", "source", "options after `?`: " + ", ".join(f"`{o}`" for o in BUILTIN_OPTIONS))]
+    for scheme, (module, name) in READERS.items():
+        reader = getattr(importlib.import_module(f"synthlang.sources.{module}"), name)
+        rows.append((f"`{scheme}:`", "source", first_sentence(reader)))
+    rows += [(f"`{scheme}:`", "labelled task", first_sentence(opens)) for scheme, opens in TASKS.items()]
+    return table(("specification", "kind", "meaning"), rows)
+
+
+def _transforms() -> str:
+    from synthlang.transforms.table import KINDS
+
+    rows = []
+    for name, kind in KINDS.items():
+        short, option = kind.short_name or ("", "")
+        of_name = f"`{short}`" + (f", `{short}@` {option}" if option else "") if short else ""
+        rows.append((f"`{name}`", of_name, first_sentence(kind)))
+    return table(("kind", "short name", "meaning"), rows)
+
+
+def _terms() -> str:
+    from pretrain.objectives.table import TERMS
+
+    rows = [
+        (
+            f"`{term.name}`",
+            f"`{term.kind}`" if term.kind else "",
+            ", ".join(f"`{key}`" for key in term.settings.model_fields),
+            first_sentence(type(term)),
+        )
+        for term in TERMS
+    ]
+    return table(("term", "objective", "keys", "meaning"), rows)
+
+
+def _probes() -> str:
+    from probes.measures.table import PROBES
+
+    return table(("probe", "title", "meaning"), [(f"`{n}`", kind.title, kind.about) for n, kind in PROBES.items()])
+
+
+def _tasks() -> str:
+    from probes.transfer.tasks.table import TASKS
+
+    rows = []
+    for name, entry in TASKS.items():
+        module, _, kind = entry.place.partition(":")
+        task = getattr(importlib.import_module(module), kind)
+        rows.append((f"`{name}`", ", ".join(f"`{key}`" for key in entry.settings), first_sentence(task)))
+    return table(("task", "keys of its own", "meaning"), rows)
+
+
+# --- keys of a config
+
+
+def keys(model: type[pydantic.BaseModel]) -> str:
+    """Write a table of keys for the model, and one for each model inside it under the dotted key where it stands.
+
+    ``*`` stands for any name, ``[]`` for an entry of a list. A language within another config is only named, since it
+    has a part of its own.
+    """
+    schema = model.model_json_schema()
+    return "\n".join(_Keys(schema.get("$defs", {}), model is Language).section(schema, "", {}))
+
+
+class _Keys:
+    """The sections of one schema; ``known`` are its definitions."""
+
+    def __init__(self, known: Mapping[str, Node], is_language: bool) -> None:
+        self.known = known
+        self.languages = is_language
+
+    def section(self, node: Node, path: str, default: Any) -> Iterator[str]:
+        """Yield the heading, description and table of a model, then the sections of the models inside it."""
+        kind = node["properties"].get("kind", {}).get("const")
+        if isinstance(default, Mapping) and default.get("kind", kind) != kind:
+            default = {}  # that of another member of the union
+        if path:
+            yield f"### `{path}`" + (f" of kind `{kind}`" if kind else "") + "\n"
+        about = first_line(node.get("description", ""))
+        if about and path:
+            yield about.replace("``", "`") + "\n"
+        rows, inner = [], []
+        for key, value in node["properties"].items():
+            of_key = default[key] if isinstance(default, Mapping) and key in default else value.get("default", ...)
+            told = "required" if key in node.get("required", ()) and of_key is ... else _default(of_key)
+            rows.append((f"`{key}`", self.values(value), told, value.get("description", "")))
+            inner += [(model, f"{path}.{key}" if path else key, of_key, more) for model, more in self.models(value)]
+        yield table(("key", "values", "default", "meaning"), rows)
+        for model, place, of_key, more in inner:
+            yield from self.section(model, place + more, of_key)
+
+    def models(self, node: Node, more: str = "") -> Iterator[tuple[Node, str]]:
+        """Yield the models that a value may be, each with what stands after its key: ``[]`` or ``.*``."""
+        if "$ref" in node:
+            target = self.known[self._name(node)]
+            if "properties" in target and (self._name(node) != Language.__name__ or self.languages):
+                yield target, more
+            return
+        for choice in node.get("anyOf") or node.get("oneOf") or ():
+            yield from self.models(choice, more)
+        if isinstance(node.get("additionalProperties"), Mapping):
+            yield from self.models(node["additionalProperties"], f"{more}.*")
+        for entry in _entries(node):
+            yield from self.models(entry, f"{more}[]")
+
+    def values(self, node: Node) -> str:
+        """Return the values that are allowed, in words."""
+        if "$ref" in node:
+            target = self.known[self._name(node)]
+            if self._name(node) == Language.__name__:
+                return "a language"
+            return "mapping, see below" if "properties" in target else self.values(target)
+        if choices := node.get("anyOf") or node.get("oneOf"):
+            return self.each(choices)
+        if "const" in node or "enum" in node:
+            return ", ".join(f"`{_yaml(value)}`" for value in node.get("enum", [node.get("const")]))
+        if node.get("type") in ("array", "object"):
+            return self.container(node)
+        limits = ((sign, node[word]) for word, sign in BOUNDS.items() if abs(node.get(word, LARGE)) < LARGE)
+        bounds = " and ".join(f"{sign} {limit:g}" for sign, limit in limits)
+        return f"{TYPES.get(node.get('type', ''), 'any value')} {bounds}".strip()
+
+    def each(self, nodes: Sequence[Node]) -> str:
+        """Return the values of several nodes, each once."""
+        return ", ".join(dict.fromkeys(map(self.values, nodes)))
+
+    def container(self, node: Node) -> str:
+        """Return the values of a list or of a mapping from names."""
+        if node["type"] == "array":
+            return f"list of {self.each(_entries(node))}" if _entries(node) else "list"
+        inner = node.get("additionalProperties")
+        return f"name → {self.values(inner)}" if isinstance(inner, Mapping) else "mapping"
+
+    @staticmethod
+    def _name(node: Node) -> str:
+        return str(node["$ref"].rpartition("/")[2])
+
+
+def _entries(node: Node) -> list[Node]:
+    entries = [node["items"]] if isinstance(node.get("items"), Mapping) else []
+    return [*entries, *node.get("prefixItems", ())]
+
+
+def first_line(text: str) -> str:
+    """Return the first paragraph of a description on one line, without a list of keys that follows it."""
+    return " ".join(text.split("\n\n", maxsplit=1)[0].split())
+
+
+def _default(value: Any) -> str:
+    if value is ... or (isinstance(value, Mapping) and value):
+        return ""
+    return f"`{_yaml(value)}`"
+
+
+def _yaml(value: Any) -> str:
+    return value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the parts that are named, or the names of all."""
+    known = parts()
+    unknown = [name for name in arguments if name not in known]
+    if unknown:
+        sys.stderr.write(f"error: {unknown[0]}: no part of the reference; name one of {', '.join(known)}\n")
+        return 2
+    for name in arguments:
+        sys.stdout.write(known[name]() + "\n")
+    if not arguments:
+        sys.stdout.write("\n".join(known) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,74 @@
+"""The reference pages list every command, option, kind and key, also those of a plugin, and each part on one page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from probes.reference import PLACE, commands, configs, filled, keys, main, parts, table
+from tests.test_plugins import install, run
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def test_every_part_stands_on_one_page():
+    found = Counter(name for page in DOCS.glob("*.md") for name in PLACE.findall(page.read_text(encoding="utf-8")))
+    assert found == Counter(list(parts()))
+
+
+def test_every_command_and_option_is_listed():
+    text = parts()["commands"]()
+    for name, command in commands():
+        assert f"`{name}`" in text or f"`synthlang {name}`" in text
+        assert command.help
+        for option in command.params:
+            assert option.help and (option.opts[0] in text or (option.metavar or option.name.upper()) in text), option
+
+
+@pytest.mark.parametrize("name", configs())
+def test_every_key_is_listed_with_its_default(name):
+    model, text = configs()[name], parts()[name]()
+    top = text.split("\n###")[0]
+    for key, field in model.model_fields.items():
+        assert f"| `{field.alias or key}` |" in top
+    assert top.count("| required |") == sum(field.is_required() for field in model.model_fields.values())
+
+
+def test_keys_of_inner_models_stand_under_their_place():
+    text = keys(configs()["pretrain"])
+    section = text.split("### `objective`")[1].split("###")[0]
+    assert "| `kind` | `mlm`, `xlm`, `dict_mlm`, `align_mlm`, `sum` | `mlm` |" in section
+    assert "| `alpha` | number" in section and "| `10.0` |" in section
+    assert "### `languages[]`" in text and "### `start.extend`" in text
+    assert "### `transforms[]` of kind `invert`" in keys(configs()["language"])
+
+
+def test_a_part_is_filled_in_where_a_page_names_it():
+    page = filled("# Page\n\n<!-- reference: terms -->\n\nand `<!-- reference: terms -->` in a text\n")
+    assert "| `align` | `align_mlm` | `alpha` |" in page and page.endswith("in a text\n")
+    assert table(["a"], [["x | y\nz"]]).splitlines()[-1] == r"| x \| y z |"
+
+
+def test_the_command_prints_a_part_or_the_list(capsys):
+    assert main(["probes"]) == 0 and "| `cka` |" in capsys.readouterr().out
+    assert main([]) == 0 and set(capsys.readouterr().out.split()) == set(parts())
+    assert main(["nothing"]) == 2 and "no part of the reference; name one of" in capsys.readouterr().err
+
+
+def test_a_new_kind_of_each_table_is_listed_without_another_edit(tmp_path):
+    """A transform, a term, a probe and a task of an installed package, with their keys."""
+    install(tmp_path)
+    of_kinds, of_keys = ("transforms", "terms", "probes", "tasks"), ("language", "pretrain", "probe")
+    told = run(tmp_path, "-m", "probes.reference", *of_kinds, *of_keys)
+    for row in ("| `repeat` | `repeat`", "| `small` | `small_mlm` | `small_rate` |", "| `lengths` | ", "| `length` | "):
+        assert row in told, row
+    for row in (
+        "### `transforms[]` of kind `repeat`",
+        "| `times` | ",
+        "| `small_rate` | ",
+        "### `lengths`",
+        "| `most` | ",
+    ):
+        assert row in told, row
