@@ -32,8 +32,8 @@ def configs() -> dict[str, type[pydantic.BaseModel]]:
     """Name of a part → the model whose keys it lists."""
     from pretrain.adjust.config import AdjustConfig
     from pretrain.config import PretrainConfig
-    from probes.claims.claims import Claim
     from probes.claims.papers import _PaperFile
+    from probes.claims.spec import Claim
     from probes.measures.table import ProbeConfig
     from probes.study.config import StudyConfig
     from probes.study.executors.slurm_options import SlurmOptions
