@@ -137,7 +137,7 @@ def write_findings_page(folder: Path, keep: list[Path], out: Path | None = None)
         found = write_findings(folder, page)
     several = len(found.studies) > 1
     told = f"{len(found.studies)} {'studies' if several else 'study'}, {plural(len(found.figures), 'figure')}"
-    _say(console, f"page: {found.page} ({told}); numbers: {found.numbers}")
+    _say(console, f"{plural(len(found.pages), 'page')}: {found.page} and beside it ({told})")
 
 
 def _check_studies(folders: list[Path]) -> None:

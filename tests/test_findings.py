@@ -19,11 +19,13 @@ from probes.claims.papers import read_claims
 from probes.figures.drawing import colours
 from probes.figures.printed import Bar, bars_beside
 from probes.report.data import read_study
-from probes.report.findings import FIGURES, MADE_BY, READINGS, STUDIES, check_page, write_findings
-from probes.report.findings_data import taken
+from probes.report.findings import FIGURES, MADE_BY, READINGS, STUDIES, check_page, page_of, write_findings
+from probes.report.findings_data import NOT_DECIDED, WORDS, taken
+from probes.report.findings_overview import OVERVIEW
 from probes.report.kept import keep_studies, read_kept
 from probes.statistics import Interval
 from synthlang.errors import InputError
+from tests.refusals import refused
 from tests.report_study import cells_of, change, change_rows, make_grid, report, write_measures
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -58,9 +60,16 @@ def page(folder: Path) -> str:
     return write_findings(folder, folder.with_suffix(".md")).page.read_text(encoding="utf-8")
 
 
-def numbers(folder: Path) -> str:
-    """The second page: scores of every study, claims in full."""
-    return write_findings(folder, folder.with_suffix(".md")).numbers.read_text(encoding="utf-8")
+def paper(folder: Path, name: str = "align_mlm") -> str:
+    """The page of a paper, or under "own" that of the studies of none."""
+    overview = write_findings(folder, folder.with_suffix(".md")).page
+    return page_of(overview, name).read_text(encoding="utf-8")
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """All pages and figures by name."""
+    found = write_findings(folder, folder.with_suffix(".md"))
+    return {path.name: path.read_bytes() for path in (*found.pages, *found.figures)}
 
 
 def section(text: str, title: str) -> str:
@@ -74,9 +83,9 @@ def lines_of(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in rows if not line.startswith("| ---")]
 
 
-def test_the_first_table_has_a_line_a_claim_with_both_numbers(project):
-    text = page(project)
-    tally, counted, header, *rows = lines_of(section(text, "Claims"))
+def test_the_claims_of_a_paper_have_a_line_each_with_both_numbers(project):
+    text = section(paper(project), "Claims")
+    header, *rows = lines_of(text)
     assert header == ["Claim", "Paper", "Compared", "Ours", "Over", "Verdict", "Held"]
     row = next(row for row in rows if row[0] == "ALIGN beats MLM (align_mlm)")
     assert row[1] == "Δ: NLI 6.7 against 17.2, NER 15.5 against 43.3, POS 3.0 against 38.5"
@@ -85,76 +94,101 @@ def test_the_first_table_has_a_line_a_claim_with_both_numbers(project):
     assert re.fullmatch(r"[\d.]+ \([−\d.]+ to [−\d.]+\)", row[3])
     assert all(re.fullmatch(r"(\d+) of (\d+)(, \d+ not run)?( \(needs .*\))?", row[6]) for row in rows)
     verdicts = [row[5] for row in rows]
-    words = ["agrees", "mostly agrees", "differs", "too small to tell"]
-    assert tally == ["Paper", "Claims", *(word.capitalize() for word in words)]
-    assert counted == ["align_mlm", str(len(rows)), *(str(verdicts.count(word)) for word in words)]
     assert len({*verdicts}) > 1
-    decided = [row for row in rows if row[5] != "too small to tell"]
-    partly = sum("not run" in row[6] for row in decided)
-    assert (
-        f"{len({row[0] for row in rows})} claims, {len(decided) - partly} decided by all of their comparisons at one "
-        f"scale, {partly} more by some of them. "
-    ) in text and partly
+    words = ", ".join(f"{verdicts.count(word)} {word}" for word in WORDS if word in verdicts)
+    assert f"We tested {len(rows)} claims: {words}." in text
     claims = taken([one.study for one in read_kept(project / STUDIES)]).claims
-    still = [line for line in claims if line.verdict == "too small to tell"]
+    still = [line for line in claims if line.verdict == NOT_DECIDED]
     known = [line.needed for line in still if line.needed is not None]
     assert known and all(line.needs and f"({line.needs})" in text for line in still if line.needed is not None)
     few, many = (sum(needed <= models for needed in known) for models in (20, 100))
-    assert (
-        f"{len(still)} claims are open, of which 20 models would decide {few}, and 100 models would decide {many} "
-        in text
-    )
+    assert f"{len(still)} claims that no scale decides, 20 models would decide {few} and 100 models {many}," in text
     [judged] = [line for line in claims if line.words == "ALIGN beats MLM"]
     assert judged.ours is not None and row[3].startswith(f"{judged.ours.mean:.2f} ")
     assert row[5:] == [judged.verdict, f"{judged.parts.count('holds')} of {len(judged.parts)}"]
-    number, told = re.findall(r"Of (\d+) comparisons ([^.]+)\.", text)[0]
-    counts = {word: int(count) for count, word in re.findall(r"(\d+) ([a-z ]+)", told)}
-    assert set(counts) <= {"hold", "are against", "are too small to tell"}
-    assert int(number) == sum(counts.values()) == sum(len(line.parts) for line in claims) > len(rows)
+    assert f"make {sum(len(line.parts) for line in claims)} comparisons" in text
+
+
+def test_the_first_page_counts_verdicts_and_links_to_the_papers(project):
+    _, *rows = lines_of(section(paper(project), "Claims"))
+    verdicts = [row[5] for row in rows]
+    text = page(project)
+    words = [word for word in WORDS if word in verdicts]
+    tally, counted = lines_of(section(text, "Verdicts"))
+    assert tally == ["Paper", "Claims", *(word.capitalize() for word in words)]
+    assert counted == ["align_mlm", str(len(rows)), *(str(verdicts.count(word)) for word in words)]
+    assert "](findings-align_mlm.md)" in section(text, "ALIGN-MLM: Word Embedding Alignment is Crucial")
+
+
+OVERVIEW_TEXT = """
+setup: Small models.
+papers:
+  align_mlm: {summary: [MLM is first., It is made up.], figure: table3, alt: Bars.}
+results:
+  - {title: A result, study: doses, text: Of our own., figure: dose, alt: A curve.}
+limits: [Small.]
+"""
+
+
+def test_the_first_page_has_the_text_written_by_hand(project, tmp_path):
+    doses = make_grid(tmp_path / "a", {"strength": ["0", "0.5", "1"]}, name="doses", title="Doses of inversion")
+    keep_studies([doses], project / STUDIES)
+    (project / OVERVIEW).write_text(OVERVIEW_TEXT)
+    text = page(project)
+    assert "Small models." in section(text, "Setup") and "- Small." in section(text, "Limits")
+    part = section(text, "ALIGN-MLM: Word Embedding Alignment is Crucial")
+    assert "MLM is first. It is made up." in part
+    assert "![Bars.](findings/figures/1-align-mlm-table3-tiny.svg)" in part
+    part = section(text, "Results of our own")
+    assert "**A result**" in part and "- Of our own." in part and "![A curve.](" in part
+    assert "](findings-own.md)" in part
 
 
 def test_a_paper_has_its_figure_reading_and_what_the_models_learned(project):
-    lines = "lines: [The order is | that of made-up numbers.]"
+    lines = "text: [The order is | that of made-up numbers.]"
     (project / READINGS).write_text(f"align_mlm:\n  {lines}\n  details: [More of it.]\n")
-    part = section(page(project), "ALIGN-MLM: Word Embedding Alignment is Crucial")
+    text = paper(project)
+    part = section(text, "Reading")
     [(alt, link)] = re.findall(r"!\[(.*?)\]\((.*?)\)", part)
     assert link == "findings/figures/1-align-mlm-table3-tiny.svg" and (project.parent / link).is_file()
     assert "pos Δ, trans+inv, ALIGN-MLM: " in alt and "(printed 3)" in alt
     assert "Perplexity of the parent 11.0 to 32.0; SUP of nli 90.0; SUP of ner 90.0; SUP of pos 90.0." in part
     assert "- The order is \\| that of made-up numbers." in part
-    assert not lines_of(part), "its scores are in the other page"
-    assert "- More of it." not in part
-    part = section(numbers(project), "ALIGN-MLM: Word Embedding Alignment is Crucial")
-    assert "- More of it.\n" in part and "made-up" not in part
-    header, first, *rest = lines_of(part)
+    assert not lines_of(part) and "- More of it." not in part
+    assert "- More of it.\n" in section(text, "Details")
+    header, first, *rest = lines_of(section(text, "Scores"))
     assert header[:5] == ["objective", "transform", "Seeds", "Perplexity", "Alignment"] and len(rest) == 7
     assert header[5:8] == ["nli SUP", "nli ZS", "nli Δ"]
     assert first[:4] == ["MLM", "trans", "3 models × 2 seeds", "11.0 (8.5 to 13.5)"]
 
 
 def test_equal_results_give_equal_bytes(project, tmp_path):
-    before, scores = page(project), numbers(project)
-    figures = {path.name: path.read_bytes() for path in (project / FIGURES).iterdir()}
+    before = files(project)
     kept = {path: path.read_bytes() for path in (project / STUDIES).rglob("*.*")}
     keep_studies([tmp_path / "run"], project / STUDIES)
     assert {path: path.read_bytes() for path in (project / STUDIES).rglob("*.*")} == kept
     other = shutil.copytree(project, tmp_path / "elsewhere" / "findings")
-    assert page(other) == before == page(project)
-    assert numbers(other) == scores == numbers(project)
-    assert {path.name: path.read_bytes() for path in (other / FIGURES).iterdir()} == figures
+    assert files(other) == before == files(project)
 
 
-def test_the_page_in_the_project_is_that_of_what_is_kept(tmp_path):
-    """After a study was kept anew: synthlang findings docs/findings."""
+def test_the_pages_in_the_project_are_those_of_what_is_archived(tmp_path):
+    """After a study was archived anew: synthlang findings docs/findings."""
     if not read_kept(DOCS / "findings" / STUDIES):
-        pytest.skip("no study is kept in docs/findings yet")
+        pytest.skip("no study is archived in docs/findings yet")
     folder = shutil.copytree(DOCS / "findings", tmp_path / "findings")
     drawn = {path.name for path in (folder / FIGURES).iterdir()}
-    assert page(folder) == (DOCS / "findings.md").read_text(encoding="utf-8")
-    assert numbers(folder) == (DOCS / "findings-numbers.md").read_text(encoding="utf-8")
+    for name, content in files(folder).items():
+        if name.endswith(".md"):
+            assert content.decode() == (DOCS / name).read_text(encoding="utf-8"), name
     assert {path.name for path in (folder / FIGURES).iterdir()} == drawn
     sizes = {study.name: sum(file.stat().st_size for file in study.iterdir()) for study in (folder / STUDIES).iterdir()}
     assert max(sizes.values()) < 400_000, sizes
+
+
+def test_the_first_page_in_the_project_is_short():
+    text = (DOCS / "findings.md").read_text(encoding="utf-8")
+    assert len(text.split()) <= 1500
+    assert all(len(alt.split()) <= 30 for alt in re.findall(r"!\[(.*?)\]", text))
 
 
 def test_the_table_of_the_readme_is_that_of_the_quickstart_that_is_kept():
@@ -224,9 +258,9 @@ def test_the_alignment_of_models_that_a_probe_reads_after_tuning_is_kept(tuned, 
 def test_studies_of_several_scales_have_a_figure_and_a_line_each(project, tmp_path):
     other = paper_study(tmp_path / "other", "lab", fingerprint="cd" * 8)
     keep_studies([other], project / STUDIES)
-    text = page(project)
-    _, _, _, *rows = lines_of(section(text, "Claims"))
-    _, *every = lines_of(section(numbers(project), "The claims at every scale"))
+    text = paper(project)
+    _, *rows = lines_of(section(text, "Claims"))
+    _, *every = lines_of(section(text, "The claims at every scale"))
     assert {row[4].split()[-1] for row in every} == {"(tiny)", "(lab)"} and len(every) == 2 * len(rows)
     assert [row[0] for row in rows] == list(dict.fromkeys(row[0] for row in every)), "a line a claim"
     beside = {row[4].split()[-1]: row for row in every if row[0] == "ALIGN beats MLM (align_mlm)"}
@@ -234,7 +268,7 @@ def test_studies_of_several_scales_have_a_figure_and_a_line_each(project, tmp_pa
     assert first == beside["(lab)"], "what the other scale says is the same"
     assert len(re.findall(r"!\[", text)) == 2 and "Ours: lab. Perplexity" in text
     assert not [row for row in rows if "(" in row[5]], "no scale decides it differently"
-    claims = [row[0] for row in lines_of(section(numbers(project), "The claims in full"))]
+    claims = [row[0] for row in lines_of(section(text, "The claims in full"))]
     assert len(set(claims)) == len(claims)
 
 
@@ -254,15 +288,15 @@ def test_a_name_has_one_colour_at_all_scales(project, tmp_path):
 def test_a_verdict_is_followed_by_those_of_scales_that_decide_differently(project, tmp_path):
     turned = SMALL | {"objective": SMALL["objective"][::-1]}
     keep_studies([paper_study(tmp_path / "other", "lab", turned, fingerprint="cd" * 8)], project / STUDIES)
-    _, _, _, *rows = lines_of(section(page(project), "Claims"))
-    every = lines_of(section(numbers(project), "The claims at every scale"))[1:]
+    _, *rows = lines_of(section(paper(project), "Claims"))
+    every = lines_of(section(paper(project), "The claims at every scale"))[1:]
     assert any("(" in row[5] for row in rows)
     for claim, *_, over, told, _held in rows:
         [(scale, other)] = [
             (re.findall(r"\w+", row[4])[-1], row[5]) for row in every if row[0] == claim and row[4] != over
         ]
         verdict = told.split(" (")[0]
-        differs = other not in ("too small to tell", verdict)
+        differs = other not in (NOT_DECIDED, verdict)
         assert told == (f"{verdict} ({scale}: {other})" if differs else verdict)
 
 
@@ -271,10 +305,10 @@ def test_a_study_of_no_paper_has_its_own_section(tmp_path):
     bars = make_grid(tmp_path / "b", {"objective": ["MLM", "XLM"]}, name="bars", title="Two objectives")
     into = tmp_path / "findings"
     keep_studies([doses, bars], into / STUDIES)
-    (into / READINGS).write_text("doses: {lines: [Made up.]}\n")
-    text = page(into)
-    assert "No study that is kept asks a claim." in text and "## The claims in full" not in numbers(into)
-    assert "| MLM | 1 model" in section(numbers(into), "Two objectives")
+    (into / READINGS).write_text("doses: {text: [Made up.]}\n")
+    assert "## Verdicts" not in page(into)
+    text = paper(into, "own")
+    assert "| MLM | 1 model" in section(text, "Two objectives")
     part = section(text, "Doses of inversion")
     assert "findings/figures/doses-dose-1-strength-1-pos-delta.svg" in part and "- Made up." in part
     assert "The perplexity of the parent is not known; SUP of pos 90.0." in part
@@ -285,8 +319,7 @@ def test_figures_are_those_that_the_reading_names(project, tmp_path):
     run = make_grid(tmp_path / "run2", {"objective": ["MLM", "XLM"]}, steps=(10, 20), layers=2, name="emergence")
     keep_studies([run], project / STUDIES)
     (project / READINGS).write_text("align_mlm: {figures: [alignment, table3]}\n")
-    text = page(project)
-    links = re.findall(r"figures/([^)]*)\.svg", section(text, "ALIGN-MLM"))
+    links = re.findall(r"figures/([^)]*)\.svg", section(paper(project), "Reading"))
     kept = "align_mlm-table3-tiny"
     assert links == [
         f"{kept}-alignment-1-nli",
@@ -295,12 +328,12 @@ def test_figures_are_those_that_the_reading_names(project, tmp_path):
         "4-align-mlm-table3-tiny",
     ]
     steps = "emergence-step-1-cka-same-layer-debiased"
-    assert steps in section(text, "A grid")
+    assert steps in section(paper(project, "own"), "A grid")
     (project / READINGS).write_text("align_mlm: {figures: [alignment of align_mlm-table3-tiny]}\n")
-    links = re.findall(r"figures/([^)]*)\.svg", section(page(project), "ALIGN-MLM"))
+    links = re.findall(r"figures/([^)]*)\.svg", section(paper(project), "Reading"))
     assert links and all(link.startswith("align_mlm-table3-tiny-alignment-") for link in links)
     (project / READINGS).write_text("emergence: {figures: [delta, layers]}\n")
-    links = re.findall(r"figures/([^)]*)\.svg", section(page(project), "A grid"))
+    links = re.findall(r"figures/([^)]*)\.svg", section(paper(project, "own"), "A grid"))
     assert links == ["emergence-delta", "emergence-layer-1-cka-same-layer-debiased"]
 
 
@@ -309,9 +342,9 @@ def test_models_that_failed_training_are_shown_and_told(tmp_path):
     change(run, config={**json.loads((run / "study.json").read_text())["config"], "learned": {"perplexity": 30}})
     into = tmp_path / "findings"
     keep_studies([run], into / STUDIES)
-    part = section(page(into), "ALIGN-MLM")
-    assert "3 of 24 cells did not learn" in part
-    part = section(numbers(into), "ALIGN-MLM")
+    text = paper(into)
+    assert "3 of 24 cells did not learn" in section(text, "Reading")
+    part = section(text, "Scores")
     assert "3 of 24 cells did not learn" in part
     assert [row[2] for row in lines_of(part)[1:]].count("not learned") == 1
 
@@ -372,8 +405,8 @@ def test_a_study_is_kept_in_parts(project, tmp_path):
     assert kept.waiting == 16
     text = page(project)
     assert "- align_mlm-table3-tiny: 16 of 24 cells not run yet." in section(text, "Not finished")
-    assert "No study that is kept asks a claim." in text and "![" not in text
-    (project / READINGS).write_text("align_mlm: {lines: [Not yet.]}\n")
+    assert "## Verdicts" not in text and "![" not in text
+    (project / READINGS).write_text("align_mlm: {text: [Not yet.]}\n")
     assert page(project) == text, "a reading waits for the study"
     (project / READINGS).unlink()
     parts = [only(paper_study(tmp_path / name), seeds) for name, seeds in (("b", ("0", "1")), ("c", ("2",)))]
@@ -394,7 +427,7 @@ def test_a_study_that_is_kept_can_grow(project, tmp_path):
     rows = [row for row in table.to_pylist() if row["cell"] in new]
     pq.write_table(pa.Table.from_pylist(rows, table.schema), run / "results.parquet")
     [kept] = keep_studies([run], project / STUDIES)
-    assert kept.waiting == 0 and "| OURS |" in numbers(project)
+    assert kept.waiting == 0 and "| OURS |" in paper(project)
     joined = {path.name: path.read_bytes() for path in kept.folder.iterdir()}
     for path, data in whole.items():
         (run / path).write_bytes(data)
@@ -442,54 +475,45 @@ def test_a_part_of_other_settings_is_not_mixed_with_what_is_kept(stage, project,
         keep_studies([other], project / STUDIES)
 
 
-@pytest.mark.parametrize(
-    ("written", "told"),
-    [
-        ("align_mlm: {lines: [" + "x, " * 11 + "]}", "at most 10"),
-        ("align_mlm: {lines: [" + "x" * 321 + "]}", "at most 320"),
-        ("align_mln: {lines: [x]}", "did you mean align_mlm?"),
-        (
-            "align_mlm: {figures: [table9]}",
-            "nothing to draw of 'table9'; there may be: table3, dose, maps, steps, delta, ",
-        ),
-        ("align_mlm: {figures: [table3, steps]}", "nothing to draw of 'steps'"),
-        ("align_mlm: {figures: [delta of table4]}", "KIND of one of align_mlm-table3-tiny"),
-        ("align_mlm: {line: [x]}", "did you mean lines?"),
-    ],
-)
-def test_a_wrong_reading_is_one_line(written, told, project):
-    (project / READINGS).write_text(written + "\n")
-    with pytest.raises(InputError, match=re.escape(told)) as error:
-        page(project)
-    assert READINGS in str(error.value)
+WRONG_TEXTS = [
+    (READINGS, "align_mln: {text: [x]}", "align_mln", "unknown"),
+    (READINGS, "align_mlm: {figures: [table9]}", "align_mlm", "unknown"),
+    (READINGS, "align_mlm: {figures: [table3, steps]}", "align_mlm", "unknown"),
+    (READINGS, "align_mlm: {figures: [delta of table4]}", "align_mlm", "unknown"),
+    (READINGS, "align_mlm: {line: [x]}", "readings.align_mlm.line", "unknown"),
+    (OVERVIEW, "papers: {align_mlm: {figure: table9}}", "align_mlm", "unknown"),
+    (OVERVIEW, "papers: {align_mlm: {alt: " + "x" * 251 + "}}", "papers.align_mlm.alt", "range"),
+    (OVERVIEW, "results: [{title: x}]", "results.0.study", "missing"),
+]
+
+
+@pytest.mark.parametrize(("file", "written", "place", "code"), WRONG_TEXTS)
+def test_a_wrong_text_is_refused(file, written, place, code, project):
+    (project / file).write_text(written + "\n")
+    assert refused(page, project) == (f"{file} {place}", code)
 
 
 def test_a_page_that_was_written_by_hand_stays(project):
     by_hand = project.with_suffix(".md")
     by_hand.write_text("# Findings\n\nBy hand.\n")
-    with pytest.raises(InputError, match="was not written by synthlang findings"):
-        page(project)
+    assert refused(page, project) == ("findings.md", "exists")
     assert by_hand.read_text() == "# Findings\n\nBy hand.\n"
-    other = by_hand.rename(project.with_name(f"{project.name}-numbers.md"))
-    with pytest.raises(InputError, match=r"numbers\.md: was not written by synthlang findings"):
-        page(project)
+    other = by_hand.rename(page_of(by_hand, "align_mlm"))
+    assert refused(page, project) == ("findings-align_mlm.md", "exists")
     assert not by_hand.exists()
     other.rename(by_hand)
-    with pytest.raises(InputError, match="is a folder"):
-        check_page(project)
+    assert refused(check_page, project) == ("findings", "exists")
 
 
-def test_without_a_kept_study_nothing_is_written(tmp_path):
-    with pytest.raises(InputError, match="no study is kept here yet"):
-        page(tmp_path / "findings")
+def test_without_an_archived_study_nothing_is_written(tmp_path):
+    assert refused(page, tmp_path / "findings") == ("findings", "empty")
     assert not list(tmp_path.iterdir())
 
 
 def test_a_page_elsewhere_links_to_the_figures(project, tmp_path):
     text = write_findings(project, tmp_path / "page.md").page.read_text(encoding="utf-8")
     assert "](docs/findings/figures/1-align-mlm-table3-tiny.svg)" in text and MADE_BY in text
-    assert "[page-numbers.md](page-numbers.md)" in text
-    assert "[page.md](page.md)" in (tmp_path / "page-numbers.md").read_text(encoding="utf-8")
+    assert "](page-align_mlm.md)" in text and (tmp_path / "page-align_mlm.md").is_file()
     [figure] = (project / FIGURES).iterdir()
     ElementTree.fromstring(figure.read_text(encoding="utf-8"))
 

@@ -18,6 +18,9 @@ NOT_RUN = "not run"
 VERDICTS = {"agrees in sign": "agrees", "agrees in order": "agrees"}
 """Verdict → in a word, where it has several."""
 ONE_MODEL = "one model"
+NOT_DECIDED = "too small to tell"
+WORDS = ("agrees", "mostly agrees", "differs", NOT_DECIDED)
+"""Verdicts in the order of the pages."""
 
 
 @dataclass(frozen=True)

@@ -135,6 +135,13 @@ class Code:
 
 
 @dataclass(frozen=True)
+class Links:
+    """Links to other pages: the text of each, and the file beside this page."""
+
+    items: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
 class Figures:
     """Figures side by side where there is room."""
 
@@ -157,7 +164,7 @@ class Beside:
     blocks: Sequence[Table | Figures]
 
 
-Block = Paragraph | Bullets | Terms | Table | Code | Figures | Folded | Beside
+Block = Paragraph | Bullets | Terms | Table | Code | Links | Figures | Folded | Beside
 
 
 @dataclass(frozen=True)
@@ -188,12 +195,10 @@ def markdown_page(
     under: str,
     sections: Sequence[Section],
     figures: str = "figures",
-    other: tuple[str, str] | None = None,
 ) -> str:
-    """The same sections as Markdown; figures are links into the folder ``figures``, named from the page's folder.
-    ``other`` is what is said of another page beside it, and its name."""
+    """Return the same sections as Markdown, with links to figures in the folder ``figures``."""
     template = _templates().get_template("page.md.j2")
-    return template.render(title=title, under=under, sections=sections, figures=figures, other=other)
+    return template.render(title=title, under=under, sections=sections, figures=figures)
 
 
 @cache
