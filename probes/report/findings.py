@@ -197,5 +197,8 @@ def _not_finished(kept: Sequence[KeptStudy]) -> list[Section]:
     """The studies with cells that were not run yet; no section where there is none."""
     left = [(one.name, one.study.waiting, len(one.study.cells)) for one in kept if one.study.waiting]
     told = [f"{name}: {waiting:,} of {plural(cells, 'cell')} not run yet." for name, waiting, cells in left]
-    blocks: list[Block] = [Paragraph("These studies are judged and shown when all of their cells are run."), Bullets(told)]
+    blocks: list[Block] = [
+        Paragraph("These studies are judged and shown when all of their cells are run."),
+        Bullets(told),
+    ]
     return [Section("Not finished", blocks)] if left else []
