@@ -13,6 +13,7 @@ from probes.report.folder import ReportPaths, write_joined_report, write_report
 from probes.report.numbers import first_few, plural
 from probes.report.printed import printed_numbers
 from probes.report.terminal import score_table
+from probes.results.views import result_rows
 from probes.study.cells import load_study
 from probes.study.executors import NAMES
 from probes.study.executors.slurm import check_slurm
@@ -73,7 +74,7 @@ def run_study(config: Path, out: Path, options: RunOptions, overrides: list[str]
 
 def _say_scores(console: Console, run: StudyRun, out: Path) -> None:
     """The table of conditions, without models that failed training, which are named below it."""
-    rows = list(run.tables.rows(run.done))
+    rows = list(result_rows(run.tables.scores(run.done)))
     if not rows or len(rows) > ROWS:
         return
     from probes.report.data import read_study  # with pandas

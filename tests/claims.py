@@ -15,9 +15,9 @@ from probes.claims.papers import read_paper
 from probes.claims.spec import Claim, Quantity
 from probes.claims.tables import TableComparison
 from probes.claims.verdicts import Verdict
-from probes.results.measures import COLUMNS as MEASURE_COLUMNS
 from probes.results.read import measurements
-from probes.results.write import COLUMNS as RESULT_COLUMNS
+from probes.results.views import MEASURES as MEASURE_COLUMNS
+from probes.results.views import RESULTS as RESULT_COLUMNS
 from probes.statistics import Interval
 
 ACROSS_LAYERS = {

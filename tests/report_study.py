@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from probes.report.folder import ReportPaths, write_joined_report, write_report
-from probes.results import measures
-from probes.results import write as results
+from probes.results import views
 
 OBJECTIVES = {"mlm": (5.0, 22.0), "dict_mlm": (38.0, 9.0), "align_mlm": (72.0, 4.0)}
 """Alignment and Δ of each objective under the harder language; half of Δ under the easier one."""
@@ -162,14 +161,14 @@ def write_rows(folder: Path, rows: list[dict[str, Any]]) -> None:
         writer = csv.DictWriter(handle, NAMES + SCORES, restval="")
         writer.writeheader()
         writer.writerows(rows)
-    _write_parquet(folder / "results.parquet", results.COLUMNS, rows)
+    _write_parquet(folder / "results.parquet", views.RESULTS, rows)
 
 
 def write_measures(folder: Path, rows: Sequence[Sequence[Any]]) -> None:
     with (folder / "measures.csv").open("w", newline="") as handle:
         csv.writer(handle).writerows([MEASURES, *rows])
     records = [dict(zip(MEASURES, row, strict=True)) for row in rows]
-    _write_parquet(folder / "measures.parquet", measures.COLUMNS, records)
+    _write_parquet(folder / "measures.parquet", views.MEASURES, records)
 
 
 def _write_parquet(path: Path, columns: Mapping[str, pa.DataType], rows: Sequence[Mapping[str, Any]]) -> None:

@@ -8,7 +8,8 @@ import pytest
 from scipy import stats
 
 from probes.correlation import CorrelateOptions, correlate_command, read_tables
-from probes.results.write import COLUMNS, write_results
+from probes.results.views import RESULTS
+from probes.results.write import write_view
 from synthlang.errors import InputError
 
 
@@ -23,7 +24,7 @@ def study_rows(seed=0):
                 for transfer_seed in range(2):
                     delta = round(height - 2 * cell + random.normal(), 4)
                     rows.append({
-                        **dict.fromkeys(COLUMNS), "cell": f"{objective}-{cell}", "objective": objective, "task": task,
+                        **dict.fromkeys(RESULTS), "cell": f"{objective}-{cell}", "objective": objective, "task": task,
                         "seed": transfer_seed, "delta": delta, "alignment_all": alignment,
                     })  # fmt: skip
     return rows
@@ -31,7 +32,7 @@ def study_rows(seed=0):
 
 @pytest.fixture
 def study(tmp_path):
-    write_results(tmp_path, study_rows())
+    write_view(tmp_path, "results", RESULTS, study_rows())
     return tmp_path
 
 
@@ -83,7 +84,7 @@ def test_which_rows_are_the_same_and_which_belong_together(study, tmp_path, caps
     (found,) = run([table], cluster="none", kind="spearman,spearman")
     assert found.result.clusters == found.result.n == 48
     assert "every row counts as independent" in capsys.readouterr().out
-    write_results(tmp_path / "other", study_rows(seed=1))  # cells of two studies are not the same
+    write_view(tmp_path / "other", "results", RESULTS, study_rows(seed=1))  # cells of two studies are not the same
     (found,) = run([table, tmp_path / "other" / "results.parquet"])
     assert (found.result.n, found.result.clusters) == (96, 24)
     assert run([table, study / "results.parquet"])[0].result.n == 48  # a study given twice counts once

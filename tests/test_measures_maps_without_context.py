@@ -15,7 +15,7 @@ from scipy.stats import ortho_group
 from probes.measures.maps.dictionary import read_dictionary
 from probes.measures.maps.probe import maps_probe
 from probes.measures.maps.without_context import subwords_of_types
-from probes.results.measures import probe_measures
+from probes.results.measures import probe_values
 from synthlang.errors import InputError
 from tests.aligned_runs import SEPARATE, plain_ids, random_run
 from tests.maps_cases import plain_map, plain_precision, subject_of, values_of, write_pairs
@@ -255,7 +255,7 @@ def test_static_vectors_of_the_words_of_one_subword_stand_beside(runs, tmp_path)
     rows = ["embeddings, no map", "embeddings, rotated", "static vectors, rotated"]
     assert list(found.tables[-1].columns[0].cells) == rows
     # a study reads them as measures without a layer
-    measures = {name: (layer, value) for name, layer, _, value in probe_measures({"probes": {"maps": found.values}})}
+    measures = {name: (layer, value) for name, layer, _, value, _ in probe_values({"probes": {"maps": found.values}})}
     for name, number in (("before", probed["before"]), ("static.words", probed["static"]["words"])):
         assert measures[f"maps.embeddings.{name}.csls.mean.p@1"] == (None, number["csls"]["mean"]["p@1"])
     # a word without a vector is not found, and is counted

@@ -13,7 +13,7 @@ from scipy.stats import ortho_group
 from pretrain.adjust.vectors import layer_states
 from probes.measures.probe_input import ProbeInput
 from probes.measures.table import ProbeConfig
-from probes.results.measures import probe_measures
+from probes.results.measures import probe_values
 from probes.static.training import train_vectors
 from synthlang.config import parse
 from synthlang.errors import InputError
@@ -185,7 +185,7 @@ def test_every_number_is_that_of_a_plain_reading(run, tmp_path, pools):
     assert sum("a word without a static vector" in note for note in found.notes) == 2
     assert found.values["static"]["pools"] == pools and found.values["rotation"] is None
     assert list(found.tables[0].columns[0].cells) == ["links", "static vectors"]
-    measures = {name for name, *_ in probe_measures({"probes": {"retrieval": found.values}})}
+    measures = {name for name, *_ in probe_values({"probes": {"retrieval": found.values}})}
     assert "retrieval.variants.context.layers.pairs.counted.csls.mean" in measures
     assert not any(part in name for name in measures for part in ("retrieval.static", "lost"))
     assert "retrieval-by-layer" not in {figure.name for figure in found.figures}

@@ -11,7 +11,7 @@ import yaml
 from rich.filesize import decimal
 
 from pretrain.run import open_run
-from probes.results.write import Tables
+from probes.results.collect import Tables
 from probes.study.gc import collect, delete_unused, size_of
 from probes.study.record import named_stages, registered
 from probes.study.stage_folders import stages_read

@@ -13,7 +13,7 @@ from pretrain.folder import read_metrics
 from probes.report.data import read_study
 from probes.report.folder import write_report
 from probes.report.numbers import number
-from probes.results.read import SCORES
+from probes.results.scores import SCORES
 from probes.statistics import mean_interval
 from probes.study.gc import collect
 from synthlang.errors import InputError

@@ -14,9 +14,10 @@ from probes.report.data import read_study
 from probes.report.findings_study import figures_of_study
 from probes.report.kept import keep_studies
 from probes.report.scores import scores_of
+from probes.results.intervals import interval_within
 from probes.results.labels import is_of_tuning
 from probes.results.read import read_table
-from probes.results.write import MOVED, interval_within
+from probes.results.scores import MOVED
 from tests.report_study import Report, change_rows, make_grid, report
 
 TITLE = "How far fine-tuning moved the model"

@@ -21,10 +21,9 @@ from probes.report.data import FIGURES_OF_MANY, read_study
 from probes.report.folder import write_report
 from probes.report.numbers import entry_text
 from probes.report.scores import scores_of
-from probes.results import measures
-from probes.results import write as results
+from probes.results.intervals import interval_within
 from probes.results.labels import axis_titles, is_of_languages, is_seed, layout_of, numbers_of, short_key
-from probes.results.write import interval_within
+from probes.results.views import MEASURES, RESULTS
 from probes.statistics import Interval
 from probes.study.cells import expand
 from probes.study.config import StudyConfig
@@ -461,7 +460,7 @@ def test_what_is_no_study_is_an_error(tmp_path: Path, record: str | None, messag
 
 @pytest.mark.parametrize("name", ["results", "measures"])
 def test_what_is_no_table_of_a_study_is_an_error(study: Path, name: str) -> None:
-    columns = (results if name == "results" else measures).COLUMNS
+    columns = RESULTS if name == "results" else MEASURES
     table: dict[str, Any] = {key: pa.nulls(1, kind) for key, kind in columns.items()} | {
         "cell": ["a"],
         "labels": ["{}"],

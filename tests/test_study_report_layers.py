@@ -23,8 +23,8 @@ from probes.report.data import WITHOUT_CONTEXT, read_study
 from probes.report.judged import compared
 from probes.report.layers import curves
 from probes.results.labels import layout_of
-from probes.results.measures import COLUMNS
 from probes.results.read import measurements
+from probes.results.views import MEASURES as COLUMNS
 from tests.claims import measured
 from tests.report_study import (
     cells_of,

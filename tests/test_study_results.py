@@ -11,18 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from pretrain.config import PretrainConfig
-from probes.results import measures
-from probes.results import write as results
-from probes.results.measures import alignment_measures, perplexities, probe_measures
-from probes.results.write import (
-    FIXED,
-    AxisColumns,
-    Tables,
-    alignment_columns,
-    moved_columns,
-    write_results,
-    write_table,
-)
+from probes.results import scores, write
+from probes.results.collect import Tables
+from probes.results.declared import ANY, Entries, Measure, PerLayer, find, values_in
+from probes.results.measures import alignment_values, measure_of, perplexities, probe_values
+from probes.results.scores import alignment_scores, movements
+from probes.results.views import FIXED, MEASURES, RESULTS, AxisColumns, measure_row, result_rows
+from probes.results.write import write_view
 from synthlang.files import write_json
 from synthlang.store import Store
 
@@ -35,82 +30,94 @@ CONTRACT = [
 
 
 def test_the_columns():
-    assert list(results.COLUMNS) == CONTRACT
-    assert list(measures.COLUMNS) == ["cell", "labels", "pretrain_seed", "probe", "measure", "layer", "step", "value"]
+    assert list(RESULTS) == CONTRACT
+    assert list(MEASURES) == ["cell", "labels", "pretrain_seed", "probe", "measure", "layer", "step", "value"]
 
 
-# --- what probes measured ---
+# --- what a result declares ---
 
-
-def row(measure, value, layer=None, step=None):
-    return (measure, layer, step, value)
-
-
-ONE = {"left_layers": [1, 5], "right_layers": [1, 5], "biased": [[0.1, 0.2], [0.3, 0.4]]}
-ONE |= {"same_layer": {"biased": [0.1, None]}, "mean": {"biased": 0.1}}
-BANDS = [{"from": 1, "to": 100, "scores": {"all": 3.0}}, {"from": 101, "to": None, "scores": {"all": 4.0}}]
-NO_NUMBERS: list[Any] = [None, True, "5", math.nan, math.inf, [], [1, 2, 3], ["x"], {}, [[1.0]], [{"difference": 1.0}]]
-KINDS: list[dict[str, Any]] = [
-    {"layer": 2, "distance": name, "auc": {"mean": value}} for name, value in (("l2", 0.5), ("cosine", 0.6))
+HITS, APART = Measure("percent", "words", (0.0, 100.0)), Measure("CKA", "sentences", (0.0, 1.0))
+TREE: Any = {
+    "plain": HITS,
+    "free": {ANY: {"mean": HITS}},
+    "layers": Entries({"auc": {"mean": APART}}, lambda entry: str(entry["distance"])),
+    "steps": Entries({"all": HITS}),
+    "same": {"numbers": [], "value": PerLayer("numbers", APART)},
+}
+LAYERS: list[dict[str, Any]] = [
+    {"layer": 2, "distance": name, "auc": {"mean": value, "low": 0.1}} for name, value in (("l2", 0.5), ("cosine", 0.6))
 ]
 
 
 @pytest.mark.parametrize(
-    ("probes", "found"),
+    ("result", "found"),
     [
-        (
-            {
-                "words": {
-                    "probe": "x",
-                    "scores": {"all": {"n": 9, "cosine": {"mean": 1.5, "forward": 1}}, "held_out": None},
-                }
-            },
-            [row("words.scores.all.cosine.mean", 1.5), row("words.scores.all.cosine.forward", 1.0)],
-        ),
-        (
-            {"retrieval": {"layers": [{"layer": n, "csls": {"mean": float(n)}} for n in (0, 4)]}},
-            [row("retrieval.layers.csls.mean", 0.0, layer=0), row("retrieval.layers.csls.mean", 4.0, layer=4)],
-        ),
-        (
-            {"words": {"checkpoints": [{"step": 10, "languages": {"es": {"all": 5.0}}}]}},
-            [row("words.checkpoints.languages.es.all", 5.0, step=10)],
-        ),
-        (
-            {"words": {"bands": BANDS}},
-            [row("words.bands.1-100.scores.all", 3.0), row("words.bands.101-.scores.all", 4.0)],
-        ),
-        (
-            {"distances": {"models": {"run-1": {"layers": KINDS}}}},
-            [row(f"distances.models.model.layers.{k['distance']}.auc.mean", k["auc"]["mean"], layer=2) for k in KINDS],
-        ),
-        (
-            {"cka": {"comparisons": {"languages": ONE}}},  # values beside a list of layers
-            [
-                row("cka.comparisons.languages.same_layer.biased", 0.1, layer=1),
-                row("cka.comparisons.languages.mean.biased", 0.1),
-            ],
-        ),
-        *(({"words": {"score": value, "sound": 1.0}}, [row("words.sound", 1.0)]) for value in NO_NUMBERS),
+        ({"plain": 1}, [("plain", None, None, 1.0)]),
+        *(({"plain": value}, []) for value in (None, True, "5", math.nan, math.inf, [1.0], {"plain": 1.0})),
+        ({"other": 1.0, "free": {"mean": 1.0}}, []),
+        ({"free": {"b": {"mean": 2.0}, "a.b": {"mean": 1.0}}, "plain": 3.0}, [
+            ("free.b.mean", None, None, 2.0), ("free.a.b.mean", None, None, 1.0), ("plain", None, None, 3.0),
+        ]),
+        ({"free": {"run-1": {"mean": 2.0}}}, [("free.model.mean", None, None, 2.0)]),
+        ({"layers": LAYERS}, [("layers.l2.auc.mean", 2, None, 0.5), ("layers.cosine.auc.mean", 2, None, 0.6)]),
+        ({"steps": [{"step": 10, "all": 5.0}, {"step": 20, "all": None}]}, [("steps.all", None, 10, 5.0)]),
+        ({"layers": None, "steps": []}, []),
+        ({"same": {"numbers": [1, 5], "value": [0.1, None]}}, [("same.value", 1, None, 0.1)]),
+        ({"same": {"numbers": [1, 5], "value": None}}, []),
     ],
     ids=str,
+)  # fmt: skip
+def test_the_values_that_a_tree_declares(result, found):
+    values = list(values_in(result, TREE, "run-1"))
+    assert [value[:4] for value in values] == found
+    assert all(find(value.name, TREE) is value.measure for value in values)
+
+
+@pytest.mark.parametrize("name", ["", "other", "plain.mean", "free", "free.mean", "layers.auc.mean", "same"])
+def test_a_name_that_no_tree_declares(name):
+    assert find(name, TREE) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "over", "within"),
+    [
+        ("zs", "percent", "test items", (0.0, 100.0)),
+        ("mixed question", "percent", "test items", (0.0, 100.0)),
+        ("delta", "points", "test items", (-100.0, 100.0)),
+        ("alignment_all", "percent", "word types", (0.0, 100.0)),
+        ("alignment.scores.all.csls.mean", "percent", "word types", (0.0, 100.0)),
+        ("perplexity", "perplexity", "masked tokens of the dev set", (1.0, math.inf)),
+        ("pretrain.perplexity.languages.zh", "perplexity", "masked tokens of the dev set", (1.0, math.inf)),
+        ("words.bands.101-.scores.all.cosine.mean", "percent", "word types", (0.0, 100.0)),
+        ("distances.models.model.layers.l2.auc.mean", "share", "pairs of words", (0.0, 1.0)),
+        ("maps.maps.dictionary.layers.words.csls.mean.p@1", "percent", "word types", (0.0, 100.0)),
+        ("retrieval.tags.variants.types.groups.open class.average", "percent", "parts of speech", (0.0, 100.0)),
+        ("cka.comparisons.languages.same_layer.debiased", "CKA", "sentences or linked words", (-1.0, 1.0)),
+    ],
 )
-def test_which_numbers_of_a_probe_are_measures(probes, found):
-    assert list(probe_measures({"model": "run-1", "probes": probes})) == found
+def test_a_measure_by_its_name(name, unit, over, within):
+    assert (known := measure_of(name)) is not None
+    assert (known.unit, known.over, known.within) == (unit, over, within)
+    assert measure_of(f"{name}.other") is None
 
 
 def test_what_is_of_no_probe_alone():
-    assert list(probe_measures({})) == []
+    assert list(probe_values({})) == []
     both = {"probes": {}, "cka_against_retrieval": {"r": 0.5, "low": 0.1}}
-    assert list(probe_measures(both)) == [row("cka_against_retrieval.r", 0.5)]
-    assert list(alignment_measures({"types": 3, "scores": {"all": {"csls": {"mean": 7.0}}}})) == [
-        row("alignment.types", 3.0),
-        row("alignment.scores.all.csls.mean", 7.0),
+    assert [value[:4] for value in probe_values(both)] == [("cka_against_retrieval.r", None, None, 0.5)]
+    result = {"types": 3, "scores": {"all": {"csls": {"mean": 7.0}}}}
+    assert [(value.name, value.value) for value in alignment_values(result)] == [
+        ("alignment.types", 3.0),
+        ("alignment.scores.all.csls.mean", 7.0),
     ]
+
+
+def test_alignments_among_the_scores():
     scores = {"all": {"cosine": {"forward": 2.0, "backward": 0.46912, "mean": 1.23456}}, "in_dictionary": None}
     columns = {"alignment_all": 1.2346, "alignment_dictionary": None, "alignment_held_out": None}
     columns |= {"alignment_forward": 2.0}
-    assert alignment_columns({"scores": scores}) == columns
-    assert set(alignment_columns({"scores": None}).values()) == {None}
+    assert alignment_scores({"scores": scores}) == columns
+    assert set(alignment_scores({"scores": None}).values()) == {None}
 
 
 # --- how far fine-tuning moved the model ---
@@ -127,7 +134,7 @@ def test_what_is_of_no_probe_alone():
     ],
 )
 def test_movements_of_the_settings_that_are_kept(fits, means):
-    assert moved_columns(fits) == dict(zip(results.MOVED, means, strict=True))
+    assert movements(fits) == dict(zip(scores.MOVED, means, strict=True))
 
 
 # --- perplexity ---
@@ -211,7 +218,7 @@ def test_axes_of_one_name_have_all_of_their_keys():
 def test_a_name_that_is_taken_gets_a_number():
     found = columns({"axis_objective": "a", "axis_objective_2": "b", "objective": "c"})
     assert list(found.types) == ["axis_objective", "axis_objective_2", "axis_objective_3"]
-    assert next(iter(found.of([{"cell": "0"}])))["axis_objective_3"] == "c"
+    assert found.of({"cell": "0"})["axis_objective_3"] == "c"
 
 
 @pytest.mark.parametrize(
@@ -229,14 +236,15 @@ def test_a_name_that_is_taken_gets_a_number():
 def test_numbers_stay_numbers(labels, kind, values):
     found = columns(*({"a": label} for label in labels), {"b": "x"})
     assert found.types["a"] == kind
-    rows = list(found.of({"cell": str(i)} for i in range(len(labels) + 1)))
+    rows = [found.of({"cell": str(i)}) for i in range(len(labels) + 1)]
     assert [row["a"] for row in rows] == [*values, None]
     assert [row["b"] for row in rows] == [None] * len(labels) + ["x"]
 
 
 def test_both_files_have_them(tmp_path):
     found = columns({"pretrain.objective.alpha": "1.0"}, {"pretrain.objective.alpha": "50.0"})
-    write_results(tmp_path, found.of([{"cell": "1", "sup": 2.0}, {"cell": "0", "sup": 3.0}]), found.types)
+    rows = map(found.of, [{"cell": "1", "sup": 2.0}, {"cell": "0", "sup": 3.0}])
+    write_view(tmp_path, "results", {**RESULTS, **found.types}, rows)
     assert pq.read_table(tmp_path / "results.parquet")["alpha"].to_pylist() == [50.0, 1.0]
     with (tmp_path / "results.csv").open(newline="") as handle:
         assert [(row["sup"], row["alpha"]) for row in csv.DictReader(handle)] == [("2.0", "50.0"), ("3.0", "1.0")]
@@ -253,8 +261,8 @@ def rows(count):
 
 @pytest.mark.parametrize("count", [0, 1, 9, 10, 11])
 def test_both_files_hold_the_same(count, tmp_path, monkeypatch):
-    monkeypatch.setattr(results, "GROUP", 5)
-    write_results(tmp_path, iter(rows(count)))
+    monkeypatch.setattr(write, "GROUP", 5)
+    write_view(tmp_path, "results", RESULTS, iter(rows(count)))
     table = pq.read_table(tmp_path / "results.parquet")
     assert table.column_names == CONTRACT
     assert [{k: v for k, v in row.items() if k in rows(1)[0]} for row in table.to_pylist()] == rows(count)
@@ -264,12 +272,12 @@ def test_both_files_hold_the_same(count, tmp_path, monkeypatch):
         (row["cell"], str(row["sup"]), "") for row in rows(count)
     ]
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    write_results(tmp_path, rows(count))
+    write_view(tmp_path, "results", RESULTS, rows(count))
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_rows_are_not_held_all_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(results, "GROUP", 10)
+    monkeypatch.setattr(write, "GROUP", 10)
     alive, most = set(), 0
 
     class Row(dict[str, int]):
@@ -283,7 +291,7 @@ def test_rows_are_not_held_all_at_once(tmp_path, monkeypatch):
             most = max(most, len(alive))
             yield Row(value=i)
 
-    write_table(tmp_path, "many", {"value": measures.COLUMNS["layer"]}, many())
+    write_view(tmp_path, "many", {"value": MEASURES["layer"]}, many())
     assert pq.read_table(tmp_path / "many.parquet")["value"].to_pylist() == list(range(200))
     assert most < 40
 
@@ -330,8 +338,18 @@ def store(tmp_path):
     line = {"step": 9, "loss": 2.0, "validation/parent": 6.50001, "validation/trans": 8.0}
     (made.path("pretrain", "pp") / "metrics.jsonl").write_text(json.dumps(line) + "\n")
     write_json(made.path("alignment", "al") / "result.json", {"types": 1, "scores": None})
-    write_json(made.path("probe", "pr") / "probes.json", {"model": "m", "probes": {"words": {"x": 1.0}}})
+    write_json(made.path("probe", "pr") / "probes.json", {"model": "m", "probes": {"words": {"types": 1.0}}})
     return made
+
+
+def rows_of(made, done):
+    """The rows of results.csv."""
+    return list(result_rows(made.scores(done)))
+
+
+def measures_of(made, done):
+    """The rows of measures.csv."""
+    return [measure_row(one) for one in made.measures(done)]
 
 
 WHOLE = {
@@ -343,22 +361,22 @@ MADE = {*WHOLE.values()}
 
 def test_rows_of_a_cell(store):
     made = Tables([cell(pretrain=RUN, tasks=["pos", "ner"], probes=["mine"], b="x")], {"c": WHOLE}, [3, 0], store)
-    first, *rest = made.rows(MADE)
+    first, *rest = rows_of(made, MADE)
     assert first == {
         **SCORES,
         **{"cell": "c", "labels": '{"b": "x"}', "source": "text:a", "objective": "mlm", "pretrain_seed": 7, "seed": 3},
         # the alignment is that of the run, before it was adjusted
         **{"pretrain": "pp", "adjust": "aa", "probe": None, "transfer": "pos3", "task_name": "pos"},
-        **dict.fromkeys(results.ALIGNMENTS),
+        **dict.fromkeys(scores.ALIGNMENTS),
         "mixed": '{"question": 4.0}',
         "perplexity": 6.5,
         **{"moved_embeddings": 0.05, "moved_layers": 0.3, "majority": 3.5},
     }
     assert [(row["moved_embeddings"], row["moved_layers"]) for row in rest] == [(None, None)] * 3  # of earlier versions
     assert [(row["task_name"], row["seed"]) for row in rest] == [("pos", 0), ("ner", 3), ("ner", 0)]
-    assert all(row.keys() == results.COLUMNS.keys() for row in rest)
+    assert all(row.keys() == RESULTS.keys() for row in rest)
     plain = {name: key for name, key in WHOLE.items() if name != "adjust"}
-    found = list(Tables([cell(pretrain=RUN, tasks=["pos"])], {"c": plain}, [3], store).rows(MADE))
+    found = rows_of(Tables([cell(pretrain=RUN, tasks=["pos"])], {"c": plain}, [3], store), MADE)
     assert [(row["adjust"], row["probe"]) for row in found] == [(None, "al")]
     extent = {"least": 1, "most": 4, "stages": 2, "of": 2}
     assert made.dropped(MADE) == {
@@ -366,16 +384,16 @@ def test_rows_of_a_cell(store):
         "adjust": {"es": {"links not one to one": {"least": 5, "most": 5, "stages": 1, "of": 1}}},
         **{f"transfer {task}": {"test": {"too long": extent}} for task in ("pos", "ner")},
     }
-    measured = [(row["probe"], row["measure"], row["value"]) for row in made.measures(MADE)]
+    measured = [(row["probe"], row["measure"], row["value"]) for row in measures_of(made, MADE)]
     assert measured == [
         ("pretrain", "pretrain.perplexity.parent", 6.5),
         ("pretrain", "pretrain.perplexity.other", 8.0),
-        ("mine", "words.x", 1.0),
+        ("mine", "words.types", 1.0),
     ]
-    plain_rows = Tables([cell(pretrain=RUN)], {"c": plain}, [3], store).measures(MADE)
+    plain_rows = measures_of(Tables([cell(pretrain=RUN)], {"c": plain}, [3], store), MADE)
     assert ("alignment.types", 1.0) in [(row["measure"], row["value"]) for row in plain_rows]
     common = {"cell": "c", "labels": '{"b": "x"}', "pretrain_seed": 7, "layer": None, "step": None}
-    assert all(row.items() >= common.items() for row in made.measures(MADE))
+    assert all(row.items() >= common.items() for row in measures_of(made, MADE))
 
 
 def aligned(percent):
@@ -389,8 +407,8 @@ def test_the_alignment_is_that_of_the_language_that_is_tested(language, expected
     stages = {name: key for name, key in WHOLE.items() if name != "adjust"} | {"alignment": "several"}
     of_one = cell(pretrain=RUN, tasks=["pos", "ner"], language=language)
     made, done = Tables([of_one], {"c": stages}, [0], store), {*stages.values()}
-    assert {row["alignment_all"] for row in made.rows(done)} == {expected}
-    measured = {row["measure"]: row["value"] for row in made.measures(done)}
+    assert {row["alignment_all"] for row in rows_of(made, done)} == {expected}
+    measured = {row["measure"]: row["value"] for row in measures_of(made, done)}
     assert measured["alignment.scores.all.cosine.mean"] == expected
 
 
@@ -401,16 +419,16 @@ def test_a_cell_that_is_tested_on_the_parent_has_no_alignment(store):
     stages = {name: key for name, key in WHOLE.items() if name != "adjust"} | {"alignment": "several"}
     of_parent = cell(pretrain=RUN, tasks=["pos", "ner"], language=RUN.all_languages[0].name)
     made, done = Tables([of_parent], {"c": stages}, [0], store), {*stages.values()}
-    assert {(row["alignment_all"], row["probe"]) for row in made.rows(done)} == {(None, None)}
-    assert {row["probe"] for row in made.measures(done)} == {"pretrain"}
+    assert {(row["alignment_all"], row["probe"]) for row in rows_of(made, done)} == {(None, None)}
+    assert {row["probe"] for row in measures_of(made, done)} == {"pretrain"}
 
 
 def test_rows_of_what_is_done_so_far(store):
     made = Tables([cell(pretrain=RUN, tasks=["pos", "ner"], probes=["mine"])], {"c": WHOLE}, [0, 3], store)
-    assert list(made.rows(set())) == list(made.measures(set())) == []
+    assert list(rows_of(made, set())) == list(measures_of(made, set())) == []
     for missing in ("pp", "aa", "al"):
-        assert list(made.rows(MADE - {missing})) == []
-    assert [(row["task_name"], row["seed"]) for row in made.rows(MADE - {"pos0"})] == [
+        assert list(rows_of(made, MADE - {missing})) == []
+    assert [(row["task_name"], row["seed"]) for row in rows_of(made, MADE - {"pos0"})] == [
         ("pos", 3),
         ("ner", 0),
         ("ner", 3),
@@ -444,7 +462,7 @@ def test_what_a_text_to_align_lost_in_a_transfer_is_told(store):
 
 def test_rows_of_a_model_that_was_not_pretrained_here(store):
     plain = {"transfer pos seed 0": "pos0"}
-    (row,) = Tables([cell(tasks=["pos"])], {"c": plain}, [0], store).rows(MADE)
+    (row,) = rows_of(Tables([cell(tasks=["pos"])], {"c": plain}, [0], store), MADE)
     names = ("source", "objective", "pretrain_seed", "pretrain", "adjust", "probe", "perplexity")
     assert [row.get(name) for name in names] == [None] * 7
     assert row["sup"] == 8.0 and row["alignment_all"] is None

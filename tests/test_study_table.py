@@ -11,9 +11,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from probes.results import measures
-from probes.results import write as results
 from probes.results.read import COLUMNS, columns_of, concat, distinct, measurements, pooled, read_table
+from probes.results.views import MEASURES, RESULTS
 from tests.claims import measured, result
 from tests.report_study import make_grid
 
@@ -22,8 +21,8 @@ STAGES = {"c": {"pretrain": "P", "probe p": "Q", "alignment": "A"}}
 
 
 def table(rows: list[dict[str, Any]] | None = None, found: list[dict[str, Any]] | None = None) -> pd.DataFrame:
-    scores = pa.Table.from_pylist(rows or [], pa.schema(list(results.COLUMNS.items())))
-    numbers = pa.Table.from_pylist(found or [], pa.schema(list(measures.COLUMNS.items())))
+    scores = pa.Table.from_pylist(rows or [], pa.schema(list(RESULTS.items())))
+    numbers = pa.Table.from_pylist(found or [], pa.schema(list(MEASURES.items())))
     return measurements(scores, numbers, STAGES)
 
 

@@ -16,7 +16,9 @@ import pandas as pd
 
 from probes.claims.spec import OF_PROBE, Layer, Quantity
 from probes.results.labels import is_seed
-from probes.results.read import ALIGNMENTS, columns_of, json_object, pooled
+from probes.results.measures import ALIGNMENT_MEASURES
+from probes.results.read import columns_of, labels_of, pooled
+from probes.results.schema import Labels
 
 OBJECTIVES = {"mlm": "MLM", "xlm": "XLM", "dict_mlm": "DICT-MLM", "align_mlm": "ALIGN-MLM"}
 PLAIN = {"pretrain.objective.kind": "objective", "pretrain.language": "transform"}
@@ -109,8 +111,8 @@ class Results:
         wanted = {axis: set(labels) for axis, labels in quantity.average.items() if labels}
         inside = (set(apart) - set(quantity.average)) | set(wanted)
         found = self._found(quantity, quantity.measure.removeprefix(OF_PROBE), inside)
-        if not found and quantity.measure in ALIGNMENTS:
-            found = self._found(quantity, ALIGNMENTS[quantity.measure], inside)
+        if not found and quantity.measure in ALIGNMENT_MEASURES:
+            found = self._found(quantity, ALIGNMENT_MEASURES[quantity.measure], inside)
         kept: Series = {}
         for condition, parts in found.items():
             chosen = {
@@ -124,7 +126,7 @@ class Results:
 
     def _found(self, quantity: Quantity, measure: str, inside: set[str]) -> Series:
         left_out = set(quantity.where) - set(quantity.average)
-        if measure in ALIGNMENTS:
+        if measure in ALIGNMENT_MEASURES:
             left_out = left_out | {"task"}  # each task's rows repeat it
         points, several = self._of_measure(measure)
         rows: dict[tuple[Condition, Condition], dict[Replicate, list[_Point]]] = defaultdict(lambda: defaultdict(list))
@@ -161,7 +163,7 @@ class Results:
             *columns_of(rows, (*names, "run", "studies", "probe")), strict=True
         ):
             _, first, rest = self._labels[labels, task]
-            replicate = model_seeds(pretrained, first, rest), None if measure in ALIGNMENTS else seed
+            replicate = model_seeds(pretrained, first, rest), None if measure in ALIGNMENT_MEASURES else seed
             known = fingerprints_of(pretrain, adjust, pretrained) if row >= 0 else None
             found.setdefault((labels, task), []).append(_Point._make((replicate, *rest_of_row, known)))
         several = any(len({point.probe for point in of}) > 1 for of in found.values())
@@ -169,10 +171,12 @@ class Results:
         return found, several
 
 
-def labels_and_seeds(text: str, task: str, later: Collection[str]) -> tuple[dict[str, str], list[str], list[str]]:
+def labels_and_seeds(
+    of_cell: Labels | Mapping[str, str], task: str, later: Collection[str]
+) -> tuple[dict[str, str], list[str], list[str]]:
     """Axis → label without seeds; the seeds of the pretraining, but the one that has a column, and those after it."""
     labels, before, after = {"task": task} if task else dict[str, str](), list[str](), list[str]()
-    recorded = json_object(text)
+    recorded = labels_of(of_cell)
     for axis, label in sorted(recorded.items()):
         if not is_seed(axis):
             name = axis if PLAIN.get(axis) in recorded else PLAIN.get(axis, axis)

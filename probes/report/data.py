@@ -14,8 +14,9 @@ from pydantic import ConfigDict, ValidationError
 from pydantic.dataclasses import dataclass
 
 from probes.report.numbers import first_few, plural
-from probes.results.measures import PERPLEXITIES
-from probes.results.read import ALIGNMENTS, OF_PARENT, SCORES, distinct, failed_training, is_score, read_table
+from probes.results.measures import ALIGNMENT_MEASURES, OF_PARENT, PERPLEXITIES
+from probes.results.read import distinct, failed_training, is_score, read_table
+from probes.results.scores import SCORES
 from probes.study.config import LearnedConfig
 from probes.study.record import FORMAT, STUDY
 from synthlang.catalogue import load_yaml
@@ -238,7 +239,9 @@ def names_of(studies: Sequence[Study]) -> list[str]:
 
 def _not_numbers(table: pd.DataFrame) -> tuple[str, ...]:
     """A note that counts the values that are NaN or infinite and names the first."""
-    wrong = table[is_score(table) & table["measure"].isin([*SCORES, *ALIGNMENTS]) & ~np.isfinite(table["value"])]
+    wrong = table[
+        is_score(table) & table["measure"].isin([*SCORES, *ALIGNMENT_MEASURES]) & ~np.isfinite(table["value"])
+    ]
     if wrong.empty:
         return ()
     lines = wrong[["cell", "task", "seed", "measure"]].itertuples(index=False)

@@ -7,7 +7,6 @@ have not learned are in no pair.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from probes.report.page import Paragraph, Section, Table
 from probes.report.printed import SHOWN
 from probes.report.scores import Condition, ScoreTable, grouped
 from probes.results.labels import axes_that_set
-from probes.results.write import range_of
+from probes.results.measures import range_of
 from probes.statistics import corrected
 
 LOWER, HIGHER, UNDECIDED, UNTESTED = "lower", "higher", "undecided", "not tested"
@@ -104,7 +103,7 @@ def replicates(condition: Condition, column: str, later: Iterable[str]) -> Repli
     for row in condition.rows:
         value = row.values.get(column)
         if value is not None and math.isfinite(value):
-            _, first, rest = labels_and_seeds(json.dumps(dict(row.labels)), "", frozenset(later))
+            _, first, rest = labels_and_seeds(row.labels, "", frozenset(later))
             found[model_seeds(row.pretrain_seed, first, rest), row.seed] = value
     return found
 

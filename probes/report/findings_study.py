@@ -20,7 +20,7 @@ from probes.report.page import Block, Figures, Paragraph, Section, Table, flat
 from probes.report.scores import FAILED_TRAINING, Column, Condition, ScoreTable, by_rows, grouped, scores_of
 from probes.report.training import pretrained, pretraining
 from probes.results.labels import layout_of
-from probes.results.read import PERPLEXITY
+from probes.results.scores import PERPLEXITY
 
 PREFERRED = ("delta", "zs")
 """Of the measures of a table the first of these is drawn, else all."""

@@ -6,7 +6,6 @@ side, told apart by the axes ``study`` and ``scale``, and runs that several of t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,7 +16,9 @@ from probes.report.data import Cell, Study, names_of
 from probes.report.numbers import plural
 from probes.report.pools import names_of_parts
 from probes.report.scores import grouped
-from probes.results.read import ALIGNMENTS, concat, distinct, is_score, labels_of
+from probes.results.measures import ALIGNMENT_MEASURES
+from probes.results.read import concat, distinct, is_score, labels_of
+from probes.results.schema import Labels
 from synthlang.fingerprint import fingerprint
 
 RANK = {"done": 0, "failed": 1}
@@ -78,7 +79,7 @@ def without_repeats(studies: Sequence[Study]) -> list[Study]:
 
 def _is_scored(table: pd.DataFrame) -> pd.Series[bool]:
     """Which rows tell the run of a row of results."""
-    return is_score(table) & (table["run"] != "") & ~table["measure"].isin(list(ALIGNMENTS))
+    return is_score(table) & (table["run"] != "") & ~table["measure"].isin(list(ALIGNMENT_MEASURES))
 
 
 def _stages(cell: Cell) -> set[str]:
@@ -145,7 +146,7 @@ def _bare(study: Study) -> str:
 
 def _part(study: Study, name: str, labels: dict[str, str]) -> Study:
     pairs = distinct(study.measured, "cell", "labels")
-    texts = {cell: json.dumps({**labels, **(labels_of(text) or {"cell": cell})}) for cell, text in pairs}
+    texts = {cell: Labels({**labels, **(labels_of(of) or {"cell": cell})}) for cell, of in pairs}
     names = {cell: f"{name}: {cell}" for cell in texts}
     return replace(
         study,

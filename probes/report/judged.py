@@ -17,7 +17,7 @@ from probes.claims import papers
 from probes.claims.estimates import NOTHING, Outcome, counted
 from probes.claims.observed import Results
 from probes.claims.papers import Cell, names_in, read_claims, read_tables
-from probes.claims.spec import Claim, probe_measures
+from probes.claims.spec import OF_PROBE, Claim, probe_measures
 from probes.claims.tables import TableComparison, compare_table
 from probes.claims.verdicts import WORDS, Verdict, judge
 from probes.figures.drawing import slug
@@ -26,7 +26,7 @@ from probes.report.numbers import Badge, Entry, plural
 from probes.report.page import Block, Bullets, Folded, Paragraph, Section, Table
 from probes.report.pools import pools, results_of
 from probes.report.printed import SHOWN
-from probes.results.write import range_of
+from probes.results.measures import range_of
 from synthlang.errors import InputError
 
 T = TypeVar("T")
@@ -218,7 +218,7 @@ def _lines(table: papers.Table, found: Mapping[str, Results]) -> list[JudgedNumb
 def _judged(pool: str, row: TableComparison) -> PoolVerdict:
     if row.ours is None:
         return PoolVerdict(row.verdict, None, 0, row.text, pool=pool)
-    within = range_of(row.cell.quantity.measure) if row.cell.against is None else None
+    within = range_of(row.cell.quantity.measure.removeprefix(OF_PROBE)) if row.cell.against is None else None
     ours, text = replace(row.ours.interval, within=within), "; ".join(row.notes)
     return PoolVerdict(row.verdict, ours, ours.n, text, unit=row.ours.unit, one_model=row.ours.one_model, pool=pool)
 

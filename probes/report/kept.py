@@ -27,10 +27,13 @@ from probes.report.data import LIKE, Cell, Study, read_study
 from probes.report.findings_study import measures_drawn
 from probes.report.join import RANK, cells_of_parts
 from probes.report.numbers import plural
-from probes.results import measures
-from probes.results import write as results
+from probes.results.archived import LATER
+from probes.results.columns import read_columns
 from probes.results.labels import unseeded
-from probes.results.read import ALIGNMENTS, LATER, read_columns
+from probes.results.measures import ALIGNMENT_MEASURES, PERPLEXITIES
+from probes.results.scores import ALIGNMENT
+from probes.results.views import MEASURES as MEASURE_COLUMNS
+from probes.results.views import RESULTS as RESULT_COLUMNS
 from probes.study.record import FORMAT as STUDY_FORMAT
 from probes.study.record import STUDY
 from synthlang.catalogue import YAML
@@ -139,7 +142,7 @@ def _content(folder: Path) -> _Content:
     study = read_study(folder)
     if not (folder / RESULTS).is_file():
         raise InputError(f"has no {RESULTS}: there is nothing to keep", folder)
-    scored = read_columns(folder / RESULTS, results.COLUMNS, LATER)
+    scored = read_columns(folder / RESULTS, RESULT_COLUMNS, LATER)
     sources = [None if text is None else _without_place(text) for text in scored["source"].to_pylist()]
     scored = scored.set_column(scored.column_names.index("source"), "source", pa.array(sources, pa.string()))
     tables = {RESULTS: scored, MEASURES: _measures(folder / MEASURES, study)}
@@ -224,18 +227,23 @@ def _cells(cells: Iterable[Cell]) -> Iterator[dict[str, Any]]:
 def _measures(path: Path, study: Study) -> pa.Table:
     """The rows of measures.parquet that something reads; none of a study that has no such file."""
     if not path.exists():
-        return pa.table({name: pa.array([], kind) for name, kind in measures.COLUMNS.items()})
-    table = read_columns(path, measures.COLUMNS)
-    wanted = {*probe_measures(_quantities(study)), *measures_drawn(study), *ALIGNMENTS.values(), *_after_tuning(study)}
+        return pa.table({name: pa.array([], kind) for name, kind in MEASURE_COLUMNS.items()})
+    table = read_columns(path, MEASURE_COLUMNS)
+    wanted = {
+        *probe_measures(_quantities(study)),
+        *measures_drawn(study),
+        *ALIGNMENT_MEASURES.values(),
+        *_after_tuning(study),
+    }
     names = pa.array(sorted(wanted), pa.string())
-    of_runs = pc.starts_with(table["measure"], measures.PERPLEXITIES)
+    of_runs = pc.starts_with(table["measure"], PERPLEXITIES)
     return table.filter(pc.or_(pc.is_in(table["measure"], names), of_runs)).combine_chunks()
 
 
 def _after_tuning(study: Study) -> list[str]:
     """The alignment of models that probes read after fine-tuning; that of the results is of the models before."""
     probes = study.config.get("probes") or {} if study.config.get("tuned") is not None else {}
-    return [f"{probe}.{ALIGNMENTS[results.ALIGNMENT].partition('.')[2]}" for probe in probes]
+    return [f"{probe}.{ALIGNMENT_MEASURES[ALIGNMENT].partition('.')[2]}" for probe in probes]
 
 
 def _quantities(study: Study) -> Iterator[Quantity]:

@@ -15,7 +15,8 @@ from probes.report.numbers import plural
 from probes.report.page import Block, Figures, Paragraph, Section
 from probes.report.scores import ScoreTable, delta_axis, grouped
 from probes.results.labels import Layout, numbers_of, settings_of
-from probes.results.read import ALIGNMENTS, columns_of, labels_of
+from probes.results.measures import ALIGNMENT_MEASURES
+from probes.results.read import columns_of, labels_of
 from probes.statistics import mean_of
 
 FIGURES = 8
@@ -38,7 +39,9 @@ def maps(study: Study, scores: ScoreTable, budget: FigureBudget) -> Section | No
     if len(crossed) < 2:
         return None
     up, across = crossed[-2:]
-    aligned = study.table["measure"].isin(["alignment_all", ALIGNMENTS["alignment_all"]])  # one number, told twice
+    aligned = study.table["measure"].isin(
+        ["alignment_all", ALIGNMENT_MEASURES["alignment_all"]]
+    )  # one number, told twice
     wanted = [("Alignment", ALIGNED, aligned)]
     for task, conditions in scores.tasks.items():
         of_task = (study.table["measure"] == "delta") & (study.table["task"] == task)

@@ -29,8 +29,7 @@ from probes.report.summary import (
 )
 from probes.report.training import best_perplexity
 from probes.results.labels import numbers_of
-from probes.results.read import MAJORITY, PERPLEXITY
-from probes.results.write import ALIGNMENT
+from probes.results.scores import ALIGNMENT, MAJORITY, PERPLEXITY
 
 TITLE = "At a glance"
 ROWS = 40

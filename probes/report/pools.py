@@ -20,7 +20,9 @@ from probes.claims.correlation import connected_groups
 from probes.claims.observed import Results, is_after
 from probes.report.data import Study, as_mapping, names_of
 from probes.results.labels import axes_that_set, is_seed, unseeded
-from probes.results.read import ALIGNMENTS, distinct, is_score, labels_of, pooled
+from probes.results.measures import ALIGNMENT_MEASURES
+from probes.results.read import distinct, is_score, labels_of, pooled
+from probes.results.schema import Labels
 from probes.study.settings import DIFFERS
 from probes.study.stage import DATA
 
@@ -166,7 +168,7 @@ class Member:
             rows = table[is_score(table) & (table[name] != "")]
             found |= {(_sorted(labels), name): key for labels, key in distinct(rows, "labels", name)}
         rows = table[table["run"] != ""]
-        aligned = rows["measure"].isin(list(ALIGNMENTS))  # which is of no task and no fine-tuning
+        aligned = rows["measure"].isin(list(ALIGNMENT_MEASURES))  # which is of no task and no fine-tuning
         task, seed = rows["task"].astype(str).where(~aligned, ""), rows["seed"].where(~aligned)
         rows = rows.assign(aligned=aligned, task=task, seed=seed)
         for labels, *what, run in distinct(rows, "labels", "task", "seed", "probe", "aligned", "run"):
@@ -184,7 +186,7 @@ class Member:
         return {unseeded(cell.labels): cell.overrides for cell in reversed(self.study.cells)}
 
 
-def _sorted(labels: str) -> tuple[tuple[str, str], ...]:
+def _sorted(labels: Labels) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(labels_of(labels).items()))
 
 

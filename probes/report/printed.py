@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from probes.claims.papers import read_tables
-from probes.results.write import ALIGNMENT, FORWARD
+from probes.results.scores import ALIGNMENT, FORWARD
 from synthlang.errors import InputError
 
 Printed = Mapping[tuple[str, frozenset[tuple[str, str]]], float]

@@ -47,7 +47,8 @@ from probes.report.scores import (
 from probes.report.summary import NAMES
 from probes.report.training import pretraining, training
 from probes.results.labels import Layout, axes_that_set, is_of_languages
-from probes.results.read import ALIGNMENTS, MAJORITY, PERPLEXITY, SCORES
+from probes.results.measures import ALIGNMENT_MEASURES
+from probes.results.scores import MAJORITY, PERPLEXITY, SCORES
 from probes.study.settings import DIFFERS
 from synthlang.strict_yaml import write_yaml
 
@@ -195,7 +196,7 @@ def _table(task: str, conditions: Sequence[Condition], scores: ScoreTable, numbe
     columns.append(("Seeds", [c.seeds for c in conditions]))
     if scores.failed:
         columns.append(("Training", [FAILED_TRAINING if c.first.failed else "–" for c in conditions]))
-    titles = {**TITLES, PERPLEXITY: "Perplexity", **{name: f"Alignment\n{NAMES[name]}" for name in ALIGNMENTS}}
+    titles = {**TITLES, PERPLEXITY: "Perplexity", **{name: f"Alignment\n{NAMES[name]}" for name in ALIGNMENT_MEASURES}}
     for name, title in titles.items():
         values = [c.mean(name) if name == MAJORITY else c.interval(name) for c in conditions]
         if name in SCORES or any(value is not None for value in values):

@@ -14,7 +14,7 @@ from probes.report.judged import KINDS, Comparisons, PoolVerdict
 from probes.report.numbers import Badge, Entry, bounds, first_few, number, plural
 from probes.report.page import Block, Paragraph, Table
 from probes.report.scores import Condition, ScoreTable, grouped
-from probes.results.write import FORWARD
+from probes.results.scores import FORWARD
 from probes.statistics import mean_of
 
 SMALL_N = 20

@@ -12,8 +12,9 @@ from rich.table import Table
 
 from probes.report.numbers import bounds, number, plural
 from probes.report.printed import SHOWN, Printed, alignment_shown, measures_shown, printed_among
+from probes.results.intervals import interval_within
 from probes.results.labels import settings_of
-from probes.results.write import ALIGNMENT, interval_within
+from probes.results.scores import ALIGNMENT
 from probes.statistics import mean_of
 
 LINES = 60

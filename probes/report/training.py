@@ -15,10 +15,11 @@ from probes.report.data import FAILED, FigureBudget, Study
 from probes.report.numbers import bounds, first_few, number, plural
 from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table
 from probes.report.scores import FAILED_TRAINING, Column, by_rows, grouped
+from probes.results.intervals import interval_within
 from probes.results.labels import Layout, settings_of
 from probes.results.measures import PERPLEXITIES
-from probes.results.read import PERPLEXITY, columns_of, labels_of
-from probes.results.write import interval_within
+from probes.results.read import columns_of, labels_of
+from probes.results.scores import PERPLEXITY
 from probes.statistics import Interval, numbers_among
 
 PARENT = "parent"

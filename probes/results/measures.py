@@ -1,76 +1,72 @@
-"""measures.csv and measures.parquet: a row for each cell, probe and measured number."""
+"""Measurements of pretrainings, alignments and probes: where stages hold them, and their declarations by name."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from pretrain.config import PretrainConfig
 from pretrain.folder import selected_row
+from probes.measures.table import PROBES
+from probes.measures.words.declared import ALIGNMENT as ALIGNMENT_TREE
+from probes.results.declared import ANY, COEFFICIENT, SHARE, Measure, Range, Tree, Value, find, values_in
+from probes.results.scores import ALIGNMENTS, PERPLEXITY_MEASURE, score_measure
 from probes.study.config import OF_RUNS
 
-COLUMNS = {
-    "cell": pa.string(),
-    "labels": pa.string(),
-    "pretrain_seed": pa.int64(),
-    "probe": pa.string(),
-    "measure": pa.string(),
-    "layer": pa.int64(),
-    "step": pa.int64(),
-    "value": pa.float64(),
-}
 ALIGNMENT, PRETRAIN = OF_RUNS
-"""The names of the quick alignment of a run, and of what it logged, among the probes of a cell, and the first part of
-their measures."""
+"""Names that stand for a probe in the rows of the alignment of a run and in those of its log. The names of their
+measures begin with them."""
 PERPLEXITIES = f"{PRETRAIN}.perplexity."
-"""What the measures of perplexity start with; the name of the language follows."""
-NO_MEASURES = frozenset(
-    {
-        *("counts", "asking", "candidates", "fitted", "links", "lost", "measured", "n"),  # what was measured on
-        *("histograms", "pictures", "quantiles"),  # to be drawn
-        "vectors",  # of words, and how they came about
-        *("low", "high", "level"),  # of one model: what another seed would give is told by the seeds of a study
-        *("fit", "layer", "right_layers", "step", "k"),
-    }
-)
-"""Keys whose values are no measure of their own."""
-LAYERS = ("layers", "left_layers")
-"""Keys of lists of layer numbers, which lists of values beside and below them run over."""
-BAND = {"from", "to"}
-OF_ENTRY = BAND | {"left_layer", "layer_target"}
-"""Keys that say which entry of a list it is."""
+"""Start of the names of perplexities. The name of a language follows."""
+ALIGNMENT_MEASURES = {name: f"{ALIGNMENT}.scores.{words}.cosine.{way}" for name, (words, way) in ALIGNMENTS.items()}
+"""Name of an alignment among the scores of a task → the measure with the same value, which every cell has."""
+OF_PARENT = ("perplexity", f"{PERPLEXITIES}parent")
+"""The perplexity of the source language, among the scores of a task and as a measure, which every cell has."""
+TOGETHER = "cka_against_retrieval"
+"""The correlation of two probes over layers, which stands beside the probes."""
 
-Measured = tuple[str, int | None, int | None, float]
-"""Measure, layer, step, value."""
+TREE: Tree = {
+    **{name: settings.measures for name, settings in PROBES.items()},
+    ALIGNMENT: ALIGNMENT_TREE,
+    PRETRAIN: {"perplexity": {"parent": PERPLEXITY_MEASURE, "other": PERPLEXITY_MEASURE, ANY: PERPLEXITY_MEASURE}},
+    TOGETHER: {
+        "blocks": Measure("blocks", "layers"),
+        "clusters": Measure("layers", "layers"),
+        "r": Measure("correlation", "layers", COEFFICIENT),
+        "p": Measure("probability", "layers", SHARE),
+    },
+}
+"""The declarations of all measures, by the first part of their names."""
 
 
-def probe_measures(record: Mapping[str, Any]) -> Iterator[Measured]:
-    """(measure, layer, step, value) of the finite numbers of a probes.json.
+def probe_values(record: Mapping[str, Any]) -> Iterator[Value]:
+    """Yield the measures in the content of a probes.json.
 
-    A measure is the dotted path below ``probes``, as ``words.scores.all.cosine.mean``. Lists over layers or steps give
-    a row for each; an entry that says more of itself in texts (``distance``: l2) has these in its path, and a band of
-    frequency its ranks (``words.bands.101-1000.scores…``). Lists of anything else are left out. The name of the model
-    that was probed, different in each cell, is ``model`` in a path.
+    The name of a measure is its path below ``probes``, such as ``words.scores.all.cosine.mean``. A list over layers or
+    steps gives a value for each. A band of frequency adds its ranks to the path (``words.bands.101-1000.scores…``), and
+    the name of the probed model, which differs from cell to cell, is ``model`` in a path.
     """
-    node = {**record.get("probes", {}), "cka_against_retrieval": record.get("cka_against_retrieval") or {}}
-    yield from _Numbers(record.get("model")).of(node, ())
+    results = {**record.get("probes", {}), TOGETHER: record.get(TOGETHER) or {}}
+    return values_in(results, TREE, record.get("model"))
 
 
-def alignment_measures(result: Mapping[str, Any]) -> Iterator[Measured]:
-    """The same of the quick alignment, as ``alignment.scores.all.cosine.mean``."""
-    yield from _Numbers(None).of(result, (ALIGNMENT,))
+def alignment_values(result: Mapping[str, Any]) -> Iterator[Value]:
+    """Yield the measures of the alignment of a run, such as ``alignment.scores.all.cosine.mean``."""
+    return values_in({ALIGNMENT: result}, TREE)
+
+
+def perplexity_values(found: Mapping[str, float]) -> Iterator[Value]:
+    """Yield the perplexities of a pretraining as measures; see `perplexities`."""
+    return (Value(PERPLEXITIES + name, None, None, value, PERPLEXITY_MEASURE) for name, value in found.items())
 
 
 def perplexities(run: Path, config: PretrainConfig) -> dict[str, float]:
-    """Language → its masked perplexity on the dev set at the step whose checkpoint is selected, as the run logged it.
+    """Return the masked perplexity of each language on the dev set, as the run logged it for its selected checkpoint.
 
-    Languages are called the same in all cells: ``parent``, ``other`` (the first after it), and where there are several
-    others each of them ``languages.NAME``. Nothing of a run that measured none, or whose log ends before its last step.
+    Languages have the same names in all cells: ``parent``, ``other`` (the first after it), and ``languages.NAME`` for
+    each of several others. A run that measured none, or whose log ends before its last step, has none.
     """
     keys = [f"validation/{language.name}" for language in config.all_languages]
     others, selected = keys[1:], selected_row(run, config)
@@ -79,46 +75,17 @@ def perplexities(run: Path, config: PretrainConfig) -> dict[str, float]:
     return {name: float(selected[key]) for name, key in called if key in selected}
 
 
-@dataclass(frozen=True)
-class _Numbers:
-    """The numbers below a node, found at a ``layer`` and a ``step``; ``layers`` are what a list of values runs over."""
-
-    model: str | None
-    layer: int | None = None
-    step: int | None = None
-    layers: list[int] | None = None
-
-    def of(self, value: Any, path: tuple[str, ...]) -> Iterator[Measured]:
-        if isinstance(value, Mapping):
-            inside = replace(self, layers=next((value[key] for key in LAYERS if _whole(value.get(key))), self.layers))
-            for key, inner in value.items():
-                if key not in NO_MEASURES and inner is not inside.layers:
-                    yield from inside.of(inner, (*path, "model" if key == self.model else str(key)))
-        elif isinstance(value, list):
-            yield from self._of_list(value, path)
-        elif _is_number(value) and math.isfinite(value):
-            yield ".".join(path), self.layer, self.step, float(value)
-
-    def _of_list(self, values: list[Any], path: tuple[str, ...]) -> Iterator[Measured]:
-        layers = self.layers or []
-        if len(values) == len(layers) and all(value is None or _is_number(value) for value in values):
-            for layer, value in zip(layers, values, strict=True):
-                yield from replace(self, layer=layer).of(value, path)
-            return
-        for entry in values:
-            if not isinstance(entry, Mapping):
-                continue
-            band = [f"{entry['from']}-{entry['to'] or ''}"] if entry.keys() >= BAND else []
-            if band or "layer" in entry or "step" in entry:
-                said = [text for text in entry.values() if isinstance(text, str)]
-                inside = _Numbers(self.model, entry.get("layer", self.layer), entry.get("step", self.step))
-                rest = {key: inner for key, inner in entry.items() if key not in OF_ENTRY}
-                yield from inside.of(rest, (*path, *band, *said))
+@cache
+def measure_of(name: str) -> Measure | None:
+    """Return the declaration of a score of a task or of a measure, or None for a name that nobody declares."""
+    return score_measure(name) or find(name, TREE)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def range_of(name: str) -> Range | None:
+    """Return the least and the greatest possible value of a score or a measure, or None where they are not known.
 
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(type(number) is int for number in value)
+    >>> range_of("delta"), range_of("words.scores.all.csls.mean"), range_of("distances.changes.x.l2.related.mean")
+    ((-100.0, 100.0), (0.0, 100.0), None)
+    """
+    measure = measure_of(name)
+    return None if measure is None else measure.within

@@ -1,15 +1,13 @@
-"""What studies measured as one tidy table: a row a measurement. Results, reports and claims all read it.
+"""The reader of the table of measurements. Results, reports and claims all read this table, a row a measurement.
 
-It is a pandas frame made of results.parquet and measures.parquet, with the columns of COLUMNS. What has no value is no
-row; NaN is a value: that something collapsed is told.
+The table is a pandas frame with the columns of `COLUMNS`. A value that is missing is no row. NaN is a value, since a
+model that broke down must be reported.
 """
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,168 +15,104 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from probes.results import measures
-from probes.results import write as results
+from probes.results.archived import Stages, measurements_of, parsed_labels, read_archived
+from probes.results.columns import read_columns
 from probes.results.labels import unseeded
-from probes.study.config import OF_RUNS, LearnedConfig
-from synthlang.errors import InputError
+from probes.results.measures import ALIGNMENT_MEASURES as ALIGNMENTS
+from probes.results.measures import OF_PARENT, measure_of
+from probes.results.schema import COLUMNS as WRITTEN
+from probes.results.schema import MEASUREMENTS, Labels
+from probes.results.scores import MAJORITY
+from probes.study.config import LearnedConfig
 
-COLUMNS = {
-    "row": "number of the row of results.parquet, −1 of a measure of a probe",
-    "cell": "of the grid",
-    "labels": "axis → label of the cell, as JSON",
-    "task": "name of a task in the study; empty for a measure of a probe",
-    "metric": "of the task",
-    "source": "of the first language",
-    "pretrain_seed": "seed of the pretraining, missing of a given model",
-    "seed": "of fine-tuning, missing of a measure of a probe",
-    "pretrain": "fingerprint of the pretraining, empty of a given model",
-    "adjust": "fingerprint of the adjustment, empty of none",
-    "run": "what names the run that it is of in all studies, empty where that is not known",
-    "probe": "name of a probe of the study",
-    "measure": "parent, sup, zs, delta, majority, mixed (FIELD), alignment_…, perplexity, moved_…; of a probe its path",
-    "layer": "number, missing of none",
-    "step": "of the pretraining, missing of none",
-    "value": "scores in percent points",
-}
-TEXTS = ("cell", "labels", "task", "metric", "source", "pretrain", "adjust", "run", "probe", "measure")
-SCORES = ("parent", "sup", "zs", "delta")
-MAJORITY = "majority"
-ALIGNMENTS = {name: f"alignment.scores.{words}.cosine.{way}" for name, (words, way) in results.ALIGNMENTS.items()}
-"""Column of the results → the same as a measure, which cells without a task have too."""
-PERPLEXITY = "perplexity"
-OF_PARENT = (PERPLEXITY, f"{measures.PERPLEXITIES}parent")
-"""Column of the results, and the same as a measure, which cells without a task have too."""
+OF_VIEWS = ("task_kind", "language", "objective", "transfer", "alignment")
+"""Columns of measurements.parquet that only its views need."""
+COLUMNS = tuple(name for name in WRITTEN if name not in OF_VIEWS)
+"""Columns of the table; schema.Measurement describes them."""
 JUDGED = {"parent": "Parent", "sup": "SUP"}
-"""Scores that tell whether a model has learned, and what they are called."""
+"""Scores that show whether a model has learned, and their names in reports."""
 LEARNED_SHARE = 0.1
-"""A model that comes less than this share of the way from the majority baseline to 100 has not learned the task."""
-LATER = (
-    "task_name",
-    "labels",
-    "pretrain_seed",
-    "adjust",
-    "mixed",
-    PERPLEXITY,
-    *results.MOVED,
-    results.FORWARD,
-    MAJORITY,
-)
-"""Columns that a results.parquet may lack."""
-WANTED = (
-    *("cell", "source", "task", "task_name", "labels", "seed", "pretrain_seed", "metric", "pretrain", "transfer"),
-    *("probe", "adjust", "mixed", *SCORES, *ALIGNMENTS, PERPLEXITY, *results.MOVED, MAJORITY),
-)
-"""Columns of results.parquet that are read."""
-Stages = Mapping[str, Mapping[str, str]]
-"""Cell → stage → its fingerprint."""
+"""A model has not learned a task if it covers less than this share of the way from the majority baseline to 100."""
 
 
 def read_table(folder: Path, stages: Stages) -> pd.DataFrame:
-    """The table of a study folder, whichever of its two files there are.
+    """Return the measurements of a study folder.
 
-    InputError for a missing column, a value that a column cannot hold, or labels that are no JSON.
+    Args:
+        folder: The folder, with measurements.parquet or, of an archived study, its views.
+        stages: Cell → stage → its fingerprint, which the views of an archived study lack.
+
+    Raises:
+        InputError: A column is missing or cannot hold its values, or the labels of an archived study are not JSON.
     """
-    scores = {name: results.COLUMNS[name] for name in WANTED}
-    of_results = _read(folder / "results.parquet", scores, LATER)
-    return measurements(of_results, _read(folder / "measures.parquet", measures.COLUMNS), stages)
-
-
-def _read(path: Path, columns: Mapping[str, pa.DataType], later: Collection[str] = ()) -> pa.Table | None:
+    path = folder / MEASUREMENTS
     if not path.exists():
-        return None
-    table = read_columns(path, columns, later)
-    for text in table["labels"].unique().to_pylist():
-        try:
-            labels_of(text)
-        except ValueError as error:
-            raise InputError(f"row {pc.index(table['labels'], text).as_py() + 1}: {error}", path) from error
-    return table
+        return _frame(read_archived(folder, stages))
+    table = read_columns(path, {name: WRITTEN[name] for name in COLUMNS})
+    return _frame(table.filter(pc.is_valid(table["value"])))
 
 
 def measurements(
     of_results: pa.Table | None = None, of_measures: pa.Table | None = None, stages: Stages | None = None
 ) -> pd.DataFrame:
-    """The table of rows with the columns of results.parquet and of measures.parquet."""
-    parts = [_of_results(of_results)] if of_results is not None and len(of_results) else []
-    parts += [_of_measures(of_measures, stages or {})] if of_measures is not None and len(of_measures) else []
-    whole = pa.concat_tables(parts, promote_options="default") if parts else pa.table({"row": pa.array([], pa.int64())})
+    """Return the measurements in tables with the columns of results.parquet and of measures.parquet."""
+    return _frame(measurements_of(of_results, of_measures, stages))
+
+
+def _frame(table: pa.Table | None) -> pd.DataFrame:
+    """Return the frame of measurements whose labels are maps, or JSON in archives, which lack what is declared."""
+    table = pa.table({"row": pa.array([], pa.int64())}) if table is None else table
     columns = {}
     for name in COLUMNS:
-        kind = pa.string() if name in TEXTS else pa.float64() if name == "value" else pa.int64()
-        column = whole[name].cast(kind) if name in whole.column_names else pa.nulls(len(whole), kind)
-        columns[name] = pc.fill_null(column, "") if name in TEXTS else column
+        kind = pa.int32() if name == "labels" else WRITTEN[name]
+        if name == "labels" or name not in table.column_names:
+            columns[name] = pa.nulls(len(table), kind)
+        else:
+            columns[name] = table[name].cast(kind)
+        if kind == pa.string():
+            columns[name] = pc.fill_null(columns[name], "")
+    if "unit" not in table.column_names:
+        columns |= _declared(columns["measure"])
     kinds = {pa.int64(): pd.Int64Dtype()}
     found: pd.DataFrame = pa.table(columns).to_pandas(strings_to_categorical=True, types_mapper=kinds.get)
+    if "labels" in table.column_names:
+        found["labels"] = _labels(table)
     return found
 
 
-def _of_results(table: pa.Table) -> pa.Table:
-    """A row for each score; those of one row of the results stay together."""
-    table = table.set_column(
-        table.column_names.index("task"), "task", pc.coalesce(_or_null(table["task_name"]), table["task"])
-    )
-    texts = {
-        name: pc.fill_null(table[name].cast(pa.string()), "") for name in ("pretrain", "adjust", "transfer", "probe")
+def _declared(names: pa.ChunkedArray | pa.Array) -> dict[str, pa.Array]:
+    """Return unit, range and population of measures, by their names."""
+    encoded = pa.chunked_array(names).combine_chunks().dictionary_encode()
+    known = [measure_of(name) for name in encoded.dictionary.to_pylist()]
+    ranges = [(None, None) if one is None or one.within is None else one.within for one in known]
+    values = {
+        "unit": pa.array(["" if one is None else one.unit for one in known], pa.string()),
+        "least": pa.array([least for least, _ in ranges], pa.float64()),
+        "most": pa.array([most for _, most in ranges], pa.float64()),
+        "over": pa.array(["" if one is None else one.over for one in known], pa.string()),
     }
-    seeds = pc.fill_null(table["seed"].cast(pa.string()), "")
-    tuned = pc.binary_join_element_wise(texts["pretrain"], texts["adjust"], texts["transfer"], seeds, " ")
-    untuned = pc.binary_join_element_wise(texts["pretrain"], texts["adjust"], texts["probe"], " ")
-    runs = {
-        False: pc.if_else(pc.equal(texts["transfer"], ""), "", tuned),
-        True: pc.if_else(pc.equal(texts["probe"], ""), "", untuned),
-    }
-    names = ("cell", "labels", "task", "metric", "source", "pretrain_seed", "seed", "pretrain", "adjust")
-    common = {"row": pa.array(range(len(table)), pa.int64()), **{name: table[name] for name in names}}
-    parts = []
-    numbers = (*SCORES, *ALIGNMENTS, PERPLEXITY, *results.MOVED, MAJORITY)
-    for measure in (name for name in numbers if name in table.column_names):
-        columns = common | {"run": runs[measure in ALIGNMENTS], "value": table[measure].cast(pa.float64())}
-        columns["measure"] = pa.array([measure], pa.string()).take(pa.array([0] * len(table), pa.int32()))
-        parts.append(pa.table(columns).filter(pc.is_valid(table[measure])))
-    mixed = [
-        (row, name, value)
-        for row, text in enumerate(table["mixed"].to_pylist())
-        for field, value in (json_object(text).items() if text else ())
-        for name in (f"mixed {field}", "mixed")
-        if value is not None
-    ]
-    rows, fields, values = zip(*mixed, strict=True) if mixed else ((), (), ())
-    of_rows = pa.table(common | {"run": runs[False]}).take(pa.array(rows, pa.int64()))
-    of_rows = of_rows.append_column("value", pa.array(values, pa.float64()))
-    parts.append(of_rows.append_column("measure", pa.array(fields, pa.string())))
-    whole = pa.concat_tables(parts, promote_options="default")
-    return whole.take(pc.sort_indices(whole["row"]))  # stable
+    return {name: column.take(encoded.indices) for name, column in values.items()}
 
 
-def _or_null(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.if_else(pc.equal(column, ""), None, column)
-
-
-def _of_measures(table: pa.Table, stages: Stages) -> pa.Table:
-    """The rows of measures.parquet that have a value, with the stages of their cells."""
-    table = table.filter(pc.is_valid(table["value"]))
-    probes = [name for name in table["probe"].unique().to_pylist() if name]
-    kinds = {name: name if name in OF_RUNS else f"probe {name}" for name in probes}
-    runs = {
-        f"{cell}\0{name}": f"{kind.split(' ')[0]} {keys[kind]}"
-        for cell, keys in stages.items()
-        for name, kind in kinds.items()
-        if keys.get(kind)
-    }
-    found = {name: table[name] for name in table.column_names}
-    found["row"] = pa.array([-1], pa.int64()).take(pa.array([0] * len(table), pa.int32()))
-    found["run"] = _looked_up(pc.binary_join_element_wise(table["cell"], pc.fill_null(table["probe"], ""), "\0"), runs)
-    for stage in ("pretrain", "adjust"):
-        found[stage] = _looked_up(table["cell"], {cell: keys.get(stage, "") for cell, keys in stages.items()})
-    return pa.table(found)
-
-
-def _looked_up(keys: pa.ChunkedArray, values: Mapping[str, str]) -> pa.Array:
-    place = pc.index_in(keys, pa.array(list(values), pa.string()))
-    return pa.array(list(values.values()), pa.string()).take(place)
+def _labels(table: pa.Table) -> pd.Categorical:
+    """Return the labels as a column of `Labels`. Each distinct value is made once."""
+    column = table["labels"].combine_chunks()
+    if pa.types.is_map(column.type):
+        # labels depend on the cell
+        encoded = table["cell"].combine_chunks().dictionary_encode()
+        codes = encoded.indices.to_numpy()
+        _, first = np.unique(codes, return_index=True)
+        made = [Labels(dict(column[int(place)].as_py())) for place in first]
+    else:
+        encoded = pc.fill_null(column, "").dictionary_encode()
+        codes = encoded.indices.to_numpy()
+        made = [parsed_labels(text) for text in encoded.dictionary.to_pylist()]
+    number = {one: place for place, one in enumerate(dict.fromkeys(made))}
+    categories = np.empty(len(number), object)
+    categories[:] = list(number)
+    of_codes = np.array([number[one] for one in made], np.int32)
+    return pd.Categorical.from_codes(of_codes[codes] if len(codes) else codes, pd.Index(categories, dtype=object))
 
 
 def concat(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -253,54 +187,11 @@ def pooled(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return whole.assign(studies=bits.where(known, 0))[~known | (first == study)]
 
 
-def read_columns(path: Path, columns: Mapping[str, pa.DataType], later: Collection[str] = ()) -> pa.Table:
-    """These columns of a parquet file, null where one of ``later`` is missing; InputError for what is none of ours."""
-    try:
-        with pq.ParquetFile(path) as file:
-            names = file.schema_arrow.names
-            if missing := sorted(set(columns) - set(names) - set(later)):
-                raise InputError(f"columns missing: {', '.join(missing)}; run the study again", path)
-            table = file.read(columns=[name for name in columns if name in names])
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"not parquet: {str(error).splitlines()[0]}", path) from error
-    arrays = []
-    for name, kind in columns.items():
-        try:
-            arrays.append(table[name].cast(kind) if name in names else pa.nulls(len(table), kind))
-        except pa.ArrowException as error:
-            raise InputError(f"column {name} must be of {kind}: {str(error).splitlines()[0]}", path) from error
-    return pa.table(arrays, list(columns))
-
-
-@lru_cache(maxsize=8192)
-def _parsed(text: str) -> Mapping[str, str]:
-    try:
-        labels = json_object(text)
-    except InputError as error:
-        raise ValueError(f"labels must be a JSON object, not {text!r}") from error
-    return {str(axis): text_of(label) for axis, label in labels.items()}
-
-
-def json_object(text: str | None) -> dict[str, Any]:
-    """Of a column that holds a JSON object; {} of nothing, InputError for anything else."""
-    try:
-        parsed = json.loads(text or "{}")
-    except json.JSONDecodeError:
-        parsed = None
-    if not isinstance(parsed, dict):
-        raise InputError(f"the columns labels and mixed must hold JSON objects, not {text!r}")
-    return parsed
-
-
-def labels_of(value: Any) -> Mapping[str, str]:
-    """Axis → label, from a mapping or its JSON text; nothing is {}. ValueError for what is neither."""
-    if isinstance(value, Mapping):
-        return {str(axis): text_of(label) for axis, label in value.items()}
-    return _parsed(value) if value else {}
-
-
-def text_of(value: Any) -> str:
-    return "" if value is None else str(value)
+def labels_of(value: Labels | Mapping[str, Any] | None) -> Mapping[str, str]:
+    """Return axis → label of a value of the column of labels, or of a mapping; nothing has no labels."""
+    if isinstance(value, Labels):
+        return value.mapping
+    return {str(axis): "" if label is None else str(label) for axis, label in (value or {}).items()}
 
 
 def distinct(table: pd.DataFrame, *names: str) -> list[tuple[Any, ...]]:

@@ -15,8 +15,9 @@ from probes.report.files import newest_report
 from probes.report.folder import ReportPaths, write_report
 from probes.report.numbers import plural
 from probes.report.terminal import cell_line
-from probes.results import measures
-from probes.results.write import AxisColumns, Tables, write_results, write_table
+from probes.results.collect import Tables
+from probes.results.views import AxisColumns, result_rows
+from probes.results.write import write_measurements
 from probes.study.cell import START, Cell
 from probes.study.cells import selected
 from probes.study.config import StudyConfig
@@ -198,10 +199,7 @@ class StudyRun:
         self._fill_cells()
         self._write_record()
         write_logs(self.folder, self.cells, self._gone)
-        axes = self._axes
-        write_results(self.folder, axes.of(self.tables.rows(self.done)), axes.types)
-        columns = {**measures.COLUMNS, **axes.types}
-        write_table(self.folder, "measures", columns, axes.of(self.tables.measures(self.done)))
+        write_measurements(self.folder, self.tables.measurements(self.done), self._axes)
 
     def _drive(self, report: Report, say: Say) -> None:
         left = self.to_do()
@@ -267,7 +265,7 @@ class StudyRun:
             keys = record.keys.values()
             if new.isdisjoint(keys) or not self.done.issuperset(keys):
                 continue
-            if rows := list(self.tables.rows(self.done, [cell])):
+            if rows := list(result_rows(self.tables.scores(self.done, [cell]))):
                 yield rows
 
     def _note(self, ended: Sequence[Outcome]) -> None:

@@ -8,8 +8,32 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, field_validator
 
 from probes.measures.base import ProbeSettings
+from probes.results.declared import AT_LEAST_ZERO, COEFFICIENT, SHARE, Measure, PerLayer, Tree
 from synthlang.references import ModelName
 
+ESTIMATORS = {"biased": SHARE, "debiased": COEFFICIENT}
+"""The estimators of CKA and their ranges: the debiased one may be negative."""
+
+
+def _comparison(key: str) -> Tree:
+    """Return the measures of one comparison of two sets of states."""
+    over = "sentences or linked words"
+    same = {
+        name: Measure("CKA", over, within, f"the same layer of two {key}, {name}")
+        for name, within in ESTIMATORS.items()
+    }
+    return {
+        "items": Measure("items", "sentences or linked words", AT_LEAST_ZERO),
+        "same_layer": {name: PerLayer("left_layers", measure) for name, measure in same.items()},
+        "mean": {name: Measure("CKA", "layers", within) for name, within in ESTIMATORS.items()},
+    }
+
+
+COMPARISONS = ("languages", "random_target", "random_both", "paraphrase")
+MEASURES: Tree = {
+    "sentences": Measure("sentence pairs", "sentence pairs", AT_LEAST_ZERO),
+    "comparisons": {key: _comparison(key) for key in COMPARISONS},
+}
 Pooling = Literal["mean", "first", "words"]
 Estimator = Literal["biased", "debiased"]
 Random = Literal["target", "both"]
@@ -37,6 +61,7 @@ class CkaConfig(ProbeSettings):
         "rotation; compared with models of random weights and, if given, with a paraphrase."
     )
     run: ClassVar[str] = "probes.measures.cka.probe:cka_probe"
+    measures: ClassVar[Tree] = MEASURES
 
     sentences: int = Field(default=10_000, ge=2)
     pooling: Pooling = "mean"

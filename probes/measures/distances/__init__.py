@@ -11,6 +11,8 @@ from pydantic import Field, field_validator
 from pretrain.config.model import numbered
 from probes.figures import MOST_PAIRS
 from probes.measures.base import ProbeSettings
+from probes.measures.distances.declared import MEASURES
+from probes.results.declared import Tree
 from synthlang.errors import InputError
 from synthlang.references import ModelName
 
@@ -44,6 +46,7 @@ class DistancesConfig(ProbeSettings):
         "every related pair is closer than every unrelated one."
     )
     run: ClassVar[str] = "probes.measures.distances.probe:distances_probe"
+    measures: ClassVar[Tree] = MEASURES
 
     before: dict[str, ModelName] = Field(default_factory=dict)
     name: str | None = Field(default=None, min_length=1)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator
 
 from probes.measures.base import ProbeSettings
+from probes.measures.maps.declared import MEASURES, SUPERVISIONS, Supervision
+from probes.results.declared import Tree
 from probes.rotation.settings import FitSettings
 from probes.static.settings import StaticSettings
 from synthlang.config import StrictModel
 from synthlang.parallel.text import Splitter
 from synthlang.references import UserFile
-
-Supervision = Literal["dictionary", "parallel", "sentences"]
-SUPERVISIONS: tuple[Supervision, ...] = get_args(Supervision)
 
 
 class SentenceFiles(StrictModel):
@@ -55,6 +54,7 @@ class MapsConfig(FitSettings, ProbeSettings):
         "fitted on some sentences and measured on others, at every layer."
     )
     run: ClassVar[str] = "probes.measures.maps.probe:maps_probe"
+    measures: ClassVar[Tree] = MEASURES
 
     supervision: tuple[Supervision, ...] = Field(default=SUPERVISIONS, min_length=1)
     dictionary: UserFile | None = None

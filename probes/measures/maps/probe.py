@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from probes.measures.maps import MapsConfig, Supervision
+from probes.measures.maps import MapsConfig
+from probes.measures.maps.declared import Supervision
 from probes.measures.maps.dictionary import Dictionary, read_dictionary
 from probes.measures.maps.scores import Values, context_scores, intervals, sentence_scores, word_scores
 from probes.measures.maps.show import figures, notes, tables

@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pretrain.nearest import nearest
+from probes.measures.maps.declared import AT, SCORES
 from probes.measures.maps.dictionary import Dictionary
 from probes.rotation.dictionary import TranslationSet
 from probes.statistics import wilson_interval
 from synthlang.progress import Report
 
-AT = (1, 5, 10)
-SCORES = ("cosine", "csls")
 Values = dict[str, Any]
 
 

@@ -7,6 +7,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from probes.measures.base import ProbeSettings
+from probes.measures.retrieval.declared import MEASURES
+from probes.results.declared import Tree
 from probes.rotation.settings import FitSettings, Method
 from probes.static.settings import StaticSettings
 from synthlang.references import OmitDefaultFromHash, ParserSpec
@@ -63,6 +65,7 @@ class RetrievalConfig(ProbeSettings):
         "the word that it is linked to in the translation of its sentence, in percent (Cao et al. 2020)."
     )
     run: ClassVar[str] = "probes.measures.retrieval.probe:retrieval_probe"
+    measures: ClassVar[Tree] = MEASURES
 
     variants: tuple[Variant, ...] = Field(default=("context", "types"), min_length=1)
     candidates: Literal["all", "aligned"] = "all"

@@ -8,6 +8,8 @@ from typing import Annotated, ClassVar
 from pydantic import field_validator
 
 from probes.measures.base import ProbeSettings
+from probes.measures.words.declared import WORDS
+from probes.results.declared import Tree
 from synthlang.errors import InputError
 from synthlang.references import OmitDefaultFromHash, UserFile
 
@@ -37,6 +39,7 @@ class WordsConfig(ProbeSettings):
         "aligned on purpose; held-out words show what the model learned by itself."
     )
     run: ClassVar[str] = "probes.measures.words.probe:words_probe"
+    measures: ClassVar[Tree] = WORDS
     reads_sentences: ClassVar[bool] = False
 
     bands: tuple[int, ...] = (100, 1000, 5000)

@@ -1,0 +1,46 @@
+"""Measures of the probe ``distances``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from probes.results.declared import ANY, AT_LEAST_ZERO, COEFFICIENT, SHARE, Entries, Measure, Tree
+
+PAIRS = "pairs of words"
+COUNT = Measure("pairs of words", PAIRS, AT_LEAST_ZERO)
+APART = Measure("share", PAIRS, SHARE)
+"""The area under the ROC curve."""
+
+
+def _distance(entry: Mapping[str, Any]) -> str:
+    """Return the name of the distance of an entry."""
+    return str(entry["distance"])
+
+
+def _mean(measure: Measure) -> Tree:
+    return {"mean": measure}
+
+
+LENGTH = _mean(Measure("distance", PAIRS, AT_LEAST_ZERO))
+LAYER: Tree = {
+    "auc": _mean(APART),
+    "related": LENGTH,
+    "unrelated": LENGTH,
+    "zero_vectors": Measure("words", "linked words", AT_LEAST_ZERO),
+    "same_word": COUNT,
+}
+"""The measures of a distance at a layer."""
+CHANGE: Tree = {
+    "auc": _mean(Measure("share", PAIRS, COEFFICIENT)),
+    **dict.fromkeys(("related", "unrelated"), _mean(Measure("distance", PAIRS))),
+}
+"""The differences of the same measures between two models."""
+DIMENSION: Tree = {"mean": Measure("squared distance or cosine", PAIRS), "auc": _mean(APART)}
+MEASURES: Tree = {
+    "related": COUNT,
+    "unrelated": COUNT,
+    "sentence_pairs": Measure("sentence pairs", "sentence pairs", AT_LEAST_ZERO),
+    "models": {ANY: {"layers": Entries(LAYER, _distance), "dimensions": Entries(DIMENSION, _distance)}},
+    "changes": {ANY: Entries(CHANGE, _distance)},
+}

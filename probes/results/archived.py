@@ -1,0 +1,161 @@
+"""The table of measurements of archived studies, which have its two views alone: results.parquet and measures.parquet.
+
+A row of results.parquet has a value for each score of a transfer, a row of measures.parquet one value of a probe. Their
+columns are typed, but labels and mixed scores are JSON. What the views lack (unit, range, population) follows from the
+name of the measure, which is looked up among the declarations.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from probes.results.columns import read_columns
+from probes.results.schema import Labels
+from probes.results.scores import ALIGNMENTS, FORWARD, MAJORITY, MIXED, MOVED, PERPLEXITY
+from probes.results.scores import COLUMNS as SCORE_COLUMNS
+from probes.results.views import MEASURES, RESULTS
+from probes.study.config import OF_RUNS
+from synthlang.errors import InputError
+
+Stages = Mapping[str, Mapping[str, str]]
+"""Cell → stage → its fingerprint."""
+LATER = ("task_name", "labels", "pretrain_seed", "adjust", MIXED, PERPLEXITY, *MOVED, FORWARD, MAJORITY)
+"""Columns that a results.parquet of an earlier version may lack."""
+WANTED = (
+    *("cell", "source", "task", "task_name", "labels", "seed", "pretrain_seed", "metric", "pretrain", "transfer"),
+    *("probe", "adjust", MIXED, *SCORE_COLUMNS),
+)
+"""Columns of results.parquet that are read."""
+
+
+def read_archived(folder: Path, stages: Stages) -> pa.Table | None:
+    """Return the measurements of a folder with results.parquet, measures.parquet or both, and None with neither.
+
+    Raises:
+        InputError: A column is missing or cannot hold its values, or labels are not JSON.
+    """
+    scores = _read(folder / "results.parquet", {name: RESULTS[name] for name in WANTED}, LATER)
+    return measurements_of(scores, _read(folder / "measures.parquet", MEASURES), stages)
+
+
+def _read(path: Path, columns: Mapping[str, pa.DataType], later: Collection[str] = ()) -> pa.Table | None:
+    if not path.exists():
+        return None
+    table = read_columns(path, columns, later)
+    for text in table["labels"].unique().to_pylist():
+        try:
+            parsed_labels(text)
+        except InputError as error:
+            row = pc.index(table["labels"], text).as_py() + 1
+            raise InputError(f"row {row}: {error.reason}", path, code=error.code) from error
+    return table
+
+
+def measurements_of(
+    of_results: pa.Table | None = None, of_measures: pa.Table | None = None, stages: Stages | None = None
+) -> pa.Table | None:
+    """Return the measurements of tables with the columns of results.parquet and of measures.parquet.
+
+    The labels of the measurements are still JSON; see `labels_column`. Missing values are no measurements.
+    """
+    parts = [_of_results(of_results)] if of_results is not None and len(of_results) else []
+    parts += [_of_measures(of_measures, stages or {})] if of_measures is not None and len(of_measures) else []
+    return pa.concat_tables(parts, promote_options="default") if parts else None
+
+
+def parsed_labels(text: str | None) -> Labels:
+    """Return the labels in a JSON object of axis → label. Nothing is no labels."""
+    return Labels({str(axis): "" if label is None else str(label) for axis, label in json_object(text).items()})
+
+
+def json_object(text: str | None) -> dict[str, Any]:
+    """Return the JSON object of a column; nothing is an empty one.
+
+    Raises:
+        InputError: The text is something else.
+    """
+    try:
+        parsed = json.loads(text or "{}")
+    except json.JSONDecodeError:
+        parsed = None
+    if not isinstance(parsed, dict):
+        raise InputError(f"the columns labels and mixed must hold JSON objects, not {text!r}", code="format")
+    return parsed
+
+
+def _of_results(table: pa.Table) -> pa.Table:
+    """Return a row for each score. The scores of one row of the results stay together."""
+    task = pc.coalesce(_or_null(table["task_name"]), table["task"])
+    table = table.set_column(table.column_names.index("task"), "task", task)
+    texts = {
+        name: pc.fill_null(table[name].cast(pa.string()), "") for name in ("pretrain", "adjust", "transfer", "probe")
+    }
+    seeds = pc.fill_null(table["seed"].cast(pa.string()), "")
+    finetuned = pc.binary_join_element_wise(texts["pretrain"], texts["adjust"], texts["transfer"], seeds, " ")
+    pretrained = pc.binary_join_element_wise(texts["pretrain"], texts["adjust"], texts["probe"], " ")
+    runs = {
+        False: pc.if_else(pc.equal(texts["transfer"], ""), "", finetuned),
+        True: pc.if_else(pc.equal(texts["probe"], ""), "", pretrained),
+    }
+    names = ("cell", "labels", "task", "metric", "source", "pretrain_seed", "seed", "pretrain", "adjust")
+    common = {"row": pa.array(range(len(table)), pa.int64()), **{name: table[name] for name in names}}
+    parts = []
+    for measure in (name for name in SCORE_COLUMNS if name in table.column_names):
+        columns = common | {"run": runs[measure in ALIGNMENTS], "value": table[measure].cast(pa.float64())}
+        columns["measure"] = _repeated(measure, len(table))
+        parts.append(pa.table(columns).filter(pc.is_valid(table[measure])))
+    parts.append(_mixed(table["mixed"], pa.table(common | {"run": runs[False]})))
+    whole = pa.concat_tables(parts, promote_options="default")
+    return whole.take(pc.sort_indices(whole["row"]))  # stable
+
+
+def _mixed(column: pa.ChunkedArray, common: pa.Table) -> pa.Table:
+    """Return two rows for each mixed score: one under the name of its field, one under the name of them all."""
+    found = [
+        (row, name, value)
+        for row, text in enumerate(column.to_pylist())
+        for field, value in (json_object(text).items() if text else ())
+        for name in (f"{MIXED} {field}", MIXED)
+        if value is not None
+    ]
+    rows, names, values = zip(*found, strict=True) if found else ((), (), ())
+    table = common.take(pa.array(rows, pa.int64())).append_column("value", pa.array(values, pa.float64()))
+    return table.append_column("measure", pa.array(names, pa.string()))
+
+
+def _or_null(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.if_else(pc.equal(column, ""), None, column)
+
+
+def _repeated(value: Any, count: int) -> pa.Array:
+    return pa.array([value]).take(pa.array([0] * count, pa.int32()))
+
+
+def _of_measures(table: pa.Table, stages: Stages) -> pa.Table:
+    """Return the rows of measures.parquet that have a value, with the stages of their cells."""
+    table = table.filter(pc.is_valid(table["value"]))
+    probes = [name for name in table["probe"].unique().to_pylist() if name]
+    kinds = {name: name if name in OF_RUNS else f"probe {name}" for name in probes}
+    runs = {
+        f"{cell}\0{name}": f"{'probe' if name not in OF_RUNS else name} {keys[kind]}"
+        for cell, keys in stages.items()
+        for name, kind in kinds.items()
+        if keys.get(kind)
+    }
+    found = {name: table[name] for name in table.column_names}
+    found["row"] = _repeated(-1, len(table))
+    found["run"] = _looked_up(pc.binary_join_element_wise(table["cell"], pc.fill_null(table["probe"], ""), "\0"), runs)
+    for stage in ("pretrain", "adjust"):
+        found[stage] = _looked_up(table["cell"], {cell: keys.get(stage, "") for cell, keys in stages.items()})
+    return pa.table(found)
+
+
+def _looked_up(keys: pa.ChunkedArray, values: Mapping[str, str]) -> pa.Array:
+    place = pc.index_in(keys, pa.array(list(values), pa.string()))
+    return pa.array(list(values.values()), pa.string()).take(place)

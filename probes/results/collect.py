@@ -1,0 +1,257 @@
+"""The measurements of a study, collected from its finished stages."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from probes.results.declared import Measure, Value
+from probes.results.measures import (
+    ALIGNMENT,
+    PRETRAIN,
+    alignment_values,
+    measure_of,
+    perplexities,
+    perplexity_values,
+    probe_values,
+)
+from probes.results.schema import Labels, Measurement
+from probes.results.scores import DIGITS, MIXED, PERPLEXITY, SCORES, alignment_scores, transfer_scores
+from probes.study.cell import Cell
+from probes.study.config import OF_RUNS
+from probes.study.stage import DONE, PROBES, RESULT, RUNS
+from synthlang.files import read_json
+from synthlang.store import Store
+
+PROBE = "probe"
+"""The kind of the stage of a probe, and the first part of its name."""
+Drops = Mapping[str, Mapping[str, int]]
+"""Data → reason → how many were left out or changed."""
+
+
+class Tables:
+    """The measurements of the finished stages of a study.
+
+    The results of pretrainings, transfers and alignments are read once. The result of a probe is read each time, since
+    it may be large.
+
+    Args:
+        cells: The cells of the study.
+        of_cell: Name of a cell → name of a stage → key of the stage.
+        seeds: The seeds of fine-tuning.
+        store: The store with the stages.
+    """
+
+    def __init__(
+        self, cells: Sequence[Cell], of_cell: Mapping[str, Mapping[str, str]], seeds: Sequence[int], store: Store
+    ) -> None:
+        self._cells, self._of_cell, self._seeds, self._store = cells, of_cell, seeds, store
+        self._read: dict[str, Any] = {}
+        self._drops: dict[str, Drops] = {}
+
+    def measurements(self, done: Collection[str]) -> Iterator[Measurement]:
+        """Yield all measurements of the stages whose keys are ``done``, the scores of tasks first."""
+        return chain(self.scores(done), self.measures(done))
+
+    def scores(self, done: Collection[str], cells: Iterable[Cell] | None = None) -> Iterator[Measurement]:
+        """Yield the scores of the transfers of some cells (default: all), the scores of a transfer one after another.
+
+        Alignment and perplexity of the model are repeated for each transfer.
+        """
+        row = 0
+        for cell in self._cells if cells is None else cells:
+            stages = self._of_cell[cell.name]
+            if any(stages[name] not in done for name in ("pretrain", "alignment", "adjust") if name in stages):
+                continue
+            alignment = _alignment(cell, stages)
+            aligned = {} if alignment is None else alignment_scores(self._aligned(cell, alignment))
+            perplexity = self._perplexities(cell, done).get("parent")
+            for name in cell.tasks:
+                for seed in self._seeds:
+                    key = stages[f"transfer {name} seed {seed}"]
+                    if key in done:
+                        result = self._transfer(key)
+                        common = _of_task(cell, stages, name, result, key, alignment or "", row)
+                        yield from _scores(common, result["scores"], aligned, perplexity)
+                        row += 1
+
+    def measures(self, done: Collection[str]) -> Iterator[Measurement]:
+        """Yield the measurements of pretrainings, alignments and probes, cell by cell, those of every run first."""
+        for cell in self._cells:
+            stages = self._of_cell[cell.name]
+            yield from _of_probe(cell, stages, PRETRAIN, perplexity_values(self._perplexities(cell, done)))
+            if (alignment := _alignment(cell, stages)) is not None and alignment in done:
+                yield from _of_probe(cell, stages, ALIGNMENT, alignment_values(self._aligned(cell, alignment)))
+            for name in cell.probes:
+                key = stages[f"probe {name}"]
+                if key in done:
+                    yield from _of_probe(cell, stages, name, probe_values(self._json("probe", key, PROBES)))
+
+    def dropped(self, done: Collection[str]) -> dict[str, dict[str, dict[str, dict[str, int]]]]:
+        """Return how many sentences, pairs or words were left out or changed: stage → data → reason → extent.
+
+        An extent has the ``least`` and the ``most`` of one stage, in how many ``stages`` there was any, and ``of`` how
+        many that read such data. A stage that several cells share counts once.
+        """
+        found: dict[str, dict[str, Drops]] = {}
+        for cell in self._cells:
+            stages = self._of_cell[cell.name]
+            named = [(stage, stages[stage]) for stage in RUNS if stage in stages]
+            for name in cell.tasks:
+                named += [(f"transfer {name}", stages[f"transfer {name} seed {seed}"]) for seed in self._seeds]
+            for stage, key in named:
+                if key in done:
+                    found.setdefault(stage, {})[key] = self._drops_of(stage, key)
+        return {stage: _extents(list(drops.values())) for stage, drops in found.items()}
+
+    def _json(self, kind: str, key: str, file: str) -> Any:
+        return read_json(self._store.path(kind, key) / file)
+
+    def _aligned(self, cell: Cell, key: str) -> dict[str, Any]:
+        """Return the alignment of the language that all tasks of a cell are transferred to.
+
+        It is that of the first other language where the tasks name no language of the run.
+        """
+        if key not in self._read:
+            self._read[key] = self._json("alignment", key, RESULT)
+        result, named = self._read[key], _named_by_tasks(cell)
+        return {**result, **result.get("languages", {}).get(named.pop(), {})} if len(named) == 1 else result
+
+    def _perplexities(self, cell: Cell, done: Collection[str]) -> dict[str, float]:
+        """Return the perplexities of the pretraining of a cell, none if there is no pretraining or it is not done."""
+        key = self._of_cell[cell.name].get("pretrain")
+        if cell.pretrain is None or key is None or key not in done:
+            return {}
+        if key not in self._read:
+            found = perplexities(self._store.path("pretrain", key), cell.pretrain)
+            self._read[key] = {name: round(value, DIGITS) for name, value in found.items()}
+        known: dict[str, float] = self._read[key]
+        return known
+
+    def _transfer(self, key: str) -> dict[str, Any]:
+        if key not in self._read:
+            result = self._json("transfer", key, RESULT)
+            self._read[key] = {name: result[name] for name in ("task", "metric", "seed", "language")}
+            self._read[key]["scores"] = dict(transfer_scores(result))
+            texts = {f"aligned text {name}": text["counts"] for name, text in result.get("aligned", {}).items()}
+            self._drops[key] = {**result.get("drops", {}), **texts}
+        known: dict[str, Any] = self._read[key]
+        return known
+
+    def _drops_of(self, stage: str, key: str) -> Drops:
+        if stage.startswith("transfer "):
+            self._transfer(key)
+        elif key not in self._drops:
+            self._drops[key] = self._json(RUNS[stage], key, DONE).get("counts", {})
+        return self._drops[key]
+
+
+def _of_task(
+    cell: Cell, stages: Mapping[str, str], task: str, result: Mapping[str, Any], transfer: str, alignment: str, row: int
+) -> Measurement:
+    """Return what all scores of a transfer have in common, as a measurement without a measure and a value."""
+    run = cell.pretrain
+    return Measurement(
+        cell.name,
+        Labels(dict(cell.labels)),
+        row=row,
+        task=task,
+        task_kind=result["task"],
+        metric=result["metric"],
+        source="" if run is None else run.all_languages[0].source,
+        language=result["language"] or "",
+        objective="" if run is None else run.objective.kind,
+        pretrain_seed=None if run is None else run.seed,
+        seed=result["seed"],
+        pretrain=stages.get("pretrain", ""),
+        adjust=stages.get("adjust", ""),
+        transfer=transfer,
+        alignment=alignment,
+    )
+
+
+def _scores(
+    common: Measurement,
+    scores: Mapping[str, float | None],
+    aligned: Mapping[str, float | None],
+    perplexity: float | None,
+) -> Iterator[Measurement]:
+    """Yield the scores of a transfer, with the alignment and the perplexity of its model among them."""
+    model = f"{common.pretrain} {common.adjust}"
+    finetuned, pretrained = f"{model} {common.transfer} {common.seed}", f"{model} {common.alignment}"
+    yield from (_measured(common, finetuned, name, scores[name]) for name in SCORES)
+    yield from (_measured(common, pretrained, name, value) for name, value in aligned.items() if value is not None)
+    if perplexity is not None:
+        yield _measured(common, finetuned, PERPLEXITY, perplexity)
+    for name in (name for name in scores if name not in SCORES):
+        yield _measured(common, finetuned, name, scores[name])
+        if name.startswith(f"{MIXED} ") and scores[name] is not None:
+            yield _measured(common, finetuned, MIXED, scores[name])
+
+
+def _of_probe(cell: Cell, stages: Mapping[str, str], probe: str, values: Iterable[Value]) -> Iterator[Measurement]:
+    """Yield the measurements of a pretraining, an alignment or a probe of a cell."""
+    kind = probe if probe in OF_RUNS else PROBE
+    run = f"{kind} {stages[probe if probe in OF_RUNS else f'{PROBE} {probe}']}"
+    common = Measurement(
+        cell.name,
+        Labels(dict(cell.labels)),
+        pretrain_seed=None if cell.pretrain is None else cell.pretrain.seed,
+        pretrain=stages.get("pretrain", ""),
+        adjust=stages.get("adjust", ""),
+        run=run,
+        probe=probe,
+    )
+    for value in values:
+        known = _declaration(value.name, value.measure)
+        yield common._replace(layer=value.layer, step=value.step, value=value.value, **known)
+
+
+def _measured(common: Measurement, run: str, name: str, value: float | None) -> Measurement:
+    measure = measure_of(name)
+    assert measure is not None, f"{name} is declared in scores.py"
+    return common._replace(run=run, value=value, **_declaration(name, measure))
+
+
+def _declaration(name: str, measure: Measure) -> dict[str, Any]:
+    """Return the columns of a row that follow from its measure."""
+    least, most = measure.within or (None, None)
+    return {"measure": name, "unit": measure.unit, "least": least, "most": most, "over": measure.over}
+
+
+def _extents(of_stages: Sequence[Drops]) -> dict[str, dict[str, dict[str, int]]]:
+    """Return the extents of the counts of several stages: data → reason → extent. A count of 0 is no reason."""
+    reading = Counter(data for drops in of_stages for data in drops)
+    counts: dict[str, dict[str, list[int]]] = {}
+    for drops in of_stages:
+        for data, reasons in drops.items():
+            for reason, number in reasons.items():
+                if number:
+                    counts.setdefault(data, {}).setdefault(reason, []).append(number)
+    return {
+        data: {
+            reason: {"least": min(numbers) if len(numbers) == reading[data] else 0, "most": max(numbers)}
+            | {"stages": len(numbers), "of": reading[data]}
+            for reason, numbers in reasons.items()
+        }
+        for data, reasons in counts.items()
+    }
+
+
+def _alignment(cell: Cell, stages: Mapping[str, str]) -> str | None:
+    """Return the key of the alignment of a cell, or None for a cell without one.
+
+    An adjusted cell has none: the alignment of its run describes the embeddings before the adjustment, which moves
+    them. A probe measures the alignment after it. A cell that is scored on the source language alone has none either,
+    since an alignment is one of two languages.
+    """
+    if cell.pretrain is not None and _named_by_tasks(cell) == {cell.pretrain.all_languages[0].name}:
+        return None
+    return None if "adjust" in stages else stages.get("alignment")
+
+
+def _named_by_tasks(cell: Cell) -> set[str]:
+    """Return the languages that the tasks of a cell are transferred to, by the names that the tasks have for them."""
+    return {str(task.language) for task in cell.tasks.values()}

@@ -1,0 +1,14 @@
+"""Intervals of measured values, within the range of what is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from probes.results.measures import range_of
+from probes.statistics import Interval, mean_interval
+
+
+def interval_within(values: Sequence[float], name: str) -> Interval:
+    """Return the 95 % t interval of values of a score or a measure, with the range of possible values."""
+    return replace(mean_interval(values), within=range_of(name))

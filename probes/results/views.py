@@ -1,0 +1,147 @@
+"""Views of the table of measurements: results.csv with a row for each transfer, measures.csv with one for each number
+of a probe, and in both a column for each axis."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count, groupby
+from operator import attrgetter
+from typing import Any
+
+import pyarrow as pa
+
+from probes.results import scores
+from probes.results.labels import axis_titles, numbers_of
+from probes.results.schema import Measurement
+from probes.results.scores import MIXED
+from probes.study.cell import Cell
+
+RESULTS = {
+    "cell": pa.string(),
+    "source": pa.string(),
+    "language": pa.string(),
+    "objective": pa.string(),
+    "task": pa.string(),
+    "metric": pa.string(),
+    "seed": pa.int64(),
+    "pretrain_seed": pa.int64(),
+    "parent": pa.float64(),
+    "sup": pa.float64(),
+    "zs": pa.float64(),
+    "delta": pa.float64(),
+    "alignment_all": pa.float64(),
+    "alignment_dictionary": pa.float64(),
+    "alignment_held_out": pa.float64(),
+    "pretrain": pa.string(),
+    "transfer": pa.string(),
+    "probe": pa.string(),
+    "task_name": pa.string(),
+    "labels": pa.string(),
+    "adjust": pa.string(),
+    "mixed": pa.string(),
+    "perplexity": pa.float64(),
+    "moved_embeddings": pa.float64(),
+    "moved_layers": pa.float64(),
+    "alignment_forward": pa.float64(),
+    "majority": pa.float64(),
+}
+"""Columns of results.csv.
+
+Scores are in percent points. ``labels`` and ``mixed`` (field in the other language → score; null for none) are JSON.
+``pretrain``, ``transfer``, ``probe`` (the alignment) and ``adjust`` are fingerprints. ``perplexity`` is that of the
+source language. ``alignment_forward`` is over all words from the source to the other language, the direction of
+ALIGN-MLM, and the other alignments are means of both directions. ``moved_…`` are the distances that fine-tuning on the
+source language moved the model (probes/transfer/movement.py), null for results of versions that did not record them.
+``majority`` is the score of the majority baseline on the test set of SUP, or on that of ZS if nothing was trained on
+the target language.
+"""
+MEASURES = {
+    "cell": pa.string(),
+    "labels": pa.string(),
+    "pretrain_seed": pa.int64(),
+    "probe": pa.string(),
+    "measure": pa.string(),
+    "layer": pa.int64(),
+    "step": pa.int64(),
+    "value": pa.float64(),
+}
+"""Columns of measures.csv."""
+FIXED = frozenset({*RESULTS, *MEASURES})
+"""Columns that no axis hides."""
+THERE = "pretrain.seed"
+"""An axis that has a column already, ``pretrain_seed``."""
+
+
+def result_rows(measurements: Iterable[Measurement]) -> Iterator[dict[str, Any]]:
+    """Yield a row of results.csv for each transfer; the scores of a transfer stand one after another."""
+    return (result_row(list(of)) for _, of in groupby(measurements, attrgetter("row")))
+
+
+def result_row(of_transfer: Sequence[Measurement]) -> dict[str, Any]:
+    """Return the row of results.csv with the scores of one transfer."""
+    first = of_transfer[0]
+    values = {one.measure: one.value for one in of_transfer}
+    fields = {name.removeprefix(f"{MIXED} "): value for name, value in values.items() if name.startswith(f"{MIXED} ")}
+    texts = {name: getattr(first, name) for name in ("source", "language", "objective", "pretrain", "adjust")}
+    return {
+        "cell": first.cell,
+        "labels": _labels_text(first),
+        "task": first.task_kind,
+        "task_name": first.task,
+        "metric": first.metric,
+        "seed": first.seed,
+        "pretrain_seed": first.pretrain_seed,
+        "transfer": first.transfer,
+        "probe": first.alignment or None,
+        **{name: text or None for name, text in texts.items()},
+        **{name: values.get(name) for name in scores.COLUMNS},
+        MIXED: json.dumps(fields, sort_keys=True) if fields else None,
+    }
+
+
+def measure_row(one: Measurement) -> dict[str, Any]:
+    """Return the row of measures.csv of a measurement of a pretraining, an alignment or a probe."""
+    return {**{name: getattr(one, name) for name in MEASURES}, "labels": _labels_text(one)}
+
+
+def _labels_text(one: Measurement) -> str:
+    return json.dumps(one.labels.mapping, ensure_ascii=False)
+
+
+class AxisColumns:
+    """The columns of the axes of cells.
+
+    A column is named after the last part of the key of its axis. It has the whole key where another axis or column has
+    that name, and ``axis_NAME`` where a named axis is called like a fixed column, with a number where that is taken.
+
+    Attributes:
+        types: Column → its type: whole numbers, numbers or texts. A percentage is a number as it is written.
+    """
+
+    def __init__(self, cells: Sequence[Cell]) -> None:
+        axes = dict.fromkeys(axis for cell in cells for axis in cell.labels if axis != THERE)
+        self.types: dict[str, pa.DataType] = {}
+        self._of_cell: dict[str, dict[str, Any]] = {cell.name: {} for cell in cells}
+        for axis, title in axis_titles(axes).items():
+            names = (title.replace(" ", "_"), axis, f"axis_{axis}")
+            numbered = (f"axis_{axis}_{number}" for number in count(2))
+            column = next(name for name in chain(names, numbered) if name not in FIXED | self.types.keys())
+            labels = dict.fromkeys(cell.labels[axis] for cell in cells if axis in cell.labels)
+            self.types[column], values = _typed(labels)
+            for cell in cells:
+                self._of_cell[cell.name][column] = values.get(cell.labels.get(axis, ""))
+
+    def of(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a row of a view with the values of its cell; null for an axis that the cell lacks."""
+        return {**row, **self._of_cell[row["cell"]]}
+
+
+def _typed(labels: Iterable[str]) -> tuple[pa.DataType, dict[str, Any]]:
+    """Return the type of a column with these labels, and label → value."""
+    numbers = numbers_of(labels)
+    if numbers is None:
+        return pa.string(), {label: label for label in labels}
+    if all(label.strip("+-").isdecimal() and abs(int(label)) < 2**63 for label in numbers):
+        return pa.int64(), {label: int(label) for label in numbers}
+    return pa.float64(), dict(numbers)
