@@ -30,7 +30,13 @@ TOGETHER = "cka_against_retrieval"
 TREE: Tree = {
     **{name: settings.measures for name, settings in PROBES.items()},
     ALIGNMENT: ALIGNMENT_TREE,
-    PRETRAIN: {"perplexity": {"parent": PERPLEXITY_MEASURE, "other": PERPLEXITY_MEASURE, ANY: PERPLEXITY_MEASURE}},
+    PRETRAIN: {
+        "perplexity": {
+            "parent": PERPLEXITY_MEASURE,
+            "other": PERPLEXITY_MEASURE,
+            "languages": {ANY: PERPLEXITY_MEASURE},
+        }
+    },
     TOGETHER: {
         "blocks": Measure("blocks", "layers"),
         "clusters": Measure("layers", "layers"),
