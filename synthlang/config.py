@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Mapping, Sequence
+from functools import cache
 from os import PathLike
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, get_args, get_origin
 
 import pydantic
 
@@ -30,12 +32,89 @@ KEY = re.compile(r"[^\s.=]+(\.[^\s.=]+)*")
 class StrictModel(pydantic.BaseModel):
     """Base of every config: immutable, no unknown keys, no NaN or infinity, checked defaults.
 
-    smoke   what ``--smoke`` makes of fields: the most that a number may be, or a function of the config
+    Attributes:
+        smoke: What ``--smoke`` makes of fields: the most that a number may be, or a function of the config.
+        renamed_keys: Old key → new key. ``parse`` reads an old key as the new one, with a warning. Fields, and with
+            them all fingerprints, have the new names.
     """
 
     smoke: ClassVar[Mapping[str, Any]] = {}
+    renamed_keys: ClassVar[Mapping[str, str]] = {}
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True)
+
+
+def renamed_values(field: str, **names: str) -> Any:
+    """Return a validator that reads old values of a field, given as ``old=new``, as the new ones, with a warning.
+
+    A model declares it in its body: ``_renamed = renamed_values("relation", near="equivalent")``. Renamed keys are
+    declared by ``StrictModel.renamed_keys``.
+    """
+
+    def rename(value: Any) -> Any:
+        if isinstance(value, str) and value in names:
+            _warn(f"value of {field}", value, names[value])
+            return names[value]
+        return value
+
+    return pydantic.field_validator(field, mode="before")(rename)
+
+
+def _warn(what: str, old: str, new: str) -> None:
+    text = f"the {what} {old!r} is now called {new!r}; the next release will not read the old name"
+    warnings.warn(text, FutureWarning, stacklevel=3)
+
+
+def with_new_keys(annotation: Any, data: Any) -> Any:
+    """Return plain data for a field or model of this type, with renamed keys under their new names.
+
+    It runs before pydantic reads the data. A validator of a whole model would turn the JSON below it into Python
+    objects, and strict mode takes a list for a tuple in JSON only.
+
+    Raises:
+        InputError: A section has both the old key and the new one.
+    """
+    if isinstance(data, str) or not _has_renamed_keys(annotation):
+        return data
+    if isinstance(annotation, type) and issubclass(annotation, StrictModel):
+        if not isinstance(data, Mapping):
+            return data
+        found = {}
+        for key, value in data.items():
+            new = annotation.renamed_keys.get(key, key)
+            if new != key:
+                if new in data:
+                    raise InputError(f"is the old name of {new}, which is given too", keys=[key], code="duplicate")
+                _warn("key", key, new)
+            field = annotation.model_fields.get(new)
+            found[new] = value if field is None else _inside(key, field.annotation, value)
+        return found
+    inner = get_args(annotation)
+    if isinstance(data, Mapping) and get_origin(annotation) in (dict, Mapping):
+        return {key: _inside(key, inner[1], value) for key, value in data.items()}
+    if isinstance(data, list) and get_origin(annotation) in (list, tuple, Sequence):
+        return [_inside(str(number), inner[0], value) for number, value in enumerate(data)]
+    for one in inner:  # the members of a union, or what is annotated
+        data = with_new_keys(one, data)
+    return data
+
+
+def _inside(key: str, annotation: Any, value: Any) -> Any:
+    try:
+        return with_new_keys(annotation, value)
+    except InputError as error:
+        raise error.inside(key) from error
+
+
+@cache
+def _has_renamed_keys(annotation: Any, seen: frozenset[Any] = frozenset()) -> bool:
+    """Return whether this type, or one inside it, is a model with renamed keys."""
+    if annotation in seen:
+        return False
+    if isinstance(annotation, type) and issubclass(annotation, StrictModel):
+        inner: list[Any] = [field.annotation for field in annotation.model_fields.values()]
+        return bool(annotation.renamed_keys) or any(_has_renamed_keys(one, seen | {annotation}) for one in inner)
+    return any(_has_renamed_keys(one, seen) for one in get_args(annotation))
 
 
 def load(model: type[M], path: str | PathLike[str], assignments: Sequence[str] = (), kind: str | None = None) -> M:
@@ -49,6 +128,10 @@ def parse(model: type[M], data: Mapping[str, Any], path: PathName = None) -> M:
 
     Raises InputError that names each wrong key, its value and what is allowed.
     """
+    try:
+        data = with_new_keys(model, data)
+    except InputError as error:
+        raise error.inside(path=path) from error
     try:
         # JSON mode is strict about types, yet takes a list for a tuple and a string for a path.
         model.model_validate_json(json.dumps(data), strict=True)

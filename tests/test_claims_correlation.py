@@ -139,7 +139,7 @@ def test_correlation() -> None:
     few = over_cells(of_cells(x[:4], y))
     assert few.verdict == "not run" and "4 conditions, and with fewer than 5 nothing is decided" in few.text
     assert over_cells([]).verdict == "not run"
-    some = over_cells(of_cells(x, y), among={"cell": [str(i) for i in range(3, 12)]})
+    some = over_cells(of_cells(x, y), restrict_to={"cell": [str(i) for i in range(3, 12)]})
     assert some.n == 9 and interval(some).mean == stats.spearmanr(x[3:], y[3:]).statistic
     rows = [row | ({"delta": math.nan} if '"3"' in row["labels"] else {}) for row in of_cells(x, y)]
     lost, known = over_cells(rows), [i for i in range(12) if i != 3]

@@ -39,11 +39,11 @@ CASES = [
     ("greater", 0.0, 1.0, 1.5),
     ("greater", 0.0, -1.0, 2.5),  # to be shown to be below
     ("less", 2.0, -3.0, 1.0),
-    ("no_less", 2.0, 0.3, 2.0),
-    ("no_more", 0.5, 2.0, 2.0),
-    ("near", 2.0, 0.0, 1.5),
-    ("near", 2.0, 0.8, 1.0),
-    ("near", 2.0, -4.0, 3.0),
+    ("non_inferior", 2.0, 0.3, 2.0),
+    ("non_superior", 0.5, 2.0, 2.0),
+    ("equivalent", 2.0, 0.0, 1.5),
+    ("equivalent", 2.0, 0.8, 1.0),
+    ("equivalent", 2.0, -4.0, 3.0),
 ]
 
 

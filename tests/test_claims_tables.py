@@ -192,7 +192,7 @@ def test_the_papers_numbers_agree_with_themselves(name):
 
 AXES = {"objective": ["ALIGN-MLM", "MLM"], "pretrain.seed": ["0", "1", "2"]}
 EVERY_TASK = """claims:
-- {id: better, claim: Better in every task., source: here, compare: [{each: {task: [TASKS]}, measure: delta,
+- {id: better, claim: Better in every task., source: here, compare: [{for_each: {task: [TASKS]}, measure: delta,
    left: {where: {objective: ALIGN-MLM}}, right: {where: {objective: MLM}}, relation: less}]}
 """
 LOSSES = """paper: mine

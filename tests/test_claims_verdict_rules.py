@@ -24,7 +24,13 @@ MARGIN = 2.0
 ROUNDS = 3_000
 CHANCE = 0.05 + 0.012
 """5 %, and three standard errors of a share of ROUNDS draws."""
-ENDS = {"greater": [MARGIN], "less": [-MARGIN], "no_less": [-MARGIN], "no_more": [MARGIN], "near": [-MARGIN, MARGIN]}
+ENDS = {
+    "greater": [MARGIN],
+    "less": [-MARGIN],
+    "non_inferior": [-MARGIN],
+    "non_superior": [MARGIN],
+    "equivalent": [-MARGIN, MARGIN],
+}
 """Where the region of each relation ends."""
 
 
@@ -54,7 +60,7 @@ def test_chance_decides_one_comparison_in_twenty_at_most_to_either_side(relation
     for end in ENDS[relation]:
         found = outcomes(relation, end, 1.0, seeds, paired)
         assert found["holds"] <= CHANCE and found["fails"] <= CHANCE
-        if paired and relation != "near":  # and no more careful than the level says
+        if paired and relation != "equivalent":  # and no more careful than the level says
             level = 0.025 if relation in ("greater", "less") else 0.05
             assert found["holds"] == pytest.approx(level, abs=0.012)
             assert found["fails"] == pytest.approx(level, abs=0.012)
@@ -65,13 +71,13 @@ def test_chance_decides_one_comparison_in_twenty_at_most_to_either_side(relation
     [
         ("greater", 9, "holds"),
         ("less", 9, "fails"),
-        ("no_less", 0, "holds"),
-        ("no_less", 9, "holds"),  # better does as well
-        ("no_less", -9, "fails"),
-        ("no_more", -9, "holds"),
-        ("near", 0, "holds"),
-        ("near", 9, "fails"),
-        ("near", -9, "fails"),
+        ("non_inferior", 0, "holds"),
+        ("non_inferior", 9, "holds"),  # better does as well
+        ("non_inferior", -9, "fails"),
+        ("non_superior", -9, "holds"),
+        ("equivalent", 0, "holds"),
+        ("equivalent", 9, "fails"),
+        ("equivalent", -9, "fails"),
     ],
 )
 @pytest.mark.parametrize(("seeds", "spread"), [(3, 0.5), (5, 1.0)])
@@ -132,26 +138,28 @@ PARTIAL = [
 
 def in_every_task(relation: str, margin: float) -> Claim:
     asked = {"measure": "zs", "left": {}, "value": 0, "relation": relation, "margin": margin}
-    return claim(compare=[{**asked, "each": {"task": TASKS}}])
+    return claim(compare=[{**asked, "for_each": {"task": TASKS}}])
 
 
 @pytest.mark.parametrize("shared", [0.0, 0.5])
 @pytest.mark.parametrize("seeds", [3, 5])
-@pytest.mark.parametrize(("relation", "margin", "end"), [("greater", 0, 0), ("no_more", 2, 2), ("near", 2, 2)])
+@pytest.mark.parametrize(
+    ("relation", "margin", "end"), [("greater", 0, 0), ("non_superior", 2, 2), ("equivalent", 2, 2)]
+)
 def test_chance_decides_a_claim_of_many_comparisons_in_one_case_of_twenty_at_most(relation, margin, end, seeds, shared):
     """All at the end of the region: if any one of twelve would do, 26 to 46 % would differ. One alone at the end, the
     others well inside: it alone has to hold, and nothing is to be corrected."""
     asked = in_every_task(relation, margin)
     at_end = verdicts(asked, [end] * 12, seeds, shared=shared)
     assert at_end["differs"] <= FEW and at_end["agrees in sign"] <= FEW
-    inside = {"greater": 50, "no_more": -50, "near": 0}[relation]
+    inside = {"greater": 50, "non_superior": -50, "equivalent": 0}[relation]
     one = verdicts(asked, [end] + [inside] * 11, seeds, 0.2, shared)
     assert one["agrees in sign"] <= FEW and one["differs"] <= FEW
 
 
 @pytest.mark.parametrize(("seeds", "spread"), [(3, 0.5), (5, 1.0)])
 def test_clear_effects_decide_a_claim_of_many_comparisons(seeds, spread):
-    for relation, margin, truth in (("greater", 0, 9), ("no_more", 2, -9)):
+    for relation, margin, truth in (("greater", 0, 9), ("non_superior", 2, -9)):
         asked = in_every_task(relation, margin)
         assert verdicts(asked, [truth] * 12, seeds, spread)["agrees in sign"] >= 0.9
         assert verdicts(asked, [truth] * 11 + [-2 * truth], seeds, spread)["differs"] >= 0.9
@@ -164,7 +172,7 @@ def test_clear_effects_decide_a_claim_of_many_comparisons(seeds, spread):
 def test_that_most_hold_is_said_by_chance_in_one_case_of_twenty_at_most(seeds, shared):
     """Six of twelve clearly hold and six are at the end of the region: half is not most, though one of the six will
     often seem to hold. Of eight that clearly hold it is found, and said of none that all do."""
-    asked = in_every_task("no_more", 2)
+    asked = in_every_task("non_superior", 2)
     half = verdicts(asked, [-50] * 6 + [2] * 6, seeds, shared=shared)
     assert half["mostly agrees"] + half["agrees in sign"] <= FEW
     most = verdicts(asked, [-50] * 8 + [2] * 4, seeds, shared=shared)
@@ -196,7 +204,9 @@ def test_chance_decides_an_order_in_one_case_of_twenty_at_most(seeds):
 def test_a_gain_in_all_tasks_is_judged_by_its_mean_and_by_what_is_against_it(seeds):
     """As centring of rotations, 0.9 points over 17 tasks and languages, which can never be shown one by one."""
     together = claim(compare=[{"measure": "zs", "left": {}, "value": 0, "relation": "greater", "none_against": True}])
-    alone = claim(compare=[{"measure": "zs", "left": {}, "value": 0, "relation": "greater", "each": {"task": TASKS}}])
+    alone = claim(
+        compare=[{"measure": "zs", "left": {}, "value": 0, "relation": "greater", "for_each": {"task": TASKS}}]
+    )
     assert verdicts(together, [0.9] * 17, seeds)["agrees in sign"] >= 0.8
     assert verdicts(alone, [0.9] * 17, seeds)["agrees in sign"] == 0
     nothing = verdicts(together, [0.0] * 17, seeds)

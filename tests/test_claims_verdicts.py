@@ -47,38 +47,38 @@ def welch(a, b):
         ({}, HIGH, [], "not run"),
         ({}, [], [], "not run"),
         ({"margin": 30}, HIGH, LOW, "differs"),  # 20 less, not 30
-        ({"relation": "no_more", "margin": 30}, LOW, HIGH, "agrees in sign"),
-        ({"relation": "no_more"}, HIGH, LOW, "agrees in sign"),  # 20 less is no more
-        ({"relation": "no_more"}, LOW, HIGH, "differs"),
-        ({"relation": "no_less"}, LOW, HIGH, "agrees in sign"),
-        ({"relation": "no_less"}, LOW, [1.0, 0.5, 3.5], "too small to tell"),
+        ({"relation": "non_superior", "margin": 30}, LOW, HIGH, "agrees in sign"),
+        ({"relation": "non_superior"}, HIGH, LOW, "agrees in sign"),  # 20 less is no more
+        ({"relation": "non_superior"}, LOW, HIGH, "differs"),
+        ({"relation": "non_inferior"}, LOW, HIGH, "agrees in sign"),
+        ({"relation": "non_inferior"}, LOW, [1.0, 0.5, 3.5], "too small to tell"),
         ({"relation": "greater"}, HIGH, LOW, "differs"),
-        ({"relation": "near"}, LOW, [1.5, 2.4, 3.3], "agrees in sign"),
-        ({"relation": "near", "margin": 2.0}, LOW, [9.0, 10.1, 11.2], "differs"),
-        ({"relation": "near", "margin": 2.0}, LOW, [3.0, 4.5, 4.4], "too small to tell"),
+        ({"relation": "equivalent"}, LOW, [1.5, 2.4, 3.3], "agrees in sign"),
+        ({"relation": "equivalent", "margin": 2.0}, LOW, [9.0, 10.1, 11.2], "differs"),
+        ({"relation": "equivalent", "margin": 2.0}, LOW, [3.0, 4.5, 4.4], "too small to tell"),
     ],
 )
 def test_each_verdict_of_a_comparison(asked, a, b, verdict):
     found = judge(less(**asked), observed(delta_rows(a, b)))
-    margin = asked.get("margin", 2 if asked.get("relation") in ("near", "no_less", "no_more") else 0)
+    margin = asked.get("margin", 2 if asked.get("relation") in ("equivalent", "non_inferior", "non_superior") else 0)
     said = {
         "less": f"< {-margin}",
         "greater": f"> {margin}",
-        "no_less": f"> {-margin}, one-sided",
-        "no_more": f"< {margin}, one-sided",
-        "near": f"within ±{margin:g}, two one-sided tests",
+        "non_inferior": f"> {-margin}, one-sided",
+        "non_superior": f"< {margin}, one-sided",
+        "equivalent": f"within ±{margin:g}, two one-sided tests",
     }
     assert found.verdict == verdict and verdict in WORDS
     assert verdict == "not run" or f"delta, B − A (asked {said[asked.get('relation', 'less')]}): " in found.text
 
 
 def test_against_a_value():
-    near = {"relation": "near", "margin": 2.0, "left": {"where": {"objective": "A"}}, "value": 5.0}
+    near = {"relation": "equivalent", "margin": 2.0, "left": {"where": {"objective": "A"}}, "value": 5.0}
     found = judge(claim(compare=[{"measure": "delta", **near}]), observed(delta_rows([5.1, 5.3, 4.9], [])))
     assert found.verdict == "agrees in sign" and interval(found).mean == pytest.approx(0.1)
 
 
-@pytest.mark.parametrize("relation", ["greater", "less", "no_less", "no_more", "near"])
+@pytest.mark.parametrize("relation", ["greater", "less", "non_inferior", "non_superior", "equivalent"])
 def test_the_interval_shown_is_the_one_that_decides(relation):
     """Just beyond the margin and just short of it, by intervals of SciPy: of 95 %, or of 90 % of a one-sided test."""
     values = np.array([1.0, 2.0, 4.0])
@@ -86,7 +86,7 @@ def test_the_interval_shown_is_the_one_that_decides(relation):
     level = 0.95 if relation in ("greater", "less") else 0.9
     assert asked.level == pytest.approx(level)
     half = stats.t.interval(level, 2, 0, stats.sem(values))[1]
-    edges = {-3: 1, 3: -1} if relation == "near" else {asked.low: 1} if asked.low > -9 else {asked.high: -1}
+    edges = {-3: 1, 3: -1} if relation == "equivalent" else {asked.low: 1} if asked.low > -9 else {asked.high: -1}
     for edge, inwards in edges.items():
         for step, outcome in ((1.001 * half, "holds"), (0.999 * half, "open"), (-0.999 * half, "open"),
                               (-1.001 * half, "fails")):  # fmt: skip
@@ -394,7 +394,7 @@ def test_labels_of_an_axis_that_one_side_names_are_averaged_over_the_same_seeds(
 # --- several comparisons ---
 
 IN_EACH = [
-    {**less().model_dump(exclude_none=True)["compare"][0], "where": {"task": task}, "each": {}}
+    {**less().model_dump(exclude_none=True)["compare"][0], "where": {"task": task}, "for_each": {}}
     for task in ("pos", "ner")
 ]
 """Δ of B is less than that of A, in pos and in ner."""
@@ -417,7 +417,7 @@ def test_several_comparisons(ner, verdict, tally):
     assert interval(found) == next(p.interval for p in found.parts if p.what in found.tally)
     assert found.text.startswith("1 of 2 comparisons were run") == (not ner)
     assert judge(claim(compare=IN_EACH[:1]), observed(rows)).tally == "", "of one comparison the verdict says all"
-    whole = judge(claim(compare=IN_EACH, whole=True), observed(rows))
+    whole = judge(claim(compare=IN_EACH, require_all=True), observed(rows))
     assert whole.verdict == (verdict if ner else "not run")
     assert ner or whole.text.startswith("a part shows nothing of it: 1 of 2 comparisons")
 
@@ -454,7 +454,7 @@ def test_all_comparisons_of_a_claim_rest_on_one_set():
 
 def test_a_measure_instead_of_another():
     """The first is read where anything was measured of it, else the other; the text says which."""
-    asked = claim(compare=[{"measure": "probe:x", "instead": "probe:y", "left": {"where": {"objective": "B"}},
+    asked = claim(compare=[{"measure": "probe:x", "fallback_measure": "probe:y", "left": {"where": {"objective": "B"}},
                             "right": {"where": {"objective": "A"}}, "relation": "greater"}])  # fmt: skip
     x, y = (
         [measured({"objective": o}, m, name, v + m * v) for o, v in zip("AB", values, strict=True) for m in range(3)]
@@ -463,8 +463,8 @@ def test_a_measure_instead_of_another():
     for rows, mean, said in ((y, 8, "y, B − A"), (x + y, -8, "x, B − A")):
         found = judge(asked, observed([], rows))
         assert interval(found).mean == mean and found.text.startswith(said)
-    own = claim(compare=[{"measure": "probe:x", "instead": "probe:y", "left": {"measure": "probe:z"}, "value": 0,
-                          "relation": "greater"}])  # fmt: skip
+    own = claim(compare=[{"measure": "probe:x", "fallback_measure": "probe:y", "left": {"measure": "probe:z"},
+                          "value": 0, "relation": "greater"}])  # fmt: skip
     assert judge(own, observed([], y)).verdict == "not run", "instead goes with its measure"
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import json
 import math
+import warnings
+from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
 import pytest
@@ -17,8 +19,9 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from synthlang.catalogue import load_yaml
-from synthlang.config import StrictModel, dump_yaml, load, override, parse
+from synthlang.config import StrictModel, dump_yaml, load, override, parse, renamed_values
 from synthlang.errors import InputError
+from tests.refusals import refused
 
 
 class Mlm(StrictModel):
@@ -386,3 +389,45 @@ def test_an_error_names_the_file_that_was_asked_for_and_a_default_may_be_wrong(t
     with pytest.raises(InputError, match=r"share: 2.0: at most 1"):
         parse(Loose, {})
     assert parse(Loose, {"share": 1}).share == 1.0
+
+
+class _Renamed(StrictModel):
+    renamed_keys: ClassVar[Mapping[str, str]] = {"instead": "fallback_measure"}
+
+    fallback_measure: str = ""
+    relation: Literal["equivalent", "greater"] = "greater"
+
+    _values = renamed_values("relation", near="equivalent")
+
+
+class _Outer(StrictModel):
+    sides: tuple[_Renamed, ...] = ()
+    named: dict[str, _Renamed | None] = Field(default_factory=dict)
+    inside: Mlm | _Renamed | None = None
+
+
+def test_old_keys_and_values_are_read_with_a_warning_that_names_the_new_ones():
+    with pytest.warns(FutureWarning, match="key 'instead' is now called 'fallback_measure'"):
+        assert parse(_Renamed, {"instead": "zs"}) == _Renamed(fallback_measure="zs")
+    with pytest.warns(FutureWarning, match="value of relation 'near' is now called 'equivalent'"):
+        assert parse(_Renamed, {"relation": "near"}).relation == "equivalent"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert parse(_Renamed, {"fallback_measure": "zs", "relation": "equivalent"}).fallback_measure == "zs"
+    old = {"instead": "zs"}
+    with pytest.warns(FutureWarning):
+        outer = parse(_Outer, {"sides": [old], "named": {"a": old, "b": None}, "inside": old})
+    new = _Renamed(fallback_measure="zs")
+    assert outer == _Outer(sides=(new,), named={"a": new, "b": None}, inside=new)
+
+
+@pytest.mark.parametrize(
+    ("data", "place", "code"),
+    [
+        ({"instead": "zs", "fallback_measure": "sup"}, "instead", "duplicate"),
+        ({"relation": "nearly"}, "relation", "unknown"),
+        ({"insted": "zs"}, "insted", "unknown"),
+    ],
+)
+def test_renamed_keys_refuse(data, place, code):
+    assert refused(parse, _Outer, {"sides": [{}, data]}, "a.yaml") == (f"a.yaml sides.1.{place}", code)

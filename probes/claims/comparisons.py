@@ -6,7 +6,7 @@ of their claim: verdicts.py.
 Means and differences are over the same conditions in all comparisons of a claim whose conditions have the same axes.
 
 With ``minus`` what is judged is a gap of gaps: (left − what is taken off it) − (right − what is taken off it). With
-``instead`` another measure is read where nothing was measured of the first; the text says which.
+``fallback_measure`` another measure is read where nothing was measured of the first; the text says which.
 
 A correlation holds or fails where its interval (bootstrap over conditions, their models together) does not have 0
 inside and its p (permutations of the same), where there is one, is .05 or less. It is open else, as it is of five
@@ -148,9 +148,9 @@ def _estimated(comparison: Comparison) -> JudgedComparison:
     words = {
         "greater": f"> {margin:g}",
         "less": f"< {-margin or 0:g}",
-        "no_less": f"> {-margin:g}, one-sided",
-        "no_more": f"< {margin:g}, one-sided",
-        "near": f"within ±{margin:g}, two one-sided tests",
+        "non_inferior": f"> {-margin:g}, one-sided",
+        "non_superior": f"< {margin:g}, one-sided",
+        "equivalent": f"within ±{margin:g}, two one-sided tests",
     }[comparison.relation]
     return JudgedComparison(
         comparison.what, ours.interval_at(asked.level), decided(inside, outside), ours.unit, ours.one_model, ours.p,
@@ -177,15 +177,15 @@ def _among(series: Series, entry: ClaimEntry) -> Series:
     return {
         condition: parts
         for condition, parts in series.items()
-        if all(dict(condition).get(axis) in labels for axis, labels in entry.among.items())
+        if all(dict(condition).get(axis) in labels for axis, labels in entry.restrict_to.items())
     }
 
 
 def _as_measured(quantity: Quantity, results: Results) -> Quantity:
     """With the measure that is read instead, where nothing was measured of its own."""
-    if quantity.instead is None or results.series(quantity):
+    if quantity.fallback_measure is None or results.series(quantity):
         return quantity
-    return replace(quantity, measure=quantity.instead)
+    return replace(quantity, measure=quantity.fallback_measure)
 
 
 def _ordered(order: Order, results: Results) -> list[Comparison]:
@@ -228,7 +228,7 @@ def _name(left: Quantity, right: Quantity | None) -> str:
                 *(label for axis, label in one.where.items() if other.where.get(axis) != label),
                 *(_averaged(one) if one.average != other.average else []),
                 *([_measure(one)] if len(measures) > 1 else []),
-                *(f"without {axis}" for axis in one.without if axis not in other.without),
+                *(f"without {axis}" for axis in one.exclude_axes if axis not in other.exclude_axes),
             ]
         )
         or "the other"

@@ -1,38 +1,37 @@
-"""Means and differences over seeds, with 95 % intervals of Student's t, and what an interval says of a comparison.
+"""Means and differences over seeds with Student's t, and the regions that comparisons test.
 
-A mean and the **difference** of two quantities are over the conditions (labels on the axes that no side names) that all
-sides have, each weighing the same, then over the seeds that all of these conditions have. What is left out is told, but
-not that another study varies an axis that nobody asks for: such conditions do not count beside those without it.
+A mean, and the **difference** of two quantities, is taken first over conditions, then over seeds. Conditions are the
+labels on the axes that no side names. Only conditions that all sides have count, each with the same weight, and only
+seeds that all of these conditions have. The notes of an estimate name what was left out. Conditions that another study
+splits by an axis that no side names do not count beside those without that axis.
 
-    paired by models    both sides have two or more models with the same seeds: one difference a pretraining (or, of one
-                        pretraining, an adjustment), the mean over what else both have; n is the number of these.
-                        Where fewer than two pretrainings have models in common, as where one side is adjusted and the
-                        other is not, but both sides have two or more pretrainings in common: each side's mean over
-                        adjustments for each pretraining and seed of fine-tuning
-    paired by seeds     both have one model of the same seeds: one difference a seed of fine-tuning; n is their number,
-                        and nothing is said of another pretraining
-    not paired          anything else, as a given model against several adjustments of it: Welch's interval between the
-                        models of each side (of one model: its seeds of fine-tuning); n is that of the smaller side,
-                        and a note says that the sides are not paired
+    paired by models    Both sides have two or more models with the same seeds. There is one difference per pretraining,
+                        or per adjustment of a single pretraining, and n is their number. If fewer than two pretrainings
+                        have models in common (one side is adjusted, the other is not) but both sides share two or more
+                        pretrainings, each side is first averaged over its adjustments, per pretraining and fine-tuning
+                        seed.
+    paired by seeds     Both sides have one model of the same seeds. There is one difference per fine-tuning seed, and
+                        nothing follows for another pretraining.
+    not paired          Anything else, such as a given model against several adjustments of it: Welch's interval between
+                        the models of each side (of one model its fine-tuning seeds). n is that of the smaller side.
 
-A **gap of gaps**, (left − right) − (what is taken off left − what is taken off right), is the difference of two such
-differences, each of them paired: first those of like models, left with right; else each side with what is taken off it.
-Where neither can be paired it is not run.
+A **gap of gaps**, (left − right) − (subtracted from left − subtracted from right), is the difference of two paired
+differences. The pairs are left with right if these can be paired, else each side with what is subtracted from it. It is
+not run if neither can be paired.
 
 A **comparison** asks whether the true value lies in a region. Each end of a region is a one-sided test of Student's t:
 
-    relation   region             sides   holds where
-    greater    > margin             2     it is shown to be above, at 5 % two-sided
-    less       < −margin            2     it is shown to be below
-    no_less    > −margin            1     non-inferiority, one test at 5 %: more does as well
-    no_more    < margin             1     the same in the other direction
-    near       within ±margin       1     equivalence, two one-sided tests at 5 %, both of them (Schuirmann 1987)
+    relation      region            sides   holds if
+    greater       > margin            2     the value is above, at 5 % two-sided
+    less          < −margin           2     the value is below, at 5 % two-sided
+    non_inferior  > −margin           1     one test at 5 %; a larger value is allowed
+    non_superior  < margin            1     one test at 5 % in the other direction
+    equivalent    within ±margin      1     two one-sided tests at 5 % both hold (Schuirmann 1987)
 
-It fails where the value is shown to lie outside, at the same level, and is open else: so a truth just outside is taken
-for inside, and one just inside for outside, in 5 % of all samples at most (``near``: in 10 %, two ways). It is open,
-too, with n < 2, and where all replicates have the same value, which says nothing of their spread (collapsed models do
-that). The interval shown is the one that decides: of 95 % with two sides, of 90 % with one. What is done about several
-comparisons of one claim: verdicts.py.
+A comparison fails if the value lies outside at the same level, and is inconclusive otherwise. So at most 5 % of samples
+count a truth just outside as inside, or the reverse (``equivalent``: 10 %, since there are two ways out). A comparison
+is also inconclusive with n < 2, and if all replicates have the same value, as collapsed models do. The interval shown
+is the one that decides: 95 % with two sides, 90 % with one. How several comparisons of a claim combine: verdicts.py.
 """
 
 from __future__ import annotations
@@ -149,9 +148,9 @@ def region(relation: Relation, margin: float = 0.0) -> Region:
             return Region(margin, math.inf, 2)
         case "less":
             return Region(-math.inf, -margin, 2)
-        case "no_less":
+        case "non_inferior":
             return Region(-margin, math.inf, 1)
-        case "no_more":
+        case "non_superior":
             return Region(-math.inf, margin, 1)
     return Region(-margin, margin, 1)
 

@@ -133,7 +133,7 @@ class Results:
         having = [self._index.get(item, set()) for item in quantity.where.items()]
         places = set.intersection(*having) & points.keys() if having else points.keys()
         for place in sorted(places, key=self._number.__getitem__):
-            if not self._labels[place][0].keys().isdisjoint(quantity.without):
+            if not self._labels[place][0].keys().isdisjoint(quantity.exclude_axes):
                 continue
             items = [item for item in self._labels[place][0].items() if item[0] not in left_out]
             part = tuple(item for item in items if item[0] in inside)

@@ -1,21 +1,22 @@
-"""The numbers of papers as data: the file NAME of the kind papers, one a paper, each table as it is printed.
+"""The files of papers and claims: numbers as a paper prints them, and the claims that results are tested on.
 
-A file holds facts and no settings: what a table says of which labels. A study is set beside a table where its axes have
-the names and labels of the paper's cells. A table is written in blocks, so that a row of the file is a row in print:
+A file of the kind ``papers`` holds one paper, with each table as it is printed. It holds facts and no settings. A study
+is compared with a table if its axes have the names and labels of the table. A table is written in blocks, so that a row
+of the file is a row in print::
 
-    tables: {table3: {title, printed: where it stands, note, digits: 1 after the point, blocks: [
-        {where: {transform: trans}, measure: delta,                      # what all of the block have in common
+    tables: {table3: {title, printed: the place in the paper, note, digits: 1 after the point, blocks: [
+        {where: {transform: trans}, measure: delta,                      # shared by the whole block
          columns: [{where: {task: pos}}, {where: {task: ner}}],
-         rows: [{where: {objective: MLM}, values: [0.4, 2.6]}]}]}}       # null: not printed, or not to be read
+         rows: [{where: {objective: MLM}, values: [0.4, 2.6]}]}]}}       # null: not printed, or illegible
 
 A row of numbers that the paper marks as significant has ``tested_against: {objective: MLM}, marked: [true, false]``.
+The YAML of claims is explained in spec.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +29,7 @@ from synthlang.errors import InputError
 
 
 class Marking(NamedTuple):
-    """Whether a paper marks a number as significantly different from that of ``against``, by a test over examples."""
+    """A paper's mark of significance: whether a number is marked as different from that of ``against``."""
 
     against: Quantity
     printed: bool
@@ -36,9 +37,14 @@ class Marking(NamedTuple):
 
 @dataclass(frozen=True)
 class Cell:
-    """A printed number: ``value`` is of ``quantity``, or of how much more that is than ``against``.
+    """A printed number.
 
-    Cells with the same ``column`` (block, column) are compared with one another.
+    Attributes:
+        quantity: What the number is of.
+        value: The number, times the factor of its block.
+        against: The quantity that the number is a gain over, if it is one.
+        column: Number of the block and of the column in it. Cells of one column are compared with one another.
+        marking: Its mark of significance, where the paper tests it.
     """
 
     quantity: Quantity
@@ -53,11 +59,11 @@ class _Column(StrictModel):
     measure: str | None = None
     average: Average = Field(default_factory=dict)
 
-    _measure = field_validator("measure")(check_measure)
+    _known_measure = field_validator("measure")(check_measure)
 
 
 class _Row(StrictModel):
-    """``marked``: which numbers are marked as significantly different from those at the labels ``tested_against``."""
+    """A printed row. ``marked``: the numbers that the paper marks as different from those at ``tested_against``."""
 
     where: Where = Field(default_factory=dict)
     values: list[float | None] = Field(min_length=1)
@@ -65,16 +71,17 @@ class _Row(StrictModel):
     marked: list[bool] | None = None
 
     @model_validator(mode="after")
-    def _whole(self) -> _Row:
+    def _marks_fit(self) -> _Row:
         if (self.marked is None) != (self.tested_against is None):
-            raise ValueError("marked and tested_against go together")
+            raise InputError("needs tested_against, and the reverse", keys="marked", code="missing")
         if self.marked is not None and len(self.marked) != len(self.values):
-            raise ValueError(f"marked has {len(self.marked)} entries for {len(self.values)} values")
+            reason = f"has {len(self.marked)} entries for {len(self.values)} values"
+            raise InputError(reason, keys="marked", code="range")
         return self
 
 
 class _Block(StrictModel):
-    """``against``: the labels of what the numbers are gains over; a printed number is multiplied by ``factor``."""
+    """A block of rows. ``against``: labels of what its numbers are gains over. ``factor`` multiplies its numbers."""
 
     where: Where = Field(default_factory=dict)
     measure: str | None = None
@@ -83,23 +90,24 @@ class _Block(StrictModel):
     columns: list[_Column] = Field(min_length=1)
     rows: list[_Row] = Field(min_length=1)
 
-    _measure = field_validator("measure")(check_measure)
+    _known_measure = field_validator("measure")(check_measure)
 
     @model_validator(mode="after")
-    def _complete(self) -> _Block:
-        for number, row in enumerate(self.rows, 1):
+    def _rows_fit_columns(self) -> _Block:
+        for number, row in enumerate(self.rows):
             if len(row.values) != len(self.columns):
-                raise ValueError(f"row {number} has {len(row.values)} values for {len(self.columns)} columns")
+                reason = f"has {len(row.values)} values for {len(self.columns)} columns"
+                raise InputError(reason, keys=["rows", str(number), "values"], code="range")
         if self.measure is None and any(column.measure is None for column in self.columns):
-            raise ValueError("needs a measure, or one for each column")
+            raise InputError("is required, here or for each column", keys="measure", code="missing")
         return self
 
     def cells(self, number: int) -> Iterator[Cell]:
-        """All that are printed; ``number`` is that of the block."""
+        """Yield the printed numbers of this block, which is block ``number`` of its table."""
         for row in self.rows:
             for place, (column, value) in enumerate(zip(self.columns, row.values, strict=True)):
                 measure = column.measure or self.measure
-                assert measure is not None, "checked"
+                assert measure is not None, "checked when the block was read"
                 ours, other, tested = (
                     None
                     if where is None
@@ -125,9 +133,11 @@ class _Table(StrictModel):
 
 @dataclass(frozen=True)
 class Table:
-    """A table or figure; without ``cells`` where nothing is printed.
+    """A table or figure of a paper. It has no ``cells`` if the paper prints no numbers.
 
-    ``printed``: the place in the paper; ``digits``: those after the point, of the values as they are here.
+    Attributes:
+        printed: The place in the paper.
+        digits: Digits after the point, of the values as they are here.
     """
 
     paper: str
@@ -147,27 +157,32 @@ class _PaperFile(StrictModel):
     tables: dict[str, _Table] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _known(self) -> _PaperFile:
+    def _labels_known(self) -> _PaperFile:
         for name, table in self.tables.items():
             seen = set()
             for cell in table.cells():
-                quantity, gain = cell.quantity, cell.against is not None
+                quantity = cell.quantity
                 try:
                     check_quantity(quantity, self.labels)
                     check_quantity(cell.against or quantity, self.labels)
                     check_quantity(cell.marking.against if cell.marking else quantity, self.labels)
-                except ValueError as error:
-                    raise ValueError(f"{name}: {error}") from error
-                key = frozenset(quantity.where.items()), quantity.measure, repr(quantity.average), gain
+                except InputError as error:
+                    raise error.inside("tables", name) from error
+                key = *_place(quantity), cell.against is not None
                 if key in seen:
-                    raise ValueError(f"{name}: two values of {quantity.measure} for {dict(quantity.where)}")
+                    reason = f"two values of {quantity.measure} for {dict(quantity.where)}"
+                    raise InputError(reason, keys=["tables", name], code="duplicate")
                 seen.add(key)
         return self
 
 
+def _place(quantity: Quantity) -> tuple[Any, ...]:
+    return frozenset(quantity.where.items()), quantity.measure, repr(quantity.average)
+
+
 @dataclass(frozen=True)
 class Paper:
-    """A paper: ``labels`` are all axes and labels of its tables."""
+    """A paper. ``labels`` are all axes and labels of its tables."""
 
     name: str
     title: str
@@ -176,8 +191,31 @@ class Paper:
     tables: Mapping[str, Table]
 
 
+class _ClaimsFile(StrictModel):
+    paper: str | None = None
+    claims: list[Claim] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _ids_differ(self) -> _ClaimsFile:
+        seen = set()
+        for claim in self.claims:
+            if claim.id in seen:
+                raise InputError(f"two claims are called {claim.id!r}", keys="claims", code="duplicate")
+            seen.add(claim.id)
+        return self
+
+
+def names_in(value: Any) -> list[str]:
+    """Return the names in ``paper`` or ``claims`` of a study, which holds one name, several or none."""
+    return [value] if isinstance(value, str) else [str(name) for name in value or ()]
+
+
 def read_paper(name: str | Path, folder: Path | None = None) -> Paper:
-    """A paper by its name, or the YAML file itself (from ``folder``); anything wrong with it is an InputError."""
+    """Read a paper by its name in the catalogue, or from a YAML file relative to ``folder``.
+
+    Raises:
+        InputError: The file is missing or wrong.
+    """
     content = load(_PaperFile, whole_file("papers", str(name), folder))
     tables = {
         key: Table(content.paper, key, table.title, table.printed, table.note, table.digits, tuple(table.cells()))
@@ -186,70 +224,62 @@ def read_paper(name: str | Path, folder: Path | None = None) -> Paper:
     return Paper(content.paper, content.title, content.citation, content.labels, tables)
 
 
-def names_in(value: Any) -> list[str]:
-    """What ``paper`` or ``claims`` of a study names: one, several, or none."""
-    return [value] if isinstance(value, str) else [str(name) for name in value or ()]
+def read_tables(name: str, folder: Path | None = None) -> tuple[Table, ...]:
+    """Read the tables that ``paper:`` of a study names.
+
+    Args:
+        name: ``PAPER`` for all tables of a paper, ``PAPER/TABLE`` or ``FILE.yaml/TABLE`` for one.
+        folder: The folder that a file is relative to.
+    """
+    paper, table = _paper_and_table(name)
+    tables = read_paper(paper, folder).tables
+    if table is not None and table not in tables:
+        hint = f"its tables are {', '.join(tables)}"
+        raise InputError(f"{paper} has no table {table!r}", keys="paper", hint=hint, code="unknown")
+    return tuple(tables.values()) if table is None else (tables[table],)
+
+
+def tables_file(name: str) -> Path:
+    """Return the file behind a name in ``paper:`` of a study."""
+    return whole_file("papers", _paper_and_table(name)[0])
 
 
 def _paper_and_table(name: str) -> tuple[str, str | None]:
-    """Of ``PAPER``, ``PAPER/TABLE`` or ``FILE.yaml/TABLE``."""
     if name.endswith((".yaml", ".yml")) or "/" not in name:
         return name, None
     paper, _, table = name.rpartition("/")
     return paper, table
 
 
-def tables_file(name: str) -> Path:
-    """The file that ``paper:`` of a study names a table of, or all tables."""
-    return whole_file("papers", _paper_and_table(name)[0])
-
-
-def read_tables(name: str, folder: Path | None = None) -> tuple[Table, ...]:
-    """What ``paper:`` of a study names: a table, ``PAPER/TABLE`` or ``FILE.yaml/TABLE``, or all tables of a paper."""
-    paper, table = _paper_and_table(name)
-    tables = read_paper(paper, folder).tables
-    if table is not None and table not in tables:
-        raise InputError(f"paper: {paper} has no {table!r}; there are: {', '.join(tables)}")
-    return tuple(tables.values()) if table is None else (tables[table],)
-
-
-class _ClaimsFile(StrictModel):
-    paper: str | None = None
-    claims: list[Claim] = Field(min_length=1)
-
-    @model_validator(mode="after")
-    def _ids_differ(self) -> _ClaimsFile:
-        for one, other in pairwise(sorted(claim.id for claim in self.claims)):
-            if one == other:
-                raise ValueError(f"two claims are called {one!r}")
-        return self
-
-
 def claims_files(name: str) -> list[Path]:
-    """The files that ``claims:`` of a study names: one of claims, and that of the paper whose labels they name."""
+    """Return the files behind a name in ``claims:`` of a study: the claims, and the paper whose labels they name."""
     path = whole_file("claims", name)
     paper = load_yaml(path).get("paper")
     return [path] if paper is None else [path, whole_file("papers", str(paper), path.parent)]
 
 
 def read_claims(name: str | Path, folder: Path | None = None) -> tuple[Claim, ...]:
-    """The claims of a file by its name in the catalogue, or of the YAML file itself (from ``folder``).
+    """Read claims by their name in the catalogue, or from a YAML file relative to ``folder``.
 
-    Raises InputError for anything wrong, a label that the file's paper does not have included.
+    Raises:
+        InputError: The file is missing or wrong, or names a label that its paper does not have.
     """
     path = whole_file("claims", str(name), folder)
     content = load(_ClaimsFile, path)
-    if content.paper is None:
-        return tuple(content.claims)
-    labels = read_paper(content.paper, path.parent).labels
-    for claim in content.claims:
-        try:
-            for quantity in claim.quantities():
-                check_quantity(quantity, labels)
-            for entry in claim.entries():
-                check_labels(entry.among, labels)
-            for correlate in claim.correlate or ():
-                check_labels(dict.fromkeys((*correlate.over, *correlate.by), ()), {**labels, "layer": ()})
-        except ValueError as error:
-            raise InputError(f"{claim.id}: {error}", path) from error
+    if content.paper is not None:
+        labels = read_paper(content.paper, path.parent).labels
+        for claim in content.claims:
+            try:
+                _check_claim(claim, labels)
+            except InputError as error:
+                raise error.inside("claims", claim.id, path=path) from error
     return tuple(content.claims)
+
+
+def _check_claim(claim: Claim, labels: Labels) -> None:
+    for quantity in claim.quantities():
+        check_quantity(quantity, labels)
+    for entry in claim.entries():
+        check_labels(entry.restrict_to, labels)
+    for correlate in claim.correlate or ():
+        check_labels(dict.fromkeys((*correlate.over, *correlate.by), ()), {**labels, "layer": ()})

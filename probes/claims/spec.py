@@ -1,18 +1,16 @@
-"""Claims as data: the file NAME of the kind claims, each with the comparison of results that would show it.
+"""Claims as data: what a claim says, which comparisons of results test it, and how it is written in YAML.
 
-    paper: align_mlm                    # optional: its labels are the only ones that may be named
+    paper: align_mlm                    # optional: then only labels of this paper's tables may be named
     claims:
       - id: align-beats-mlm
         claim: ALIGN-MLM transfers better than MLM where script and order differ.
         source: section 5, table 3
-        paper: POS Δ 3.0 against 38.5   # the paper's numbers, to be read
+        paper: POS Δ 3.0 against 38.5   # the paper's numbers, shown beside ours
         compare: [{where: {transform: trans+inv, task: pos}, measure: delta,
                    left: {where: {objective: ALIGN-MLM}}, right: {where: {objective: MLM}}, relation: less}]
 
-Instead of ``compare``: ``order`` (three or more things, each above the next) or ``correlate``. The rule of each is in
-verdicts.py. With ``minus`` on both sides two gaps are compared: how far each side is above what is taken off it. With
-``each: {task: [nli, pos]}`` an entry stands for one a label (of several axes: one a combination), so that a sentence
-that says "in every task" is not judged by a mean over tasks.
+A claim has one of three forms. ``compare`` compares two sides, ``order`` ranks three or more conditions, ``correlate``
+relates two measures over conditions. The tests are in verdicts.py, and papers.py reads the files.
 """
 
 from __future__ import annotations
@@ -21,154 +19,173 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 
 from probes.statistics import CorrelationKind
-from synthlang.config import StrictModel
-from synthlang.errors import did_you_mean
+from synthlang.config import StrictModel, renamed_values
+from synthlang.errors import InputError, did_you_mean
 
 OF_PROBE = "probe:"
-"""What the name of a measure of a probe starts with."""
+"""Prefix of the name of a probe's measure."""
 MEASURE = re.compile(r"parent|sup|zs|delta|alignment_(all|dictionary|held_out|forward)|mixed( \w+)?|probe:\S.*")
+MARGIN = 2.0
+"""Default margin of equivalent, non_inferior and non_superior, in points of a score in percent. Scores that the papers
+call a match differ by at most 1.7 points (ALIGN-MLM, NLI under trans+syn)."""
 Where = dict[str, str]
 Average = dict[str, tuple[str, ...]]
 Labels = Mapping[str, tuple[str, ...]]
+LabelsOfAxis = Annotated[list[str], Field(min_length=1)]
 Layer = int | Literal["first", "last", "lower", "upper", "middle", "mean", "best", "each"]
+Relation = Literal["greater", "less", "non_inferior", "non_superior", "equivalent"]
+_Entry = TypeVar("_Entry", bound="ClaimEntry")
 
 
 @dataclass(frozen=True)
 class Quantity:
     """A number to look up in results.
 
-    where     axis → label; ``task`` is the name of a task of the study. Other axes may have any label
-    measure   parent, sup, zs, delta; mixed FIELD, or mixed for the mean over fields; alignment_all,
-              alignment_dictionary, alignment_held_out, means of both directions; alignment_forward, that of all
-              words from the parent; ``probe:PATH``, a measure of a probe
-    average   axis → labels whose mean it is, all of which must be there; no labels: of those that are there
-    layer     of a measure that has several: its number, ``first`` or ``last``, the mean of the ``lower`` or ``upper``
-              half, the ``middle`` one, the ``mean`` of all, or the ``best`` (largest value); ``each``: the layer is one
-              more axis of the conditions, ``layer``. Default: the last
-    instead   the measure that is read where nothing was measured of ``measure``
-    without   axes that the cells must not have
+    Attributes:
+        where: Axis → label. ``task`` is the name of a task of the study. Other axes may have any label.
+        measure: ``parent``, ``sup``, ``zs`` or ``delta``; ``mixed FIELD``, or ``mixed`` for the mean over fields;
+            ``alignment_all``, ``alignment_dictionary`` or ``alignment_held_out``, means of both directions;
+            ``alignment_forward``, from the source language over all words; ``probe:PATH``, a measure of a probe.
+        average: Axis → labels to average over. All of them must be there. No labels: those that are there.
+        layer: The layer of a measure that has several: its number, ``first``, ``last``, ``middle``, the mean of the
+            ``lower`` half, of the ``upper`` half or of all (``mean``), or the ``best``, which has the largest value.
+            With ``each`` the layer is one more axis of the conditions. Default: the last.
+        fallback_measure: The measure to read where ``measure`` was not measured.
+        exclude_axes: Axes that a cell must not have.
     """
 
     where: Mapping[str, str]
     measure: str
     average: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     layer: Layer | None = None
-    instead: str | None = None
-    without: tuple[str, ...] = ()
+    fallback_measure: str | None = None
+    exclude_axes: tuple[str, ...] = ()
 
 
 def probe_measures(quantities: Iterable[Quantity]) -> list[str]:
-    """The measures of probes, by their paths, that are looked up, each once in their order."""
-    names = (name for one in quantities for name in (one.measure, one.instead) if name is not None)
+    """Return the paths of the probe measures that are looked up, each once, in their order."""
+    names = (name for one in quantities for name in (one.measure, one.fallback_measure) if name is not None)
     return list(dict.fromkeys(name.removeprefix(OF_PROBE) for name in names if name.startswith(OF_PROBE)))
 
 
 def check_measure(value: str | None) -> str | None:
-    """ValueError for what is no measure; None is none."""
+    """Raise InputError unless ``value`` is the name of a measure or None."""
     if value is not None and not MEASURE.fullmatch(value):
-        raise ValueError(
-            "must be parent, sup, zs, delta, mixed, mixed FIELD, alignment_all, alignment_dictionary, "
-            "alignment_held_out, alignment_forward or probe:PATH"
+        hint = (
+            "use parent, sup, zs, delta, mixed, mixed FIELD, alignment_all, alignment_dictionary, alignment_held_out, "
+            "alignment_forward or probe:PATH"
         )
+        raise InputError(f"{value!r} is not a measure", hint=hint, code="unknown")
     return value
 
 
-def check_quantity(quantity: Quantity, labels: Labels) -> None:
-    """ValueError for an axis or a label of ``quantity`` that is not among ``labels``."""
-    check_labels({axis: [label] for axis, label in quantity.where.items()}, labels)
-    check_labels(quantity.average, labels)
-    check_labels(dict.fromkeys(quantity.without, ()), labels)
+def check_quantity(quantity: Quantity, known: Labels) -> None:
+    """Raise InputError for an axis or a label of ``quantity`` that is not among the ``known`` ones."""
+    check_labels({axis: [label] for axis, label in quantity.where.items()}, known)
+    check_labels(quantity.average, known)
+    check_labels(dict.fromkeys(quantity.exclude_axes, ()), known)
 
 
-def check_labels(among: Mapping[str, Sequence[str]], known: Labels) -> None:
-    """ValueError for an axis, or a label of it, that is not among the ``known`` ones."""
-    for axis, labels in among.items():
+def check_labels(named: Mapping[str, Sequence[str]], known: Labels) -> None:
+    """Raise InputError for an axis, or a label of one, that is not among the ``known`` ones."""
+    for axis, labels in named.items():
         if axis not in known:
-            raise ValueError(f"{axis!r} is no axis of the paper's labels; there are: {', '.join(known)}")
+            hint = f"the paper's axes are {', '.join(known)}"
+            raise InputError(f"{axis!r} is not an axis of the paper's labels", keys=[axis], hint=hint, code="unknown")
         for label in labels:
             if label not in known[axis]:
-                hint = did_you_mean(label, known[axis])
-                raise ValueError(f"{axis}: no label {label!r}; {hint}there are: {', '.join(known[axis])}")
-
-
-Relation = Literal["greater", "less", "no_less", "no_more", "near"]
-MARGIN = 2.0
-"""Of no_less, no_more and near where a claim gives none, in points of a score in percent: what the papers call a match
-is 1.7 points apart at most (ALIGN-MLM, NLI under trans+syn)."""
-_ClaimEntry = TypeVar("_ClaimEntry", bound="ClaimEntry")
+                hint = f"{did_you_mean(label, known[axis])}the paper's labels are {', '.join(known[axis])}"
+                raise InputError(f"no label {label!r}", keys=[axis], hint=hint, code="unknown")
 
 
 class ClaimSide(StrictModel):
-    """What is looked up (see ``papers.Quantity``); what is left out is that of the comparison it stands in."""
+    """A quantity of a claim (see ``Quantity``). Omitted keys have the values of the entry that the side stands in."""
+
+    renamed_keys: ClassVar[Mapping[str, str]] = {"instead": "fallback_measure", "without": "exclude_axes"}
 
     where: Where = Field(default_factory=dict)
-    without: list[str] = Field(default_factory=list)
+    exclude_axes: list[str] = Field(default_factory=list)
     measure: str | None = None
-    instead: str | None = None
+    fallback_measure: str | None = None
     average: Average | None = None
     layer: Layer | None = None
 
-    _measure = field_validator("measure", "instead")(check_measure)
+    _known_measure = field_validator("measure", "fallback_measure")(check_measure)
 
-    def within(self, common: ClaimSide) -> Quantity:
-        """With ``common`` where this side says nothing."""
-        measure = self.measure or common.measure
-        assert measure is not None, "checked"
-        average = self.average if self.average is not None else common.average or {}
-        layer = self.layer if self.layer is not None else common.layer
-        instead = self.instead or (common.instead if self.measure is None else None)  # it goes with its measure
-        without = (*common.without, *self.without)
-        return Quantity({**common.where, **self.where}, measure, average, layer, instead, without)
+    def within(self, entry: ClaimSide) -> Quantity:
+        """Return the quantity, with the values of ``entry`` for omitted keys."""
+        measure = self.measure or entry.measure
+        assert measure is not None, "checked when the entry was read"
+        return Quantity(
+            where={**entry.where, **self.where},
+            measure=measure,
+            average=self.average if self.average is not None else entry.average or {},
+            layer=self.layer if self.layer is not None else entry.layer,
+            # a side with a measure of its own does not inherit the fallback of another measure
+            fallback_measure=self.fallback_measure or (entry.fallback_measure if self.measure is None else None),
+            exclude_axes=(*entry.exclude_axes, *self.exclude_axes),
+        )
 
 
 class ComparedSide(ClaimSide):
-    """A side of a comparison. ``minus``: what is taken off it; what that leaves out is that of this side."""
+    """A side of a comparison. ``minus`` is subtracted from it and inherits the keys of this side."""
 
     minus: ClaimSide | None = None
 
-    def taken_off(self, common: ClaimSide) -> Quantity | None:
-        """What is taken off, with this side and then ``common`` where it says nothing."""
+    def subtracted(self, entry: ClaimSide) -> Quantity | None:
+        """Return the quantity that is subtracted; keys come from ``minus``, then this side, then ``entry``."""
         if self.minus is None:
             return None
-        return self.minus.within(ClaimSide.model_construct(**vars(self.within(common))))
+        return self.minus.within(ClaimSide.model_construct(**vars(self.within(entry))))
 
 
 class ClaimEntry(ClaimSide):
-    """Of ``compare``, ``order`` or ``correlate``.
+    """An entry of ``compare``, ``order`` or ``correlate``.
 
-    each    axis → labels; the entry stands for one with each combination of them
-    among   axis → the only labels of it that count, of an axis that is not named
+    Attributes:
+        for_each: Axis → labels. The entry stands for one entry per combination, so that a sentence about "every task"
+            is not tested by a mean over tasks.
+        restrict_to: Axis → the only labels that count, of an axis that is averaged over.
     """
 
-    each: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
-    among: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
+    renamed_keys: ClassVar[Mapping[str, str]] = {
+        **ClaimSide.renamed_keys,
+        "each": "for_each",
+        "among": "restrict_to",
+    }
 
-    def one_a_label(self) -> Iterator[Self]:
-        """With each combination in ``where``."""
-        for labels in product(*self.each.values()):
-            where = {**self.where, **dict(zip(self.each, labels, strict=True))}
-            yield self.model_copy(update={"where": where, "each": {}})
+    for_each: dict[str, LabelsOfAxis] = Field(default_factory=dict)
+    restrict_to: dict[str, LabelsOfAxis] = Field(default_factory=dict)
+
+    def expanded(self) -> Iterator[Self]:
+        """Yield one entry per combination of labels in ``for_each``, with these labels in ``where``."""
+        for labels in product(*self.for_each.values()):
+            where = {**self.where, **dict(zip(self.for_each, labels, strict=True))}
+            yield self.model_copy(update={"where": where, "for_each": {}})
 
     @model_validator(mode="after")
-    def _said_once(self) -> Self:
-        for axis in self.each:
+    def _axis_named_once(self) -> Self:
+        for axis in self.for_each:
             if axis in self.where:
-                raise ValueError(f"{axis!r} is in where and in each: say it in one of them")
+                raise InputError(f"{axis!r} is also in where", keys="for_each", hint="name it once", code="duplicate")
         return self
 
 
 class Compare(ClaimEntry):
-    """``left`` against ``right`` (or against a number, ``value``); both may have a ``minus``.
+    """A comparison of ``left`` with ``right``, or with the number ``value``.
 
-    relation       greater, less: by more than ``margin`` (default 0). no_less, no_more: by less than ``margin`` in the
-                   other direction, and anything in this one. near: by less than ``margin`` in either. The tests:
-                   estimates.py. The default margin of the last three is MARGIN
-    none_against   the mean over conditions has to hold, and the single ones may not be against it
+    With ``minus`` on both sides it compares two gaps, (left − its minus) − (right − its minus).
+
+    Attributes:
+        relation: ``greater`` and ``less``: by more than ``margin``. ``non_inferior`` and ``non_superior``: at most
+            ``margin`` worse in the other direction. ``equivalent``: at most ``margin`` apart. Tests: estimates.py.
+        margin: In the unit of the measure. Default: 0 for ``greater`` and ``less``, MARGIN for the others.
+        none_against: The mean over conditions has to hold, and no single condition may contradict it.
     """
 
     left: ComparedSide
@@ -178,19 +195,31 @@ class Compare(ClaimEntry):
     margin: float | None = None
     none_against: bool = False
 
+    _renamed_relations = renamed_values("relation", near="equivalent", no_less="non_inferior", no_more="non_superior")
+
     @model_validator(mode="after")
-    def _complete(self) -> Compare:
+    def _sides_fit(self) -> Compare:
         if (self.right is None) == (self.value is None):
-            raise ValueError("left is compared with right or with a value: give one of them")
+            code: Any = "missing" if self.right is None else "conflict"
+            raise InputError("left needs either right or value to compare with", keys="right", code=code)
         if self.measure is None and any(side.measure is None for side in (self.left, self.right) if side is not None):
-            raise ValueError("needs a measure")
+            raise InputError("is required here or on both sides", keys="measure", code="missing")
         if (self.left.minus is None) != (self.right is None or self.right.minus is None):
-            raise ValueError("minus goes with both sides, left and right, or with none")
+            raise InputError("is on one side only", keys="minus", hint="give it on both sides", code="conflict")
+        return self
+
+    @model_validator(mode="after")
+    def _margin_fits(self) -> Compare:
         if self.margin is not None and self.margin < 0:
-            raise ValueError("margin is negative: no_less and no_more allow as much in the other direction")
-        unlike_scores = any(one.measure.startswith(OF_PROBE) for one in self.quantities())
-        if self.relation not in ("greater", "less") and (self.margin == 0 or (self.margin is None and unlike_scores)):
-            raise ValueError(f"{self.relation} needs a margin above 0")
+            hint = "non_inferior and non_superior allow a margin in the other direction"
+            raise InputError("must not be negative", keys="margin", hint=hint, code="range")
+        directional = self.relation in ("greater", "less")
+        of_probe = any(one.measure.startswith(OF_PROBE) for one in self.quantities())
+        if not directional and self.margin is None and of_probe:  # the default is in points of a score
+            hint = "give one in the unit of the measure"
+            raise InputError(f"is required for {self.relation}", keys="margin", hint=hint, code="missing")
+        if not directional and self.margin == 0:
+            raise InputError(f"must be above 0 for {self.relation}", keys="margin", code="range")
         return self
 
     @property
@@ -200,33 +229,33 @@ class Compare(ClaimEntry):
         return default if self.margin is None else self.margin
 
     def quantities(self) -> list[Quantity]:
-        """``left``, ``right`` and what is taken off each, as far as there are such."""
+        """Return the sides, then what is subtracted from each."""
         sides = [self.left] if self.right is None else [self.left, self.right]
-        taken_off = [side.taken_off(self) for side in sides]
-        return [*(side.within(self) for side in sides), *(quantity for quantity in taken_off if quantity is not None)]
+        subtracted = [side.subtracted(self) for side in sides]
+        return [*(side.within(self) for side in sides), *(quantity for quantity in subtracted if quantity is not None)]
 
 
 class Order(ClaimEntry):
-    """Three or more things ``along`` which the measure is ``rising`` or ``falling``."""
+    """Three or more conditions ``along`` which the measure is ``rising`` or ``falling``."""
 
     along: list[Where] = Field(min_length=3)
     direction: Literal["rising", "falling"]
 
     @model_validator(mode="after")
-    def _complete(self) -> Order:
+    def _has_measure(self) -> Order:
         if self.measure is None:
-            raise ValueError("needs a measure")
+            raise InputError("is required", keys="measure", code="missing")
         return self
 
     def quantities(self) -> list[Quantity]:
-        """In their order."""
+        """Return the quantities in their order."""
         return [ClaimSide(where=where).within(self) for where in self.along]
 
 
 class Correlate(ClaimEntry):
-    """``x`` and ``y`` over all labels of the axes ``over``, within the labels of ``by``; other axes are averaged.
+    """A correlation of ``x`` and ``y`` over all labels of the axes ``over``, within the labels of ``by``.
 
-    ``layer`` is an axis where the layer of both is ``each``.
+    Other axes are averaged over. ``layer`` is an axis if the layer of both is ``each``.
     """
 
     x: ClaimSide
@@ -237,63 +266,69 @@ class Correlate(ClaimEntry):
     kind: CorrelationKind = "spearman"
 
     @model_validator(mode="after")
-    def _complete(self) -> Correlate:
+    def _axes_fit(self) -> Correlate:
         if self.measure is None and None in (self.x.measure, self.y.measure):
-            raise ValueError("x and y need a measure")
+            raise InputError("is required for x and y", keys="measure", code="missing")
         if ("layer" in (*self.over, *self.by)) != all(side.layer == "each" for side in self.quantities()):
-            raise ValueError("the axis layer goes with layer: each, of x and y")
-        if other := [axis for axis in self.among if axis not in (*self.over, *self.by)]:
-            raise ValueError(f"among: {other[0]!r} is in neither over nor by")
+            hint = "give both or none: layer: each for x and y, and layer as an axis in over or by"
+            raise InputError("is an axis without layer: each, or the reverse", keys="layer", hint=hint, code="conflict")
+        if other := [axis for axis in self.restrict_to if axis not in (*self.over, *self.by)]:
+            raise InputError(f"{other[0]!r} is in neither over nor by", keys="restrict_to", code="no_effect")
         return self
 
     def quantities(self) -> list[Quantity]:
-        """``x`` and ``y``."""
+        """Return ``x`` and ``y``."""
         return [self.x.within(self), self.y.within(self)]
 
 
 class Claim(StrictModel):
-    """One claim: a sentence, where it stands, the paper's numbers, and what would show it.
+    """A claim: a sentence, its source, the paper's numbers, and the comparisons that test it.
 
-    ``note``: which studies have to be joined to judge it, or what of it no study here can run, and why.
-    ``whole``: a part of its comparisons shows nothing, all have to be run.
+    Attributes:
+        note: The studies that have to be joined to test the claim, or the part that no study here can run, and why.
+        require_all: The claim counts as not run unless every comparison could be made.
     """
+
+    renamed_keys: ClassVar[Mapping[str, str]] = {"whole": "require_all"}
 
     id: str = Field(min_length=1)
     claim: str = Field(min_length=1)
     source: str
     paper: str = ""
     note: str = ""
-    whole: bool = False
+    require_all: bool = False
     compare: list[Compare] | None = Field(default=None, min_length=1)
     order: list[Order] | None = Field(default=None, min_length=1)
     correlate: list[Correlate] | None = Field(default=None, min_length=1)
 
     @field_validator("correlate", mode="before")
     @classmethod
-    def _one_or_several(cls, entries: Any) -> Any:
+    def _as_list(cls, entries: Any) -> Any:
         return [entries] if isinstance(entries, dict) else entries
 
     @field_validator("compare", "order", "correlate")
     @classmethod
-    def _one_a_label(cls, entries: list[_ClaimEntry] | None) -> list[_ClaimEntry] | None:
-        return None if entries is None else [one for entry in entries for one in entry.one_a_label()]
+    def _expanded(cls, entries: list[_Entry] | None) -> list[_Entry] | None:
+        return None if entries is None else [one for entry in entries for one in entry.expanded()]
 
     @model_validator(mode="after")
-    def _one_form(self) -> Claim:
-        if sum(form is not None for form in (self.compare, self.order, self.correlate)) != 1:
-            raise ValueError("needs one of compare, order and correlate")
+    def _has_one_form(self) -> Claim:
+        forms = [name for name in ("compare", "order", "correlate") if getattr(self, name) is not None]
+        if len(forms) != 1:
+            reason = f"has {' and '.join(forms) or 'none of compare, order and correlate'}"
+            raise InputError(reason, hint="give exactly one of the three", code="conflict" if forms else "missing")
         return self
 
     @property
     def paper_and_note(self) -> str:
-        """To be read beside a verdict."""
+        """The paper's numbers and the note, to be shown beside a verdict."""
         return ". ".join(part for part in (self.paper, self.note) if part)
 
     def quantities(self) -> Iterator[Quantity]:
-        """All that is looked up."""
+        """Yield all quantities that are looked up."""
         for entry in self.entries():
             yield from entry.quantities()
 
     def entries(self) -> Sequence[Compare | Order | Correlate]:
-        """Those of its one form."""
+        """Return the entries of its one form."""
         return self.compare or self.order or self.correlate or ()

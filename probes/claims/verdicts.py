@@ -4,7 +4,7 @@ Differences, their intervals and when a comparison holds, fails or is open: esti
 
 **The verdict** of a claim, which all of its comparisons have to show:
 
-    not run             none of its comparisons could be made; or not all of a claim that says ``whole``
+    not run             none of its comparisons could be made; or not all of a claim that says ``require_all``
     differs             they are against it together: that all of them hold is rejected at 5 % by Simes' test (1986),
                         whatever their number
     agrees in sign      all that could be made hold, each by itself: as all have to, chance has them agree in 5 % at
@@ -114,7 +114,7 @@ def judge(claim: Claim, results: Results) -> Verdict:
     word = words.get(outcome, "agrees in order" if claim.order else "agrees in sign")
     said = f"{len(run)} of {len(parts)} comparisons were run. {said}" if len(run) < len(parts) else said
     said = "; ".join([said, *(part.text() for part in left)])
-    if claim.whole and len(run) < len(parts):
+    if claim.require_all and len(run) < len(parts):
         return Verdict("not run", None, 0, f"a part shows nothing of it: {said}", tuple(parts))
     number, tally = ours if math.isfinite(ours.mean) else None, _tally(run, len(parts), deciding)
     return Verdict(
