@@ -238,7 +238,8 @@ def test_the_fingerprint_is_of_what_the_cells_are(tmp_path):
         return load_study(path, list(assignments))[0].fingerprint
 
     first, size = prints(), {**BASES["runs__size"], "batch": {"rows": 4, "length": 41}}
-    assert prints("title=other", "paper=align_mlm/table3", "keep=final", "claims=[align_mlm]", "scale=tiny") == first
+    shown = "title=other", "paper=align_mlm/table3", "keep=final", "claims=[align_mlm]", "scale=tiny", "pool=x"
+    assert prints(*shown) == first
     others = [prints(changes) for changes in ("seeds=[1]", "name=other", "pretrain.seed=6")]
     assert len({first, *others, prints(runs__size=size)}) == 5
     assert prints(runs__align={"steps": 3}) == first  # a file that no cell reads

@@ -54,7 +54,9 @@ class StudyConfig(StrictModel):
     tasks      name → changes to ``transfer``; null takes one of a base away. Default: one task, named as transfer.task
     probes     name → config of ``synthlang probe``
     seeds      of the transfer step; a pretraining seed is an axis: pretrain.seed
-    scale      how large its models and data are, in a word: results of one scale are judged together
+    scale      how large its models and data are, in a word
+    pool       studies of one scale and one pool are judged together, and their seeds are replicates of each other
+               (default: the study's name, so that it is judged alone)
     learned    which models count as trained; default: all
     keep       what stays of a finished run: its ``checkpoints``, the ``final`` weights, or ``results`` only
     """
@@ -62,6 +64,7 @@ class StudyConfig(StrictModel):
     name: str
     title: str = ""
     scale: str = ""
+    pool: str = ""
     paper: str | tuple[str, ...] | None = None
     claims: tuple[str, ...] = ()
     source: str = ""
