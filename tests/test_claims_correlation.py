@@ -18,7 +18,7 @@ from scipy import stats
 from probes.claims.correlation import RESAMPLED, clustered, connected_groups, outcome_of_correlation
 from probes.claims.verdicts import Verdict, judge
 from probes.report.data import read_study
-from probes.report.pools import results_of
+from probes.report.join import results_of
 from probes.report.scores import scores_of
 from probes.report.summary import correlate
 from probes.statistics import Interval

@@ -98,13 +98,13 @@ def test_every_verdict_occurs():
 def test_verdicts_on_studies_that_share_runs(tmp_path):
     """Two studies of one scale, judged together and in either order, and one of another scale."""
     labels = {"objective": ["ALIGN-MLM", "MLM", "DICT-MLM", "XLM"], "transform": ["trans", "trans+inv", "trans+syn"]}
-    names = {"paper": ["align_mlm/table3", "align_mlm/table6"], "claims": ["align_mlm"]}
+    names = {"paper": ["align_mlm/table3", "align_mlm/table6"], "claims": ["align_mlm"], "pool": "whole"}
     tasks = ("nli", "ner", "pos")
     whole = make_grid(tmp_path / "whole", labels | SEEDS, tasks, jitter=1.0, name="whole", layers=2, config=names)
     part = {"objective": ["XLM"], "transform": ["trans+inv"], "parallel": ["1%", "10%"]}
     other = make_grid(tmp_path / "other", part | SEEDS, tasks, jitter=2.0, name="other", config=names)
     with_runs_of(other, whole, {"parallel": "0%"})
-    lab = make_grid(tmp_path / "lab", labels | SEEDS, tasks, jitter=3.0, name="lab", config=names)
+    lab = make_grid(tmp_path / "lab", labels | SEEDS, tasks, jitter=3.0, name="lab", config={**names, "pool": "lab"})
     for folder in (whole, other):
         probed(folder)
     for folder, scale in ((whole, "tiny"), (other, "tiny"), (lab, "lab")):

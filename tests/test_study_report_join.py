@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,7 @@ from scipy import stats
 from probes.claims.spec import Quantity
 from probes.report.data import Study, read_study
 from probes.report.folder import write_joined_report, write_report
-from probes.report.pools import names_of_parts, pools, results_of
-from probes.study.settings import DIFFERS
-from synthlang.catalogue import load_yaml
+from probes.report.join import names_of_parts, pools, results_of
 from tests.report_study import (
     Report,
     cells_of,
@@ -155,21 +152,27 @@ def test_a_cell_that_failed_here_and_is_done_there_is_done(tmp_path: Path) -> No
 
 def test_studies_of_two_scales_stand_side_by_side(tmp_path: Path) -> None:
     folders = [
-        make_grid(tmp_path / scale, AXES, name=f"{scale}-table", fingerprint=scale * 4, config={"scale": scale})
+        make_grid(
+            tmp_path / scale,
+            AXES,
+            name=f"{scale}-table",
+            fingerprint=scale * 4,
+            config={"scale": scale, "pool": "table"},
+        )
         for scale in ("tiny", "lab")
     ]
     table = joined(folders, tmp_path / "out").table("scale", "objective", "transform", "Δ")
     assert [line["scale"] for line in table] == ["tiny"] * 4 + ["lab"] * 4
     other = make_grid(tmp_path / "c", {"anchors": ["Default", "No anchors"]}, name="anchors", fingerprint="c")
     table = joined([*folders, other], tmp_path / "out").table("study", "scale", "anchors", "Δ")
-    assert {line["study"] for line in table} == {"tiny-table", "lab-table", "anchors"} and len(table) == 10
+    assert {line["study"] for line in table} == {"table", "anchors"} and len(table) == 10
     assert {line["anchors"] for line in table} == {"–", "Default", "No anchors"}
 
 
 def test_runs_that_two_studies_share_count_once(tmp_path: Path, claims: str) -> None:
     """The second study has the runs of the first and one objective more; claims and counts are those of all runs."""
     axes = {**AXES, "objective": ["ALIGN-MLM", "MLM", "XLM"]}
-    config = {"claims": [claims], "scale": "tiny"}
+    config = {"claims": [claims], "scale": "tiny", "pool": "both"}
     whole = make_grid(tmp_path / "b", axes, layers=2, jitter=0.1, fingerprint="b" * 16, config=config)
     probed(whole)  # so that its measures are known to be the same
     part = part_of(whole, tmp_path / "a", cells_of(whole)[:12], name="first", fingerprint="a" * 16)
@@ -215,7 +218,7 @@ def grid(folder: Path, *, scale: str = "tiny", falls: bool = False, **more: Any)
     """Δ of ALIGN-MLM is smaller, or with ``falls`` larger, by some points."""
     axes = AXES | ({"objective": ["MLM", "ALIGN-MLM"]} if falls else {})
     columns: dict[str, Any] = {name: more.pop(name) for name in ("source", "transfer") if name in more}
-    config = {"scale": scale, **more}
+    config = {"scale": scale, "pool": "both", **more}
     make_grid(folder, axes, name=folder.name, fingerprint=folder.name * 3, jitter=0.1, config=config)
     change_rows(folder, lambda *_: columns)
     return folder
@@ -224,13 +227,13 @@ def grid(folder: Path, *, scale: str = "tiny", falls: bool = False, **more: Any)
 @pytest.mark.parametrize(
     ("one", "two", "names"),
     [
-        ({"source": "builtin:mini-english"}, {"source": "text:w"}, ("tiny (a)", "tiny (b)")),
+        ({"pool": "one"}, {"pool": "two"}, ("tiny (one)", "tiny (two)")),
+        ({"pool": ""}, {"pool": ""}, ("tiny (a)", "tiny (b)")),
         ({}, {"scale": "lab"}, ("tiny", "lab")),
-        ({}, {"transfer": "ef" * 8}, ("tiny (a)", "tiny (b)")),
     ],
-    ids=["other texts", "other scales", "other runs under the same labels"],
+    ids=["other pools", "no pool", "other scales"],
 )
-def test_numbers_of_unlike_studies_are_judged_apart(
+def test_numbers_of_other_pools_and_scales_are_judged_apart(
     one: dict[str, Any], two: dict[str, Any], names: tuple[str, str], tmp_path: Path, claims: str
 ) -> None:
     """One agrees and the other differs; the mean of both would say something that neither does."""
@@ -245,7 +248,7 @@ def test_numbers_of_unlike_studies_are_judged_apart(
     assert {line[f"n|{name}"] for line in lines for name in names} == {"3 models"}
 
 
-def test_studies_of_one_text_are_judged_together(tmp_path: Path, claims: str) -> None:
+def test_studies_of_one_pool_are_judged_together(tmp_path: Path, claims: str) -> None:
     folders = [grid(tmp_path / name, source="builtin:mini-english", claims=[claims]) for name in ("a", "b")]
     for folder, objective in zip(folders, AXES["objective"], strict=True):  # each ran one of the two
         keep(folder, lambda labels, own=objective: labels["objective"] == own)
@@ -253,8 +256,8 @@ def test_studies_of_one_text_are_judged_together(tmp_path: Path, claims: str) ->
 
 
 def test_two_studies_of_one_name_and_scale_stay_two_conditions(tmp_path: Path) -> None:
-    folders = [grid(tmp_path / name, source=f"text:{name}") for name in ("a", "b")]
-    folders.append(grid(tmp_path / "c", source="text:c", scale="lab"))
+    folders = [grid(tmp_path / name, pool="") for name in ("a", "b")]
+    folders.append(grid(tmp_path / "c", pool="", scale="lab"))
     for folder, name in zip(folders, ("tiny-x", "tiny-x", "lab-x"), strict=True):
         change(folder, name=name)
     assert len(joined(folders, tmp_path / "out").table("study", "scale", "Δ")) == 3 * 4
@@ -266,7 +269,7 @@ def test_two_studies_of_one_name_and_scale_stay_two_conditions(tmp_path: Path) -
 @pytest.fixture
 def both(tmp_path: Path, claims: str) -> tuple[Path, Path]:
     """Two objectives on two languages; and another objective, beside one of these with a label more."""
-    config: dict[str, Any] = {"claims": [claims], "scale": "tiny", "paper": "align_mlm/table3"}
+    config: dict[str, Any] = {"claims": [claims], "scale": "tiny", "pool": "both", "paper": "align_mlm/table3"}
     whole = make_grid(tmp_path / "whole", AXES, layers=5, jitter=0.1, name="whole", fingerprint="w" * 16, config=config)
     axes = {"objective": ["TLM"], "transform": ["trans"], "parallel": ["1%"], **SEEDS}
     other = make_grid(tmp_path / "other", axes, layers=5, jitter=0.3, name="other", fingerprint="o" * 16, config=config)
@@ -302,14 +305,14 @@ def test_a_run_under_two_label_sets_is_one_condition(both: tuple[Path, Path], tm
         assert line.count("over trans, trans+inv") == 1 and "left out" not in line and "0%" not in line
 
 
-def test_a_run_that_one_study_lists_twice_stays_two_conditions(both: tuple[Path, Path], tmp_path: Path) -> None:
-    """As alone: an axis that a run does not depend on is one of the author of the grid."""
+def test_a_run_that_one_study_lists_twice_is_one_condition(both: tuple[Path, Path], tmp_path: Path) -> None:
+    """The rule is the same within a study and across studies."""
     whole, other = both
     with_runs_of(other, whole, {"parallel": "25%"})
     keep(whole, lambda labels: labels["objective"] != "ALIGN-MLM")
     text = joined(both, tmp_path / "out").text
     line = next(line for line in text.splitlines() if line.startswith("| mean"))
-    assert "over 0% trans, 0% trans+inv, 25% trans, 25% trans+inv" in line
+    assert "over trans, trans+inv" in line
 
 
 def test_an_alignment_that_the_first_study_lacks_is_taken_from_the_other(both: tuple[Path, Path]) -> None:
@@ -324,149 +327,31 @@ def test_an_alignment_that_the_first_study_lacks_is_taken_from_the_other(both: t
 # --- pools ---
 
 
-@pytest.mark.parametrize("what", ["transfer", "alignment", "probe"])
-def test_what_is_another_run(what: str, tmp_path: Path) -> None:
-    """Of a measurement under the same labels; labels of its own keep no study apart."""
-
-    def made(name: str, run: str, label: str = "") -> Study:
-        axes = AXES | ({"objective": [label]} if label else {})
-        folder = make_grid(tmp_path / name, axes, layers=2, name="grid", fingerprint=name)
-        stages = {"pretrain": "cd" * 8, "probe cka": run if what == "probe" else "ab" * 8}
-        change(folder, cells=[cell | {"stages": stages} for cell in cells_of(folder)])
-        keys = {"transfer": "ab" * 8, "probe": "ab" * 8, "pretrain": "cd" * 8}
-        keys |= {} if what == "probe" else {{"alignment": "probe"}.get(what, what): run}
-        change_rows(folder, lambda *_: keys)
-        return read_study(folder)
-
-    one = made("a", "ab" * 8)
-    assert [len(pools([one, two])) for two in (made("b", "ab" * 8), made("c", "ef" * 8))] == [1, 2]
-    assert len(pools([one, made("d", "ef" * 8, "x")])) == 1
+def pool_of(folder: Path, name: str, **config: str) -> Study:
+    return read_study(make_grid(folder / name / config.get("pool", ""), {"x": ["1"]}, name=name, config=config))
 
 
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """A study of which config and settings are replaced."""
-    return read_study(make_grid(tmp_path_factory.mktemp("plain"), {"x": ["1"]}))
+def test_a_pool_is_named_by_its_scale_and_if_needed_by_its_key(tmp_path: Path) -> None:
+    one, two = pool_of(tmp_path, "a", scale="lab", pool="p"), pool_of(tmp_path, "b", scale="lab", pool="p")
+    alone, tiny = pool_of(tmp_path, "c", scale="lab"), pool_of(tmp_path, "d", scale="tiny", pool="p")
+    assert pools([one, two]) == {"lab": [one, two]}
+    assert pools([one, alone, two, tiny]) == {"lab (p)": [one, two], "lab (c)": [alone], "tiny": [tiny]}
+    assert names_of_parts([one, two, alone]) == ["p", "p", "c"] and names_of_parts([one, alone]) == ["a", "c"]
 
 
-def named(study: Study, name: str, config: Mapping[str, Any], **more: Any) -> Study:
-    """Without numbers: what is compared is its data."""
-    study = replace(study, name=name, fingerprint=name, scale="lab", config=config, measured=study.measured.iloc[:0])
-    return replace(study, **more)
-
-
-SAME = {"source": "text:data/en", "tasks": {"pos": {"train": "data/ud/en", "train_items": 9}, "ner": None}}
-
-
-@pytest.mark.parametrize(
-    ("other", "together"),
-    [
-        ({"source": "text:./data//en/"}, True),
-        ({"source": "text:data/fr"}, False),
-        ({"source": None}, False),
-        ({"source": None, "pretrain": {"languages": [{"name": "en", "source": "text:data/en"}, {"name": "fr"}]}}, True),
-        ({"source": None, "pretrain": {"languages": [{"name": "en", "source": "text:data/de"}]}}, False),
-        ({"source": None, "model": "some/model"}, False),
-        ({"name": "other", "title": "T", "seeds": [4], "pretrain": {"base": ["x.yaml"], "steps": 5}}, True),
-        ({"tasks": {"pos": {"base": "y.yaml", "train": "data/ud/en", "train_items": 50}}}, True),
-        ({"tasks": {"pos": {"train": "data/ud/de"}}}, False),
-        ({"tasks": {"pos": {"train": "data/ud/en", "test": "data/ud/de"}}}, False),
-        ({"tasks": {"nli": {"train": "data/nli"}}}, True),
-        ({"tasks": {}}, True),
-        ({"tasks": {"pos": {}}, "transfer": {"train": "data/ud/en"}}, True),
-        ({"adjust": {"pairs": {"es-en": {"left": "a", "right": "b"}}}}, True),
-        ({"pretrain": {"languages": ["parent", "trans"]}}, True),
-        ({"pretrain": {"languages": {"parent": {}}}}, True),
-        ({"tasks": None, "transfer": {"train": "data/ud/en"}}, True),
-        ({"tasks": None, "transfer": {"train": "data/ud/de"}}, False),
-        ({"tasks": None, "transfer": {"task": "nli", "train": "data/ud/de"}}, True),
-    ],
-    ids=str,
-)
-def test_what_makes_data_the_same(other: dict[str, Any], together: bool, plain: Study) -> None:
-    studies = [named(plain, "a", SAME), named(plain, "b", {**SAME, **other})]
-    assert list(pools(studies)) == (["lab"] if together else ["lab (a)", "lab (b)"])
-
-
-def test_a_pool_is_told_by_what_its_studies_do_not_share(plain: Study) -> None:
-    made = [named(plain, f"emerging-{name}", SAME) for name in ("table1", "figure6")]
-    other = named(plain, "emerging-figure4", {**SAME, "tasks": None, "transfer": {"train": "data/ud/de"}})
-    assert list(pools([*made, other])) == ["lab (table1, figure6)", "lab (figure4)"]
-    made += [named(plain, f"emerging-{name}", SAME) for name in ("figure7", "figure8")]
-    made[1] = replace(made[1], cells=(*plain.cells, *plain.cells))
-    assert list(pools([*made, other])) == ["lab (figure6 and 3 more)", "lab (figure4)"], "the largest of many"
-
-
-@pytest.mark.parametrize(
-    ("one", "two", "together"),
-    [
-        ({"tasks": {"pos": {"train": "ud/en", "dev": None}}}, {"tasks": {"pos": {"train": "./ud/en"}}}, True),
-        ({"tasks": {"pos": {"train": "ud/en"}}}, {"tasks": {"pos": {"train": "ud/de"}}}, False),
-        ({"tasks": {"pos": {"target": {"test": "ud/a"}}}}, {"tasks": {"pos": {"target": {"test": "ud/b"}}}}, False),
-        ({"tasks": {"pos": {"train": "ud/en"}, "ner": {"train": "x"}}}, {"tasks": {"ner": {"train": "y"}}}, False),
-        ({"adjust": {"pairs": {"p": {"left": "a"}}}}, {"adjust": {"pairs": {"p": {"left": "b"}}}}, False),
-        ({"tuned": {"train": "a"}}, {"tuned": {"train": "b"}}, False),
-        ({"tasks": {"pos": {"train": "ud/en"}}}, {}, True),
-        ({"tasks": {"pos": {"test": DIFFERS}}}, {"tasks": {"pos": {"test": "ud/de"}}}, True),
-        ({"tasks": {"pos": DIFFERS}}, {"tasks": {"pos": {"test": "ud/de"}}}, True),
-        ({"tasks": {"pos": {"train": DIFFERS, "target": "a"}}}, {"tasks": {"pos": {"target": "b"}}}, False),
-        ({"tasks": {"pos": {"train": DIFFERS, "target": "a"}}}, {"tasks": {"pos": {"target": "a"}}}, True),
-        (
-            {"tasks": {"pos": {"target": {"train": DIFFERS, "test": "a"}}}},
-            {"tasks": {"pos": {"target": {"train": "c", "test": "b"}}}},
-            False,
-        ),
-        ({"adjust": {"pairs": [DIFFERS]}}, {"adjust": {"pairs": ["b"]}}, True),
-    ],
-    ids=str,
-)
-def test_data_of_base_files_counts(one: dict[str, Any], two: dict[str, Any], together: bool, plain: Study) -> None:
-    """What is written is the same in all of these; what is not recorded, or differs among cells, is as written."""
-    base = {"source": "text:en", "tasks": {"pos": {"base": "a.yaml"}}}
-    studies = [named(plain, name, base, settings=settings) for name, settings in (("a", one), ("b", two))]
-    assert len(pools(studies)) == (1 if together else 2)
-
-
-@pytest.mark.parametrize("more", [{}, {"target": "a"}])
-def test_data_that_cells_differ_in_is_compared_as_written(more: dict[str, Any], plain: Study) -> None:
-    settings = {"tasks": {"pos": {"test": DIFFERS, **more}}}
-    tests = {"a": "ud/en", "b": "ud/de"}
-    studies = [
-        named(plain, name, {"tasks": {"pos": {"test": test}}}, settings=settings) for name, test in tests.items()
-    ]
-    assert len(pools(studies)) == 2
-
-
-@pytest.mark.parametrize(
-    ("size", "names", "count"),
-    [
-        ("tiny", ["align_mlm-table2", "align_mlm-table3", "align_mlm-table5", "align_mlm-figure2"], 1),
-        ("lab", ["align_mlm-table2", "align_mlm-table3", "align_mlm-table5", "align_mlm-trans+inv"], 1),
-        ("tiny", ["emerging-figure6", "emerging-figure7"], 1),
-        ("lab", ["emerging-figure6", "emerging-figure7"], 1),
-        ("lab", ["cao2020-table2", "cao2020-figure2", "cao2020-table3"], 1),
-        ("tiny", ["align_mlm-table3", "align_mlm-grid-text", "align_mlm-grid-treebank"], 3),
-    ],
-    ids=str,
-)
-def test_studies_that_one_claim_needs_are_one_pool(size: str, names: list[str], count: int, plain: Study) -> None:
-    """And those on real text and on mini-English of one size are several."""
-    assert len(pools([named(plain, name, load_yaml(f"{name}/{size}", "studies")) for name in names])) == count
+def test_a_study_without_a_pool_is_alone_even_beside_one_of_its_name(tmp_path: Path) -> None:
+    study = pool_of(tmp_path, "a", scale="lab")
+    again = replace(study, fingerprint="other1")
+    assert [len(of) for of in pools([study, again]).values()] == [1, 1]
 
 
 OBJECTIVES = ["MLM", "XLM", "DICT-MLM", "ALIGN-MLM"]
-SETTINGS: dict[str, Any] = {
-    "pretrain": {"steps": 1000, "seed": 0, "log_every": 10, "objective": {"kind": DIFFERS}},
-    "tasks": {"pos": {"fine_tune": {"epochs": 2}, "train_items": 50}},
-    "probes": {"cka": {"layers": [1, 2], "seed": 0}},
-}
-"""That cells have in common."""
 
 
 def part(folder: Path, name: str, seeds: str, **more: Any) -> Path:
     """A study of some pretraining seeds; Δ depends on objective and seed, whatever the study."""
     axes = {"objective": OBJECTIVES, "pretrain.seed": list(seeds)}
-    make_grid(folder / name, axes, name=name, fingerprint=name * 3, **more)
+    make_grid(folder / name, axes, name=name, fingerprint=name * 3, config={"pool": "w"}, **more)
 
     def scored(row: dict[str, str], labels: dict[str, str]) -> dict[str, Any]:
         number, seed = OBJECTIVES.index(labels["objective"]), int(labels["pretrain.seed"])
@@ -475,63 +360,6 @@ def part(folder: Path, name: str, seeds: str, **more: Any) -> Path:
 
     change_rows(folder / name, scored)
     return folder / name
-
-
-@pytest.fixture(scope="module")
-def halves(tmp_path_factory: pytest.TempPathFactory) -> list[Study]:
-    folder = tmp_path_factory.mktemp("halves")
-    return [read_study(part(folder, name, seeds, layers=2)) for name, seeds in (("a", "012"), ("b", "345"))]
-
-
-@pytest.mark.parametrize(
-    ("change", "together"),
-    [
-        ({}, True),
-        ({"pretrain": {**SETTINGS["pretrain"], "seed": 9, "log_every": 50}}, True),
-        ({"pretrain": {**SETTINGS["pretrain"], "steps": 9000}}, False),
-        ({"pretrain": {**SETTINGS["pretrain"], "objective": {"kind": "mlm"}}}, True),
-        ({"pretrain": {**SETTINGS["pretrain"], "dictionary": {"coverage": 0.5}}}, True),
-        ({"adjust": {"loss": "l2"}}, False),
-        ({"second": {"steps": 5}}, False),
-        ({"model": "some/model"}, False),
-        ({"tasks": {"pos": {"fine_tune": {"epochs": 3}, "train_items": 50}}}, False),
-        ({"tasks": {"ner": {"fine_tune": {"epochs": 3}}}}, True),
-        ({"probes": {"cka": {"layers": [1], "seed": 0}}}, False),
-        ({"probes": {"maps": {"layers": [1], "seed": 0}}, "pretrain": SETTINGS["pretrain"]}, False),
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("full", [True, False], ids=["in full", "as written"])
-def test_other_settings_are_apart(change: dict[str, Any], together: bool, full: bool, halves: list[Study]) -> None:
-    """What does not change the numbers that both have keeps none apart."""
-    config, both = {"source": "text:en", "tasks": {"pos": {}}}, (SETTINGS, {**SETTINGS, **change})
-    one, two = (
-        replace(
-            half, config=config if full else {**config, **settings}, settings=settings if full else {}, scale="tiny"
-        )
-        for half, settings in zip(halves, both, strict=True)
-    )
-    assert names_of_parts([one, two]) == (["a + b"] * 2 if together else ["a", "b"])
-    assert len(pools([one, two])) == (1 if together else 2)
-    elsewhere = replace(  # with other labels
-        two,
-        measured=two.measured.assign(labels=two.measured["labels"].map(lambda text: text[:-1] + ', "size": "big"}')),
-        cells=tuple(replace(cell, labels={**cell.labels, "size": "big"}) for cell in two.cells),
-    )
-    assert names_of_parts([one, elsewhere]) == ["a", "b"]
-    assert "model" in change or len(pools([one, elsewhere])) == 1, "labels of its own"
-
-
-def test_changes_of_cells_count(halves: list[Study]) -> None:
-    """The same label for another size of the model."""
-
-    def of_size(study: Study, hidden: int, **more: int) -> Study:
-        changes = {"pretrain.model.hidden": hidden, **more}
-        return replace(study, scale="tiny", cells=tuple(replace(cell, overrides=changes) for cell in study.cells))
-
-    one = of_size(halves[0], 64)
-    assert len(pools([one, of_size(halves[1], 128)])) == 2
-    assert len(pools([one, of_size(halves[1], 64, **{"pretrain.seed": 3})])) == 1
 
 
 def test_a_study_run_in_two_parts_is_read_like_the_whole(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from probes.results.read import COLUMNS, columns_of, concat, distinct, measurements, pooled, read_table
+from probes.results.pooling import pooled
+from probes.results.read import COLUMNS, columns_of, concat, distinct, measurements, read_table
 from probes.results.views import MEASURES, RESULTS
 from tests.claims import measured, result
 from tests.report_study import make_grid
@@ -64,26 +65,21 @@ def _of(named: tuple[str, Mapping[str, str]], value: float) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "values", "studies"),
+    ("first", "second", "values"),
     [
-        (("t", {"a": "x"}), ("t", {"a": "x"}), [1.0], [3]),
-        (("t", {"a": "x", "seed": "0"}), ("t", {"a": "x", "seed": "1"}), [1.0], [3]),
-        (("t", {"a": "x"}), ("t", {"a": "x", "b": "y"}), [1.0, 2.0], [1, 2]),
-        (("t", {"a": "x"}), ("u", {"a": "x"}), [1.0, 2.0], [1, 2]),
-        (("", {"a": "x"}), ("", {"a": "x"}), [1.0, 2.0], [0, 0]),
+        (("t", {"a": "x"}), ("t", {"a": "x"}), [1.0]),
+        (("t", {"a": "x", "seed": "0"}), ("t", {"a": "x", "seed": "1"}), [1.0]),
+        (("t", {"a": "x"}), ("t", {"a": "x", "b": "y"}), [1.0, 2.0]),
+        (("t", {"a": "x"}), ("u", {"a": "x"}), [1.0, 2.0]),
+        (("", {"a": "x"}), ("", {"a": "x"}), [1.0, 2.0]),
     ],
     ids=["the same", "the same but for seeds", "a label more", "another run", "not known"],
 )
 def test_a_run_that_an_earlier_study_has_under_the_same_labels_counts_once(
-    first: Any, second: Any, values: list[float], studies: list[int]
+    first: Any, second: Any, values: list[float]
 ) -> None:
     found = pooled([_of(first, 1.0), _of(second, 2.0)])
-    assert found["value"].tolist() == values and found["studies"].tolist() == studies
-
-
-def test_a_study_alone_has_its_runs_as_often_as_it_lists_them() -> None:
-    one = concat([_of(("t", {"a": "x"}), 1.0), _of(("t", {"a": "x", "b": "y"}), 1.0)])
-    assert pooled([one])["run"].tolist() == ["", ""]
+    assert found["value"].tolist() == values
 
 
 def test_a_folder_with_one_file_or_none(tmp_path: Path) -> None:

@@ -41,10 +41,11 @@ from probes.claims.estimates import (
     named,
     region,
 )
-from probes.claims.observed import Condition, Results, Series, drop_shared_runs
+from probes.claims.observed import Results, Series
 from probes.claims.power import models_needed
 from probes.claims.spec import OF_PROBE, Claim, ClaimEntry, Compare, Correlate, Order, Quantity, Relation
 from probes.report.numbers import plural
+from probes.results.pooling import Condition, drop_shared_runs
 from probes.statistics import Interval
 
 

@@ -20,9 +20,10 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from probes.claims.estimates import DECIDED, SAME, Outcome
-from probes.claims.observed import GIVEN, Condition, Measured, ModelFingerprints, ModelSeeds, Replicates, Series
+from probes.claims.observed import GIVEN, Measured, ModelFingerprints, ModelSeeds, Replicates, Series
 from probes.claims.spec import Relation
 from probes.report.numbers import plural
+from probes.results.pooling import Condition
 from probes.statistics import Correlation, CorrelationKind, Interval, correlation, mean_of
 
 Point = tuple[str, ...]

@@ -44,9 +44,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import special
 
-from probes.claims.observed import Condition, ModelSeeds, Replicate, Replicates, Series
+from probes.claims.observed import ModelSeeds, Replicate, Replicates, Series
 from probes.claims.spec import Relation
 from probes.report.numbers import first_few, plural
+from probes.results.pooling import Condition
 from probes.statistics import Interval, mean_of, numbers_among
 
 Outcome = Literal["holds", "fails", "open", "not run"]

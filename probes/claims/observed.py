@@ -17,7 +17,8 @@ import pandas as pd
 from probes.claims.spec import OF_PROBE, Layer, Quantity
 from probes.results.labels import is_seed
 from probes.results.measures import ALIGNMENT_MEASURES
-from probes.results.read import columns_of, labels_of, pooled
+from probes.results.pooling import Condition, Runs
+from probes.results.read import columns_of, labels_of
 from probes.results.schema import Labels
 
 OBJECTIVES = {"mlm": "MLM", "xlm": "XLM", "dict_mlm": "DICT-MLM", "align_mlm": "ALIGN-MLM"}
@@ -47,20 +48,16 @@ class ModelFingerprints(NamedTuple):
     adjustment: str
 
 
-Condition = tuple[tuple[str, str], ...]
-"""(axis, label), sorted."""
 Replicate = tuple[ModelSeeds, int | None]
 """Model and seed of fine-tuning."""
 Replicates = dict[Replicate, float]
 """NaN is a value, too: what is left out is told."""
-Runs = Mapping[str, int]
-"""What names a run that several studies may have → those that have it under these labels, a bit each."""
 
 
 class Measured(dict[Replicate, float]):
     """Replicates with the runs they are of (none where one is not known), and their models, where they are known."""
 
-    runs: Mapping[str, int] = {}
+    runs: Runs = frozenset()
     models: frozenset[tuple[ModelSeeds, ModelFingerprints]] = frozenset()
 
 
@@ -74,7 +71,6 @@ class _Point(NamedTuple):
     step: int | None
     value: float
     run: str
-    studies: int
     probe: str
     model: ModelFingerprints | None
 
@@ -91,7 +87,7 @@ class Results:
 
         ``later``: named axes of seeds that the pretraining does not depend on.
         """
-        self._table = table if "studies" in table else pooled([table])
+        self._table = table
         self._places = self._table.groupby("measure", observed=True).indices
         self._points: dict[str, _Points] = {}
         pairs = self._table[["labels", "task"]].drop_duplicates().itertuples(index=False, name=None)
@@ -160,7 +156,7 @@ class Results:
         names = ("row", "labels", "task", "pretrain_seed", "seed", "pretrain", "adjust", "layer", "step", "value")
         found: dict[tuple[str, str], list[_Point]] = {}
         for row, labels, task, pretrained, seed, pretrain, adjust, *rest_of_row in zip(
-            *columns_of(rows, (*names, "run", "studies", "probe")), strict=True
+            *columns_of(rows, (*names, "run", "probe")), strict=True
         ):
             _, first, rest = self._labels[labels, task]
             replicate = model_seeds(pretrained, first, rest), None if measure in ALIGNMENT_MEASURES else seed
@@ -212,11 +208,9 @@ def is_after(key: str) -> bool:
 
 
 def _runs(points: Sequence[_Point], layer: Layer | None) -> Runs:
-    found: dict[str, int] = {}
-    for point in points if all(point.run for point in points) else ():
-        name = f"{point.run} {point.layer}" if layer == "each" else point.run
-        found[name] = found.get(name, 0) | point.studies
-    return found
+    if not all(point.run for point in points):
+        return frozenset()
+    return frozenset(f"{point.run} {point.layer}" if layer == "each" else point.run for point in points)
 
 
 def _at(points: Sequence[_Point], layer: Layer | None) -> float | None:
@@ -245,53 +239,3 @@ def _at(points: Sequence[_Point], layer: Layer | None) -> float | None:
         "best": [max(values)],
     }.get(layer or "last", values[-1:])
     return sum(chosen) / len(chosen)
-
-
-def drop_shared_runs(
-    sides: Sequence[Series], conditions: Sequence[Condition]
-) -> tuple[tuple[Series, ...], list[Condition]]:
-    """The sides and those ``conditions`` of all of them without any that is the same as another, of more runs.
-
-    Two studies may call one run by other labels, as where one of them has an axis more; its conditions would then be
-    two. A condition is the same as another where on every side all its runs are among those of the other, and no study
-    has a run under the labels of both: a study that lists a run twice means two conditions, and they stay two, unless
-    those of another study stand for both. Of equal ones the one of fewer labels stays, so the order of the studies does
-    not matter.
-    """
-    sides = [{condition: _without_shared_parts(parts) for condition, parts in side.items()} for side in sides]
-    runs_of_sides = [{condition: _runs_of(parts.values()) for condition, parts in side.items()} for side in sides]
-    kept: list[Condition] = []
-    for one in sorted(conditions, key=lambda c: (-sum(len(runs[c]) for runs in runs_of_sides), len(c), c)):
-        if not any(all(_covers(runs[other], runs[one]) for runs in runs_of_sides) for other in kept):
-            kept.append(one)
-    left = tuple(
-        {c: parts for c, parts in side.items() if c in kept or not any(_covers(runs[k], runs[c]) for k in kept)}
-        for side, runs in zip(sides, runs_of_sides, strict=True)
-    )
-    return left, [condition for condition in conditions if condition in kept]
-
-
-def _without_shared_parts(parts: Mapping[Condition, Replicates]) -> dict[Condition, Replicates]:
-    """Within a condition, too; parts of the same axes are labels that are averaged, and stay."""
-    kept: list[Condition] = []
-    axes = {part: {axis for axis, _ in part} for part in parts}
-    runs = {part: _runs_of([one]) for part, one in parts.items()}
-    for one in sorted(parts, key=lambda part: (-len(runs[part]), len(part), part)):
-        if not any(axes[other] != axes[one] and _covers(runs[other], runs[one]) for other in kept):
-            kept.append(one)
-    return {part: one for part, one in parts.items() if part in kept}
-
-
-def _runs_of(parts: Iterable[Replicates]) -> Runs:
-    """Run → the studies that have it here; none where a run is not known."""
-    found: dict[str, int] = {}
-    for one in parts:
-        if not isinstance(one, Measured) or not one.runs:
-            return {}
-        for name, studies in one.runs.items():
-            found[name] = found.get(name, 0) | studies
-    return found
-
-
-def _covers(more: Runs, less: Runs) -> bool:
-    return bool(less) and all(not more.get(name, studies) & studies for name, studies in less.items())

@@ -33,10 +33,11 @@ from probes.claims.estimates import (
     outcome_of,
     region,
 )
-from probes.claims.observed import Condition, Results, Series, drop_shared_runs
+from probes.claims.observed import Results, Series
 from probes.claims.papers import Cell, Table
 from probes.claims.spec import OF_PROBE, Quantity
 from probes.claims.verdicts import Word
+from probes.results.pooling import Condition, drop_shared_runs
 from probes.statistics import corrected
 
 TIE = 0.5

@@ -1,4 +1,7 @@
-"""Drawings of results. How much fits in one stands here, since settings are checked against it without drawing."""
+"""Drawings of results.
+
+The limit below is in a module without matplotlib, since settings are checked against it without drawing.
+"""
 
 MOST_PAIRS = 2_000
-"""Word pairs of one picture: no more could be told apart, and t-SNE's time grows faster than their number."""
+"""Largest number of word pairs in a picture. More cannot be told apart, and t-SNE takes longer than linear time."""

@@ -1,4 +1,4 @@
-"""Bars in groups: retrieval accuracy by part of speech or by condition, one colour a model."""
+"""Bars in groups: retrieval accuracy by part of speech or by condition, one colour for each model."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Bar:
-    """Accuracy in % (0 to 100) of the ``n`` words of a part of speech, or of another ``tag``; a ``group`` "" has no
-    heading."""
+    """Accuracy in % over the ``n`` words of a ``tag``, such as a part of speech; a ``group`` "" has no heading."""
 
     group: str
     tag: str
@@ -30,7 +29,7 @@ class Bar:
 
 
 def retrieval_by_tag(name: str, title: str, bars: Sequence[Bar]) -> Drawing:
-    """Parts of speech one under another under the heading of their group, for each a bar of every model."""
+    """Draw a bar of every model for each part of speech, under the headings of their groups."""
     note = (
         "How often the nearest word of the other language is the translation, by part of speech; in brackets the "
         "number of words. Lines: 95 % intervals, where known."
@@ -39,7 +38,11 @@ def retrieval_by_tag(name: str, title: str, bars: Sequence[Bar]) -> Drawing:
 
 
 def retrieval_bars(name: str, title: str, bars: Sequence[Bar], note: str) -> Drawing:
-    """Tags one under another under the heading of their group, for each a bar of every model; InputError for none."""
+    """Draw a bar of every model for each tag, under the headings of their groups.
+
+    Raises:
+        InputError: If there is no bar.
+    """
     if not bars:
         raise InputError(f"{title}: no part of speech has words to draw")
     palette = colours([bar.model for bar in bars])
@@ -78,8 +81,11 @@ def _with_number(tag: str, models: Sequence[Bar]) -> str:
 def under_headings(
     axes: Axes, groups: Mapping[str, Sequence[tuple[str, T]]], told: Callable[[str, T], str], length: int
 ) -> list[tuple[float, T]]:
-    """The items of each group one under another and named at the left, the name of the group above them, bold; where
-    each item stands."""
+    """Write the names of all items at the left, under the name of their group in bold.
+
+    Returns:
+        The position of each item.
+    """
     y = 0.0
     ticks, headings, places = list[tuple[float, str]](), list[int](), list[tuple[float, T]]()
     for group, items in groups.items():

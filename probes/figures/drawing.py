@@ -1,9 +1,9 @@
-"""Drawings: SVG inside a page, and SVG and PNG files; restrained, colour-blind safe, byte-identical for equal input.
+"""Drawings as SVG inside a page and as SVG and PNG files: colour-blind safe, and byte-identical for equal input.
 
-Drawn with matplotlib's object interface (no pyplot state, no display). One ink colour stands for all text and axes:
-inline it becomes ``currentColor``, so the figure follows the page into dark mode; a figure of its own gets a white
-ground. Text is drawn as shapes, the same on every machine; only a label that the font cannot write stays text, for the
-fonts of the reader.
+The module uses matplotlib's object interface, so it needs no pyplot state and no display. All text and axes have one
+ink colour. In a page this becomes ``currentColor``, so that the figure follows the page into dark mode; a figure in a
+file has a white ground. Text is drawn as shapes, so it is the same on every machine. Only a label that the font cannot
+write remains text, for the fonts of the reader.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ NOTE_POINTS = 7.5
 TITLE_WRAP = 11.5  # a bold line of 10 points is as wide as a plain one of this
 CHARACTERS = 18  # of a note in an inch of width
 TOLD = 40
-"""Most values that the text alternative of a figure has."""
+"""Largest number of values in the alternative text of a figure."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawn figure: ``name`` is its file name, ``alt`` says in words what it shows."""
+    """A drawn figure: ``name`` is its file name, ``alt`` is its alternative text."""
 
     name: str
     svg: str
@@ -82,7 +82,7 @@ class Figure:
 
 
 class _Renderer(RendererSVG):
-    """Text that the font cannot write is left to the reader's fonts, and measured as wide as it will about be."""
+    """Renderer that leaves text the font cannot write to the reader's fonts, and estimates its width."""
 
     def draw_text(self, gc: Any, x: float, y: float, s: str, *args: Any, **options: Any) -> None:
         with mpl.rc_context({} if writable(s) else {"svg.fonttype": "none"}):
@@ -109,9 +109,9 @@ class _Canvas(FigureCanvasSVG):
 
 @lru_cache(maxsize=10_000)
 def writable(text: str, fonts: tuple[str, ...] = (FONT,)) -> bool:
-    """Whether one of the fonts has each letter, and no letter needs shaping or runs from right to left.
+    """Return whether the fonts have each letter, and none needs shaping or runs from right to left.
 
-    Shaping depends on how matplotlib was built; without it Arabic or Devanagari come out wrong, not missing.
+    Shaping depends on how matplotlib was built. Without it Arabic or Devanagari are drawn wrong, not left out.
     """
     return all(
         unicodedata.bidirectional(letter) not in ("R", "AL")
@@ -127,7 +127,7 @@ def _has_glyph(letter: str, font: str) -> bool:
 
 
 def _is_wide(letter: str) -> bool:
-    """Whether it is about twice as wide as others, as Chinese, Japanese and Korean ones are."""
+    """Return whether a letter is about twice as wide as others, as in Chinese, Japanese and Korean."""
     return unicodedata.east_asian_width(letter) in ("W", "F")
 
 
@@ -135,9 +135,9 @@ def _is_wide(letter: str) -> bool:
 def _painted(
     width: float, height: float, paint: Callable[[Canvas], None], backend: Callable[[Canvas], Any], **options: Any
 ) -> Iterator[tuple[Canvas, Any]]:
-    """A canvas of ``width`` × ``height`` inches that ``paint`` has filled, and its backend, in our style.
+    """Return a canvas of ``width`` × ``height`` inches that ``paint`` has filled, and its backend, in our style.
 
-    Settings of the user's matplotlibrc are left out: they would change the bytes.
+    Settings of the user's matplotlibrc are ignored, since they would change the bytes.
     """
     with mpl.rc_context():
         mpl.rcdefaults()
@@ -149,7 +149,7 @@ def _painted(
 
 
 def draw(width: float, height: float, paint: Callable[[Canvas], None]) -> str:
-    """SVG text of a canvas of ``width`` × ``height`` inches that ``paint`` fills."""
+    """Return the SVG text of a canvas of ``width`` × ``height`` inches that ``paint`` fills."""
     with _painted(width, height, paint, _Canvas) as (canvas, writer):
         canvas.patch.set_visible(False)
         for axes in canvas.axes:
@@ -163,7 +163,7 @@ def draw(width: float, height: float, paint: Callable[[Canvas], None]) -> str:
 
 
 def png(width: float, height: float, paint: Callable[[Canvas], None]) -> bytes:
-    """PNG of a canvas in inches, white, in the style of the SVG figures, without a date or version."""
+    """Return the PNG of a canvas, white, in the style of the SVG figures, without a date or version."""
     with _painted(width, height, paint, FigureCanvasAgg, dpi=DPI) as (canvas, _):
         buffer = io.BytesIO()
         canvas.savefig(buffer, format="png", dpi=DPI, facecolor="white", metadata={"Software": None})
@@ -171,7 +171,7 @@ def png(width: float, height: float, paint: Callable[[Canvas], None]) -> bytes:
 
 
 def inline_svg(figure: Figure) -> str:
-    """For use inside a page: ids of its own, the page's ink, no namespace, a text alternative."""
+    """Return the SVG for use in a page: with ids of its own, the page's ink and an alternative text."""
     svg = figure.svg.replace("xlink:href=", "href=").replace(INK, "currentColor")
     svg = re.sub(r'\s(xmlns(:\w+)?)="[^"]*"', "", svg)
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{figure.name}-", svg)
@@ -179,14 +179,14 @@ def inline_svg(figure: Figure) -> str:
 
 
 def standalone_svg(figure: Figure) -> str:
-    """For use as a file: white ground and a title."""
+    """Return the SVG for use as a file: with a white ground and a title."""
     head, _, rest = figure.svg.partition(">")
     ground = f'<title>{escape(figure.alt)}</title><rect width="100%" height="100%" fill="#ffffff"/>'
     return f'<?xml version="1.0" encoding="utf-8"?>\n{head}>{ground}{rest.rstrip()}\n'
 
 
 def slug(text: str, number: int) -> str:
-    """A file name that is safe and unique within its kind.
+    """Return a file name that is safe and unique within its kind.
 
     >>> slug("POS/<b>", 2)
     '2-pos-b'
@@ -195,7 +195,7 @@ def slug(text: str, number: int) -> str:
 
 
 def shorten(text: str, length: int = 34) -> str:
-    """Text that fits beside an axis; a wide letter counts twice.
+    """Shorten text so that it fits beside an axis; a wide letter counts twice.
 
     >>> shorten("a label", 5), shorten("日本語です", 8)
     ('a la…', '日本語…')
@@ -206,18 +206,18 @@ def shorten(text: str, length: int = 34) -> str:
 
 
 def colours(names: Sequence[str]) -> dict[str, str]:
-    """A colour for each name in order of appearance, the same in every figure of a report."""
+    """Return a colour for each name in order of appearance, the same in every figure of a report."""
     return {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(dict.fromkeys(names))}
 
 
 def markers(names: Sequence[str]) -> dict[str, str]:
-    """A marker for each name in order of appearance."""
+    """Return a marker for each name in order of appearance."""
     return {name: MARKERS[i % len(MARKERS)] for i, name in enumerate(dict.fromkeys(names))}
 
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """What to draw: ``paint`` fills a canvas of ``height`` inches; ``alt`` says in words what it shows."""
+    """A figure before it is drawn: ``paint`` fills a canvas of ``height`` inches; ``alt`` is its alternative text."""
 
     name: str
     title: str
@@ -231,14 +231,14 @@ class Drawing:
         safe_name(self.name, "name of a figure")
 
     def figure(self) -> Figure:
-        """For a page, where title and note stand beside the picture as its caption."""
+        """Draw the figure for a page, where title and note stand beside it as its caption."""
         svg = draw(self.width, self.height, self.paint)
         return Figure(self.name, svg, self.alt, f"{self.title}. {self.note}")
 
     def write(self, folder: Path) -> list[Path]:
         """Write ``name``.svg and ``name``.png, each complete or not at all; equal input gives equal bytes.
 
-        Bytes of the PNG, and of the SVG where text is measured, may differ between versions of matplotlib.
+        Between versions of matplotlib the bytes of the PNG may differ, and those of an SVG in which text is measured.
         """
         lines = len(self._lines(self.title, TITLE_WRAP)), len(self._lines(self.note, NOTE_POINTS))
         height = self.height + 0.17 * lines[0] + 0.135 * lines[1] + 0.1
@@ -261,14 +261,14 @@ class Drawing:
 
 
 def legend_above(axes: Axes, handles: Sequence[Artist] | None = None) -> None:
-    """A legend over the axes, in two columns, where no line runs and below the title."""
+    """Put a legend in two columns above the axes, where no line runs, and below the title."""
     handles = axes.get_legend_handles_labels()[0] if handles is None else handles
     place: Any = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 2}
     axes.legend(handles=list(handles), borderaxespad=0.2, fontsize=8.5, handletextpad=0.5, **place)
 
 
 def grid(axes: Axes, axis: Literal["both", "x", "y"]) -> None:
-    """Faint lines behind what is drawn."""
+    """Draw faint lines behind the data."""
     axes.grid(axis=axis, color=INK, alpha=0.12, linewidth=0.7)
     axes.set_axisbelow(True)
 
@@ -283,12 +283,20 @@ def place_labels(
     most: int | None = None,
     **style: Any,
 ) -> list[tuple[float, float, float, float]]:
-    """Greedy: each label (a text, its point, its colour) on one of eight sides of its point, ``gap`` points away; at
-    most ``most`` of them. Returns their boxes.
+    """Place labels greedily, each on one of eight sides of its point, ``gap`` points away.
 
-    It stands where it covers none of the boxes ``taken`` [n, 4] (x0 y0 x1 y1 in pixels) and of the labels before it and
-    is inside the frame; of such sides where it covers the fewest points of ``lines`` [m, 2], of equals the first. Where
-    there is none it is left out. The canvas must have been laid out.
+    A label is placed inside the frame, where it covers no label before it and none of the boxes ``taken``. Of such
+    sides the one is chosen where it covers the fewest points of ``lines``, and of equal ones the first. A label without
+    such a side is left out. The canvas must have been laid out.
+
+    Args:
+        labels: Text, point and colour of each label.
+        taken: [n, 4] boxes as x0 y0 x1 y1 in pixels.
+        lines: [m, 2] points of lines in pixels.
+        most: Largest number of labels that are placed.
+
+    Returns:
+        The boxes of the labels.
     """
     canvas, frame, lines = axes.get_figure(), np.array(axes.bbox.extents), np.empty((0, 2)) if lines is None else lines
     scale = float(canvas.dpi) / 72 if canvas is not None else 1.0
@@ -320,7 +328,7 @@ def place_labels(
 
 
 def _sides(width: float, height: float, gap: float) -> Floats:
-    """[8, 2, 2] the boxes of a label beside, above and below a point at 0, then aslant; lower left and upper right."""
+    """Return [8, 2, 2] the boxes of a label around a point at 0: beside, above, below, then aslant."""
     near = 0.7 * gap
     x, y = (-gap - width, -width / 2, gap), (-gap - height, -height / 2, gap)
     left, below = -near - width, -near - height

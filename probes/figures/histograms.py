@@ -1,4 +1,4 @@
-"""Histograms of the distances of related and unrelated words. Plain data in; nothing here computes a result."""
+"""Histograms of the distances of related and unrelated words. The input is plain data; nothing is computed here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES: Mapping[Distance, str] = {"l2": "L2", "cosine": "cosine"}
 UNITS = {"l2": "L2 distance (units of the vectors)", "cosine": "cosine distance (1 − cos)"}
 RELATED, UNRELATED = COLOURS[0], COLOURS[5]
 LABEL = {1: 40, 2: 30, 3: 20}
-"""Columns of panels, which are these at most → characters of a label."""
+"""Largest number of columns of panels → characters of a label."""
 NOTE = (
     "Related: words that are linked as translations. Unrelated: words of two different sentences. Each colour has area "
     "1. Dashed: medians. AUC: how probably a related pair is closer than an unrelated one (0.5 = mixed up, 1 = apart), "
@@ -39,12 +39,15 @@ class Panel:
 
     @property
     def said(self) -> str:
-        """What it shows, in words."""
+        """The content of the panel in words."""
         return f"{self.label}: AUC {_interval(self.auc)}"
 
 
 def histogram_panels(name: str, title: str, distance: Distance, rows: Sequence[Sequence[Panel | None]]) -> Drawing:
-    """Rows of panels with common axes; None is an empty place. Bins may differ: what is drawn is the density."""
+    """Draw rows of panels with common axes; None is an empty place.
+
+    The density is drawn, so panels may have other bins.
+    """
     columns, known = len(rows[0]), [panel for row in rows for panel in row if panel is not None]
     assert known and all(len(row) == columns for row in rows), "a panel at least, in rows of one length"
     assert columns in LABEL, "few columns"
@@ -71,7 +74,7 @@ def histogram_panels(name: str, title: str, distance: Distance, rows: Sequence[S
 
 
 def _lowest(places: Sequence[Axes], panels: Sequence[Panel | None]) -> Axes:
-    """The last place of a column that has a panel; the last one of an empty column."""
+    """Return the last place of a column that has a panel, or the last place of an empty column."""
     return next((axes for axes, panel in zip(places[::-1], panels[::-1], strict=True) if panel), places[-1])
 
 

@@ -1,7 +1,6 @@
-"""Figures that are lines: AUC and retrieval over layers, scores over steps, accuracy over differences of rank, and what
-a run logged.
+"""Figures of lines: measures over layers, steps, doses or differences of rank, and what a run logged.
 
-Plain data in; intervals as bands. Nothing here computes a result but ``rank_series``, which bins one.
+The input is plain data, with intervals as bands. Nothing is computed here except by ``rank_series``, which bins.
 """
 
 from __future__ import annotations
@@ -22,32 +21,33 @@ from synthlang.errors import InputError
 HEADROOM = 1.05
 STEP = "pretraining step"
 TICKS = 8
-"""Up to so many numbers of an axis each have a tick."""
+"""Largest number of values of an axis that each have a tick."""
 LOG_RATIO = 20.0
-"""Positive doses that span at least this factor have a log axis: on a linear one the small ones would be one point."""
+"""Ratio of positive doses from which their axis is logarithmic. On a linear axis the small ones would coincide."""
 
 NOT_A_LOSS = {
     *("step", "lr", "tokens_per_second", "sentence_pairs_per_second", "tokens_seen", "alignment", "seconds", "epoch"),
     *("grad_norm", "memory"),
 }
 OF_ADJUSTMENT = ("pull", "hold")
-"""The terms of an adjustment, of a word: squared distances, or distances (Cao et al. 2020, section 3.3)."""
+"""Terms of an adjustment for each word: squared distances, or distances (Cao et al. 2020, section 3.3)."""
 DISTANCES = ("related", "unrelated")
-"""What an adjustment measures on the way (Impact, section 5.4)."""
+"""Measures that are logged during an adjustment (Impact, section 5.4)."""
 ALIGNMENT = ("alignment", "alignment_held_out")
 CURVE_POINTS = 300
-"""Most points of one curve: more would be wider than the figure and fill the page with bytes."""
+"""Largest number of points of a curve. More would be wider than the figure and fill the page with bytes."""
 CURVE_LOG_RATIO = 4.0
-"""A positive curve that spans more than this factor is drawn on a log scale."""
+"""Ratio of the values of a positive curve from which its scale is logarithmic."""
 Records = Sequence[Mapping[str, float]]
-"""Lines of a log of a run."""
+"""Lines of the log of a run."""
 
 
 @dataclass(frozen=True)
 class Series:
     """A line: ``y`` [n] over ``x`` [n], with bounds where they are known.
 
-    pair   this line and the one before it are of one kind: same colour and marker, dashed, not named again
+    Attributes:
+        pair: The line belongs to the line before it: it has the same colour and marker, is dashed and not named again.
     """
 
     name: str
@@ -66,13 +66,13 @@ class Series:
 
 
 def interval_series(name: str, x: Sequence[float], intervals: Sequence[Interval], *, pair: bool = False) -> Series:
-    """A line of means with their intervals, as far as what is measured can go."""
+    """Return a line of means with their intervals, clipped to the range of the measure."""
     low, high = [i.shown.low for i in intervals], [i.shown.high for i in intervals]
     return Series(name, x, [i.mean for i in intervals], low, high, pair)
 
 
 def auc_by_layer(name: str, title: str, series: Sequence[Series]) -> Drawing:
-    """The AUC (0 to 1) of each model or distance over layers."""
+    """Draw the AUC (0 to 1) of each model or distance over layers."""
     low = min(0.5, *(y for line in series for y in line.y))
     note = (
         "AUC: how probably a related pair of words is closer than an unrelated one; dotted: chance (0.5). "
@@ -82,7 +82,7 @@ def auc_by_layer(name: str, title: str, series: Sequence[Series]) -> Drawing:
 
 
 def retrieval_by_layer(name: str, title: str, series: Sequence[Series]) -> Drawing:
-    """Retrieval accuracy (0 to 100) of each model, direction or method over layers."""
+    """Draw the retrieval accuracy (0 to 100) of each model, direction or method over layers."""
     note = (
         "Accuracy: how often the nearest word of the other language is the translation. Layer 0: the embeddings. "
         "Bands: 95 % intervals, where given."
@@ -91,25 +91,28 @@ def retrieval_by_layer(name: str, title: str, series: Sequence[Series]) -> Drawi
 
 
 def emergence(name: str, title: str, series: Sequence[Series], label: str = "alignment (%)") -> Drawing:
-    """Scores over the steps of pretraining, one line a score."""
+    """Draw scores over the steps of pretraining, one line for each score."""
     note = "Each point is a checkpoint of the run: when the line rises, the languages become aligned."
     return _lines(name, title, series, (STEP, label), (0, None), note)
 
 
 def over_layers(name: str, title: str, series: Sequence[Series], label: str, note: str) -> Drawing:
-    """Any measure over layers, one line a condition."""
+    """Draw any measure over layers, one line for each condition."""
     return _lines(name, title, series, ("layer", label), _limits(series), note)
 
 
 def over_steps(name: str, title: str, series: Sequence[Series], label: str, note: str) -> Drawing:
-    """Any measure over the steps of pretraining, one line a condition."""
+    """Draw any measure over the steps of pretraining, one line for each condition."""
     return _lines(name, title, series, (STEP, label), _limits(series), note)
 
 
 def dose_response(
     name: str, title: str, series: Sequence[Series], dose: str, label: str, note: str, written: Mapping[float, str]
 ) -> Drawing:
-    """Scores over the numbers of an axis that is called ``dose``, one line a condition; ``written``: number → label."""
+    """Draw scores over the numbers of an axis that is called ``dose``, one line for each condition.
+
+    ``written`` has the label of each number.
+    """
     ticks = {x: written.get(x, f"{x:g}") for x in sorted({x for line in series for x in line.x})}
     log = bool(ticks) and min(ticks) > 0 and max(ticks) >= LOG_RATIO * min(ticks)
     axes = (f"{dose} (log scale)" if log else dose, label)
@@ -117,7 +120,10 @@ def dose_response(
 
 
 def _limits(series: Sequence[Series]) -> tuple[float, float]:
-    """0 and all points and bounds; measures of at most 1 up to 1, others up to 5 at least: little is not blown up."""
+    """Return limits that contain 0 and all points and bounds.
+
+    They reach to 1 for measures of at most 1, else at least to 5, so that small values are not magnified.
+    """
     seen = [*(y for line in series for y in line.y), *(b for line in series for b in (*line.low, *line.high) if b)]
     low, high = min(seen), max(seen)
     top = 1.0 if high <= 1 else max(5.0, HEADROOM * high)
@@ -125,7 +131,7 @@ def _limits(series: Sequence[Series]) -> tuple[float, float]:
 
 
 def accuracy_by_rank(name: str, title: str, series: Sequence[Series]) -> Drawing:
-    """Accuracy (0 to 100) against the difference of frequency rank of a word and its translation (``rank_series``)."""
+    """Draw accuracy (0 to 100) over the difference of frequency rank of a word and its translation."""
     note = (
         "Each point: equally many word pairs, at the median of their differences; bands: 95 % intervals. "
         "A falling line: words are aligned as far as they are used equally often (Cao et al. 2020, figure 3)."
@@ -135,10 +141,13 @@ def accuracy_by_rank(name: str, title: str, series: Sequence[Series]) -> Drawing
 
 
 def rank_series(name: str, difference: ArrayLike, correct: ArrayLike, bins: int = 10, level: float = 0.95) -> Series:
-    """Accuracy in % of items [n] in at most ``bins`` bins of equally many by |difference| of rank; equal ones together.
+    """Return the accuracy in % in at most ``bins`` bins of equally many items by |difference| of rank.
 
-    ``correct`` [n] 0 to 1. Bounds are Wilson's score interval (1927), which takes the items as independent. A bin is at
-    its median difference, at least 1, so that a log axis can show it.
+    Items of equal difference share a bin. Bounds are Wilson's score interval (1927), which takes the items as
+    independent. A bin is at its median difference, at least 1, so that a logarithmic axis can show it.
+
+    Args:
+        correct: [n] 0 to 1.
     """
     size = np.abs(np.asarray(difference, dtype=np.float64))
     hits = np.asarray(correct, dtype=np.float64)
@@ -214,7 +223,7 @@ def _line(axes: Axes, line: Series, colour: str, marker: str) -> None:
 
 
 def curve_figures(name: str, records: Records, number: int) -> list[Figure]:
-    """Up to four small figures of one run; a kind of which nothing was logged is left out."""
+    """Draw up to four small figures of one run; a kind of which nothing was logged is left out."""
     keys = dict.fromkeys(key for record in records for key in record)
     losses = [key for key in keys if key not in {*NOT_A_LOSS, *OF_ADJUSTMENT} and "/" not in key]
     if len(losses) == 2 and "loss" in losses:
@@ -271,20 +280,21 @@ def _panel(file: str, title: str, label: str, curves: Mapping[str, tuple[Floats,
 
 
 def _curve(records: Records, key: str) -> tuple[Floats, Floats]:
-    """Steps and values of the lines that log ``key``."""
+    """Return steps and values of the lines that log ``key``."""
     pairs = np.array([(record["step"], record[key]) for record in records if key in record], dtype=np.float64)
     return pairs[:, 0], pairs[:, 1]
 
 
 def _thin(values: Floats) -> Floats:
-    """Means of at most CURVE_POINTS blocks of nearly equal size."""
+    """Return the means of at most CURVE_POINTS blocks of nearly equal size."""
     if len(values) <= CURVE_POINTS:
         return values
     return np.array([block.mean() for block in np.array_split(values, CURVE_POINTS)])
 
 
 def _steps(value: float, _position: int | None) -> str:
-    """
+    """Return the label of a number of steps.
+
     >>> _steps(12500, None), _steps(300, None)
     ('12.5k', '300')
     """

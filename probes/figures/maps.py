@@ -1,4 +1,4 @@
-"""Maps of numbers: CKA layer by layer, a measure over two settings. Plain data in; nothing here computes a result."""
+"""Maps of numbers: CKA layer by layer, or a measure over two settings. The input is plain data."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from probes.statistics import Floats
 from synthlang.errors import InputError
 
 CELLS = 13
-"""A map with more rows or columns has no numbers in its cells: they would not be read."""
+"""A map with more rows or columns has no numbers in its cells, since they could not be read."""
 LINE = 8
-"""Letters of a line of the colours' label for each row of a map."""
+"""Letters in a line of the label of the colour bar for each row of the map."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """An axis of a map: what it is called, and its labels in order."""
+    """An axis of a map: its name, and its labels in order."""
 
     name: str
     labels: Sequence[str]
 
 
 def cka_map(name: str, title: str, values: ArrayLike, left: str, right: str) -> Drawing:
-    """CKA [L, R] of each layer of ``left`` against each of ``right``; layers count from 0, the embeddings."""
+    """Draw CKA [L, R] of each layer of ``left`` with each layer of ``right``; layer 0 is the embeddings."""
     table = np.asarray(values, dtype=np.float64)
     assert table.ndim == 2, table.shape
     if not table.size or not np.isfinite(table).all():
@@ -61,9 +61,9 @@ def settings_map(
     note: str,
     limits: tuple[float, float],
 ) -> Drawing:
-    """A measure [U, A] over two settings with U and A labels, ``up`` and ``across``; NaN stays empty.
+    """Draw a measure [U, A] over two settings with U and A labels, ``up`` and ``across``; NaN stays empty.
 
-    label    of the colours, which run over ``limits``
+    ``label`` names the colours, which run over ``limits``.
     """
     table = np.asarray(values, dtype=np.float64)
     assert table.shape == (len(up.labels), len(across.labels)), table.shape
@@ -96,7 +96,7 @@ def _paint(
     *,
     square: bool = False,
 ) -> None:
-    """The colours of a table with its numbers, light on dark, and their bar."""
+    """Draw the colours of a table with its numbers, light on dark, and the colour bar."""
     axes, (low, high) = canvas.subplots(), limits
     drawn = axes.pcolormesh(np.ma.masked_invalid(table), cmap="cividis", vmin=low, vmax=high)
     axes.set_aspect("equal" if square else "auto")

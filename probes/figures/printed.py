@@ -1,4 +1,4 @@
-"""Our numbers beside those of a paper: bars with their intervals, and a diamond where the paper has printed one."""
+"""Our numbers beside those of a paper: bars with intervals, and a diamond where the paper prints a number."""
 
 from __future__ import annotations
 
@@ -16,22 +16,25 @@ from probes.figures.drawing import INK, TOLD, Figure, draw, grid, shorten
 from probes.statistics import Interval
 
 PANEL, ALONE, NAMES = 1.3, 3.3, 1.35
-"""Inches: the width of a panel, of one that stands alone, and of the names at the left: together they are as wide as a
-phone, where the text of 9.5 points is still read."""
+"""Width in inches of a panel, of a panel that stands alone, and of the names at the left.
+
+Together they are as wide as a phone, on which text of 9.5 points can be read.
+"""
 ACROSS = 3
-"""Most panels side by side."""
+"""Largest number of panels side by side."""
 ROW, HEADING = 0.215, 1.4
-"""Inches of a bar, and bars that a heading is as tall as."""
+"""Inches of a bar, and height of a heading in bars."""
 MOST = 60
-"""Most bars of a panel: more are taller than a page."""
+"""Largest number of bars of a panel; more are taller than a page."""
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A number of ours, called ``name`` in its ``group`` of a ``panel``.
+    """A number of ours, called ``name``, in a ``group`` of a ``panel``.
 
-    printed   the paper's, None where it has none
-    values    ours of each model or seed, where they are known
+    Attributes:
+        printed: The number of the paper; None where it prints none.
+        values: Our number of each model or seed, where they are known.
     """
 
     panel: str
@@ -52,10 +55,12 @@ def bars_beside(
     one_scale: bool = True,
     axis: str = "",
 ) -> Figure:
-    """A panel for each task, with the same bars in each; ``palette`` has a colour for each name of a bar.
+    """Draw a panel for each task, with the same bars in each.
 
-    one_scale   all panels are of one unit, so that their bars can be compared
-    axis        what is drawn, where it is the same in all panels
+    Args:
+        palette: Colour for each name of a bar.
+        one_scale: Whether all panels have one unit, so that their bars can be compared.
+        axis: The measure, where it is the same in all panels.
     """
     panels = list(dict.fromkeys(bar.panel for bar in bars))
     rows = list(dict.fromkeys((bar.group, bar.name) for bar in bars))
@@ -100,7 +105,7 @@ def _of(bars: Sequence[Bar], panel: str, places: Mapping[tuple[str, str], float]
 
 
 def _paint(axes: Axes, bars: Sequence[tuple[float, Bar]], palette: Mapping[str, str]) -> None:
-    """All bars, then all intervals, seeds and diamonds: few artists, since each takes its time."""
+    """Draw all bars, then all intervals, seeds and diamonds. Few artists are faster."""
     shades = [palette[bar.name] for _, bar in bars]
     axes.barh([y for y, _ in bars], [bar.ours.mean for _, bar in bars], height=0.66, color=shades, alpha=0.75)
     shown = [(y, bar.ours.shown) for y, bar in bars]

@@ -1,8 +1,8 @@
-"""Pictures of word pairs: both words of each pair in a plane, a line between translations, labels where there is room.
+"""Pictures of word pairs in a plane: a line joins translations, and words are labelled where there is room.
 
-Places are principal components or t-SNE. t-SNE is what Cao et al. 2020 draw (figure 1); principal components are the
-default here, since they are linear, exact and without settings: a distance in the picture is never larger than the one
-in the space.
+Positions are principal components or t-SNE. Cao et al. 2020 draw t-SNE (figure 1). Principal components are the
+default, since they are linear, exact and without settings: a distance in the picture is never larger than the one in
+the space.
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ LABEL_POINTS = 7.5
 LINE_POINTS = 24  # where a line is taken to be
 GAP = 4.0  # points from a word's place to its label
 MOST_LABELS = 240
-"""Of more words than this no labels fit, and measuring them takes time: the first pairs are labelled."""
+"""Of more words than this the first pairs are labelled. More labels do not fit, and measuring them takes time."""
 
 
 @dataclass(frozen=True, eq=False)
 class Picture:
     """Coordinates [n, 2] float64 of the words of n pairs.
 
-    explained    the share of the variance that each axis shows, of ``pca``
-    perplexity   of ``tsne``
+    Attributes:
+        explained: Share of the variance that each axis shows, of ``pca``.
+        perplexity: Perplexity of ``tsne``.
     """
 
     method: Method
@@ -52,7 +53,7 @@ class Picture:
     perplexity: float | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Words with their places, to draw the picture elsewhere."""
+        """Return the words with their positions, to draw the picture elsewhere."""
         sides = {
             side: [[float(f"{x:.6g}") for x in point] for point in places.tolist()]
             for side, places in (("left", self.left), ("right", self.right))
@@ -71,9 +72,12 @@ def picture(
 ) -> Picture:
     """Place word pairs, rows of ``left`` and ``right`` [n, d]; row i of both are translations.
 
-    Both languages are placed in one plane: principal axes and neighbours are those of all 2 n vectors. Vectors are
-    taken as they are; for pictures of the cosine give unit vectors. InputError for no pair, more than MOST_PAIRS, NaN,
-    or vectors that are all the same, and for ``tsne`` with one pair or without scikit-learn.
+    Both languages are placed in one plane: principal axes and neighbours are those of all 2 n vectors. Vectors are not
+    normalised; for pictures of the cosine pass unit vectors.
+
+    Raises:
+        InputError: If there is no pair or more than MOST_PAIRS, if a value is NaN, if all vectors are equal, or for
+            ``tsne`` with one pair or without scikit-learn.
     """
     assert left.ndim == 2 and left.shape == right.shape, (left.shape, right.shape)
     n = len(left)
@@ -94,10 +98,10 @@ def picture(
 
 
 def principal(points: Tensor) -> tuple[Tensor, tuple[float, float]]:
-    """[m, 2] the coordinates of points [m, d] on their first two principal axes, and the share of variance of each.
+    """Return the coordinates [m, 2] of points [m, d] on their first two principal axes, and their shares of variance.
 
-    The sign of an axis is such that its largest component, the first of equal ones, is positive; so the picture is
-    the same on every machine. An axis of no variance but rounding has only zeros.
+    The sign of an axis is such that its largest component, the first of equal ones, is positive, so that the picture is
+    the same on every machine. An axis without variance, rounding apart, has only zeros.
     """
     centred = points - points.mean(0)
     u, sizes, axes = torch.linalg.svd(centred, full_matrices=False)
@@ -114,7 +118,7 @@ def principal(points: Tensor) -> tuple[Tensor, tuple[float, float]]:
 
 
 def _tsne(points: Tensor, seed: int) -> tuple[Tensor, float]:
-    """[m, 2] by t-SNE, started from the principal components; perplexity is at most a third of the other points."""
+    """Return [m, 2] by t-SNE from the principal components; perplexity is at most a third of the other points."""
     if len(points) < 4:
         raise InputError("t-SNE needs at least two word pairs; use the method pca")
     try:
@@ -129,11 +133,11 @@ def _tsne(points: Tensor, seed: int) -> tuple[Tensor, float]:
 def word_pairs(
     name: str, title: str, drawn: Picture, left: str, right: str, fonts: Sequence[str] = (), height: float = 5.0
 ) -> Drawing:
-    """Both words of each pair, languages ``left`` and ``right``, with a line between translations.
+    """Draw both words of each pair, of the languages ``left`` and ``right``, with a line between translations.
 
-    A label stands on the side of its point where it covers nothing; where there is none, it is left out, so give the
-    words that matter most first. A word that the font cannot write, such as one in a derived script or in letters that
-    need shaping, is labelled with its translation in ‹ ›. ``fonts``: names of installed fonts to try after DejaVu Sans.
+    A label stands on a side of its point where it covers nothing, else it is left out; so the most important words come
+    first. A word that the font cannot write, such as one in a derived script or in letters that need shaping, is
+    labelled by its translation in ‹ ›. ``fonts`` are names of installed fonts to try after DejaVu Sans.
     """
     families = (FONT, *fonts)
     labels = [
@@ -184,7 +188,9 @@ def _axis(drawn: Picture, number: int) -> str:
 
 
 def label_pair(left: str, right: str, number: int, fonts: Sequence[str] = (FONT,)) -> tuple[str, str]:
-    """Labels of both words of a pair; one that cannot be written is ‹its translation›, two are ‹#number›.
+    """Return the labels of both words of a pair.
+
+    A word that cannot be written becomes ‹its translation›, two such words become ‹#number›.
 
     >>> label_pair("cat", "\\uac00", 0)
     ('cat', '‹cat›')
@@ -197,8 +203,7 @@ def label_pair(left: str, right: str, number: int, fonts: Sequence[str] = (FONT,
 
 
 def _label(canvas: Canvas, axes: Axes, points: Floats, labels: Sequence[tuple[str, str]], fonts: Sequence[str]) -> None:
-    """Pair after pair, each label where it covers no point and no label; of such places where it covers the least of
-    the lines."""
+    """Place the labels pair by pair where they cover no point and no label, and as little of the lines as possible."""
     canvas.draw_without_rendering()
     scale = canvas.dpi / 72
     places = np.asarray(axes.transData.transform(points.reshape(-1, 2))).reshape(points.shape)

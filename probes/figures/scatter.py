@@ -1,4 +1,4 @@
-"""Scatters: what was measured of models against Δ, and any two columns of results in groups."""
+"""Scatters: Δ against a measure of the models, and any two columns of results in groups."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from probes.figures.drawing import (
 from probes.statistics import Correlation, Interval
 
 LABELLED = 24
-"""Most conditions that are labelled: among more hardly any label has room."""
+"""Largest number of conditions that are labelled; among more, hardly any label has room."""
 SINGLE = 16
 """Of more points than this markers are smaller."""
 INTERVALS = 100
-"""Of more points than this no intervals are drawn: they would be a hatching."""
+"""Of more points than this no intervals are drawn, since they would form a hatching."""
 NAMES = 7
-"""Most names of a legend: as many as there are colours."""
+"""Largest number of names of a legend, which is the number of colours."""
 ACROSS = 3
 MOST = 12
-"""More panels than these nobody can read; the table has the rest."""
+"""Largest number of panels; the table has the rest."""
 SYMBOLS = {"spearman": "ρ", "kendall": "τ", "pearson": "r"}
 
 
 @dataclass(frozen=True)
 class Across:
-    """What Δ is drawn against: its name, the label of its axis, and how a value is written."""
+    """The measure on the horizontal axis: its name, the label of the axis, and the format of a value."""
 
     name: str
     label: str
@@ -52,7 +52,7 @@ class Across:
 
 @dataclass(frozen=True)
 class Point:
-    """A cell: what was measured of it, its Δ, what it is called, and the name and the group of its condition."""
+    """A cell: the measure, its Δ, its name, and the name and the group of its condition."""
 
     x: float
     delta: Interval
@@ -64,7 +64,7 @@ class Point:
 def delta_scatter(
     file: str, task: str, points: Sequence[Point], palette: Mapping[str, str], axis: str, across: Across
 ) -> Figure:
-    """A point per cell: what is measured ``across`` against mean Δ, whose axis is called ``axis``."""
+    """Draw a point for each cell: the measure ``across`` against mean Δ, whose axis is called ``axis``."""
     groups = list(dict.fromkeys(point.group for point in points))
     shapes = markers(groups if len(groups) <= len(MARKERS) else ["" for _ in groups])
     conditions = list(dict.fromkeys((point.name, point.group) for point in points))
@@ -117,8 +117,10 @@ def _legend(canvas: Canvas, palette: Mapping[str, str], shapes: Mapping[str, str
 
 
 def _label(canvas: Canvas, axes: Axes, points: Sequence[Point], conditions: Sequence[tuple[str, str]]) -> None:
-    """Name each condition once, beside one of its points where the name covers no point, interval or other name. A
-    condition without such a place is told by its colour and marker, which the legend names."""
+    """Name each condition once, beside one of its points where the name covers nothing.
+
+    A condition without room for its name is told by its colour and marker, which the legend names.
+    """
     canvas.draw_without_rendering()
     taken = []
     for point in points:
@@ -135,7 +137,7 @@ def _label(canvas: Canvas, axes: Axes, points: Sequence[Point], conditions: Sequ
 
 @dataclass(frozen=True)
 class Panel:
-    """The rows of one group: (x, y, block) each, and their correlation."""
+    """Rows of one group, (x, y, block) each, and their correlation."""
 
     name: str
     points: tuple[tuple[float, float, str], ...]
@@ -143,7 +145,7 @@ class Panel:
 
 
 def scatter(x: str, y: str, panels: Sequence[Panel], block: str) -> Figure:
-    """The first MOST panels side by side; a legend names the blocks where there are several."""
+    """Draw the first MOST panels side by side; a legend names the blocks where there are several."""
     shown = panels[:MOST]
     blocks = [name for panel in shown for _, _, name in panel.points]
     palette, shapes = colours(blocks), markers(blocks)
@@ -183,7 +185,7 @@ def _panel(axes: Axes, panel: Panel, palette: dict[str, str], shapes: dict[str, 
 
 
 def _said(panel: Panel) -> str:
-    """The correlation in a line."""
+    """Return the correlation in a line."""
     found = panel.found
     if found is None or found.r is None:
         return f"n = {len(panel.points)}" + (f", {found.reason}" if found is not None and found.reason else "")

@@ -1,4 +1,4 @@
-"""Δ against what was measured of the models: their alignment, and how far fine-tuning moved them."""
+"""Sections that set Δ against the alignment of the models, and against how far fine-tuning moved them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OF_MOVEMENT = (
 
 
 def alignment(scores: ScoreTable, budget: FigureBudget) -> Section:
-    """Alignment against Δ, a figure a task, and their correlations."""
+    """Return alignment against Δ, a figure for each task, and their correlations."""
     points = _points(scores, "alignment_all")
     if not points:
         return Section("Alignment and transfer", [Paragraph("No cell has both an alignment and a Δ.", "note")])
@@ -41,10 +41,12 @@ def alignment(scores: ScoreTable, budget: FigureBudget) -> Section:
 
 
 def movements(study: Study, scores: ScoreTable, budget: FigureBudget) -> Section | None:
-    """How far fine-tuning moved the models against Δ, two figures a task; None unless axes of how they are fine-tuned
-    make conditions differ in it.
+    """Return how far fine-tuning moved the models against Δ, two figures for each task.
 
-    Numbers that such an axis has are no group of points: where these lie is what came of them.
+    An axis of numbers forms no groups of points, since the position of a point already shows its effect.
+
+    Returns:
+        None unless conditions that differ in how they are fine-tuned moved differently.
     """
     layout = scores.layout
     axes = [axis for axis in layout.axes if axis in axes_that_set(study.config, is_of_tuning) or is_of_tuning(axis)]
@@ -61,14 +63,16 @@ def movements(study: Study, scores: ScoreTable, budget: FigureBudget) -> Section
 
 
 def _differ(scores: ScoreTable, column: str, axes: Collection[str]) -> bool:
-    """Whether conditions of a task that differ in these axes alone have several means of a column."""
+    """Return whether conditions of a task that differ in these axes alone have different means of a column."""
     groups = grouped(scores.conditions, lambda c: (c.task, scores.layout.without(c.labels, *axes))).values()
     return any(len({c.mean(column) for c in alike} - {None}) > 1 for alike in groups)
 
 
 def _points(scores: ScoreTable, column: str, *left_out: str) -> dict[str, list[Point]]:
-    """Task → a point for each cell that has the column and Δ; groups are of all axes but the main one and
-    ``left_out``."""
+    """Return a point for each cell that has the column and Δ, by task.
+
+    Points are grouped by all axes but the main one and ``left_out``.
+    """
     layout, points = scores.layout, dict[str, list[Point]]()
     for c in scores.cells:
         value = c.mean(column)
@@ -86,7 +90,10 @@ def by_task(
     name: str,
     draw: Callable[..., Figure],
 ) -> list[Block]:
-    """A figure a task; a colour for each label of the main axis, also of those that only measures have."""
+    """Draw a figure for each task.
+
+    Each label of the main axis has a colour, also if only measures have the label.
+    """
     layout = scores.layout
     main = layout.main
     labels = [] if main is None else [layout.text(main, {main: label}) for label in layout.axes[main]]

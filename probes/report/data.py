@@ -1,4 +1,4 @@
-"""What a study folder holds, read for the report: only study.json has to be there."""
+"""Read the files of a study folder for a report. Only study.json must be there."""
 
 from __future__ import annotations
 
@@ -37,30 +37,31 @@ RECORDED = (
     "dropped",
     "examples",
 )
-"""What study.json has that is read; all of it may be missing."""
+"""Keys of study.json that are read; each may be missing."""
 LIKE = "like"
-"""What a cell of a kept study has beside: the name of an earlier one, which overrides what it does not say itself."""
+"""Key of a cell in an archived study: the name of an earlier cell, whose overrides hold unless they are given again."""
 NAMED = 5
-"""Most values without a number, and cells that failed training, that are named."""
+"""Largest number of values without a number, and of cells that failed training, that a note names."""
 FAILED = "failed"
 WITHOUT_CONTEXT = {
     "maps.embeddings.words.csls.mean.p@1": "embeddings, rotated",
     "maps.embeddings.static.words.csls.mean.p@1": "static vectors, rotated",
     "maps.embeddings.before.csls.mean.p@1": "embeddings, no map",
 }
-"""Measures that are drawn without a layer or a step (layers.words_alone), and what they are called."""
+"""Measures that have neither layer nor step (section "Words without context"), and their names."""
 FEW_CELLS = 200
 FIGURES, FIGURES_OF_MANY = 40, 8
-"""Most figures of a report, and of one of more than FEW_CELLS cells, which is to be done in seconds."""
+"""Largest number of figures of a report, and of a report of more than FEW_CELLS cells, which must take seconds."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of the grid: its labels, what it changes in the base config and what became of it.
+    """A cell of the grid: its labels, what it changes in the base config, and its state.
 
-    keys     what a stage is called → its key
-    stages   the same, of those that are done; ``store`` has their folders
-    run      the folder of its model, from ``of``, that of the study
+    Attributes:
+        keys: Name of each stage → its planned key.
+        stages: The same for the stages that are done; their folders are in ``store``.
+        run: Folder of the model, relative to ``of``, the folder of the study.
     """
 
     name: str
@@ -77,29 +78,30 @@ class Cell:
 
     @property
     def folder(self) -> Path | None:
-        """The run folder, where it is at hand."""
+        """The run folder; None where it is not at hand."""
         return self._at_hand(self.of / self.run) if self.run else None
 
     def stage(self, name: str) -> Path | None:
-        """The folder of a stage, as ``probe NAME``, where it is at hand."""
+        """Return the folder of a stage such as ``probe NAME``; None where it is not at hand."""
         kind, key = name.split(" ", maxsplit=1)[0], self.stages.get(name)
         return self._at_hand(self.store / f"{kind}-{key}") if key else None
 
     def _at_hand(self, path: Path) -> Path | None:
-        """A report reads nothing outside the store."""
+        """Return the path if it is a folder inside the store. A report reads nothing outside."""
         path = path.resolve()
         return path if path.is_dir() and path.is_relative_to(self.store.resolve()) else None
 
 
 @dataclass(frozen=True, config=ConfigDict(arbitrary_types_allowed=True))
 class Study:
-    """The folder's content.
+    """The content of a study folder.
 
-    scale      in words: tiny, lab, paper or the size of the model; "" where nothing tells
-    settings   every setting that cells have in common
-    measured   all of it (table.py), with a column more: ``failed``, why a model counts as failed training, or ""
-    examples   a sentence of each language, with its ``language`` and a ``cell`` that has it
-    notes      say what was missing or could not be read
+    Attributes:
+        scale: Size of models and data in words: tiny, lab, paper or the size of the model; "" where it is not known.
+        settings: Every setting that all cells have in common.
+        measured: All measurements, with one column more: ``failed``, why a model counts as failed training, or "".
+        examples: One sentence of each language, with its ``language`` and a ``cell`` that has it.
+        notes: Sentences on what was missing or could not be read.
     """
 
     name: str
@@ -118,22 +120,25 @@ class Study:
     notes: tuple[str, ...] = ()
 
     def count(self, status: str) -> int:
-        """The number of cells with this status."""
+        """Return the number of cells in this state."""
         return sum(cell.status == status for cell in self.cells)
 
     @property
     def waiting(self) -> int:
-        """The number of cells that are not run yet."""
+        """The number of cells that have not been run."""
         return len(self.cells) - self.count("done") - self.count("failed")
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """What counts: rows of models that have learned. All that compares, averages or judges reads these."""
+        """Measurements of models that have learned.
+
+        Everything that compares, averages or tests reads these rows.
+        """
         return self.measured[self.measured[FAILED] == ""].drop(columns=FAILED)
 
     @cached_property
     def failed(self) -> dict[str, str]:
-        """Cell → why it failed training: as a whole, or on a task."""
+        """Cell → why its training failed, as a whole or on a task."""
         rows = self.measured[self.measured[FAILED] != ""]
         found: dict[str, list[str]] = {}
         for cell, why in distinct(rows, "cell", FAILED):
@@ -142,12 +147,12 @@ class Study:
 
     @property
     def failed_on(self) -> set[tuple[str, str]]:
-        """Cell and task of the scores of models that failed training."""
+        """Cells and tasks of the scores of models that failed training."""
         return set(distinct(self.measured[(self.measured[FAILED] != "") & is_score(self.measured)], "cell", "task"))
 
     @property
     def told_failed(self) -> str:
-        """How many cells failed training, and the first of them; "" if none did."""
+        """The note that counts and names the cells that failed training; "" if none did."""
         named = [f"{cell} ({why})" for cell, why in self.failed.items()]
         cells = plural(self.measured["cell"].nunique(), "cell")
         told = f"{len(named):,} of {cells} did not learn, and every mean, comparison and claim leaves them out"
@@ -155,26 +160,37 @@ class Study:
 
     @cached_property
     def perplexities(self) -> pd.DataFrame:
-        """The rows of the perplexity of pretrainings, also of those that failed."""
+        """Rows of the perplexity of pretrainings, including those that failed training."""
         names = [name for name in self.measured["measure"].unique() if name.startswith(PERPLEXITIES)]
         return self.measured[self.measured["measure"].isin(names)]
 
     @cached_property
     def measures(self) -> pd.DataFrame:
-        """The rows of the table that probes measured at a layer or a step, or of words without context."""
+        """Rows of probes that have a layer or a step, and those of words without context."""
         placed = self.table["layer"].notna() | self.table["step"].notna()
         return self.table[placed | self.table["measure"].isin(list(WITHOUT_CONTEXT))]
 
 
 class FigureBudget:
-    """How many figures a report may still draw: each takes about a tenth of a second and 50 KB of the page."""
+    """Number of figures that a report may still draw.
+
+    A figure takes about 0.1 seconds and 50 KB of the page.
+    """
 
     def __init__(self, cells: int) -> None:
         self.many = cells > FEW_CELLS
         self.left = FIGURES_OF_MANY if self.many else FIGURES
 
     def take(self, wanted: int = 1, most: int | None = None) -> int:
-        """How many of ``wanted`` figures may be drawn, at most ``most`` (of many cells a quarter of it)."""
+        """Take figures from the budget.
+
+        Args:
+            wanted: Number of figures that could be drawn.
+            most: Largest number for this section; of a study of many cells a quarter of it.
+
+        Returns:
+            The number of figures that may be drawn.
+        """
         limit = self.left if most is None else min(self.left, max(1, most // 4) if self.many else most)
         given = min(wanted, limit)
         self.left -= given
@@ -182,7 +198,11 @@ class FigureBudget:
 
 
 def read_study(folder: Path) -> Study:
-    """Read ``study.json`` (needed), ``results.parquet`` and ``measures.parquet`` (may be missing)."""
+    """Read study.json (needed), results.parquet and measures.parquet (may be missing).
+
+    Raises:
+        InputError: If study.json is missing or of another version, or if a table cannot be read.
+    """
     path = folder / STUDY
     if not folder.is_dir():
         raise InputError("is no study folder", folder)
@@ -218,7 +238,7 @@ def read_study(folder: Path) -> Study:
 
 
 def _whole(cells: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """The cells with all that they override: one that is like an earlier one has written what differs alone."""
+    """Fill in what a cell of an archived study leaves out because it is like an earlier one."""
     overrides = dict[str, Mapping[str, Any]]()
     for cell in cells:
         own = {key: value for key, value in {**cell}.items() if key != LIKE}
@@ -229,7 +249,7 @@ def _whole(cells: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
 
 
 def names_of(studies: Sequence[Study]) -> list[str]:
-    """The studies' names, with the start of the fingerprint where two have the same."""
+    """Return the studies' names, followed by the start of the fingerprint where two have the same name."""
     names = [study.name for study in studies]
     return [
         study.name if names.count(study.name) == 1 else f"{study.name} {study.fingerprint[:6] or i}"
@@ -238,7 +258,7 @@ def names_of(studies: Sequence[Study]) -> list[str]:
 
 
 def _not_numbers(table: pd.DataFrame) -> tuple[str, ...]:
-    """A note that counts the values that are NaN or infinite and names the first."""
+    """Return a note that counts the values that are NaN or infinite and names the first."""
     wrong = table[
         is_score(table) & table["measure"].isin([*SCORES, *ALIGNMENT_MEASURES]) & ~np.isfinite(table["value"])
     ]
@@ -252,7 +272,7 @@ def _not_numbers(table: pd.DataFrame) -> tuple[str, ...]:
 
 
 def _not_known(table: pd.DataFrame, limits: LearnedConfig) -> tuple[str, ...]:
-    """A note that counts the cells that a limit of perplexity cannot judge."""
+    """Return a note that counts the cells whose perplexity is not known although the study limits it."""
     known = table.loc[table["measure"].isin(OF_PARENT), "cell"]
     number = table["cell"].nunique() - known.nunique()
     if limits.perplexity is None or not number:
@@ -261,7 +281,7 @@ def _not_known(table: pd.DataFrame, limits: LearnedConfig) -> tuple[str, ...]:
 
 
 def _scale(study: Study) -> str:
-    """What the study calls its scale, else the size of the first run's model and how much it read, else ""."""
+    """Return the declared scale, else the size of the first model and of its training data, else ""."""
     if said := study.config.get("scale"):
         return str(said)
     folder = next((folder for cell in study.cells if (folder := cell.folder)), None)
@@ -276,5 +296,5 @@ def _scale(study: Study) -> str:
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:
-    """The value if it is a mapping, else an empty one."""
+    """Return the value if it is a mapping, else an empty mapping."""
     return value if isinstance(value, Mapping) else {}

@@ -1,8 +1,7 @@
-"""Differences between conditions that differ in one axis, paired by the seeds of their models; p corrected by Holm.
+"""Differences between conditions that differ in one axis, paired by seeds, with p values corrected by Holm.
 
-Models of the same pretraining seed start from the same weights and read the same batches, so two conditions are
-compared pair by pair (estimates.py says what is paired with what, and what is done where nothing can be). Models that
-have not learned are in no pair.
+Models of the same pretraining seed start from the same weights and read the same batches, so conditions are compared
+pair by pair (see claims/estimates.py). Models that have not learned are in no pair.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ from probes.statistics import corrected
 
 LOWER, HIGHER, UNDECIDED, UNTESTED = "lower", "higher", "undecided", "not tested"
 MOST = 200
-"""Most rows of the table on the page."""
+"""Largest number of rows of the table on the page."""
 NAMED = 6
-"""Most settings under which a difference is found that are named."""
+"""Largest number of settings that a sentence names."""
 CAPTION = (
     "Differences in points, with 95 % intervals, between conditions that differ in one axis. A negative difference in "
     "Δ means a smaller loss in transfer. Models with the same seeds are paired, and p is from a paired t-test"
@@ -41,9 +40,10 @@ ONE = (
 
 @dataclass(frozen=True)
 class Difference:
-    """A score of the condition called ``name`` minus that of the one called ``base``, under the same other ``group``.
+    """A score of the condition ``name`` minus that of the condition ``base``, under the same other labels ``group``.
 
-    p   corrected for all differences of the study; None where there is one pair, or all pairs are equal
+    Attributes:
+        p: Corrected for all differences of the study; None where there is one pair, or all pairs are equal.
     """
 
     group: str
@@ -56,7 +56,7 @@ class Difference:
 
     @property
     def outcome(self) -> str:
-        """Whether the score is lower or higher, as far as that is decided."""
+        """Whether the score is lower or higher, as far as this is decided."""
         if self.p is None:
             return UNTESTED
         if self.p > DECIDED:
@@ -65,7 +65,7 @@ class Difference:
 
 
 def differences(study: Study, scores: ScoreTable) -> list[Difference]:
-    """Each label of each axis that is compared against the first one that was scored, for each task."""
+    """Compare each label of each axis with the first one that was scored, on each task."""
     later = axes_that_set(study.config, is_after)
     layout, found = scores.layout, list[Difference]()
     for axes in compared_axes(scores):
@@ -86,8 +86,10 @@ def differences(study: Study, scores: ScoreTable) -> list[Difference]:
 
 
 def compared_axes(scores: ScoreTable) -> list[tuple[str, ...]]:
-    """The axes whose labels are compared, the others fixed, the main one first; axes that go together, so that no two
-    conditions differ in one only, as one."""
+    """Return the axes whose labels are compared while the others are fixed, the main axis first.
+
+    Axes that always change together, so that no two conditions differ in only one of them, count as one.
+    """
     layout = scores.layout
 
     def has_rivals(axis: str) -> bool:
@@ -98,7 +100,7 @@ def compared_axes(scores: ScoreTable) -> list[tuple[str, ...]]:
 
 
 def replicates(condition: Condition, column: str, later: Iterable[str]) -> Replicates:
-    """The numbers of a column by the seeds of their models and of fine-tuning."""
+    """Return the values of a column by the seeds of models and of fine-tuning."""
     found = Replicates()
     for row in condition.rows:
         value = row.values.get(column)
@@ -109,7 +111,8 @@ def replicates(condition: Condition, column: str, later: Iterable[str]) -> Repli
 
 
 def shown_p(p: float | None) -> str:
-    """
+    """Return a p value as text.
+
     >>> shown_p(0.04567), shown_p(0.0002), shown_p(None)
     ('.046', '< .001', '–')
     """
@@ -119,7 +122,7 @@ def shown_p(p: float | None) -> str:
 
 
 def differences_section(found: Sequence[Difference]) -> Section | None:
-    """The table of all differences; None where nothing can be compared."""
+    """Return the table of all differences; None where nothing can be compared."""
     if not found:
         return None
     under, measures = any(one.group for one in found), {SHOWN[one.measure] for one in found}
@@ -152,7 +155,7 @@ def differences_section(found: Sequence[Difference]) -> Section | None:
 
 
 def in_words(found: Sequence[Difference]) -> list[str]:
-    """A line for each two labels that were compared: where the first one is lower, where higher, where nobody knows."""
+    """Return a line for each pair of labels: in how many settings the first one is lower, higher or undecided."""
     lines = []
     for (name, base, measure), of in _by(found, lambda one: (one.name, one.base, one.measure)):
         outcomes = {word: [one for one in of if one.outcome == word] for word in (LOWER, HIGHER, UNDECIDED, UNTESTED)}
@@ -166,7 +169,7 @@ def in_words(found: Sequence[Difference]) -> list[str]:
 
 
 def _places(found: Sequence[Difference]) -> str:
-    """Under what and on which tasks."""
+    """Name the settings and the tasks."""
     groups = [
         f"{group}: {', '.join(one.task for one in of)}" if group else ", ".join(one.task for one in of)
         for (group,), of in _by(found, lambda one: (one.group,))

@@ -1,4 +1,4 @@
-"""Distances of related and unrelated words, the conditions side by side, from the stages of the probes."""
+"""Section on distances of related and unrelated words: histograms of all conditions, from the stages of the probes."""
 
 from __future__ import annotations
 
@@ -20,33 +20,36 @@ from synthlang.errors import InputError
 from synthlang.files import read_json
 
 FIGURES = 8
-"""Most figures of histograms."""
+"""Largest number of figures."""
 READ = 100
-"""Most results of probes that are read for them."""
+"""Largest number of results of probes that are read."""
 ROWS = 8
-"""Most rows of panels of a figure."""
+"""Largest number of rows of panels of a figure."""
 NAMED = 3
-"""Most cells that are named in a note."""
+"""Largest number of cells that a note names."""
 MEASURES = "distances."
-"""What the measures of the probe start with."""
+"""Start of the names of the measures of the probe."""
 MISSING = "Without a histogram, since the stage of the probe is not here or cannot be read"
 
 
 class _Condition(NamedTuple):
-    """What is drawn of a condition: its settings, and the panels of each distance, of its first run."""
+    """Settings of a condition, and the panel of each distance, from its first run."""
 
     settings: Mapping[str, str]
     panels: Mapping[Distance, Panel]
 
 
 ConditionGroup = dict[str, _Condition]
-"""Label → condition, of one probe and what is not compared: a figure for each distance."""
+"""Label → condition, for one probe and one label of the axes that are not compared."""
 
 
 def word_distances(study: Study, layout: Layout, budget: FigureBudget) -> Section | None:
-    """Histograms of every condition, a figure for each language and distance; None where no probe has any.
+    """Return histograms of every condition, a figure for each language and distance.
 
-    Each condition is read once, of its first run that is at hand.
+    Each condition is read once, from its first run that is at hand.
+
+    Returns:
+        None where no probe measured distances.
     """
     measures = study.measures[study.measures["measure"].astype(str).str.startswith(MEASURES)]
     if measures.empty:
@@ -86,7 +89,7 @@ def word_distances(study: Study, layout: Layout, budget: FigureBudget) -> Sectio
 
 
 def _panels(folder: Path | None, label: str) -> Mapping[Distance, Panel] | None:
-    """Of the model that was probed; None where the stage is not at hand, or not as this version writes it."""
+    """Return the panels of the model that was probed; None where the stage is missing or of another version."""
     if folder is None:
         return None
     try:
@@ -107,7 +110,7 @@ def _panel(label: str, counts: Mapping[str, Any], layer: Mapping[str, Any]) -> P
 
 
 def _drawn(groups: Mapping[tuple[str, str], ConditionGroup], layout: Layout, budget: FigureBudget) -> list[Block]:
-    """A figure for each group and distance, as far as the budget goes."""
+    """Draw a figure for each group and distance, as far as the budget allows."""
     known = {key: group for key, group in groups.items() if group}
     several = len({probe for probe, _ in known}) > 1
     wanted = [
@@ -133,7 +136,7 @@ def _figure(place: int, of: str, group: Iterable[_Condition], distance: Distance
 
 
 def _rows(group: Sequence[_Condition], layout: Layout, distance: Distance) -> Sequence[Sequence[Panel | None]]:
-    """A column for each label of the main axis, if there are few, and a row for each of the rest."""
+    """Arrange panels: a column for each label of the main axis if there are few, and a row for each of the rest."""
     mains = dict.fromkeys(layout.name(condition.settings) for condition in group)
     rest = [axis for axis in layout.compared if axis != layout.main]
     if layout.main not in layout.compared or not 1 < len(mains) <= max(LABEL) or not rest:

@@ -1,4 +1,4 @@
-"""Dose–response: scores over the numbers of an axis (the strength of a transform, the share of a dictionary)."""
+"""Section on dose–response: scores over an axis of numbers, such as the strength of a transform."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ NOTE = "Bands: 95 % t intervals over pretraining runs, or over fine-tuning seeds
 TITLE = "Dose–response"
 MISSING = "–"
 FIGURES = 12
-"""Most figures of one axis."""
+"""Largest number of figures of an axis."""
 
 Lines = dict[str, list[tuple[float, Condition]]]
-"""The other labels of a line → its points in order of the number."""
+"""The other labels of a line → its points, ordered by the number."""
 
 
 def dose_responses(scores: ScoreTable, budget: FigureBudget) -> Section | None:
-    """Curves of every axis that varies and whose labels are all numbers, and these; None where there is none."""
+    """Return curves over every axis that varies and has only numbers as labels; None where there is none."""
     blocks: list[Block] = []
     known = {
         axis: numbers_of([label for label in labels if label != MISSING]) for axis, labels in scores.layout.axes.items()
@@ -59,7 +59,7 @@ def dose_responses(scores: ScoreTable, budget: FigureBudget) -> Section | None:
 
 
 def _lines(scores: ScoreTable, conditions: Sequence[Condition], axis: str, numbers: dict[str, float]) -> Lines:
-    """The lines that have points at several numbers."""
+    """Return the lines that have points at several numbers."""
     points = ((numbers[c.labels[axis]], c) for c in conditions if c.labels.get(axis) in numbers)
     lines = grouped(points, lambda point: scores.layout.without(point[1].labels, axis))
     return {
@@ -70,7 +70,7 @@ def _lines(scores: ScoreTable, conditions: Sequence[Condition], axis: str, numbe
 
 
 def _wanted(name: str, title: str, tasks: dict[str, Lines], written: Mapping[float, str]) -> list[Callable[[], Figure]]:
-    """How to draw Δ of each task, the alignment (the same for all), and ZS with SUP of each task."""
+    """Return functions that draw Δ of each task, the alignment (the same for all tasks), and ZS with SUP."""
     figure = partial(_figure, dose=title, written=written)
     gaps: list[Callable[[], Figure]] = []
     scores: list[Callable[[], Figure]] = []

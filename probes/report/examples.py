@@ -1,9 +1,9 @@
-"""Tests over the examples of test sets where a paper marks its numbers by them, beside the interval over models.
+"""Tests over the examples of a test set, for numbers that a paper marks by such tests.
 
 "For QA and XNLI we first average metric values for each example over different runs and then carry out a paired t-test
 … For NER we concatenate example-specific predictions for all seeds and run 1,000 iterations of a permutation test"
-("The Impact of Cross-Lingual Adjustment", section 5.1). Such a test tells what another draw of test examples would
-change. What another model would change it does not tell: that is what the interval is of.
+("The Impact of Cross-Lingual Adjustment", section 5.1). Such a test shows what another draw of test examples would
+change. It does not show what another model would change; the interval over models beside it does.
 """
 
 from __future__ import annotations
@@ -52,12 +52,17 @@ CAPTION = (
     "Beside them the difference with its interval over models, which the tests say nothing of."
 )
 Run = tuple[tuple[str, ...], int]
-"""The seeds of the model, and that of fine-tuning."""
+"""Seeds of the model, and seed of fine-tuning."""
 
 
 @dataclass(frozen=True)
 class ExampleTest:
-    """A number that a paper tests against another one: ours over examples, or why there is none, and over models."""
+    """Test of a number of ours against the number that the paper compares it with.
+
+    Attributes:
+        found: The test over examples; None where it could not be done, for the reason ``why``.
+        over_models: Interval of the same difference over models.
+    """
 
     cell: Cell
     marking: Marking
@@ -69,7 +74,7 @@ class ExampleTest:
 
     @property
     def entries(self) -> list[Entry]:
-        """A row of the table: what is tested against what, the paper's mark, ours, and over models."""
+        """Row of the table: what is compared, the paper's mark, our test, and the interval over models."""
         where, other = dict(self.cell.quantity.where), self.marking.against.where
         against = ", ".join(label for axis, label in other.items() if where.get(axis) != label)
         condition = ", ".join(label for axis, label in where.items() if axis != "task")
@@ -86,7 +91,11 @@ class ExampleTest:
 
 
 def example_blocks(table: papers.Table, study: Study, results: Results, name: str) -> list[Block]:
-    """The table of tests of a paper's table; none where it marks nothing, or no predictions of any are at hand."""
+    """Return the table of tests that belongs to a paper's table.
+
+    Returns:
+        No block where the paper marks nothing, or where no predictions are at hand.
+    """
     tests = [tested(cell, cell.marking, study, results) for cell in table.cells if cell.marking is not None]
     tests = [test for test in tests if test.found is not None or test.over_models is not None]
     if all(test.found is None for test in tests):
@@ -97,7 +106,7 @@ def example_blocks(table: papers.Table, study: Study, results: Results, name: st
 
 
 def tested(cell: Cell, marking: Marking, study: Study, results: Results) -> ExampleTest:
-    """The test of a number against the one that the paper tests it against."""
+    """Test a number against the number that the paper compares it with."""
     over = difference_of(cell.quantity, marking.against, results)
     models = None if over is None else over.interval
 
@@ -123,7 +132,7 @@ def tested(cell: Cell, marking: Marking, study: Study, results: Results) -> Exam
 
 @dataclass(frozen=True)
 class _Tested:
-    """What a run predicted on all sets of a measure, one after the other."""
+    """Predictions of one run on all test sets of a measure, concatenated."""
 
     ids: list[str]
     gold: list[Any]
@@ -136,7 +145,7 @@ def _stats(runs: Sequence[_Tested]) -> Floats:
 
 
 def _runs(quantity: Quantity, study: Study) -> dict[Run, Path]:
-    """The folder of every transfer of a quantity whose predictions are at hand, of models that have learned."""
+    """Return the folder of every transfer of a quantity that has predictions and whose model has learned."""
     where, found = dict(quantity.where), dict[Run, Path]()
     start = TRANSFER.format(task=where.pop("task", ""))
     known = set(study.table["cell"].astype(str))
@@ -152,7 +161,7 @@ def _runs(quantity: Quantity, study: Study) -> dict[Run, Path]:
 
 
 def _folders(one: Mapping[Run, Path], other: Mapping[Run, Path]) -> tuple[list[Path], list[Path]]:
-    """The runs of both sides that are tested, in one order: those that both have."""
+    """Return the runs that both sides have, in one order."""
     sides: list[dict[Any, Path]] = []
     by_model = len({seed for _, seed in (*one, *other)}) == 1 and len({*one, *other}) > 1
     for side in (one, other):
@@ -162,7 +171,10 @@ def _folders(one: Mapping[Run, Path], other: Mapping[Run, Path]) -> tuple[list[P
 
 
 def _as_printed(runs: Mapping[Run, Path]) -> dict[int, Path]:
-    """A run for each seed of fine-tuning: of several models that whose own seed is the same, or else the first."""
+    """Choose one run for each seed of fine-tuning.
+
+    Of several models it is the one that was adjusted with the same seed, else the first.
+    """
     chosen: dict[int, Path] = {}
     for run in sorted(runs, key=lambda run: (str(run[1]) not in run[0], run)):
         chosen.setdefault(run[1], runs[run])
@@ -170,7 +182,7 @@ def _as_printed(runs: Mapping[Run, Path]) -> dict[int, Path]:
 
 
 def _read(folders: Sequence[Path], measure: str) -> Iterator[_Tested]:
-    """What the models of these transfers predicted on the sets of a measure, one for each setting of a search."""
+    """Read the predictions on the test sets of a measure: one item for each transfer and setting of a search."""
     for folder in folders:
         config, parts = _predictions(folder)
         for setting in sorted({part.setting for part in parts}):
@@ -186,12 +198,12 @@ _gold, _predicted = attrgetter("gold"), attrgetter("predicted")
 
 @lru_cache(maxsize=64)
 def _predictions(folder: Path) -> tuple[TransferConfig, Sequence[Predictions]]:
-    """The settings of a transfer, and what its models predicted."""
+    """Return the settings of a transfer and the predictions of its models."""
     record = read_json(folder / RESULT)
     config = parse(TransferConfig, {**record["settings"], "task": record["task"]}, folder / RESULT)
     return config, read_predictions(folder / PREDICTIONS)
 
 
 def _is_of(test: str, measure: str) -> bool:
-    """Whether a test set is of a measure; ``mixed`` are all that have two languages."""
+    """Return whether a measure is computed on a test set; ``mixed`` is computed on all sets of two languages."""
     return test == measure or (measure == MIXED and test.startswith(f"{MIXED} "))

@@ -1,7 +1,7 @@
-"""The files of a report: report.html, report.md, tables/*.csv and *.tex, figures/*.svg; report.json lists them.
+"""Files of a report: report.html, report.md, tables/*.csv and *.tex, figures/*.svg, and report.json, which lists them.
 
-Only what that list names is ever deleted. Reports of earlier versions have none; they are known by the end of their
-page, and what has the kind of a report's file in their two folders is theirs.
+Only listed files are ever deleted. A report of an earlier version has no list. It is recognised by the end of its page,
+and all files of a report's kinds in its two folders belong to it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LIST = "report.json"
 HTML, MARKDOWN, FIGURES, TABLES = "report.html", "report.md", "figures", "tables"
 MADE_BY = "synthlang report"
 END = f"Made by {MADE_BY}.</footer>\n</body>\n</html>\n"
-"""Of the page of every version."""
+"""The end of the page, in every version."""
 PROGRAM = Path(__file__).resolve().parents[2]
 PACKAGES = ("probes", "pretrain", "synthlang")
 READ = (STUDY, "results.csv", "results.parquet", "measures.csv", "measures.parquet")
@@ -29,7 +29,7 @@ READ = (STUDY, "results.csv", "results.parquet", "measures.csv", "measures.parqu
 
 @dataclass(frozen=True)
 class ReportPaths:
-    """Where the report of a folder lies."""
+    """Paths of the report in a folder."""
 
     folder: Path
 
@@ -51,7 +51,11 @@ class ReportPaths:
 
 
 def check_folder(folder: Path) -> None:
-    """InputError unless ``folder`` is missing, empty, or holds a report that was written here before."""
+    """Check that a report may be written to ``folder``.
+
+    Raises:
+        InputError: If the folder holds anything but a report.
+    """
     if folder.exists() and not folder.is_dir():
         raise InputError("is a file; name a folder for the report", folder)
     if folder.exists() and any(folder.iterdir()) and not _written(folder):
@@ -59,7 +63,7 @@ def check_folder(folder: Path) -> None:
 
 
 def write_files(folder: Path, texts: Mapping[str, str]) -> ReportPaths:
-    """Write these files of a report; what a former one had does not stay behind, files of others do."""
+    """Write the files of a report, and delete the files of the report that was there before."""
     former = _written(folder)
     _list(folder, former | texts.keys())  # before any is there: killed in between, all are still known as ours
     for place in (folder / FIGURES, folder / TABLES):
@@ -81,7 +85,7 @@ def _list(folder: Path, names: Collection[str]) -> None:
 
 
 def _written(folder: Path) -> set[str]:
-    """The files of the report in ``folder``; none where there is no report."""
+    """Return the files of the report in ``folder``; none where there is no report."""
     try:
         record: Any = read_json(folder / LIST) if (folder / LIST).is_file() else None
         if isinstance(record, dict) and record.get("made_by") == MADE_BY:
@@ -95,14 +99,18 @@ def _written(folder: Path) -> set[str]:
 
 
 def _is_report_file(name: str) -> bool:
-    """Whether a report may have a file of this name: the list may have been written by anyone."""
+    """Return whether a report may have a file of this name, since anyone can edit the list."""
     place, _, file = name.rpartition("/")
     return name in (HTML, MARKDOWN) or (place in (FIGURES, TABLES) and file not in ("", ".", ".."))
 
 
 def newest_report(folder: Path, config: Mapping[str, Any]) -> ReportPaths | None:
-    """The report in ``folder`` if it was written after all that it is made of: the study's record and tables, the
-    claims and papers that its ``config`` names, and this program. None if it is older, or a file of it is gone."""
+    """Return the report in ``folder`` if it is up to date.
+
+    Returns:
+        None if a file of the report is missing, or if one of its sources is newer: the tables of the study, the claims
+        and papers that ``config`` names, and the program itself.
+    """
     try:
         named = [folder / str(name) for name in read_json(folder / LIST)["files"]]
         written = (folder / LIST).stat().st_mtime_ns

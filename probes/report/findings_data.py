@@ -1,5 +1,7 @@
-"""What the page of findings takes of the comparisons of studies with papers: a line a claim and scale, and the numbers
-that both have. Nothing else of that page reads what ``compared`` gives."""
+"""Data of the pages of findings: a line for each claim and pool, and numbers of a paper beside ours.
+
+Nothing else of these pages reads what ``compared`` returns.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from probes.statistics import Interval
 
 NOT_RUN = "not run"
 VERDICTS = {"agrees in sign": "agrees", "agrees in order": "agrees"}
-"""Verdict → in a word, where it has several."""
+"""Verdict → its shorter form."""
 ONE_MODEL = "one model"
 NOT_DECIDED = "too small to tell"
 WORDS = ("agrees", "mostly agrees", "differs", NOT_DECIDED)
@@ -25,15 +27,16 @@ WORDS = ("agrees", "mostly agrees", "differs", NOT_DECIDED)
 
 @dataclass(frozen=True)
 class ClaimLine:
-    """What one scale says of a claim of a paper.
+    """The verdict of one pool on a claim.
 
-    words    the claim in few words, ``sentence`` in full, ``source`` where that stands
-    printed  the paper's numbers, to be read; ``printed_and_note`` with what has to be known of them
-    what     the comparison that ours is of, and ``asked`` what has to be so that it holds
-    n        the models that it is over
-    told     how many of its comparisons hold, or why none was run
-    needed   how many models would decide a claim that is open, and ``needs`` in words
-    parts    the outcome of each of its comparisons that was run; ``left``: how many were not
+    Attributes:
+        words: The claim in few words; ``sentence`` has it in full, and ``source`` its place in the paper.
+        printed: The paper's numbers; ``printed_and_note`` adds what a reader must know of them.
+        what: The comparison that ``ours`` is of; ``asked`` is the condition under which it holds.
+        n: The models that ``ours`` is over.
+        told: How many comparisons hold, or why none was run.
+        needed: Number of models that would decide an inconclusive claim; ``needs`` has it in words.
+        parts: Outcome of each comparison that was run; ``left`` is the number of those that were not.
     """
 
     paper: str
@@ -57,13 +60,13 @@ class ClaimLine:
 
     @property
     def was_run(self) -> bool:
-        """Whether it has a verdict."""
+        """Whether the claim has a verdict."""
         return self.verdict != NOT_RUN
 
 
 @dataclass(frozen=True)
 class BothNumbers:
-    """A number of a paper and ours: ``panel`` says of which task and what, ``labels`` of which other axes."""
+    """A printed number and ours; ``panel`` names task and measure, ``labels`` the other axes."""
 
     panel: str
     measure: str
@@ -74,7 +77,7 @@ class BothNumbers:
 
 @dataclass(frozen=True)
 class PrintedTable:
-    """The numbers of a paper's table that studies of one scale measured, too."""
+    """The numbers of a paper's table that the studies of a pool measured, too."""
 
     paper: str
     name: str
@@ -85,7 +88,7 @@ class PrintedTable:
 
 @dataclass(frozen=True)
 class Taken:
-    """All of it, paper by paper; ``notes`` say what could not be read."""
+    """Claims and tables of all papers; ``notes`` are sentences on files that could not be read."""
 
     claims: Sequence[ClaimLine]
     tables: Sequence[PrintedTable]
@@ -93,8 +96,7 @@ class Taken:
 
 
 def taken(studies: Sequence[Study]) -> Taken:
-    """Compare the studies of each paper with its claims and the tables that they name; those of one scale are judged
-    together."""
+    """Compare the studies of each paper, pool by pool, with its claims and with the tables that they name."""
     claims, tables, notes = list[ClaimLine](), list[PrintedTable](), list[str]()
     for paper, of in studies_by_paper(studies).items():
         comparisons = compared(of)
@@ -110,19 +112,19 @@ def taken(studies: Sequence[Study]) -> Taken:
 
 
 def studies_by_paper(studies: Sequence[Study]) -> dict[str, list[Study]]:
-    """Paper → the studies that name claims or tables of it, by the name of the paper."""
+    """Return paper → studies that name claims or tables of it, ordered by the name of the paper."""
     papers = sorted({paper for study in studies for paper in papers_of(study)})
     return {paper: [study for study in studies if paper in papers_of(study)] for paper in papers}
 
 
 def papers_of(study: Study) -> list[str]:
-    """The papers whose claims or tables a study names, each once."""
+    """Return the papers whose claims or tables a study names, each once."""
     claims = [_paper_of_claims(name) for name in names_in(study.config.get("claims"))]
     return list(dict.fromkeys([*claims, *(name.partition("/")[0] for name in names_in(study.config.get("paper")))]))
 
 
 def _claims_of(paper: str, studies: Sequence[Study]) -> list[Claim]:
-    """The claims of the files that are called by the paper, of those that the studies name."""
+    """Return the claims in the files that the studies name and that are called by the paper."""
     names = dict.fromkeys(name for study in studies for name in names_in(study.config.get("claims")))
     return [claim for name in names if _paper_of_claims(name) == paper for claim in read_claims(name)]
 
@@ -166,7 +168,7 @@ def _both(lines: Sequence[JudgedNumber], place: int) -> Iterator[BothNumbers]:
 
 
 def in_few_words(name: str, text: str) -> str:
-    """The name of a claim as words, those that its text writes in capitals as there.
+    """Return the name of a claim as words, with the capitals that these words have in its text.
 
     >>> in_few_words("align-beats-mlm", "ALIGN-MLM transfers better than MLM.")
     'ALIGN beats MLM'

@@ -13,10 +13,10 @@ from probes.claims.papers import read_paper
 from probes.figures.drawing import Figure, shorten
 from probes.report.findings_data import NOT_DECIDED, ONE_MODEL, WORDS, ClaimLine, Taken
 from probes.report.findings_study import KINDS, figures_of_study, figures_of_tables, scores_table
+from probes.report.join import pools
 from probes.report.kept import KeptStudy
 from probes.report.numbers import Entry, plural
 from probes.report.page import Block, Bullets, Figures, Paragraph, Section, Table
-from probes.report.pools import pools
 from probes.report.scores import grouped
 from synthlang.config import StrictModel
 from synthlang.errors import InputError

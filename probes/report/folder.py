@@ -1,8 +1,7 @@
-"""The report of a study, or of several: report.html, report.md, and the tables and figures beside it.
+"""Write the report of one or several study folders.
 
-It reads what the study runner left in the folder and nothing else, so it can be written at
-any time, while cells are still running or after some have failed. Equal input gives equal
-bytes: the date is that of the run, and there is no path and no random draw without a key.
+A report is made from the files that the study runner left, so it can be written while cells are still running or after
+some have failed. Equal input gives equal bytes: the date is that of the run, and no path is in the report.
 """
 
 from __future__ import annotations
@@ -25,10 +24,14 @@ __all__ = ["ReportPaths", "write_joined_report", "write_report"]
 
 
 def write_report(folder: Path, say: Say = unheard) -> ReportPaths:
-    """Write the report of the study in ``folder`` (``study.json`` is needed, the rest is reported as missing); files of
-    claims and papers that cannot be read are said, too.
+    """Write the report of the study in ``folder``.
 
-    InputError if ``study.json``, ``results.parquet`` or ``measures.parquet`` cannot be read.
+    Args:
+        folder: It must have study.json; any other file that is missing is noted in the report.
+        say: Receives a line for each file of claims or papers that cannot be read.
+
+    Raises:
+        InputError: If study.json, results.parquet or measures.parquet cannot be read.
     """
     from probes.report.data import read_study  # with pandas
 
@@ -37,10 +40,11 @@ def write_report(folder: Path, say: Say = unheard) -> ReportPaths:
 
 
 def write_joined_report(folders: Sequence[Path], out: Path, say: Say = unheard) -> ReportPaths:
-    """Write one report of all ``folders`` into the folder ``out``; files of claims that cannot be read are said, too.
+    """Write one report of all ``folders`` into the folder ``out``.
 
-    InputError for no folder, one that holds no study of this version, results that cannot be read, and for ``out`` that
-    is a study, whose own report would be replaced, or holds anything but a report.
+    Raises:
+        InputError: If there is no folder, if one is not a study of this version, or if ``out`` holds anything but a
+            report.
     """
     from probes.report.data import read_study  # with pandas
     from probes.report.join import joined, same_together
@@ -59,7 +63,7 @@ def write_joined_report(folders: Sequence[Path], out: Path, say: Say = unheard) 
 
 
 def _under(study: Study) -> str:
-    """Name, scale, and the day, version and processor of the run, as far as they are recorded."""
+    """Return the line below the title: name, scale, and the day, version and processor of the run."""
     environment = study.environment
     version, cores = environment.get("synthlang"), environment.get("cores")
     cpu = ", ".join(filter(None, (environment.get("cpu"), cores and plural(int(cores), "core"))))

@@ -1,42 +1,78 @@
-"""One report of several study folders, or of what was carried away of them: study.json and the two parquet files.
+"""One report of several studies: parts of a study put together, studies side by side, and the pools they are judged in.
 
-Folders of one study, each with some of its cells, are put together again; studies of other settings stand side by
-side, told apart by the axes ``study`` and ``scale``, and runs that several of them have count once.
+A folder of a study can be copied from another machine; a report needs study.json and the two Parquet files of it.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
+from probes.claims.observed import Results, is_after
 from probes.report.data import Cell, Study, names_of
 from probes.report.numbers import plural
-from probes.report.pools import names_of_parts
 from probes.report.scores import grouped
+from probes.results.labels import axes_that_set
 from probes.results.measures import ALIGNMENT_MEASURES
+from probes.results.pooling import pooled
 from probes.results.read import concat, distinct, is_score, labels_of
 from probes.results.schema import Labels
 from synthlang.fingerprint import fingerprint
 
 RANK = {"done": 0, "failed": 1}
-"""Of the states of one cell in several folders the first counts; any other is a cell not yet run."""
+"""State of a cell → its rank. The state of the lowest rank counts; a cell in any other state has not been run."""
 STUDY, SCALE = "study", "scale"
 
 
-def same_together(studies: Sequence[Study]) -> list[Study]:
-    """Studies of the same name and fingerprint become one, in order of appearance.
+def pools(studies: Sequence[Study]) -> dict[str, list[Study]]:
+    """Group the studies that are judged together: those of one scale that declare one pool.
 
-    A cell is taken from the folder where it is done, of several such from the first; its rows and measures with it.
+    Returns:
+        Name of each pool → its studies, in order of appearance. A pool is named by its scale, followed by the declared
+        name in brackets where several pools have that scale.
+    """
+    numbered = zip(studies, _declared(studies), strict=True)
+    groups = grouped(numbered, lambda pair: (pair[0].scale, pair[1]))
+    pools_of = Counter(scale for scale, _ in groups)
+    return {
+        scale if pools_of[scale] == 1 else f"{scale} ({pool})" if scale else pool: [study for study, _ in of]
+        for (scale, pool), of in groups.items()
+    }
+
+
+def _declared(studies: Sequence[Study]) -> list[str]:
+    """Return the pool of each study; a study that declares none is alone in a pool of its own name."""
+    return [str(study.config.get("pool") or name) for study, name in zip(studies, names_of(studies), strict=True)]
+
+
+def names_of_parts(studies: Sequence[Study]) -> list[str]:
+    """Return what each study is called in a joined report: its pool if that has several studies, else its name."""
+    names = _declared(studies)
+    return [pool if names.count(pool) > 1 else name for pool, name in zip(names, names_of(studies), strict=True)]
+
+
+def results_of(studies: Sequence[Study]) -> Results:
+    """Return the results of the studies of a pool, looked up by labels."""
+    after = [axes_that_set(study.config, is_after) for study in studies]
+    before = {axis for study, axes in zip(studies, after, strict=True) for axis in {*study.axes} - axes}
+    return Results(pooled([study.table for study in studies]), set().union(*after) - before)
+
+
+def same_together(studies: Sequence[Study]) -> list[Study]:
+    """Merge the folders of one study, those of equal name and fingerprint, in order of appearance.
+
+    Each cell, with its rows, is taken from the first folder where it is done.
     """
     groups = grouped(studies, lambda study: (study.name, study.fingerprint))
     return [group[0] if len(group) == 1 else _merged(group) for group in groups.values()]
 
 
 def cells_of_parts(parts: Sequence[Study]) -> list[tuple[Cell, int]]:
-    """The cells of a study, each with the number of the part where it is done, of several such the first."""
+    """Return the cells of a study, each with the index of the first part where its state has the lowest rank."""
     found = grouped(((c, i) for i, s in enumerate(parts) for c in s.cells), lambda numbered: numbered[0].name)
     return [min(several, key=lambda numbered: RANK.get(numbered[0].status, len(RANK))) for several in found.values()]
 
@@ -62,59 +98,62 @@ def _merged(studies: Sequence[Study]) -> Study:
 
 
 def without_repeats(studies: Sequence[Study]) -> list[Study]:
-    """The studies without what an earlier one has: rows, measures and whole cells of equal stage fingerprints.
+    """Return the studies without the rows and cells that an earlier study has, by the fingerprints of their stages.
 
-    A row of results is the same run where pretraining, adjustment and transfer are; one whose run is not known stays. A
-    note of a study says how many of its rows count elsewhere.
+    Two rows of results are of the same run where the fingerprints of pretraining, adjustment and transfer are equal. A
+    row whose run is not known stays. A note of each study counts the rows that were left out.
     """
     runs: dict[str, str] = {}
     stages: set[str] = set()
     found = []
     for study, name in zip(studies, names_of(studies), strict=True):
         found.append(_without(study, runs, stages))
-        runs = dict.fromkeys(study.measured.loc[_is_scored(study.measured), "run"].unique(), name) | runs
+        runs = dict.fromkeys(study.measured.loc[_has_run(study.measured), "run"].unique(), name) | runs
         stages |= {stage for cell in study.cells for stage in _stages(cell)}
     return found
 
 
-def _is_scored(table: pd.DataFrame) -> pd.Series[bool]:
-    """Which rows tell the run of a row of results."""
+def _has_run(table: pd.DataFrame) -> pd.Series[bool]:
+    """Select the rows whose ``run`` is that of their whole row of results; an alignment has a run of its own."""
     return is_score(table) & (table["run"] != "") & ~table["measure"].isin(list(ALIGNMENT_MEASURES))
 
 
 def _stages(cell: Cell) -> set[str]:
-    """Kind and fingerprint of each."""
+    """Return the kind and the fingerprint of each stage that is done."""
     return {f"{stage.split(' ')[0]} {key}" for stage, key in cell.stages.items() if key}
 
 
 def _without(study: Study, runs: Mapping[str, str], stages: set[str]) -> Study:
     table = study.measured
-    repeated = table[_is_scored(table) & table["run"].isin(list(runs))]
+    repeated = table[_has_run(table) & table["run"].isin(list(runs))]
     gone = is_score(table) & table["row"].isin(repeated["row"]) | ~is_score(table) & table["run"].isin(list(stages))
-    kept = table[~gone]
-    scored = set(kept.loc[is_score(kept), "cell"].unique())
+    left = table[~gone]
+    scored = set(left.loc[is_score(left), "cell"].unique())
     cells = [c for c in study.cells if c.status != "done" or c.name in scored or _stages(c) - stages]
     first = ", ".join(dict.fromkeys(runs[run] for run in repeated["run"]))
     number, total = repeated["row"].nunique(), table.loc[is_score(table), "row"].nunique()
-    told = f"{number:,} of {plural(total, 'row')} of results are the same runs as in {first} (equal fingerprints of "
-    told += "all their stages): they count once, there."
-    return replace(study, cells=tuple(cells), measured=kept, notes=(*study.notes, told) if number else study.notes)
+    note = (
+        f"{number:,} of {plural(total, 'row')} of results are the same runs as in {first} (equal fingerprints of all "
+        "their stages). They count once, in that study."
+    )
+    return replace(study, cells=tuple(cells), measured=left, notes=(*study.notes, note) if number else study.notes)
 
 
 def joined(several: Sequence[Study]) -> Study:
-    """All studies as one, runs that several have once: cells called ``STUDY: CELL``, with the labels ``study`` (by
-    ``names_of_parts``) and ``scale`` where these differ."""
+    """Return all studies as one, in which a run that several studies have counts once.
+
+    A cell is called ``STUDY: CELL``. It has the labels ``study`` (see ``names_of_parts``) and ``scale`` where the
+    studies differ in these.
+    """
     studies, parts_of = without_repeats(several), names_of_parts(several)
     if len(studies) == 1:
         return studies[0]
     names, scales = names_of(studies), {study.scale for study in studies}
-    # studies that differ in nothing but their scale are rows of one table; the name of the study would say it again
-    told = (len(scales) == len(studies) and len({_bare(study) for study in studies}) == 1) or len(set(parts_of)) == 1
+    axes = [*([STUDY] if len(set(parts_of)) > 1 else []), *([SCALE] if len(scales) > 1 else [])]
     parts = {}
     for study, name, part in zip(studies, names, parts_of, strict=True):
-        labels = ({} if told else {STUDY: part}) | ({SCALE: study.scale or "–"} if len(scales) > 1 else {})
-        parts[name] = _part(study, name, labels)
-    axes = [*([] if told else [STUDY]), *([SCALE] if len(scales) > 1 else [])]
+        labels = {STUDY: part, SCALE: study.scale or "–"}
+        parts[name] = _part(study, name, {axis: labels[axis] for axis in axes})
     return replace(
         next(iter(parts.values())),
         name="joined",
@@ -135,13 +174,9 @@ def joined(several: Sequence[Study]) -> Study:
 
 
 def _examples(parts: Sequence[Study]) -> tuple[Mapping[str, str], ...]:
-    """Each language and sentence once."""
+    """Return each pair of language and sentence once."""
     found = {(one["language"], one["text"]): one for part in reversed(parts) for one in reversed(part.examples)}
     return tuple(reversed(found.values()))
-
-
-def _bare(study: Study) -> str:
-    return study.name.replace(study.scale, "").strip("-_ ") if study.scale else study.name
 
 
 def _part(study: Study, name: str, labels: dict[str, str]) -> Study:
@@ -159,6 +194,6 @@ def _part(study: Study, name: str, labels: dict[str, str]) -> Study:
 
 
 def _one_or_all(values: dict[str, Any]) -> Any:
-    """Only one of values by name where all are equal."""
+    """Return the value that all have, or the values by name if they differ."""
     first = next(iter(values.values()), None)
     return first if values and all(value == first for value in values.values()) else values

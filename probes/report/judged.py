@@ -1,9 +1,7 @@
-"""What studies are compared with, judged pool by pool and shown: their claims with verdicts, and the tables of their
-papers with ours beside them.
+"""Claims and printed tables of papers beside our results: judged pool by pool, and shown.
 
-Studies of one scale and the same data are judged together (pools.py), since a claim may compare cells of two of them;
-numbers of models of different size, or of different texts, are never averaged. Each study is judged by its own labels,
-also for runs that another one has (table.pooled).
+A pool is the studies of one scale that declare one pool, since a claim may compare cells of two studies. Results of
+other pools are never averaged with them.
 """
 
 from __future__ import annotations
@@ -22,9 +20,9 @@ from probes.claims.tables import TableComparison, compare_table
 from probes.claims.verdicts import WORDS, Verdict, judge
 from probes.figures.drawing import slug
 from probes.report.data import Study
+from probes.report.join import pools, results_of
 from probes.report.numbers import Badge, Entry, plural
 from probes.report.page import Block, Bullets, Folded, Paragraph, Section, Table
-from probes.report.pools import pools, results_of
 from probes.report.printed import SHOWN
 from probes.results.measures import range_of
 from synthlang.errors import InputError
@@ -38,7 +36,7 @@ KINDS: dict[str, Literal["good", "bad", "open"]] = {
     "differs": "bad",
 }
 PART: dict[Outcome, str] = {"holds": "agrees", "fails": "differs", "open": "too small to tell"}
-"""Verdicts of comparisons."""
+"""Outcome of a comparison → its verdict."""
 MEASURES = {
     **SHOWN,
     **{"sup": "SUP", "parent": "Parent"},
@@ -84,23 +82,23 @@ MARKED = (
     "The interval does not cover other pretraining seeds, and with one of them the verdict may be the opposite."
 )
 ROWS = 100
-"""Most rows of a paper's table on the page."""
+"""Largest number of rows of a paper's table on the page."""
 
 
 @dataclass(frozen=True)
 class PoolVerdict(Verdict):
-    """What one pool of ours says to a claim or a number of a paper."""
+    """The verdict of one pool on a claim or a printed number."""
 
     pool: str = ""
 
     @property
     def marked(self) -> bool:
-        """Whether it rests on one model."""
+        """Whether the verdict rests on one model."""
         return self.one_model and self.verdict != "not run"
 
     @property
     def entries(self) -> list[Entry]:
-        """Ours, the verdict in its colour, and of how many."""
+        """Our number, the verdict in its colour, and n."""
         text = "\n".join(filter(None, [self.verdict + (MARK if self.marked else ""), self.tally, self.still_needed]))
         of = counted(self.n, self.unit) if self.n else "–"
         return [self.ours, Badge(text, KINDS.get(self.verdict, "open")), of]
@@ -114,12 +112,12 @@ class JudgedClaim(NamedTuple):
 
     @property
     def heading(self) -> str:
-        """The claim, and where it stands."""
+        """The claim and its place in the paper."""
         return f"{self.claim.claim}\n{self.claim.source}"
 
 
 class JudgedNumber(NamedTuple):
-    """A number of a paper, and ours of each pool that has measured anything of its table."""
+    """A printed number, and the verdict of each pool that measured anything of its table."""
 
     cell: Cell
     judged: Sequence[PoolVerdict]
@@ -134,17 +132,19 @@ class JudgedNumber(NamedTuple):
         return where
 
     def names(self, axes: Sequence[str]) -> list[str]:
-        """The labels of these axes, and what is measured of which task."""
+        """Return the labels of these axes, and the task with the measure."""
         where, measure = self.where, self.cell.quantity.measure
         score = f"{where.get('task', '')} {MEASURES.get(measure, measure)}".strip()
         return [", ".join(where.get(axis, "–") for axis in axes), score]
 
 
 class Comparisons(NamedTuple):
-    """What the studies of a report are compared with; ``notes`` say what could not be read.
+    """Claims and tables that the studies of a report are compared with.
 
-    measures   of probes, by their paths, that the claims read, each once in their order
-    examples   PAPER/TABLE → its tests over examples
+    Attributes:
+        notes: Sentences on files that could not be read.
+        measures: Measures of probes that the claims read, each once, in the order of the claims.
+        examples: PAPER/TABLE → its tests over examples.
     """
 
     claims: Sequence[JudgedClaim] = ()
@@ -155,7 +155,7 @@ class Comparisons(NamedTuple):
 
 
 def compared(studies: Sequence[Study]) -> Comparisons:
-    """Every claim and table that one of the studies names; a file that cannot be read is noted, the rest goes on."""
+    """Judge every claim and table that a study names; a file that cannot be read is noted and left out."""
     notes: list[str] = []
     claims = _read("claims", read_claims, studies, notes)
     tables = _read("paper", read_tables, studies, notes)
@@ -173,7 +173,7 @@ def compared(studies: Sequence[Study]) -> Comparisons:
 
 
 def _tests(table: papers.Table, studies: Sequence[Study]) -> list[Block]:
-    """The tests over examples of each study; in a joined report their studies are apart."""
+    """Return the tests over examples of each study; in a joined report the studies are apart."""
     if all(cell.marking is None for cell in table.cells):
         return []
     from probes.report.examples import example_blocks  # with torch, by the metrics of tasks
@@ -189,7 +189,7 @@ def _tests(table: papers.Table, studies: Sequence[Study]) -> list[Block]:
 
 
 def _read(key: str, read: Callable[[str], Iterable[T]], studies: Sequence[Study], notes: list[str]) -> list[T]:
-    """All that the files of ``key`` in the configs of the studies hold, each file once."""
+    """Read the files that the configs of the studies name under ``key``, each file once."""
     found: list[T] = []
     for name in dict.fromkeys(name for study in studies for name in names_in(study.config.get(key))):
         try:
@@ -224,7 +224,7 @@ def _judged(pool: str, row: TableComparison) -> PoolVerdict:
 
 
 def judged_claims(comparisons: Comparisons) -> Section | None:
-    """The table of claims; None where the study names none."""
+    """Return the table of claims; None where the study names none."""
     notes: list[Block] = [Paragraph(note, "note") for note in comparisons.notes]
     if not comparisons.claims:
         return Section("Claims", notes) if notes else None
@@ -262,7 +262,7 @@ def judged_claims(comparisons: Comparisons) -> Section | None:
 
 
 def _comparisons(name: str, judged: PoolVerdict) -> Iterator[list[Entry]]:
-    """A row for each comparison of a claim, and for each condition by itself."""
+    """Yield a row for each comparison of a claim, and for each single condition."""
     for part in judged.parts:
         for mark, one in (("", part), *(("– ", single) for single in part.singles)):
             if one.interval is None:
@@ -274,7 +274,7 @@ def _comparisons(name: str, judged: PoolVerdict) -> Iterator[list[Entry]]:
 
 
 def beside_papers(comparisons: Comparisons) -> Section | None:
-    """Each table of a paper with our numbers; None where the study names none."""
+    """Return each printed table with our numbers; None where the study names none."""
     if not comparisons.tables:
         return None
     blocks: list[Block] = [Paragraph(READING), Folded("What the verdicts mean", [Bullets(ORDERS)])]
@@ -297,7 +297,7 @@ def beside_papers(comparisons: Comparisons) -> Section | None:
 def _paper_blocks(
     table: papers.Table, lines: Sequence[JudgedNumber], heading: str, note: str, number: int
 ) -> list[Block]:
-    """The numbers that were measured here, and behind a line all that are printed."""
+    """Return the numbers that were measured here, and behind a line all that are printed."""
     labels: dict[str, set[str]] = {axis: set() for line in lines for axis in line.where if axis != "task"}
     for axis, of in labels.items():
         of |= {line.where.get(axis, "–") for line in lines}

@@ -1,18 +1,19 @@
-"""What probes measured, the conditions side by side: over layers, over the steps of pretraining, and of words alone."""
+"""Sections on measures of probes: curves over layers and over the steps of pretraining, and words without context."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 import pandas as pd
 
 from probes.figures.bars import Bar, retrieval_bars
 from probes.figures.drawing import COLOURS, Drawing, Figure, slug
 from probes.figures.lines import interval_series, over_layers, over_steps
+from probes.measures.cka import Estimator
+from probes.measures.maps import Supervision
 from probes.report.data import WITHOUT_CONTEXT, FigureBudget, Study
 from probes.report.numbers import Entry, plural
 from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table
@@ -22,22 +23,35 @@ from probes.statistics import Interval
 
 Along = Literal["layer", "step"]
 TELLING = ("cka", "debiased", "same_layer", "accuracy", "cosine", "csls", "auc", "mean", "all")
-"""Words in the path of a measure that is drawn first: scores come before counts."""
+"""Words in the name of a measure that is drawn first: scores come before counts."""
 AUXILIARY = {"n", "low", "high", "level", "std", "layer", "step", "items", "left_layer"}
-"""Last words of the path of what is no result of its own."""
+"""Last words in the names of measures that are no results by themselves."""
 CONDITIONS = 100
-"""Most conditions of the table of a measure; measures.csv has them all."""
+"""Largest number of conditions in the table of a measure; measures.csv has all."""
 MOST = 6
-"""Most figures of measures over layers, and over steps."""
-WORDS = {
-    r"before\.(\w+)\.(csls|cosine)\.mean(?:\.p@1)?": "retrieval of {0} without a rotation, {1}",
-    r"maps\.(\w+)\.layers\.(\w+)\.(csls|cosine)\.mean(?:\.p@1)?": "retrieval of {1} after a rotation by {0}, {2}",
-    r"comparisons\.(\w+)\.same_layer\.(\w+)": "the same layer of two {0}, {1}",
+"""Largest number of figures over layers, and over steps."""
+TITLES = {
+    **{
+        f"before.{what}.{score}.mean{end}": f"retrieval of {what} without a rotation, {score}"
+        for what, end in (("words", ".p@1"), ("context", ""), ("sentences", ""), ("files", ""))
+        for score in ("csls", "cosine")
+    },
+    **{
+        f"maps.{fitted}.layers.{what}.{score}.mean{end}": f"retrieval of {what} after a rotation by {fitted}, {score}"
+        for fitted in get_args(Supervision)
+        for what, end in (("words", ".p@1"), ("context", ""), ("sentences", ""), ("files", ""))
+        for score in ("csls", "cosine")
+    },
+    **{
+        f"comparisons.{compared}.same_layer.{estimator}": f"the same layer of two {compared}, {estimator}"
+        for compared in ("languages", "paraphrase", "random_target", "random_both")
+        for estimator in get_args(Estimator)
+    },
 }
-"""Paths of measures → what their figures are called; others are called by their paths."""
+"""Measure of a probe → the title of its figures; other measures are called by their paths."""
 NOTE = "Bands: 95 % intervals over pretraining seeds, or over adjustments of one pretraining; one model has none."
 WORDS_ROWS, BARS = 100, 24
-"""Most conditions of a table, and of a figure, of words without context."""
+"""Largest number of conditions of a table, and of a figure, of words without context."""
 WORDS_NOTE = (
     "How often the nearest word is a translation (P@1 under CSLS, %, the mean of both directions), of words "
     "that are one subword in both languages: embeddings before and after a rotation, and static vectors of the "
@@ -48,7 +62,7 @@ WORDS_NOTE = (
 
 @dataclass(frozen=True)
 class Curve:
-    """A measure of a probe: rows with the columns condition and place."""
+    """A measure of a probe; its rows have the columns condition and place."""
 
     probe: str
     measure: str
@@ -57,32 +71,29 @@ class Curve:
 
     @cached_property
     def lines(self) -> dict[str, dict[int, Interval]]:
-        """Condition → place → the interval over its models, in order of the places."""
+        """Condition → place → the interval over its models, ordered by place."""
         lines: dict[str, dict[int, Interval]] = {}
         for (name, place, _), interval in intervals_over_models(self.rows, ["condition", "place"]).items():
             lines.setdefault(name, {})[place] = interval
         return {name: dict(sorted(line.items())) for name, line in lines.items()}
 
     def figure(self, along: Along, number: int, draw: Callable[..., Drawing], note: str) -> Figure:
-        """The lines of the first conditions."""
-        title = f"{self.probe}: {_in_words(self.measure.removeprefix(f'{self.probe}.'))}{self.at}"
+        """Draw the lines of the first conditions."""
+        title = f"{self.probe}: {_title(self.measure.removeprefix(f'{self.probe}.'))}{self.at}"
         lines = list(self.lines.items())[: len(COLOURS)]
         series = [interval_series(name, list(points), list(points.values())) for name, points in lines]
         label = " ".join(self.measure.split(".")[-2:]).replace("_", " ")
         return draw(f"{along}-{slug(title, number)}", title, series, label, note).figure()
 
 
-def _in_words(path: str) -> str:
-    for pattern, words in WORDS.items():
-        if known := re.fullmatch(pattern, path):
-            return words.format(*known.groups())
-    return path.replace("_", " ").replace(".", ", ")
+def _title(path: str) -> str:
+    return TITLES.get(path) or path.replace("_", " ").replace(".", ", ")
 
 
 def by_layer(study: Study, layout: Layout, budget: FigureBudget, claimed: Sequence[str] = ()) -> Section | None:
-    """CKA, retrieval and whatever else probes measured at each layer; of several checkpoints the last.
+    """Return the section on measures at each layer, such as CKA and retrieval; of several checkpoints the last.
 
-    Measures that are ``claimed`` (that claims read) are drawn first.
+    Measures that claims read (``claimed``) are drawn first.
     """
     known = study.measures[study.measures["layer"].notna()]
     steps = known["step"].fillna(-1)
@@ -93,14 +104,17 @@ def by_layer(study: Study, layout: Layout, budget: FigureBudget, claimed: Sequen
 
 
 def over_training(study: Study, layout: Layout, budget: FigureBudget, claimed: Sequence[str] = ()) -> Section | None:
-    """What probes measured at several checkpoints."""
+    """Return the section on measures at several checkpoints."""
     found = curves(study.measures[study.measures["step"].notna()], layout, "step", claimed)
     note = f"A point is a checkpoint. {NOTE}"
     return _section("Over the steps of pretraining", "step", found, over_steps, note, budget)
 
 
 def curves(measures: pd.DataFrame, layout: Layout, along: Along, claimed: Sequence[str] = ()) -> list[Curve]:
-    """The measures that have several places: those that are ``claimed`` in their order, then the telling ones."""
+    """Return the measures that have values at several places.
+
+    The measures that claims read come first, in the order of ``claimed``, then those with telling names.
+    """
     auxiliary = measures["measure"].map(lambda name: name.rsplit(".", 1)[-1] in AUXILIARY).astype(bool)
     rows = measures[~auxiliary]
     at = rows["layer"].map(lambda layer: f", layer {layer}", na_action="ignore").astype(object).fillna("")
@@ -147,7 +161,7 @@ def _section(
 
 
 def words_alone(study: Study, layout: Layout, budget: FigureBudget) -> Section | None:
-    """A figure and a table for each probe that measured rows of the embedding matrix; None where none did."""
+    """Return a figure and a table for each probe of rows of the embedding matrix; None where there is none."""
     rows = study.measures[study.measures["measure"].isin(list(WITHOUT_CONTEXT))]
     rows = rows.assign(condition=conditions_of(rows, layout))
     found: dict[str, dict[str, dict[str, Interval]]] = {}

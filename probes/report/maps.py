@@ -1,4 +1,4 @@
-"""Maps: what models measure over two settings at once, where the grid has two axes of numbers."""
+"""Section of maps: measures over two settings at once, where the grid has two axes of numbers."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from probes.results.read import columns_of, labels_of
 from probes.statistics import mean_of
 
 FIGURES = 8
-"""Most maps of a report."""
+"""Largest number of maps of a report."""
 SHARE = 0.5
-"""Of a map that is drawn at least so much is known."""
+"""Smallest share of the cells of a map that must be known."""
 ALIGNED = "Word-embedding alignment, all types (%)"
 NOTE = "Each number is a mean over pretraining seeds."
 
@@ -31,8 +31,13 @@ Cells = dict[tuple[str, str], float]
 
 
 def maps(study: Study, scores: ScoreTable, budget: FigureBudget) -> Section | None:
-    """A map of the alignment, and one of Δ for each task, over the last two axes of numbers, for each label of the
-    others; None where the grid has no two such axes."""
+    """Return maps over the last two axes of numbers, for each label of the other axes.
+
+    There is a map of the alignment, and a map of Δ for each task.
+
+    Returns:
+        None where the grid has no two such axes.
+    """
     layout = scores.layout
     numbers = {axis: numbers_of(labels) for axis, labels in layout.axes.items()}
     crossed = [axis for axis, known in numbers.items() if known and len(set(known.values())) > 1]
@@ -64,7 +69,7 @@ def maps(study: Study, scores: ScoreTable, budget: FigureBudget) -> Section | No
 
 
 def _panels(rows: pd.DataFrame, layout: Layout, up: str, across: str) -> dict[str, Cells]:
-    """The labels of the other axes → the cells of their map."""
+    """Return the labels of the other axes → the cells of their map."""
     found: dict[str, Cells] = {}
     lines = zip(*columns_of(rows, ("labels", "cell", "pretrain", "value")), strict=True)
     for settings, of in grouped(lines, lambda line: tuple(settings_of(labels_of(line[0]), line[1]).items())).items():
@@ -76,14 +81,14 @@ def _panels(rows: pd.DataFrame, layout: Layout, up: str, across: str) -> dict[st
 
 
 def _is_known(cells: Cells, layout: Layout, up: str, across: str) -> bool:
-    """Whether a map has several rows and columns, and most of it."""
+    """Return whether a map has several rows and columns, most of which are known."""
     rows, columns = ({place[i] for place in cells} for i in (0, 1))
     whole = len(layout.axes[up]) * len(layout.axes[across])
     return len(rows) > 1 and len(columns) > 1 and len(cells) >= SHARE * whole
 
 
 def _figure(title: str, number: int, label: str, cells: Cells, layout: Layout, up: str, across: str) -> Figure:
-    """One map; the colours of an alignment run from 0 to 100, those of Δ over what there is."""
+    """Draw one map; the colours of an alignment run from 0 to 100, those of Δ over the values."""
     ordered = [_in_order(layout.axes[axis]) for axis in (up, across)]
     table = np.full([len(labels) for labels in ordered], np.nan)
     for place, value in cells.items():
@@ -94,6 +99,6 @@ def _figure(title: str, number: int, label: str, cells: Cells, layout: Layout, u
 
 
 def _in_order(labels: Sequence[str]) -> list[str]:
-    """The labels that are numbers, the smallest first."""
+    """Return the labels that are numbers, the smallest first."""
     numbers = numbers_of(labels) or {}
     return sorted(numbers, key=numbers.__getitem__)

@@ -1,4 +1,4 @@
-"""Numbers as a report writes them: rounded, with a real minus sign, an interval under its mean."""
+"""Numbers as a report shows them: rounded, with a real minus sign, and with the interval on a second line."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from probes.statistics import Interval
 
 @dataclass(frozen=True)
 class Badge:
-    """A judgement of a few words; ``kind`` gives its colour, which says nothing that the words do not."""
+    """A verdict of a few words; ``kind`` gives the colour, which adds nothing to the words."""
 
     text: str
     kind: Literal["good", "bad", "open"]
 
 
 Entry = str | int | float | Interval | Badge | None
-"""What a table has in a cell. A line break in a text sets off a smaller second line."""
+"""Content of a cell of a table. A line break sets off a smaller second line."""
 
 
 def number(value: float | None, digits: int = 1) -> str:
-    """A number with a real minus sign, a dash for none.
+    """Return a number with a real minus sign, a dash for None.
 
     >>> number(-0.727, 2), number(None), number(float("nan"))
     ('−0.73', '–', 'NaN')
@@ -37,12 +37,13 @@ def number(value: float | None, digits: int = 1) -> str:
 
 
 def bounds(low: float | None, high: float | None, digits: int = 1) -> str:
-    """``low to high``, empty without bounds."""
+    """Return ``low to high``, "" without bounds."""
     return "" if low is None or high is None else f"{number(low, digits)} to {number(high, digits)}"
 
 
 def plural(n: int, noun: str) -> str:
-    """
+    """Return a count with its noun.
+
     >>> plural(1, "cell"), plural(3000, "cell")
     ('1 cell', '3,000 cells')
     """
@@ -50,7 +51,7 @@ def plural(n: int, noun: str) -> str:
 
 
 def first_few(names: Sequence[str], most: int, separator: str = ", ") -> str:
-    """The first names, and how many more there are.
+    """Join the first names, and count the rest.
 
     >>> first_few("abc", 3), first_few("abcd", 2, "; ")
     ('a, b, c', 'a; b; and 2 more')
@@ -60,7 +61,7 @@ def first_few(names: Sequence[str], most: int, separator: str = ", ") -> str:
 
 
 def entry_text(entry: Entry, digits: int = 1) -> str:
-    """An entry for readers; the bounds of an interval stand on a second line.
+    """Return the text of an entry; the bounds of an interval are on a second line.
 
     >>> entry_text(Interval(1.25, -0.5, 3.0, 4, 0.95)), entry_text(None), entry_text(3), entry_text("a")
     ('1.2\\n−0.5 to 3.0', '–', '3', 'a')

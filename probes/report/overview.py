@@ -1,7 +1,7 @@
-"""The first screen of a report: whether the papers agree, the main figure with the scores beside it, and what differs.
+"""First section of a report: the verdicts, the main figure beside the scores, and the differences in words.
 
-The main figure is bars of Δ with the paper's numbers, where a paper prints them; curves over an axis of numbers where
-there is one; else bars. The report shows a figure once: what stands here is taken out of its section.
+The main figure is bars of Δ beside the paper's numbers where a paper prints them, else a curve over an axis of numbers,
+else bars. A figure is shown once, so the section that it comes from loses it.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from probes.results.scores import ALIGNMENT, MAJORITY, PERPLEXITY
 
 TITLE = "At a glance"
 ROWS = 40
-"""Most conditions of the table."""
+"""Largest number of conditions of the table."""
 PANELS = 6
-"""Most tasks of the bars of Δ."""
+"""Largest number of tasks of the bars of Δ."""
 CURVE = 3
-"""Fewest numbers of an axis whose curve is the main figure."""
+"""Smallest number of labels of an axis whose curve becomes the main figure."""
 LINES = 6
-"""Most lines on what differs."""
+"""Largest number of lines on differences."""
 AXES = {"delta": "Δ (points)", "zs": "ZS (percent)"}
 NOTES = {"delta": "Δ = SUP − ZS: lower is better", "zs": "ZS: higher is better"}
 NOT_LEARNED = Badge("not learned", "bad")
 
 
 class Overview:
-    """The section, and the figure that another section gives up for it."""
+    """The first section, and the figure that another section gives up for it."""
 
     def __init__(self, study: Study, scores: ScoreTable, comparisons: Comparisons, found: Sequence[Difference]) -> None:
         self._study, self._scores, self._comparisons, self._found = study, scores, comparisons, found
@@ -55,12 +55,14 @@ class Overview:
 
     @property
     def _is_curve(self) -> bool:
-        """Whether an axis has so many numbers that a curve shows more than bars."""
+        """Whether an axis has enough numbers that a curve shows more than bars."""
         return any(numbers_of(labels) and len(labels) >= CURVE for labels in self._scores.layout.axes.values())
 
     def takes_from(self, section: Section | None) -> Section | None:
-        """The section without its first figure, if that is to be the main one: of a study with scores only curves over
-        several numbers of an axis are, and only where no paper prints its numbers."""
+        """Return the section without its first figure if that becomes the main figure.
+
+        Of a study with scores only a curve over several numbers is taken, and only where no paper prints its numbers.
+        """
         if section is None or self._main is not None:
             return section
         if self._scores.rows and (self._printed or section.title != DOSES or not self._is_curve):
@@ -73,7 +75,7 @@ class Overview:
         return section
 
     def section(self) -> Section:
-        """Verdicts, main figure and scores, then what differs and what was run."""
+        """Return verdicts, main figure and scores, then differences and what was run."""
         study, scores = self._study, self._scores
         best = "" if scores.rows else best_perplexity(study, scores.layout)
         lead = (
@@ -99,7 +101,7 @@ class Overview:
 
 
 def _configs(study: Study) -> Iterator[Mapping[str, object]]:
-    """That of the study, or of each of those that are joined."""
+    """Yield the config of the study, or of each study that is joined."""
     yield study.config
     yield from (part for part in study.config.values() if isinstance(part, Mapping))
 
@@ -110,7 +112,7 @@ def _few(lines: Sequence[str]) -> list[str]:
 
 
 def bars_of_scores(scores: ScoreTable, measures: Mapping[str, str], printed: Printed) -> Figure | None:
-    """A panel a task with its measure of each condition, and what papers print; None of neither."""
+    """Draw a panel for each task: its measure of each condition beside the printed numbers; None without either."""
     layout, bars, drawn = scores.layout, list[Bar](), list(dict.fromkeys(measures.values()))
     for c in scores.conditions:
         measure = measures[c.task]
@@ -130,8 +132,10 @@ def bars_of_scores(scores: ScoreTable, measures: Mapping[str, str], printed: Pri
 
 
 def _scores(scores: ScoreTable, measures: Mapping[str, str], printed: Printed, is_drawn: bool) -> Table:
-    """A row a condition: the measure of each task with the paper's number, then SUP, the majority baseline, alignment
-    and perplexity; conditions that have not learned stand last."""
+    """Return a row for each condition: the measure of each task with the printed number, SUP, alignment, perplexity.
+
+    The majority baseline is beside SUP. Conditions that have not learned come last.
+    """
     every = [*scores.conditions, *scores.failed]
     places = {(bool(c.first.failed), scores.layout.group(c.labels)): None for c in every}
     order = {place: i for i, place in enumerate(places)}
@@ -186,7 +190,7 @@ def _columns(
 
 
 def _score(condition: Condition | None, measure: str, printed: Printed) -> Entry:
-    """Δ or ZS, and the paper's."""
+    """Return Δ or ZS with the printed number."""
     ours = None if condition is None else condition.interval(measure)
     if condition is None or ours is None:
         return None
@@ -194,19 +198,19 @@ def _score(condition: Condition | None, measure: str, printed: Printed) -> Entry
 
 
 def _beside_paper(ours: float | None, condition: Condition, measure: str, printed: Printed) -> Entry:
-    """Our mean, and what the paper prints."""
+    """Return our mean with the printed number."""
     paper = printed_among(printed, condition.labels, condition.task, measure)
     return None if ours is None else number(ours) + ("" if paper is None else f"\npaper {number(paper)}")
 
 
 def _baselines(conditions: Sequence[Condition]) -> set[str]:
-    """What always guessing the most frequent label would score, as it is shown: beside SUP, if any condition has it."""
+    """Return the scores of always predicting the most frequent label, as shown, of conditions that have SUP if any."""
     beside = [c for c in conditions if c.mean("sup") is not None] or conditions
     return {number(value) for c in beside if (value := c.mean(MAJORITY)) is not None}
 
 
 def _sup(condition: Condition | None, *, with_majority: bool) -> Entry:
-    """SUP, and what always guessing the most frequent label would score."""
+    """Return SUP and, if asked for, the score of always predicting the most frequent label."""
     sup = None if condition is None else condition.mean("sup")
     if condition is None or sup is None:
         return None

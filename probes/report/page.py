@@ -1,6 +1,6 @@
-"""Pages of a report: what they hold, and its two renderings, HTML and Markdown, by the templates beside this file.
+"""Pages of a report: blocks of content, and their rendering as HTML and Markdown by the templates in this package.
 
-A page of HTML is one file, without a script, that loads nothing. Everything is escaped by the templates.
+An HTML page is one file that has no script and loads nothing. The templates escape all text.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from probes.report.numbers import Badge, Entry, entry_text, number
 from probes.statistics import Interval
 
 LONG, LONGER = 30, 150
-"""Characters from which on a text of a table needs a wide column, or a wider one."""
+"""Length in characters from which a text of a table needs a wide column, or a wider one."""
 
 
 @dataclass(frozen=True)
 class Paragraph:
-    """A line of text; ``kind`` "note" is what a reader must not miss."""
+    """A paragraph; ``kind`` "note" marks what a reader must not miss."""
 
     text: str
     kind: str = "text"
@@ -32,13 +32,13 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Bullets:
-    """Lines of text of equal rank."""
+    """A list of lines."""
 
     items: Sequence[str]
 
 
 class Shown(NamedTuple):
-    """A cell as readers see it: a text, a ``small`` one below it, its classes, and the kind of a badge."""
+    """A cell as it is shown: its text, a ``small`` text below, its CSS classes, and the kind of its badge."""
 
     text: str
     small: str
@@ -47,7 +47,7 @@ class Shown(NamedTuple):
 
 
 class ShownTable(NamedTuple):
-    """A table as readers see it."""
+    """A table as it is shown."""
 
     caption: str
     header: Sequence[Shown]
@@ -58,11 +58,12 @@ class ShownTable(NamedTuple):
 class Table:
     """Rows of texts and numbers.
 
-    texts    how many of the first columns are texts, aligned left; the others are numbers
-    name     of the file that holds the table in full; "" for none
-    limit    at most so many rows are shown; the caption says how many there are
-    digits   after the point
-    hidden   columns that the page leaves out; the CSV file has them
+    Attributes:
+        texts: Number of first columns that are texts, aligned left; the others are numbers.
+        name: Name of the file that holds the whole table; "" for none.
+        limit: Largest number of rows on the page; the caption counts all.
+        digits: Digits after the point.
+        hidden: Columns that the page leaves out; the CSV file has them.
     """
 
     caption: str
@@ -75,7 +76,7 @@ class Table:
     hidden: frozenset[int] = frozenset()
 
     def shown(self) -> ShownTable:
-        """What a page has of it."""
+        """Return the part of the table that a page shows."""
         caption, rows = self.caption, self.rows
         if self.limit is not None and len(rows) > self.limit:
             where = f"; all are in tables/{self.name}.csv" if self.name else ""
@@ -84,10 +85,10 @@ class Table:
         return ShownTable(caption, self._shown(self.header), [self._shown(row) for row in rows])
 
     def without_constant(self, kept: Collection[str] = ()) -> Table:
-        """The table without the columns that show one number in all rows, of which there are two at least.
+        """Hide the columns that show one number in all rows, of which there must be two.
 
-        The caption says which, and the number; the CSV file has them. A column of ``kept`` stays, and so does one whose
-        intervals say that its numbers may be others.
+        The caption names the columns and their numbers. A column stays if it is one of ``kept``, or if its intervals
+        show that its numbers are not certain.
         """
         found = {}
         for column in range(self.texts, len(self.header)) if len(self.rows) > 1 else ():
@@ -112,7 +113,7 @@ class Table:
 
 
 def _one_number(entry: Entry, digits: int) -> str | None:
-    """What a reader sees, None for what is no number or not sure."""
+    """Return the number that a reader sees, None for a text or an interval of several numbers."""
     if isinstance(entry, Interval):
         bounds = (entry.mean, entry.shown.low, entry.shown.high)
         texts = {number(value, digits) for value in bounds if value is not None}
@@ -122,14 +123,14 @@ def _one_number(entry: Entry, digits: int) -> str | None:
 
 @dataclass(frozen=True)
 class Terms:
-    """Names, each with the lines that are said of it."""
+    """Terms, each with lines that explain it."""
 
     items: Sequence[tuple[str | Badge, Sequence[str]]]
 
 
 @dataclass(frozen=True)
 class Code:
-    """Text to be read as it is."""
+    """Text that is shown as it is."""
 
     text: str
 
@@ -150,7 +151,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Folded:
-    """Blocks behind a line that opens them; on paper they are open, but for what stands ``aside``."""
+    """Blocks behind a line that opens them; on paper they are open unless they are ``aside``."""
 
     summary: str
     blocks: Sequence[Paragraph | Bullets | Terms | Table | Code | Figures]
@@ -169,14 +170,14 @@ Block = Paragraph | Bullets | Terms | Table | Code | Links | Figures | Folded | 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what is under it."""
+    """A heading and the blocks under it."""
 
     title: str
     blocks: Sequence[Block]
 
 
 def flat(blocks: Sequence[Block]) -> Iterator[Block]:
-    """Every block, the folded ones and those side by side in their place."""
+    """Yield every block; folded blocks and blocks side by side are yielded one by one."""
     for block in blocks:
         if isinstance(block, Folded | Beside):
             yield from flat(block.blocks)
@@ -185,7 +186,7 @@ def flat(blocks: Sequence[Block]) -> Iterator[Block]:
 
 
 def html_page(title: str, under: str, sections: Sequence[Section], command: str = "report") -> str:
-    """The whole page, made by a command of synthlang."""
+    """Return the page as HTML; ``command`` names the command of synthlang that made it."""
     template = _templates().get_template("page.html.j2")
     return template.render(title=title, under=under, sections=sections, command=command)
 
@@ -196,7 +197,7 @@ def markdown_page(
     sections: Sequence[Section],
     figures: str = "figures",
 ) -> str:
-    """Return the same sections as Markdown, with links to figures in the folder ``figures``."""
+    """Return the sections as Markdown, with links to figures in the folder ``figures``."""
     template = _templates().get_template("page.md.j2")
     return template.render(title=title, under=under, sections=sections, figures=figures)
 
@@ -217,12 +218,12 @@ def _templates() -> Environment:
 
 
 def _unbroken(text: str) -> Markup:
-    """Escaped, with no line break between a number and its sign."""
+    """Escape the text and keep numbers and their signs on one line."""
     return Markup(escape(text).replace(" %", "&nbsp;%").replace(" = ", "&nbsp;=&nbsp;"))  # noqa: S704 - escaped here
 
 
 def markdown_text(text: str) -> str:
-    """One line of text with nothing in it that Markdown or HTML would act on."""
+    """Return one line of text without anything that Markdown or HTML would interpret."""
     text = escape(" ".join(text.split()), quote=False)
     for sign in "\\`*|[]":
         text = text.replace(sign, "\\" + sign)

@@ -1,4 +1,4 @@
-"""What papers print of the scores of a study, and which score of a task stands beside it."""
+"""Scores that papers print for the conditions of a study, and the score of each task that is shown beside them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from probes.results.scores import ALIGNMENT, FORWARD
 from synthlang.errors import InputError
 
 Printed = Mapping[tuple[str, frozenset[tuple[str, str]]], float]
-"""Measure, and the labels that a paper gives it with → the number in print."""
+"""(measure, labels that the paper gives) → the printed number."""
 SHOWN = {"delta": "Δ", "zs": "ZS"}
-"""The scores by which conditions are compared, and their titles; without SUP there is ZS alone."""
+"""Scores by which conditions are compared, and their titles. A study without SUP has only ZS."""
 
 
 def printed_numbers(papers: Sequence[str]) -> Printed:
-    """The scores of single conditions that tables of papers print, not their means; of one that stands in two tables
-    the first. Files that cannot be read have none: the report says so."""
+    """Return the scores of single conditions that tables of papers print; printed means are left out.
+
+    Of a number that stands in two tables the first is taken. A file that cannot be read contributes none, and the
+    report notes it.
+    """
     found: dict[tuple[str, frozenset[tuple[str, str]]], float] = {}
     for name in papers:
         try:
@@ -31,15 +34,27 @@ def printed_numbers(papers: Sequence[str]) -> Printed:
 
 
 def printed_among(printed: Printed, labels: Mapping[str, str], task: str, measure: str) -> float | None:
-    """What a paper prints of a measure under these labels, by the most of them; None where it prints nothing."""
+    """Return the number that a paper prints of a measure for a condition, None if there is none.
+
+    Of several, the number that is printed with most of the labels is taken.
+    """
     known = {*labels.items(), ("task", task)}
     found = [(len(where), value) for (what, where), value in printed.items() if what == measure and where <= known]
     return max(found)[1] if found else None
 
 
 def measures_shown(conditions: Iterable[tuple[str, Mapping[str, str], bool]], printed: Printed) -> dict[str, str]:
-    """Task → one measure for all of its ``conditions`` (task, labels, whether it has Δ), so that they can be compared:
-    Δ, or ZS where one of them has no Δ or papers print ZS and no Δ of them."""
+    """Choose one measure for all conditions of a task, so that they can be compared.
+
+    It is Δ, but ZS where a condition has no Δ or where papers print ZS and no Δ.
+
+    Args:
+        conditions: Task, labels, and whether the condition has Δ.
+        printed: The numbers of the papers.
+
+    Returns:
+        Task → measure.
+    """
     without, in_print = dict[str, bool](), defaultdict[str, set[str]](set)
     for task, labels, has_delta in conditions:
         without[task] = without.get(task, False) or not has_delta
@@ -48,6 +63,9 @@ def measures_shown(conditions: Iterable[tuple[str, Mapping[str, str], bool]], pr
 
 
 def alignment_shown(conditions: Iterable[tuple[str, Mapping[str, str]]], printed: Printed) -> str:
-    """One alignment for all of the ``conditions`` (task, labels): of one direction where a paper prints that of any."""
+    """Choose one measure of alignment for all conditions (task, labels).
+
+    It is the alignment in one direction where a paper prints that for any condition, else the mean of both.
+    """
     in_print = (printed_among(printed, labels, task, FORWARD) for task, labels in conditions)
     return FORWARD if any(value is not None for value in in_print) else ALIGNMENT

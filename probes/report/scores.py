@@ -1,4 +1,4 @@
-"""Means and intervals of a study: per cell, and per condition over its pretraining and fine-tuning seeds."""
+"""Means and intervals of a study: for each cell, and for each condition over its seeds."""
 
 from __future__ import annotations
 
@@ -29,14 +29,16 @@ CLIPPED = (
 FAILED_TRAINING = Badge("not learned", "bad")
 OF_ROW = ("cell", "task", "metric", "seed", "pretrain_seed", "pretrain", "adjust", FAILED)
 Column = tuple[str, Sequence[Entry]]
-"""Of a table: its title and its entries."""
+"""Title and entries of a column of a table."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """The scores (percent points) of a cell on a task with a seed of fine-tuning; those it lacks are left out.
+    """Scores, in percent points, of a cell on a task with one fine-tuning seed.
 
-    failed   why its model counts as failed training, "" of one that has learned
+    Attributes:
+        failed: Why the model counts as failed training, "" if it has learned.
+        values: Score → value; scores that were not measured are absent.
     """
 
     cell: str
@@ -53,13 +55,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Condition:
-    """Cells that differ in seeds only, on one task; of one cell the same. Models that failed training are apart.
+    """Cells that differ only in seeds, on one task. Models that failed training form conditions of their own.
 
-    With several pretraining runs the intervals are over runs (each the mean of its fine-tuning seeds): seeds of one run
-    are a cluster. With one they are over fine-tuning seeds and say nothing of another pretraining.
+    With several pretraining runs an interval is over runs, each the mean of its fine-tuning seeds, since the seeds of
+    one run are a cluster. With one run it is over fine-tuning seeds and does not cover other pretrainings.
 
-    labels   axis → label, without the axes of seeds
-    label    the labels that vary in the study, joined
+    Attributes:
+        labels: Axis → label, without the axes of seeds.
+        label: The labels of the axes that vary in the study, joined.
     """
 
     labels: Mapping[str, str]
@@ -69,31 +72,31 @@ class Condition:
 
     @property
     def first(self) -> Row:
-        """For what all rows have in common."""
+        """The first row, for the values that all rows share."""
         return self.rows[0]
 
     @cached_property
     def clusters(self) -> list[list[Row]]:
-        """Rows by pretraining run; of one run or a given model, by cell (they differ in the seed of the adjustment)."""
+        """Rows by pretraining run; of one run or a given model, by cell (cells differ in the adjustment)."""
         runs = grouped(self.rows, lambda row: row.pretrain or row.cell)
         return list((runs if len(runs) > 1 else grouped(self.rows, lambda row: row.cell)).values())
 
     @property
     def runs(self) -> int:
-        """How many pretraining runs (or, of a given model, cells that differ in other seeds)."""
+        """The number of pretraining runs or, of a given model, of cells that differ in other seeds."""
         return len(self.clusters)
 
     @property
     def pretrainings(self) -> int:
-        """How many pretrainings the runs rest on; a given model is one."""
+        """The number of pretrainings behind the runs; a given model counts as one."""
         return len({row.pretrain for row in self.rows})
 
     @property
     def seeds(self) -> str:
-        """``1 model × 3 seeds`` of fine-tuning, ``2 models, 5 seeds`` where they have not equally many.
+        """The number of models and seeds, as ``1 model × 3 seeds`` or, if unequal, ``2 models, 5 seeds``.
 
         Cells on one pretraining that differ in other seeds are adjustments: ``2 models × 3 adjustments × 1 seed``.
-        Where a row lacks a score that others have, or it is no number, how many have all is told.
+        Where a row lacks a score that others have, or has NaN, the text counts the complete rows.
         """
         made = [Counter(row.adjust for row in cluster) for cluster in self.clusters]
         sizes = [size for of_run in made for size in of_run.values()]
@@ -115,13 +118,13 @@ class Condition:
 
     @cached_property
     def alignment(self) -> Interval | None:
-        """Alignment of all types: one number a run."""
+        """Alignment of all types: one number for each run."""
         return self.interval("alignment_all")
 
     def values(self, column: str) -> list[float]:
-        """What the interval is over: means of runs, or seeds of the one run.
+        """Return the values that the interval is over: means of runs, or seeds of the only run.
 
-        An alignment has one value a run, a perplexity one a pretraining.
+        An alignment has one value for each run, a perplexity one for each pretraining.
         """
         values, unit = over_models((row.pretrain or row.cell, row.cell, row.values.get(column)) for row in self.rows)
         of_runs = column.startswith("alignment") and unit == "fine-tuning seeds"
@@ -129,20 +132,21 @@ class Condition:
         return [sum(values) / len(values)] if values and (of_runs or of_pretrainings) else values
 
     def interval(self, column: str) -> Interval | None:
-        """95 % t interval of a column; None where no row has it."""
+        """Return the 95 % t interval of a column; None where no row has it."""
         values = self.values(column)
         return interval_within(values, column) if values else None
 
     def mean(self, column: str) -> float | None:
-        """Over all rows; None where none has it."""
+        """Return the mean over all rows; None where no row has the column."""
         return mean_of(row.values.get(column) for row in self.rows)
 
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """Everything that was scored: all rows in order; a record a cell and a record a condition, each for every task.
+    """All scores of a study: the rows, and a record for each cell and each condition on each task.
 
-    failed   conditions of models that failed training, which cells and conditions are without
+    Attributes:
+        failed: Conditions of models that failed training, which ``cells`` and ``conditions`` leave out.
     """
 
     rows: Sequence[Row]
@@ -153,12 +157,12 @@ class ScoreTable:
 
     @property
     def tasks(self) -> dict[str, list[Condition]]:
-        """Conditions by task."""
+        """Task → its conditions."""
         return grouped(self.conditions, lambda condition: condition.task)
 
 
 def scores_of(study: Study) -> ScoreTable:
-    """The rows of a study, and what they come to; rows of a task that differ in nothing but seeds are one condition."""
+    """Return the scores of a study; rows of a task that differ only in seeds form a condition."""
     rows = _rows(study)
     settings = [settings_of(row.labels, row.cell) for row in rows]
     named = chain.from_iterable(distinct(table, "cell", "labels") for table in (study.measures, study.perplexities))
@@ -179,7 +183,7 @@ def scores_of(study: Study) -> ScoreTable:
 
 
 def _rows(study: Study) -> list[Row]:
-    """In the order of the study's cells, then of tasks and seeds."""
+    """Return the rows in the order of the study's cells, then of tasks and seeds."""
     table = study.measured[is_score(study.measured)]
     values: dict[int, dict[str, float]] = defaultdict(dict)
     for row, measure, value in zip(*columns_of(table, ("row", "measure", "value")), strict=True):
@@ -199,31 +203,31 @@ def _rows(study: Study) -> list[Row]:
 
 
 def conditions_of(table: pd.DataFrame, layout: Layout) -> pd.Series[str]:
-    """What the condition of each row of a table is called."""
+    """Return the name of the condition of each row of a table."""
     pairs = distinct(table, "cell", "labels")
     names = {cell: layout.full_name(settings_of(labels_of(text), cell)) for cell, text in pairs}
     return table["cell"].astype(str).map(names)
 
 
 def metric_name(conditions: Sequence[Condition]) -> str:
-    """The metric of a task in words: ``token_accuracy`` → token accuracy."""
+    """Return the metric of a task in words: ``token_accuracy`` becomes "token accuracy"."""
     names = sorted({c.first.metric.replace("_", " ") for c in conditions if c.first.metric})
     return " / ".join(names) or "the score"
 
 
 def delta_axis(conditions: Sequence[Condition]) -> str:
-    """The label of an axis of Δ."""
+    """Return the label of an axis that shows Δ."""
     return f"Δ = SUP − ZS (points of {metric_name(conditions)})"
 
 
 def by_rows(columns: Sequence[Column]) -> tuple[list[str], list[list[Entry]]]:
-    """The header and the rows of a table of these columns."""
+    """Return the header and the rows of a table with these columns."""
     entries = (entries for _, entries in columns)
     return [title for title, _ in columns], [list(row) for row in zip(*entries, strict=True)]
 
 
 def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> dict[Any, list[T]]:
-    """Items by key, groups and items in order of appearance."""
+    """Group items by key; groups and items stay in order of appearance."""
     groups: dict[Any, list[T]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)
@@ -231,7 +235,10 @@ def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> dict[Any, list[
 
 
 def intervals_over_models(table: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[Any, ...], Interval]:
-    """Of the rows with the same ``keys`` and measure, their intervals over pretrainings, or the adjustments of one."""
+    """Return the interval of each measure over models, for rows with equal ``keys``.
+
+    Models are pretrainings or, of a single pretraining, its adjustments. The measure is the last item of each key.
+    """
     lines = zip(*columns_of(table, (*keys, "measure", "pretrain", "cell", "value")), strict=True)
     found = grouped(lines, lambda line: line[:-3])
     return {key: interval_within(over_models(line[-3:] for line in of)[0], key[-1]) for key, of in found.items()}

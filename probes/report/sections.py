@@ -1,9 +1,8 @@
-"""The sections of a study report, in reading order, and those that show what is recorded as it is."""
+"""Sections of a study report in reading order, and those sections that show records as they are."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -53,7 +52,7 @@ from probes.study.settings import DIFFERS
 from synthlang.strict_yaml import write_yaml
 
 CONDITIONS, SEEDS, FAILED, LOGS, DROPPED, CELLS = 120, 300, 50, 10, 150, 100
-"""Most rows of a page's tables of scores, of seeds, of failed cells, logs, of what was left out and of cells."""
+"""Largest number of rows of the tables on the page, and of logs."""
 LOG_LINES = 60
 EXPLAINED = (
     "Parent: fine-tuned and tested on the parent language. SUP: fine-tuned and tested on the other language. ZS "
@@ -63,7 +62,7 @@ EXPLAINED = (
     "seeds."
 )
 TITLES = {**SHOWN, "sup": "SUP", MAJORITY: "Majority", "parent": "Parent"}
-"""In the order of the tables: on a phone the first columns are seen without scrolling."""
+"""Columns of the tables of scores in their order; on a phone the first are visible without scrolling."""
 OF_PERPLEXITY = "Perplexity: of masked words on the parent's dev set, as logged during pretraining."
 OF_FAILED = (
     "Models that have not learned (by the limits of the study, or hardly better than the majority baseline) stand last "
@@ -84,7 +83,7 @@ RESOLVED = (
 
 
 def sections(study: Study, comparisons: Comparisons) -> list[Section]:
-    """Everything the report says."""
+    """Return all sections of a report that have content."""
     scores, budget = scores_of(study), FigureBudget(len(study.cells))
     found = differences(study, scores)
     doses = dose_responses(scores, budget)
@@ -118,7 +117,7 @@ def sections(study: Study, comparisons: Comparisons) -> list[Section]:
 
 
 def files_of(title: str, under: str, parts: Sequence[Section]) -> Iterator[tuple[str, str]]:
-    """Name and content of each file of a report of these sections, the page last."""
+    """Yield the name and the content of each file of a report, the page last."""
     for block in (block for part in parts for block in flat(part.blocks)):
         for figure in block.figures if isinstance(block, Figures) else ():
             yield f"{FIGURES}/{figure.name}.svg", standalone_svg(figure)
@@ -130,7 +129,7 @@ def files_of(title: str, under: str, parts: Sequence[Section]) -> Iterator[tuple
 
 
 def _languages(study: Study, layout: Layout) -> Section | None:
-    """A sentence of each language that models were pretrained on; None where none is recorded."""
+    """Return a sentence of each language that models were pretrained on; None where none is recorded."""
     labels = {cell.name: cell.labels for cell in study.cells}
     of_languages = axes_that_set(study.config, is_of_languages)
     axes = [axis for axis in layout.axes if axis in of_languages or is_of_languages(axis)]
@@ -206,7 +205,7 @@ def _table(task: str, conditions: Sequence[Condition], scores: ScoreTable, numbe
 
 
 def _dropped(study: Study) -> Section | None:
-    """A table of counts by stage, data and reason; None where nothing was recorded."""
+    """Return the table of counts by stage, data and reason; None where nothing was recorded."""
     if not study.dropped:
         return None
     body: list[list[Entry]] = []
@@ -221,7 +220,7 @@ def _dropped(study: Study) -> Section | None:
 
 
 def _drop_counts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Mapping[str, int]]]:
-    """Every count with the keys that lead to it; of several studies the first key is a study."""
+    """Yield every count with the keys that lead to it; in a joined report the first key is a study."""
     if not isinstance(value, Mapping):
         return
     if all(isinstance(value.get(key), int) for key in ("least", "most", "stages", "of")):
@@ -232,7 +231,7 @@ def _drop_counts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple
 
 
 def _settings(study: Study) -> Section:
-    """The study as it was written, and every setting that it comes to, as YAML."""
+    """Return the study as it was written, and the resolved settings, as YAML."""
     written = write_yaml(dict(study.config)) if study.config else "No settings were recorded."
     blocks: list[Block] = [Paragraph(WRITTEN), Code(written)]
     if study.settings:
@@ -246,7 +245,7 @@ def _settings(study: Study) -> Section:
 
 
 def _provenance(study: Study) -> Section:
-    """Fingerprints, environment and time."""
+    """Return fingerprints, environment and computing time."""
     stages = list(dict.fromkeys(stage for cell in study.cells for stage in cell.stages))
     changed = [", ".join(f"{key}={_value(value)}" for key, value in c.overrides.items()) for c in study.cells]
     body = [
@@ -255,7 +254,7 @@ def _provenance(study: Study) -> Section:
     ]
     blocks: list[Block] = [Paragraph(f"Study {study.name}, fingerprint {study.fingerprint or 'unknown'}.")]
     if body:
-        header = ["Cell", "Status", *(f"{_told(stage)} fingerprint" for stage in stages), "Settings of the cell"]
+        header = ["Cell", "Status", *(f"{stage} fingerprint" for stage in stages), "Settings of the cell"]
         caption = "Cells and the fingerprints of their stages."
         table = Table(caption, header, body, len(header), "cells", CELLS)
         blocks.append(Folded(f"Fingerprints of {plural(len(body), 'cell')}, stage by stage", [table], aside=True))
@@ -278,16 +277,9 @@ def _provenance(study: Study) -> Section:
     return Section("Provenance", blocks)
 
 
-def _told(stage: str) -> str:
-    """
-    >>> _told("transfer pos seed 0"), _told("pretrain")
-    ('transfer pos, fine-tuning seed 0', 'pretrain')
-    """
-    return re.sub(r"^(transfer .*) (seed \d+)$", r"\1, fine-tuning \2", stage)
-
-
 def duration(seconds: float) -> str:
-    """
+    """Return a duration as h:mm:ss.
+
     >>> duration(3725.4), duration(0.42)
     ('1:02:05', '0:00:00.4')
     """

@@ -1,6 +1,4 @@
-"""What a study shows, in sentences made from the numbers and no surer than they are; how alignment and transfer go
-together.
-"""
+"""Results of a study in sentences that are made from the numbers, and the correlation of alignment with transfer."""
 
 from __future__ import annotations
 
@@ -18,18 +16,18 @@ from probes.results.scores import FORWARD
 from probes.statistics import mean_of
 
 SMALL_N = 20
-"""Below so many conditions a rank correlation is called a hint."""
+"""Below this number of conditions a rank correlation is called a hint."""
 NAMED = 8
-"""Most labels of an axis, tasks or claims that are named."""
+"""Largest number of labels, tasks or claims that a sentence names."""
 GROUPS = {
     **{"agrees in sign": "Agrees", "agrees in order": "Agrees", "mostly agrees": "Mostly agrees"},
     **{"differs": "Differs", "too small to tell": "Cannot be decided"},
 }
-"""Verdict → what claims with it are listed under, in this order."""
+"""Verdict → heading under which the claims with it are listed, in this order."""
 
 
 def what_was_run(study: Study, scores: ScoreTable) -> str:
-    """How many cells are done, what varies, and what was scored with how many seeds."""
+    """Describe how many cells are done, which axes vary, and what was scored with how many seeds."""
     done = study.count("done")
     states = [
         f"{plural(done, 'cell')}"
@@ -50,7 +48,7 @@ def what_was_run(study: Study, scores: ScoreTable) -> str:
 
 
 def claims_in_words(comparisons: Comparisons) -> list[tuple[Badge, Sequence[str]]]:
-    """The claims of the papers by their verdicts, with how many comparisons hold where not all do."""
+    """Return the claims by verdict, with the number of comparisons that hold where not all do."""
     several = len({one.pool for claim in comparisons.claims for one in claim.judged}) > 1
     asked = [(claim.claim, one) for claim in comparisons.claims for one in claim.judged if one.verdict in GROUPS]
     return [
@@ -61,7 +59,7 @@ def claims_in_words(comparisons: Comparisons) -> list[tuple[Badge, Sequence[str]
 
 
 def _told(claim: Claim, judged: PoolVerdict, several: bool) -> str:
-    """A claim, how many of its comparisons hold where not all do, and of which pool that is where there are several."""
+    """Return a claim with the comparisons that hold where not all do, and its pool where there are several."""
     held, run = judged.outcomes.count("holds"), len(judged.outcomes)
     notes = [f"{held} of {run} hold"] if run > 1 and GROUPS[judged.verdict] != "Agrees" else []
     notes += [judged.pool] if several and judged.pool else []
@@ -69,7 +67,10 @@ def _told(claim: Claim, judged: PoolVerdict, several: bool) -> str:
 
 
 def verdicts_in_words(comparisons: Comparisons) -> str:
-    """How many claims of the papers, or of their numbers where they make none, agree with ours; "" without papers."""
+    """Count how many claims replicate.
+
+    Where no claim was tested, the printed numbers are counted instead. The text is empty without papers.
+    """
     verdicts = [one.verdict for claim in comparisons.claims for one in claim.judged]
     what = "claim"
     if not any(verdict != "not run" for verdict in verdicts):
@@ -90,7 +91,7 @@ def verdicts_in_words(comparisons: Comparisons) -> str:
 
 
 def correlations_in_words(scores: ScoreTable) -> list[str]:
-    """How alignment and Δ go together on each task, in a line; why they cannot be correlated in another."""
+    """Describe the correlation of alignment and Δ on each task, or why there is none."""
     correlated = {task: correlate(members, "alignment_all") for task, members in scores.tasks.items()}
     known = {task: one for task, one in correlated.items() if one.found.r is not None}
     lines = []
@@ -108,7 +109,7 @@ def correlations_in_words(scores: ScoreTable) -> list[str]:
 
 
 def caveat(scores: ScoreTable) -> str:
-    """What intervals do not cover where conditions rest on one pretraining; "" where none does."""
+    """Describe what the intervals do not cover where conditions rest on one pretraining, "" where none does."""
     found = scores.conditions
     alone = sum(condition.pretrainings == 1 and bool(condition.first.pretrain) for condition in found)
     if not alone:
@@ -135,7 +136,10 @@ def _correlation(task: str, correlated: Correlated) -> str:
 
 
 def correlate(conditions: Sequence[Condition], which: str) -> Correlated:
-    """Spearman correlation of an alignment column with Δ, a pair for each model of a condition, which is a cell."""
+    """Correlate an alignment with Δ by Spearman's ρ.
+
+    There is a pair for each cell of a condition, which has a model of its own.
+    """
     pairs = list[Pair]()
     for place, condition in enumerate(conditions):
         for cell in grouped(condition.rows, lambda row: row.cell).values():
@@ -153,7 +157,7 @@ NAMES = {
 
 
 def correlations(tasks: Mapping[str, Sequence[Condition]]) -> list[Block]:
-    """The table of correlations of each task and kind of alignment, and a warning."""
+    """Return the table of correlations for each task and kind of alignment, and a warning."""
     body: list[list[Entry]] = []
     for task, members in tasks.items():
         for column, name in NAMES.items():

@@ -1,4 +1,4 @@
-"""The scores of a study in a terminal: a line for each cell as it ends, then a table of conditions beside the paper."""
+"""Scores of a study in a terminal: a line for each cell as it ends, then a table of conditions beside the paper."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from probes.results.scores import ALIGNMENT
 from probes.statistics import mean_of
 
 LINES = 60
-"""Most lines of the table."""
+"""Largest number of lines of the table."""
 SCORES = (("SUP", "sup"), ("ZS", "zs"), ("Δ", "delta"))
 NARROW = 12
-"""Characters of the name of a condition, at least: a table of a paper fits into 80."""
+"""Smallest width of the column of conditions, in characters. A table beside a paper then fits into 80."""
 
 Row = Mapping[str, Any]
 Cells = list[tuple[str, str]]
-"""Heading and text of each column, empty or a dash where there is nothing."""
+"""Heading and text of each column; the text is empty or a dash where there is nothing."""
 
 
 def cell_line(rows: Sequence[Row]) -> str:
-    """What came out of a cell, of its rows in the results: means over seeds of fine-tuning, percent."""
+    """Return the scores of a cell in a line, from its rows of results: means over fine-tuning seeds, in percent."""
     tasks: dict[str, list[Row]] = {}
     for row in rows:
         tasks.setdefault(row["task_name"] or row["task"], []).append(row)
@@ -43,8 +43,15 @@ def cell_line(rows: Sequence[Row]) -> str:
 
 
 def score_table(rows: Iterable[Row], printed: Printed) -> Table:
-    """A line for each condition and task: means over models (or seeds of fine-tuning) of Δ or ZS with its 95 % t
-    interval, and what the paper prints. ``rows`` have the columns of results.parquet."""
+    """Return the table of scores, a line for each condition and task.
+
+    It has the mean of Δ or ZS over models (or fine-tuning seeds) with its 95 % t interval, and the number that the
+    paper prints.
+
+    Args:
+        rows: Rows with the columns of results.parquet.
+        printed: The numbers of the papers.
+    """
     conditions: dict[tuple[tuple[tuple[str, str], ...], str], list[Row]] = {}
     for row in rows:
         labels = settings_of(json.loads(row["labels"]), row["cell"])
@@ -80,7 +87,7 @@ def score_table(rows: Iterable[Row], printed: Printed) -> Table:
 def _line(
     labels: Mapping[str, str], rows: Sequence[Row], shown: tuple[str, str], printed: Printed, task: str, several: bool
 ) -> Cells:
-    """What stands in each column; ``shown`` are the measure of the task and that of alignment."""
+    """Return the columns of a line; ``shown`` are the measure of the task and the measure of alignment."""
     from probes.claims.estimates import over_models  # with pandas
 
     def values(name: str) -> list[float]:

@@ -1,5 +1,4 @@
-"""The sections on pretraining: perplexities of all conditions; alignment over their steps, and the curves of single
-runs."""
+"""Sections on pretraining: perplexities of all conditions, and what runs logged over their steps."""
 
 from __future__ import annotations
 
@@ -24,36 +23,37 @@ from probes.statistics import Interval, numbers_among
 
 PARENT = "parent"
 LANGUAGES = {PARENT: "parent", "other": "other language"}
-"""What measures call a language → what the page does."""
+"""Language as measures call it → language as the page calls it."""
 ROWS = 120
-"""Most rows of the table of perplexities of a page."""
+"""Largest number of rows of the table of perplexities."""
 CAPTION = (
     "Perplexity of masked words on the dev set at the selected checkpoint, as logged during pretraining: means over "
     "models, the best first; 95 % intervals below."
 )
 READ = 60
-"""Most runs whose logs are read: a log is long, and a figure has no room for more lines."""
+"""Largest number of runs whose logs are read. A log is long, and a figure has no room for more lines."""
 POINTS = 100
-"""Most points of a line, about."""
+"""Approximate largest number of points of a line."""
 PANELS = 4
-"""Most figures of one run."""
+"""Largest number of figures of one run."""
 SINGLE = 8
-"""Most runs that have figures of their own: one of each condition first, then other seeds."""
+"""Largest number of runs that have figures of their own: one of each condition first, then other seeds."""
 NAMED = 3
-"""Most runs that are named."""
+"""Largest number of runs that a note names."""
 LEFT_OUT = 12
-"""Most conditions without curves that are named."""
+"""Largest number of conditions without curves that a note names."""
 
 Records = list[dict[str, float]]
 
 
 @dataclass(frozen=True)
 class Pretrained:
-    """Pretrainings that differ in seeds only; those that failed training are apart.
+    """Pretrainings that differ only in seeds; those that failed training are grouped apart.
 
-    labels         axis → label, without the axes of seeds
-    models         how many
-    perplexities   language, as measures call it, → the interval over models
+    Attributes:
+        labels: Axis → label, without the axes of seeds.
+        models: Number of models.
+        perplexities: Language, as measures call it → the interval over models.
     """
 
     labels: Mapping[str, str]
@@ -63,14 +63,16 @@ class Pretrained:
 
     @property
     def order(self) -> tuple[bool, float]:
-        """The best first, failed training last."""
+        """Sort key: the best first, failed training last."""
         parent = self.perplexities.get(PARENT)
         return self.failed, math.inf if parent is None else parent.mean
 
 
 def pretrained(study: Study) -> list[Pretrained]:
-    """What pretrainings came to, the best first. One that several cells share counts once, under the first of them,
-    which has not failed if one has not."""
+    """Return the perplexities of all pretrainings, the best first.
+
+    A pretraining that several cells share counts once, under the first cell that has learned, else under the first.
+    """
     names = ("cell", "labels", "pretrain", FAILED, "measure", "value")
     lines = sorted(zip(*columns_of(study.perplexities, names), strict=True), key=lambda line: bool(line[3]))
     first: dict[str, str] = {}
@@ -92,7 +94,7 @@ def _pretrained_key(line: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def pretraining(study: Study, layout: Layout) -> Section | None:
-    """A table of the perplexities of all pretrainings; None where none is known."""
+    """Return a table of the perplexities of all pretrainings; None where none is known."""
     found = pretrained(study)
     if not found:
         return None
@@ -110,7 +112,7 @@ def pretraining(study: Study, layout: Layout) -> Section | None:
 
 
 def best_perplexity(study: Study, layout: Layout) -> str:
-    """Which conditions have the lowest perplexity of the parent; "" where fewer than two are known."""
+    """Name the conditions of the lowest perplexities of the source language; "" where fewer than two are known."""
     known = [one for one in pretrained(study) if PARENT in one.perplexities and not one.failed]
     if len(known) < 2:
         return ""
@@ -126,7 +128,7 @@ def _with_bounds(one: Pretrained) -> str:
 
 
 def training(study: Study, layout: Layout, budget: FigureBudget) -> Section:
-    """Curves of the runs; cells that share a run share its curves."""
+    """Return curves of the runs; cells that share a run share its curves."""
     cells = grouped((cell for cell in study.cells if cell.run), lambda cell: cell.run)
     if not cells:
         return Section("Training", [Paragraph("No pretraining run was recorded.", "note")])
@@ -167,7 +169,10 @@ def training(study: Study, layout: Layout, budget: FigureBudget) -> Section:
 def _single(
     names: Mapping[str, str], conditions: Mapping[str, str], known: Mapping[str, Records], budget: FigureBudget
 ) -> list[Block]:
-    """Up to PANELS figures of each of the first runs; a run has all of its figures or none. Who has none is told."""
+    """Draw up to PANELS figures of each of the first runs; a run has all of its figures or none.
+
+    A note counts the runs that have none.
+    """
     blocks, drawn = list[Block](), list[str]()
     for place, (run, records) in enumerate(known.items(), 1):
         if len(drawn) == SINGLE or budget.left < PANELS:
@@ -190,9 +195,9 @@ def _single(
 
 
 def _together(conditions: Mapping[str, str], known: Mapping[str, Records]) -> Figure | None:
-    """Alignment (or a loss, where none was logged) over the steps: a line a condition, mean over its runs.
+    """Draw the alignment over the steps, a line for each condition: the mean over its runs.
 
-    An alignment is logged with the name of its language, of several their mean is taken.
+    A loss is drawn where no alignment was logged. An alignment is logged for each language; the mean of these is drawn.
     """
     keys = {key.split("/")[0] for records in known.values() for record in records for key in record}
     key = next(name for name in ("alignment", "mlm", "loss") if name in keys or name == "loss")

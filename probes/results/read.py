@@ -18,8 +18,6 @@ import pyarrow.compute as pc
 
 from probes.results.archived import Stages, measurements_of, parsed_labels, read_archived
 from probes.results.columns import read_columns
-from probes.results.labels import unseeded
-from probes.results.measures import ALIGNMENT_MEASURES as ALIGNMENTS
 from probes.results.measures import OF_PARENT, measure_of
 from probes.results.schema import COLUMNS as WRITTEN
 from probes.results.schema import MEASUREMENTS, Labels
@@ -162,29 +160,6 @@ def failed_training(table: pd.DataFrame, limits: LearnedConfig) -> pd.Series[str
         return pd.Series("", table.index)
     lines = zip(*columns_of(table, ("cell", "task")), strict=True)
     return pd.Series([whole.get(cell) or of_task.get((cell, task), "") for cell, task in lines], table.index)
-
-
-def pooled(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The tables of several studies as one, with a column more: ``studies`` that have the run here, a bit each.
-
-    A run that an earlier study has under the same labels but for seeds is left out; one that has other labels there
-    stays, so that no comparison counts it twice (``drop_shared_runs``). Of one study ``run`` is left empty: what it
-    lists twice means two conditions.
-    """
-    if len(tables) == 1:
-        return tables[0].assign(run="", studies=0)
-    whole = concat(tables)
-    study = pd.Series(np.repeat(range(len(tables)), [len(table) for table in tables]), whole.index)
-    task = whole["task"].astype(str).where(~whole["measure"].isin(list(ALIGNMENTS)), "")
-    place = whole["labels"].map(lambda text: unseeded(labels_of(text))).astype(str)
-    owned = pd.DataFrame({"run": whole["run"].astype(str), "task": task, "place": place, "bit": study})
-    keys = ["run", "task", "place"]
-    owners = owned.drop_duplicates().assign(bit=lambda owner: owner["bit"].map(lambda number: 1 << number))
-    bits = owned[keys].merge(owners.groupby(keys, as_index=False)["bit"].sum(), on=keys, how="left")["bit"]
-    bits.index = whole.index
-    first = owned.groupby(keys)["bit"].transform("min")
-    known = owned["run"] != ""
-    return whole.assign(studies=bits.where(known, 0))[~known | (first == study)]
 
 
 def labels_of(value: Labels | Mapping[str, Any] | None) -> Mapping[str, str]:

@@ -1,0 +1,91 @@
+"""Results of several studies as one table, and the rule by which a run counts once.
+
+A run is named by the fingerprints of its stages (the column ``run``; empty where they are not known). The rule has two
+parts:
+
+1. Where several studies have a run under the same labels, seeds apart, the rows of the first study stay (``pooled``).
+2. A run can also have other labels in another study, as where that study has an axis more. Both rows stay, so that
+   claims find the run by either label. A comparison leaves out a condition whose runs are all among those of another
+   condition (``drop_shared_runs``).
+
+The second part holds within a study, too: conditions that differ in nothing that a measure depends on are one condition
+for that measure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from probes.results.labels import unseeded
+from probes.results.measures import ALIGNMENT_MEASURES
+from probes.results.read import concat, labels_of
+
+Condition = tuple[tuple[str, str], ...]
+"""(axis, label), sorted."""
+Runs = frozenset[str]
+Measured = TypeVar("Measured", bound=Mapping[Any, float])
+"""Values of replicates. The attribute ``runs`` names the runs that they are of; it is empty where one is not known."""
+
+
+def pooled(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Concatenate the tables of studies, without the rows of a run that an earlier study has under the same labels."""
+    if len(tables) == 1:
+        return tables[0]
+    whole = concat(tables)
+    study = pd.Series(np.repeat(range(len(tables)), [len(table) for table in tables]), whole.index)
+    task = whole["task"].astype(str).where(~whole["measure"].isin(list(ALIGNMENT_MEASURES)), "")
+    place = whole["labels"].map(lambda text: unseeded(labels_of(text))).astype(str)
+    first = study.groupby([whole["run"].astype(str), task, place]).transform("min")
+    return whole[(whole["run"] == "") | (first == study)]
+
+
+def drop_shared_runs(
+    sides: Sequence[Mapping[Condition, Mapping[Condition, Measured]]], conditions: Sequence[Condition]
+) -> tuple[tuple[dict[Condition, dict[Condition, Measured]], ...], list[Condition]]:
+    """Leave out the conditions of a comparison whose runs are, on every side, among those of another condition.
+
+    Of two conditions of the same runs the one with fewer labels stays, so the order of the studies does not matter.
+
+    Args:
+        sides: For each side of the comparison its conditions, and for each condition the parts that it averages.
+        conditions: The conditions that all sides have.
+
+    Returns:
+        The sides and the conditions without those that are left out.
+    """
+    parted = [{condition: _without_shared_parts(parts) for condition, parts in side.items()} for side in sides]
+    runs = [{condition: _runs_of(parts.values()) for condition, parts in side.items()} for side in parted]
+    stay: list[Condition] = []
+    for one in sorted(conditions, key=lambda c: (-sum(len(of[c]) for of in runs), len(c), c)):
+        if not any(all(_among(of[one], of[other]) for of in runs) for other in stay):
+            stay.append(one)
+    left = tuple(
+        {c: parts for c, parts in side.items() if c in stay or not any(_among(of[c], of[k]) for k in stay)}
+        for side, of in zip(parted, runs, strict=True)
+    )
+    return left, [condition for condition in conditions if condition in stay]
+
+
+def _without_shared_parts(parts: Mapping[Condition, Measured]) -> dict[Condition, Measured]:
+    """Apply the rule to the parts of a condition; parts that have the same axes are averaged, and stay."""
+    stay: list[Condition] = []
+    axes = {part: {axis for axis, _ in part} for part in parts}
+    runs = {part: _runs_of([one]) for part, one in parts.items()}
+    for one in sorted(parts, key=lambda part: (-len(runs[part]), len(part), part)):
+        if not any(axes[other] != axes[one] and _among(runs[one], runs[other]) for other in stay):
+            stay.append(one)
+    return {part: one for part, one in parts.items() if part in stay}
+
+
+def _runs_of(parts: Iterable[Measured]) -> Runs:
+    """Return the runs of all parts together, none if those of one part are not known."""
+    runs: list[Runs] = [getattr(one, "runs", frozenset()) for one in parts]
+    return frozenset().union(*runs) if all(runs) else frozenset()
+
+
+def _among(less: Runs, more: Runs) -> bool:
+    return bool(less) and less <= more
