@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Literal
 
 import pandas as pd
 
 from probes.figures.bars import Bar, retrieval_bars
 from probes.figures.drawing import COLOURS, Drawing, Figure, slug
 from probes.figures.lines import interval_series, over_layers, over_steps
-from probes.measures.cka import Estimator
-from probes.measures.maps import Supervision
 from probes.report.data import WITHOUT_CONTEXT, FigureBudget, Study
 from probes.report.numbers import Entry, plural
 from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table
 from probes.report.scores import CLIPPED, conditions_of, intervals_over_models
 from probes.results.labels import Layout
+from probes.results.measures import measure_of
 from probes.statistics import Interval
 
 Along = Literal["layer", "step"]
@@ -30,25 +29,6 @@ CONDITIONS = 100
 """Largest number of conditions in the table of a measure; measures.csv has all."""
 MOST = 6
 """Largest number of figures over layers, and over steps."""
-TITLES = {
-    **{
-        f"before.{what}.{score}.mean{end}": f"retrieval of {what} without a rotation, {score}"
-        for what, end in (("words", ".p@1"), ("context", ""), ("sentences", ""), ("files", ""))
-        for score in ("csls", "cosine")
-    },
-    **{
-        f"maps.{fitted}.layers.{what}.{score}.mean{end}": f"retrieval of {what} after a rotation by {fitted}, {score}"
-        for fitted in get_args(Supervision)
-        for what, end in (("words", ".p@1"), ("context", ""), ("sentences", ""), ("files", ""))
-        for score in ("csls", "cosine")
-    },
-    **{
-        f"comparisons.{compared}.same_layer.{estimator}": f"the same layer of two {compared}, {estimator}"
-        for compared in ("languages", "paraphrase", "random_target", "random_both")
-        for estimator in get_args(Estimator)
-    },
-}
-"""Measure of a probe → the title of its figures; other measures are called by their paths."""
 NOTE = "Bands: 95 % intervals over pretraining seeds, or over adjustments of one pretraining; one model has none."
 WORDS_ROWS, BARS = 100, 24
 """Largest number of conditions of a table, and of a figure, of words without context."""
@@ -79,15 +59,18 @@ class Curve:
 
     def figure(self, along: Along, number: int, draw: Callable[..., Drawing], note: str) -> Figure:
         """Draw the lines of the first conditions."""
-        title = f"{self.probe}: {_title(self.measure.removeprefix(f'{self.probe}.'))}{self.at}"
+        title = f"{self.probe}: {_title(self.probe, self.measure)}{self.at}"
         lines = list(self.lines.items())[: len(COLOURS)]
         series = [interval_series(name, list(points), list(points.values())) for name, points in lines]
         label = " ".join(self.measure.split(".")[-2:]).replace("_", " ")
         return draw(f"{along}-{slug(title, number)}", title, series, label, note).figure()
 
 
-def _title(path: str) -> str:
-    return TITLES.get(path) or path.replace("_", " ").replace(".", ", ")
+def _title(probe: str, measure: str) -> str:
+    """Return the declared title of a measure, or its path in the results of the probe."""
+    declared = measure_of(measure)
+    path = measure.removeprefix(f"{probe}.")
+    return (declared.title if declared else "") or path.replace("_", " ").replace(".", ", ")
 
 
 def by_layer(study: Study, layout: Layout, budget: FigureBudget, claimed: Sequence[str] = ()) -> Section | None:
