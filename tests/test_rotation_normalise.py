@@ -6,7 +6,7 @@ import torch
 
 from probes.rotation.normalise import Normaliser, fit_normaliser
 from probes.rotation.settings import METHODS
-from synthlang.errors import InputError
+from tests.refusals import refused
 
 
 def rows(count: int = 200, width: int = 6, seed: int = 0) -> torch.Tensor:
@@ -106,19 +106,17 @@ def test_a_row_on_the_mean_is_nothing_and_not_rounding():
 @pytest.mark.parametrize("method", ["unit-centre-unit", "iterative", "iterative-as-printed"])
 def test_rows_that_all_point_the_same_way_are_refused(method):
     for same in (torch.ones(1, 4), torch.arange(1.0, 6)[:, None] * torch.tensor([[0.3, 0.1, -0.7, 0.2]])):
-        with pytest.raises(InputError, match="point the same way"):
-            Normaliser.fit(same, method)
+        assert refused(Normaliser.fit, same, method) == ("", "empty")
     assert torch.equal(Normaliser.fit(torch.ones(1, 4), "centre").means, torch.ones(1, 4, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_bad_rows_are_refused_and_types_kept(method):
-    cases = [(torch.zeros(0, 3), "no vectors to normalise")]
-    cases += [(rows().index_fill(0, torch.tensor([5]), bad), "NaN or infinity") for bad in (float("nan"), float("inf"))]
-    cases += [(torch.zeros(4, 3), "all 4 vectors are zeros")] if method != "none" else []
-    for bad, message in cases:
-        with pytest.raises(InputError, match=message):
-            Normaliser.fit(bad, method)
+    cases = [(torch.zeros(0, 3), "empty")]
+    cases += [(rows().index_fill(0, torch.tensor([5]), bad), "range") for bad in (float("nan"), float("inf"))]
+    cases += [(torch.zeros(4, 3), "empty")] if method != "none" else []
+    for bad, code in cases:
+        assert refused(Normaliser.fit, bad, method) == ("", code)
     x, fitted = rows(), Normaliser.fit(rows(), method, 3)
     exact, scale = fitted.apply(x.double()), max(1.0, float(x.abs().max()))
     for dtype, error in ((torch.float32, 1e-5), (torch.bfloat16, 0.05)):

@@ -1,6 +1,7 @@
 """Maps that the probe saved move the features of a transfer."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -13,9 +14,9 @@ from probes.transfer.config import FeaturesConfig, TransferConfig
 from probes.transfer.run import Transfer
 from probes.transfer.splits import load_data
 from synthlang.config import parse
-from synthlang.errors import InputError
 from tests.aligned_runs import random_run
 from tests.maps_cases import subject_of, values_of
+from tests.refusals import refused
 
 ABOUT = About(moves="source", source=(2,), target=(2,), subword="end", supervision="parallel", model="m", language="x")
 MINI = "builtin:mini-english?types=500&sentences=60&dev=20&test=20"
@@ -43,22 +44,24 @@ def test_a_map_is_the_same_after_its_folder(tmp_path, method):
         assert file.read_bytes() == (tmp_path / "again" / file.name).read_bytes()
 
 
-@pytest.mark.parametrize(("file", "content", "message"), [
-    ("maps.safetensors", None, "maps.safetensors: no such file"),
-    ("maps.safetensors", b"x", "maps.safetensors: differs from its checksum"),
-    ("maps.json", None, "holds no maps.json"),
-    ("maps.json", b'{"format": 1}', "is of format 1; this version reads format 2"),
-    ("maps.json", b'{"format": 2}', "maps.json"),
-    ("maps.json", b"[1]", "maps.json"),
-])  # fmt: skip
-def test_a_damaged_folder_is_refused(tmp_path, file, content, message):
+DAMAGED = [
+    ("maps.safetensors", None, "maps.safetensors", "missing"),
+    ("maps.safetensors", b"x", "maps.safetensors", "damaged"),
+    ("maps.json", None, "maps", "missing"),
+    ("maps.json", b'{"format": 1}', "maps", "unsupported"),
+    ("maps.json", b'{"format": 2}', "maps.json about", "missing"),
+    ("maps.json", b"[1]", "maps.json", "type"),
+]
+
+
+@pytest.mark.parametrize(("file", "content", "place", "code"), DAMAGED)
+def test_a_damaged_folder_is_refused(tmp_path, file, content, place, code):
     save_maps(tmp_path / "maps", [fit_map(torch.eye(4), torch.eye(4))], ABOUT)
     path = tmp_path / "maps" / file
     path.unlink()
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(InputError, match=message):
-        load_maps(tmp_path / "maps")
+    assert refused(load_maps, tmp_path / "maps") == (place, code)
 
 
 def saved(run, folder, **settings):
@@ -106,8 +109,7 @@ def test_a_transfer_is_one_of_its_maps(run, tmp_path):
         assert "aligned" not in transfer.aligned
     assert names[0] == names[1] and len(set(names)) == 3
     missing = parse(TransferConfig, {**settings_of_transfer, "rotation": {"map": str(tmp_path)}})
-    with pytest.raises(InputError, match=r"holds no maps.json"):
-        Transfer(run, transfer.data, missing)
+    assert refused(Transfer, run, transfer.data, missing) == (tmp_path.name, "missing")
 
 
 def test_maps_that_do_not_fit_are_refused(run, tmp_path):
@@ -115,18 +117,12 @@ def test_maps_that_do_not_fit_are_refused(run, tmp_path):
     other = replace(run, fingerprint="other")
     language = run.target.language.model_copy(update={"name": "german"})
     german = replace(run, target=replace(run.target, language=language))
-    for maps, moves, read, pretrained, message in (
-        (
-            folder,
-            "target",
-            features(2),
-            run,
-            "maps that move the source, of words read by mean; the transfer moves the target",
-        ),
-        (folder, "source", features(2, subword="first"), run, "reads start"),
-        (folder, "source", features(2), other, "maps of another model or language"),
-        (folder, "source", features(2), german, "maps of another model or language"),
-        (str(tmp_path), "source", features(2), run, "holds no maps.json"),
+    for maps, moves, read, pretrained, code in (
+        (folder, "target", features(2), run, "conflict"),
+        (folder, "source", features(2, subword="first"), run, "conflict"),
+        (folder, "source", features(2), other, "conflict"),
+        (folder, "source", features(2), german, "conflict"),
+        (str(tmp_path), "source", features(2), run, "missing"),
     ):
-        with pytest.raises(InputError, match=message):
-            fit_rotation(parse(RotationConfig, {"map": maps, "moves": moves}), read, pretrained)
+        rotation = parse(RotationConfig, {"map": maps, "moves": moves})
+        assert refused(fit_rotation, rotation, read, pretrained) == (Path(maps).name, code)

@@ -14,8 +14,8 @@ import torch
 from probes.static.settings import StaticConfig
 from probes.static.training import LONGEST, count_vectors, train_vectors
 from synthlang.corpus import Corpus
-from synthlang.errors import InputError
 from synthlang.rng import integers, key_of
+from tests.refusals import refused
 
 ROOT = Path(__file__).parents[1]
 needs_gensim = pytest.mark.skipif(
@@ -146,16 +146,18 @@ def test_counts_learn_what_stands_together_and_are_the_same_twice():
     assert first.facts["settings"] == {"kind": "ppmi", "size": 8, "window": 2, "min_count": 2}
 
 
-@pytest.mark.parametrize(("config", "text", "message"), [
-    (COUNTS, [["a", "b"]], "no word of the corpus occurs 2 times"),
-    (COUNTS, [], "no word of the corpus occurs 2 times"),
-    (COUNTS, [["a"], ["a"]], "no two words of the corpus stand near each other"),
-    pytest.param(SMALL, [], "no word of the corpus occurs 2 times", marks=needs_gensim),
-    pytest.param(SMALL, [["a", "b"]], "no word of the corpus occurs 2 times", marks=needs_gensim),
-])  # fmt: skip
-def test_a_corpus_that_gives_no_vectors_is_refused(config, text, message):
-    with pytest.raises(InputError, match=message):
-        train_vectors(config, Corpus.of_words(text))
+NO_VECTORS = [
+    (COUNTS, [["a", "b"]]),
+    (COUNTS, []),
+    (COUNTS, [["a"], ["a"]]),
+    pytest.param(SMALL, [], marks=needs_gensim),
+    pytest.param(SMALL, [["a", "b"]], marks=needs_gensim),
+]
+
+
+@pytest.mark.parametrize(("config", "text"), NO_VECTORS)
+def test_a_corpus_that_gives_no_vectors_is_refused(config, text):
+    assert refused(train_vectors, config, Corpus.of_words(text)) == ("", "empty")
 
 
 def test_bad_settings_and_no_gensim_are_refused(monkeypatch):
@@ -171,5 +173,4 @@ def test_bad_settings_and_no_gensim_are_refused(monkeypatch):
             StaticConfig.model_validate(bad)
     assert not COUNTS.needs_gensim and StaticConfig().needs_gensim
     monkeypatch.setitem(sys.modules, "gensim.models", None)
-    with pytest.raises(InputError, match=r'needs gensim: pip install "synthlang\[probe\]"'):
-        train_vectors(SMALL, CORPUS)
+    assert refused(train_vectors, SMALL, CORPUS) == ("", "extra")

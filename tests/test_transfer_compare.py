@@ -20,8 +20,8 @@ from probes.statistics import permutation_test
 from probes.transfer.compare import compare
 from probes.transfer.result import predictions_path, read_predictions, write_predictions
 from probes.transfer.run import Predictions
-from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
+from tests.refusals import refused
 from tests.test_transfer_metrics import NER, NLI
 
 NAMES = {"nli": ("yes", "no", "so"), "ner": ("O", "B-X", "I-X")}
@@ -189,24 +189,23 @@ def test_it_repeats_and_is_json_and_a_table(tmp_path: Path) -> None:
 # --- what cannot be compared ---
 
 
-@pytest.mark.parametrize(
-    ("made", "asked", "message"),
-    [
-        ({"seeds": (0, 2)}, {}, "the seeds 0, 2, there 0, 1"),
-        ({"items": 149}, {}, "other items of .*: 149 items, there 150"),
-        ({"settings": 2}, {}, "other settings of zs"),
-        ({}, {"metrics": ["f1"]}, "'f1' is no metric of the task nli; there are accuracy, macro_f1"),
-        ({}, {"tests": ["sup"]}, "'sup' is no test set that all files have; there are zs"),
-        ({}, {"correction": "bonferroni"}, "correction must be one of holm, bh, none"),
-        ({}, {"swap": "seed"}, "swap must be one of prediction, item"),
-        ({}, {"rounds": 0}, "at least one round"),
-    ],
-)
+REFUSED = [
+    ({"seeds": (0, 2)}, {}, "b.json", "conflict"),
+    ({"items": 149}, {}, "b.json", "conflict"),
+    ({"settings": 2}, {}, "b.json", "conflict"),
+    ({}, {"metrics": ["f1"]}, "", "unknown"),
+    ({}, {"tests": ["sup"]}, "", "unknown"),
+    ({}, {"correction": "bonferroni"}, "correction", "unknown"),
+    ({}, {"swap": "seed"}, "swap", "unknown"),
+    ({}, {"rounds": 0}, "rounds", "range"),
+]
+
+
+@pytest.mark.parametrize(("made", "asked", "place", "code"), REFUSED)
 def test_other_runs_and_options_that_there_are_not(
-    tmp_path: Path, made: dict[str, Any], asked: dict[str, Any], message: str
+    tmp_path: Path, made: dict[str, Any], asked: dict[str, Any], place: str, code: str
 ) -> None:
-    with pytest.raises(InputError, match=message):
-        compare(pair(tmp_path, "nli", {"zs": 0.6}, **made), **asked)
+    assert refused(compare, pair(tmp_path, "nli", {"zs": 0.6}, **made), **asked) == (place, code)
 
 
 def changed(*where: Any, to: Any) -> Edit:
@@ -220,53 +219,47 @@ def changed(*where: Any, to: Any) -> Edit:
     return change
 
 
-NO_RESULT = "is no result of synthlang transfer"
 SCORES = ("seeds", 0, "scores")
+CHANGED_RESULTS: list[tuple[Edit, str, str]] = [
+    (changed("task", to="pos"), "", "conflict"),
+    (changed("settings", "score", to={"repair": "final-type"}), "", "conflict"),
+    (changed("settings", "score", to=None), " score", "type"),
+    (changed(*SCORES, "zs", "accuracy", to=1.0), "", "damaged"),
+    (changed(*SCORES, "zs", "accuracy", to=float("nan")), "", "damaged"),
+    (changed("format", to=2), "", "unsupported"),
+    (lambda held: held["seeds"].pop(), "", "damaged"),
+    (changed("seeds", to=[]), "", "format"),
+    (changed(*SCORES, to=[]), "", "format"),
+    (changed(*SCORES, "zs", to=3), "", "format"),
+    (changed(*SCORES, "zs", "accuracy", to="many"), "", "format"),
+    (changed("seeds", 0, "seed", to=True), "", "format"),
+    (changed("settings", to=None), "", "format"),
+]
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (changed("task", to="pos"), "the task pos, there nli"),
-        (changed("settings", "score", to={"repair": "final-type"}), "rules of scores .*final-type"),
-        (changed("settings", "score", to=None), "score"),
-        (changed(*SCORES, "zs", "accuracy", to=1.0), "says 1.0 for accuracy of zs, seed 0, but its pred.* changed"),
-        (changed(*SCORES, "zs", "accuracy", to=float("nan")), "but its predictions give"),
-        (changed("format", to=2), "format 2, this version reads 1"),
-        (lambda held: held["seeds"].pop(), "hold the seeds 0, 1 for zs: one file was changed"),
-        (changed("seeds", to=[]), NO_RESULT),
-        (changed(*SCORES, to=[]), NO_RESULT),
-        (changed(*SCORES, "zs", to=3), NO_RESULT),
-        (changed(*SCORES, "zs", "accuracy", to="many"), NO_RESULT),
-        (changed("seeds", 0, "seed", to=True), NO_RESULT),
-        (changed("settings", to=None), NO_RESULT),
-    ],
-)
-def test_changed_results(tmp_path: Path, change: Edit, message: str) -> None:
+@pytest.mark.parametrize(("change", "keys", "code"), CHANGED_RESULTS)
+def test_changed_results(tmp_path: Path, change: Edit, keys: str, code: str) -> None:
     files = pair(tmp_path, "nli", {"zs": 0.6})
     held = json.loads(files[1].read_text())
     change(held)
     files[1].write_text(json.dumps(held))
-    with pytest.raises(InputError, match=message) as error:
-        compare(files)
-    assert "b.json" in str(error.value) and "\n" not in str(error.value)
+    assert refused(compare, files) == (f"b.json{keys}", code)
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "code"),
     [
-        (lambda p: {"gold": ["new", *p.gold[1:]]}, "item i0 is another one"),
-        (lambda p: {"ids": ("x", *p.ids[1:])}, "item x is another one"),
-        (lambda p: {"predicted": [["a"]] * len(p.gold)}, "but its predictions give"),
+        (lambda p: {"gold": ["new", *p.gold[1:]]}, "conflict"),
+        (lambda p: {"ids": ("x", *p.ids[1:])}, "conflict"),
+        (lambda p: {"predicted": [["a"]] * len(p.gold)}, "damaged"),
     ],
     ids=["gold", "id", "prediction"],
 )
-def test_changed_predictions(tmp_path: Path, change: Any, message: str) -> None:
+def test_changed_predictions(tmp_path: Path, change: Any, code: str) -> None:
     files = pair(tmp_path, "nli", dict.fromkeys(TESTS, 0.6))
     parts = [replace(part, **change(part)) for test in TESTS for part in predicted(files[1], test)]
     write_predictions(predictions_path(files[1]), parts)
-    with pytest.raises(InputError, match=message):
-        compare(files)
+    assert refused(compare, files) == ("b.json", code)
 
 
 def test_files_that_hold_no_predictions(tmp_path: Path) -> None:
@@ -275,19 +268,17 @@ def test_files_that_hold_no_predictions(tmp_path: Path) -> None:
     table = pq.read_table(beside)
     gap = pa.array([None, *table["seed"].to_pylist()[1:]], pa.int64())
     broken = pa.array(["{", *table["gold"].to_pylist()[1:]])
-    for column, values, message in (("seed", gap, "have gaps"), ("gold", broken, "cannot be read as predictions")):
+    for column, values in (("seed", gap), ("gold", broken)):
         pq.write_table(table.set_column(table.schema.get_field_index(column), column, values), beside)
-        with pytest.raises(InputError, match=message):
-            compare(files)
-    for change, message in ((lambda: beside.write_text("?"), "cannot be read"), (beside.unlink, "are not beside it")):
-        change()
-        with pytest.raises(InputError, match=message):
-            compare(files)
+        assert refused(compare, files) == (beside.name, "format")
+    beside.write_text("?")
+    assert refused(compare, files) == (beside.name, "format")
+    beside.unlink()
+    assert refused(compare, files) == ("b.json", "missing")
 
 
 def test_files_without_a_common_test(tmp_path: Path) -> None:
     files = pair(tmp_path, "nli", {"zs": 0.6})
-    with pytest.raises(InputError, match="at least two"):
-        compare(files[:1])
-    with pytest.raises(InputError, match="no test set in common; there are zs, sup"):
-        compare([files[1], result(tmp_path / "c.json", "nli", {"sup": 0.5})])
+    assert refused(compare, files[:1]) == ("", "missing")
+    other = result(tmp_path / "c.json", "nli", {"sup": 0.5})
+    assert refused(compare, [files[1], other]) == ("", "conflict")

@@ -23,7 +23,6 @@ from probes.transfer.config import ContinualConfig
 from probes.transfer.continual import Continual
 from synthlang.config import parse
 from synthlang.corpus import Corpus
-from synthlang.errors import InputError
 from synthlang.language import PARENT, parse_language
 from synthlang.parallel.links import Links
 from synthlang.parallel.pairs import LinkedText, TextPair
@@ -32,6 +31,7 @@ from synthlang.parallel.text import as_tokens
 from synthlang.store import Store
 from tests.adjust_models import KINDS, save_model
 from tests.aligned_runs import SEPARATE, plain_states, random_run
+from tests.refusals import place_and_code, refusal
 
 LEFT = ["le petit chatnoir noir .", "unbelievablest chien !", "un chienchat voit"]
 RIGHT = ["the small blackest cat .", "thingsdog dog happened !", "a sees black"]
@@ -86,8 +86,7 @@ def test_our_model_has_the_loss_of_theirs(folders, kind, settings):
     assert mine.embeddings.words.grad is not None
     assert all(p.grad is None for p in losses[1].frozen.parameters())
     assert layer_numbers((-1, 0), mine) == (3, 0)
-    with pytest.raises(InputError, match=r"features\.layers: the model has no layer 4; it has 0"):
-        layer_numbers((4,), mine, "features.layers")
+    refusal(layer_numbers, (4,), mine, "features.layers")
 
 
 @pytest.mark.parametrize("make", ["ours", "theirs"])
@@ -165,8 +164,7 @@ def test_subwords_are_those_of_each_sides_tokenizer(runs, tmp_path):
 
 def test_models_of_hugging_face_need_pairs(folders, tmp_path):
     pretrained = open_pretrained(str(folders["bert"]), "trans")
-    with pytest.raises(InputError, match="bert: its pretraining text is not known, so name sentence pairs"):
-        read_aligned({}, DataConfig(dev=0), pretrained)
+    refusal(read_aligned, {}, DataConfig(dev=0), pretrained)
     pair = parse(TextPair, written(tmp_path, LEFT, RIGHT, LINKS))
     (read,) = read_aligned({"x": pair}, DataConfig(dev=0), pretrained)
     batch, expected = (
@@ -335,36 +333,28 @@ SAME = {"kind": "derived", "source": "builtin:mini-english?types=500&sentences=2
 ALIGNER = {"kind": "text", "left": "a", "right": "b"}
 ON_TOKENS = parse_language({"name": "x", "transforms": [{"kind": "invert", "unit": "token"}]})
 BAD: dict[str, Any] = {
-    "no text": (lambda p: replace(p, text=None), {}, "its pretraining text is not known, so name sentence pairs"),
-    "natural": (lambda p: replace(p, natural=True), {}, "is not derived from the source language"),
-    "identical": (lambda p: replace(p, target=replace(p.target, language=PARENT)), {}, "the source language itself"),
-    "tokenizers": (lambda p: p, {"pairs": {"x": {**SAME, "tokenizers": ["a", "b"]}}}, "pairs.x.tokenizers: leave it"),
-    "aligner": (lambda p: p, {"pairs": {"x": ALIGNER}}, "pairs.x.links: an aligner finds other links"),
-    "layer": (lambda p: p, {"loss": {"layers": [3]}}, "loss.layers: the model has no layer 3; it has 0"),
-    "length": (lambda p: p, {"data": {"dev": 0, "length": 49}}, "data.length 49 is longer than the 48 tokens"),
-    "held out": (lambda p: p, {"data": {"dev": 1000}}, "pairs.pretraining: no sentence pair is left to train or fit"),
-    "specials": (
-        lambda p: replace(p, target=replace(p.target, specials=replace(p.target.specials, bos=9))),
-        {},
-        "they have other special tokens",
-    ),
-    "tokens": (
-        lambda p: replace(p, target=replace(p.target, language=ON_TOKENS)),
-        {},
-        "its transforms with unit: token leave no words",
-    ),
-}  # fmt: skip
+    "no text": (lambda p: replace(p, text=None), {}),
+    "natural": (lambda p: replace(p, natural=True), {}),
+    "identical": (lambda p: replace(p, target=replace(p.target, language=PARENT)), {}),
+    "tokenizers": (lambda p: p, {"pairs": {"x": {**SAME, "tokenizers": ["a", "b"]}}}),
+    "aligner": (lambda p: p, {"pairs": {"x": ALIGNER}}),
+    "layer": (lambda p: p, {"loss": {"layers": [3]}}),
+    "length": (lambda p: p, {"data": {"dev": 0, "length": 49}}),
+    "held out": (lambda p: p, {"data": {"dev": 1000}}),
+    "specials": (lambda p: replace(p, target=replace(p.target, specials=replace(p.target.specials, bos=9))), {}),
+    "tokens": (lambda p: replace(p, target=replace(p.target, language=ON_TOKENS)), {}),
+}
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_cannot_be_aligned_is_said(runs, name):
-    change, settings, message = BAD[name]
+def test_what_cannot_be_aligned_is_refused(runs, name):
+    change, settings = BAD[name]
     pretrained = change(runs["shared"])
-    with pytest.raises(InputError, match=message):
-        continual_of(config(**settings), pretrained, pretrained.model, seed=0)
+    error = refusal(lambda: continual_of(config(**settings), pretrained, pretrained.model, seed=0))
+    assert name != "specials" or place_and_code(error) == ("continual", "conflict")
 
 
 def test_an_aligner_needs_a_place_for_its_links(runs, tmp_path):
     """With a store the text is read, which is not there."""
-    with pytest.raises(InputError, match="a: cannot read: No such file"):
-        read_aligned(config(pairs={"x": ALIGNER}).pairs, DataConfig(), runs["shared"], store=Store(tmp_path))
+    pairs = config(pairs={"x": ALIGNER}).pairs
+    assert "a" in str(refusal(read_aligned, pairs, DataConfig(), runs["shared"], store=Store(tmp_path)).path)

@@ -14,7 +14,7 @@ from pretrain.model.text import Text
 from probes.transfer.config import FeaturesConfig
 from probes.transfer.features import Features, frozen_states
 from probes.transfer.tasks.base import Batch
-from synthlang.errors import InputError
+from tests.refusals import refusal, refused
 from tests.transfer_fits import OWN, PAD, SHAPE, body_of, model_of, moved, tokens, weights
 
 BODY = body_of(OWN).eval()
@@ -67,8 +67,7 @@ def test_states_of_words(layers, combine):
 
 def test_layers_that_are_not_there():
     for layer in (3, -4, 99):
-        with pytest.raises(InputError, match=rf"features.layers: the model has no layer {layer}; it has 0 .* to 2"):
-            features_of(layers=(1, layer))
+        refusal(features_of, layers=(1, layer))
 
 
 @pytest.mark.parametrize("tune", ["all", "none"])
@@ -142,8 +141,8 @@ def test_two_bodies():
     torch.testing.assert_close(read(target), features_of(body=other)(target))
     assert not torch.allclose(read(target), features_of()(target))
     wide = body_of(OWN, SHAPE.model_copy(update={"hidden": 32}))
-    with pytest.raises(InputError, match="same size; they have 16 and 32"):
-        Features({"source": BODY, "target": wide}, FeaturesConfig(tune="none"))
+    bodies = {"source": BODY, "target": wide}
+    assert refused(Features, bodies, FeaturesConfig(tune="none")) == ("target_model", "conflict")
 
 
 def test_bodies_are_copied_and_what_is_not_read_does_not_move():

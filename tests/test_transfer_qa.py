@@ -11,9 +11,9 @@ import pytest
 
 from probes.transfer.tasks.qa import Windows, best_answer, longest_question
 from synthlang.corpus import Column, Corpus
-from synthlang.errors import InputError
 from synthlang.tasks import derive_task, open_task
 from tests.pair_cases import INVERT_TOKENS, pieces_of, plain_row, qa, reader, shown, tokens_of, words_of
+from tests.refusals import refused
 from tests.task_cases import random_batch
 
 ANSWERABLE, SOME_NOT = {"no_answer": ()}, {"no_answer": ("yes",)}
@@ -144,8 +144,7 @@ def test_gold_answers_by_hand(tmp_path):
         {"answers": [], "opening": opening},
     ]
     assert task.labels(batch) == SOME_NOT and task.labels(batch.take(np.array([0]))) == ANSWERABLE
-    with pytest.raises(InputError, match="nothing to learn"):
-        task.labels(batch.take(np.array([1])))
+    assert refused(task.labels, batch.take(np.array([1]))) == ("", "empty")
 
 
 def test_a_token_stands_for_the_whole_word_that_it_touches(tmp_path):
@@ -189,8 +188,8 @@ def test_the_smallest_score_of_no_answer_counts():
 def test_a_stride_must_leave_room_to_move_on():
     batch, readers = asked(0, 3)
     for length, stride in ((8, 3), (16, 11), (128, 128), (32, 400)):
-        with pytest.raises(InputError, match=f"stride {stride} leaves no room to move on in rows of length {length}"):
-            qa(length=length, stride=stride).encode(batch, readers, ANSWERABLE)
+        task = qa(length=length, stride=stride)
+        assert refused(task.encode, batch, readers, ANSWERABLE) == ("stride", "range")
         assert longest_question(length, length - 6, 4) == 1  # the largest one that does
 
 
@@ -219,8 +218,7 @@ def test_majority_is_a_constant_opening_or_no_answer():
 def test_open_takes_questions_only(tmp_path):
     squad(tmp_path, "The old cat .", ("Who?", "cat"))
     assert qa().open(str(tmp_path / "train.json")).fields == ("question", "context")
-    with pytest.raises(InputError, match="the task qa needs items of question and context"):
-        qa().open("nli:builtin:mini-english")
+    assert refused(qa().open, "nli:builtin:mini-english") == ("nli:builtin:mini-english", "conflict")
 
 
 def test_answers_that_are_too_long_are_counted(tmp_path):

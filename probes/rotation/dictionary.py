@@ -132,11 +132,9 @@ def translation_set(
             known[row] = None
     queries = [word for word, rows in answers.items() if rows]
     if not queries:
-        raise InputError(
-            f"none of the {len(distinct):,} pairs of {key} has both words in the vocabularies; is it of these "
-            "languages, in this direction, and in small letters where the text is not?",
-            path,
-        )
+        reason = f"none of the {len(distinct):,} pairs of {key} has both words in the vocabularies"
+        hint = "check its languages, its direction, and whether it is in lower case where the text is not"
+        raise InputError(reason, path, hint=hint, code="empty")
     lengths = [len(answers[word]) for word in queries]
     flat = [row for word in queries for row in answers[word]]
     counts = {

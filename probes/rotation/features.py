@@ -116,14 +116,16 @@ def fit_rotation(
     bodies: dict[Role, MaskedLM] = {"target": pretrained.target_model, "source": pretrained.model}
     sizes = {body.shape.hidden for body in bodies.values()}
     if len(sizes) > 1:
-        raise InputError(f"rotation: the states of both models must have the same size; they have {sorted(sizes)}")
+        reason = f"the states of both models must have the same size; they have {sorted(sizes)}"
+        raise InputError(reason, keys="rotation", code="conflict")
     numbers = {role: layer_numbers(features.layers, body, "features.layers") for role, body in bodies.items()}
     if config.map is not None:
         return _saved(config, user_path(config.map), features, pretrained, numbers)
     if texts is None:
         texts = read_aligned(config.pairs, config.data, pretrained, seed, store, report)
     if len(texts) > 1:
-        raise InputError(f"rotation.pairs: name one pair of languages, not {len(texts)}")
+        reason = f"names {len(texts)} pairs of languages, and a rotation is fitted on one"
+        raise InputError(reason, keys="rotation.pairs", code="range")
     subword = SUBWORDS[features.subword]
     readers = {"target": pretrained.target, "source": pretrained.source}
     sides = {role: StateReader(body, readers[role].specials, numbers[role], subword) for role, body in bodies.items()}
@@ -161,17 +163,20 @@ def _saved(
     saved = load_maps(folder)
     about, subword = saved.about, SUBWORDS[features.subword]
     if (about.model, about.language) != (pretrained.fingerprint, pretrained.target.language.name):
-        raise InputError("holds maps of another model or language; make them again with the probe maps", folder)
+        hint = "make them again with the probe maps"
+        raise InputError("holds maps of another model or language", folder, hint=hint, code="conflict")
     if about.moves != config.moves or about.subword != subword:
-        raise InputError(
-            f"holds maps that move the {about.moves}, of words read by {about.subword}; "
-            f"the transfer moves the {config.moves} and reads {subword} (rotation.moves, features.subword)",
-            folder,
+        reason = (
+            f"holds maps that move the {about.moves} and read words by {about.subword}; "
+            f"the transfer moves the {config.moves} and reads {subword}"
         )
+        hint = "change rotation.moves or features.subword"
+        raise InputError(reason, folder, hint=hint, code="conflict")
     maps = []
     for source, target in zip(numbers["source"], numbers["target"], strict=True):
         if (source, target) not in zip(about.source, about.target, strict=True):
-            raise InputError(f"holds no map between layer {source} of the source and {target} of the target", folder)
+            reason = f"holds no map between layer {source} of the source and {target} of the target"
+            raise InputError(reason, folder, code="missing")
         maps.append(saved.maps[source])
     return Rotation(config.moves, features.layers, tuple(maps), {}, saved.name)
 

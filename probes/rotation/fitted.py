@@ -67,10 +67,11 @@ class NormalisedMap:
         """
         sides = (self.left, self.right)
         if not self.is_linear:
-            raise InputError(
-                f"a map with the normalisation {self.left.method} moves nothing into the other language's own space; "
-                "use none or centre, or normalise both languages"
+            reason = (
+                f"a map with the normalisation {self.left.method} does not lead into the other language's own space"
             )
+            hint = "use none or centre, or normalise both languages"
+            raise InputError(reason, hint=hint, code="conflict")
         turn, (x_mean, y_mean) = self.fit.map, (side.means.sum(0) for side in sides)
         return LinearMap(turn.matrix, turn.before + x_mean, turn.after + y_mean)
 
@@ -91,9 +92,8 @@ class MapFitter:
     def update(self, x: Tensor, y: Tensor) -> None:
         """Add left rows [n, d] and their right counterparts; InputError for other widths, NaN and infinity."""
         if x.shape[1] != y.shape[1]:
-            raise InputError(
-                f"the vectors of the two sides have {x.shape[1]} and {y.shape[1]} dimensions, not the same"
-            )
+            reason = f"the vectors of the two sides have {x.shape[1]} and {y.shape[1]} dimensions"
+            raise InputError(reason, code="conflict")
         # in float64, as the fitter computes: the map of vectors far from 0 keeps its digits
         normal = [side.apply(rows.detach().double()) for side, rows in zip(self.sides, (x, y), strict=True)]
         kept = ~(_nothing(x, normal[0], self.sides[0]) | _nothing(y, normal[1], self.sides[1]))
@@ -103,7 +103,8 @@ class MapFitter:
     def fit(self, centre: bool = False) -> NormalisedMap:
         """The map; InputError without a pair of which neither vector is zero."""
         if self.zeros and not self._fitter.pairs:
-            raise InputError(f"there are no pairs of vectors to fit a map on: a vector is zero in each of {self.zeros}")
+            reason = f"no pair of vectors is left to fit a map on: a vector is zero in each of {self.zeros}"
+            raise InputError(reason, code="empty")
         return NormalisedMap(*self.sides, self._fitter.fit(centre), self.zeros)
 
 

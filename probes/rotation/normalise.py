@@ -88,12 +88,12 @@ def fit_normaliser(
     steps, means = plan(method, rounds), torch.zeros(0, width, dtype=torch.float64)
     largest = torch.cat([torch.zeros(0), *(largest_of(rows)[:, 0].float().cpu() for rows in blocks())])
     if not len(largest):
-        raise InputError("there are no vectors to normalise")
+        raise InputError("there are no vectors to normalise", code="empty")
     if not bool(largest.isfinite().all()):
-        raise InputError("the vectors hold NaN or infinity, so they cannot be normalised")
+        raise InputError("the vectors hold NaN or infinity and cannot be normalised", code="range")
     zeros = int((largest == 0).sum())
     if steps and zeros == len(largest):
-        raise InputError(f"all {zeros} vectors are zeros, so they cannot be normalised")
+        raise InputError(f"all {zeros} vectors are zeros and cannot be normalised", code="empty")
     for at in (at for at, step in enumerate(steps) if step == "centre"):
         total, count = torch.zeros(width, dtype=torch.float64), 0
         for rows in blocks():
@@ -103,7 +103,8 @@ def fit_normaliser(
         mean = total / max(count, 1)
         # the rows are unit vectors: the squared length of their mean is 1 − their variance
         if at and (not count or 1.0 - float(mean @ mean) < ON_THE_MEAN**2):
-            raise InputError("all vectors point the same way, so nothing is left of them without their mean")
+            reason = "all vectors point the same way, so nothing is left of them without their mean"
+            raise InputError(reason, code="empty")
         means = torch.cat([means, mean[None]])
     return Normaliser(method, rounds, means, len(largest) - zeros, zeros)
 

@@ -85,7 +85,8 @@ class Fitter:
             return
         rows = torch.stack([x, y]).detach().double()
         if not bool(rows.isfinite().all()):
-            raise InputError("the vectors hold NaN or infinity, so no map can be fitted: the model has diverged")
+            reason = "the vectors hold NaN or infinity, so no map can be fitted: the model has diverged"
+            raise InputError(reason, code="range")
         if not self.pairs:
             self._points = rows.mean(1).cpu()
         rows -= self._points.to(rows.device)[:, None]
@@ -97,7 +98,7 @@ class Fitter:
     def fit(self, centre: bool = False) -> Fit:
         """The best map of x to y (see ``procrustes``); InputError without any rows."""
         if not self.pairs:
-            raise InputError("there are no pairs of vectors to fit a map on")
+            raise InputError("there are no pairs of vectors to fit a map on", code="empty")
         shifts = self._sums / self.pairs
         means = self._points + shifts
         centred = torch.addr(self._products, shifts[1], shifts[0], alpha=-self.pairs)

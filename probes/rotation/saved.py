@@ -81,7 +81,8 @@ class _Folder(StrictModel):
 def check_place(folder: Path) -> None:
     """InputError if something else than maps is there."""
     if folder.exists() and not (folder / ABOUT).is_file():
-        raise InputError("is there and holds no maps; name another folder (maps.save)", folder)
+        hint = "name another folder in maps.save"
+        raise InputError("exists and holds no maps", folder, hint=hint, code="exists")
 
 
 def save_maps(folder: Path, maps: Sequence[NormalisedMap], about: About) -> None:
@@ -117,13 +118,14 @@ def load_maps(folder: Path) -> SavedMaps:
     """Read them; InputError for a folder that is none or damaged."""
     found, path = _read(folder), folder / TENSORS
     if not path.is_file():
-        raise InputError("no such file; make the folder again", path)
+        raise InputError("no such file", path, hint="make the folder again", code="missing")
     if sha256_file(path) != found.sha256:
-        raise InputError("differs from its checksum, so it is damaged or was edited; make the folder again", path)
+        reason = "differs from its checksum, so it is damaged or was edited"
+        raise InputError(reason, path, hint="make the folder again", code="damaged")
     try:
         tensors: dict[str, Tensor] = load_file(path)
     except SafetensorError as error:
-        raise InputError(f"is no safetensors file: {error}", path) from error
+        raise InputError(f"is no safetensors file: {error}", path, code="format") from error
     maps = {}
     for number, layer in zip(found.about.source, found.layers, strict=True):
         left, right = (
@@ -137,10 +139,12 @@ def load_maps(folder: Path) -> SavedMaps:
 
 def _read(folder: Path) -> _Folder:
     if not (folder / ABOUT).is_file():
-        raise InputError(f"holds no {ABOUT}; name a folder that the probe maps wrote (SAVE/SUPERVISION)", folder)
+        hint = "name a folder that the probe maps wrote (SAVE/SUPERVISION)"
+        raise InputError(f"holds no {ABOUT}", folder, hint=hint, code="missing")
     found = read_json(folder / ABOUT)
     if isinstance(found, dict) and found.get("format") != FORMAT:
-        raise InputError(f"is of format {found.get('format')!r}; this version reads format {FORMAT}", folder)
+        reason = f"has format {found.get('format')!r}, and this version reads format {FORMAT}"
+        raise InputError(reason, folder, code="unsupported")
     return parse(_Folder, found, folder / ABOUT)
 
 

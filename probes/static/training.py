@@ -63,7 +63,7 @@ def train_vectors(
     if extra:
         rows = np.concatenate([rows, np.stack([model.wv.get_vector(word) for word in extra])])
     if not np.isfinite(rows).all():
-        raise InputError("the training of word vectors has diverged; lower learning_rate")
+        raise InputError("the training of word vectors diverged", hint="lower learning_rate", code="failed")
     facts = {
         "source": f"gensim {importlib.import_module('gensim').__version__}",
         "settings": config.model_dump(mode="json"),
@@ -94,7 +94,7 @@ def _model(config: StaticConfig) -> Any:
     try:
         models = importlib.import_module("gensim.models")
     except ImportError as error:
-        raise InputError(f"training word vectors needs gensim: {INSTALL} ({error})") from error
+        raise InputError(f"training word vectors needs gensim ({error})", hint=INSTALL, code="extra") from error
     settings: dict[str, Any] = {
         "vector_size": config.size, "window": config.window, "min_count": config.min_count, "workers": 1,
         "sg": int(config.skipgram), "negative": config.negative, "sample": config.sample, "alpha": config.learning_rate,
@@ -107,7 +107,8 @@ def _model(config: StaticConfig) -> Any:
 
 
 def _too_rare(least: int) -> InputError:
-    return InputError(f"no word of the corpus occurs {least} times; lower min_count or give more text")
+    reason = f"no word of the corpus occurs {least} times"
+    return InputError(reason, hint="lower min_count or give more text", code="empty")
 
 
 def count_vectors(
@@ -135,7 +136,8 @@ def count_vectors(
         raise _too_rare(min_count)
     table = _ppmi(csr_array((near + near.T)[kept][:, kept]))
     if not table.nnz:
-        raise InputError("no two words of the corpus stand near each other more often than by chance; give more text")
+        reason = "no two words of the corpus stand near each other more often than by chance"
+        raise InputError(reason, hint="give more text", code="empty")
     return tuple(names[i] for i in kept.tolist()), _singular(table, size)
 
 

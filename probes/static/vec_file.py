@@ -38,7 +38,8 @@ def read_vec(path: Path, words: int | None = None, report: Report = silent) -> S
     try:
         vectors = np.zeros((wanted, width), np.float32)
     except (MemoryError, ValueError) as error:
-        raise InputError(f"{wanted} words of {width} dimensions do not fit into memory; read fewer", path, 1) from error
+        reason = f"{wanted} words of {width} dimensions do not fit into memory"
+        raise InputError(reason, path, 1, hint="read fewer", code="resources") from error
     index: dict[str, int] = {}
     seen = 0
     for number, line in lines:
@@ -46,7 +47,8 @@ def read_vec(path: Path, words: int | None = None, report: Report = silent) -> S
             if wanted < count:
                 break
             if line.strip():
-                raise InputError(f"goes on after the {count} words that its first line says", path, number)
+                reason = f"continues after the {count} words that its first line announces"
+                raise InputError(reason, path, number, code="format")
             continue
         seen += 1
         word, row = _entry(line, width, path, number)
@@ -56,7 +58,8 @@ def read_vec(path: Path, words: int | None = None, report: Report = silent) -> S
         if not seen % 10_000:
             report("word vectors", seen, wanted, "")
     if seen < wanted:
-        raise InputError(f"ends after {seen} of the {count} words that its first line says; get it again", path)
+        reason = f"ends after {seen} of the {count} words that its first line announces"
+        raise InputError(reason, path, hint="download it again", code="damaged")
     rows = torch.from_numpy(vectors[: len(index)])
     zeros = int((rows == 0).all(1).sum())
     return StaticVectors(tuple(index), rows, {"source": "file", "duplicates": seen - len(index), "zeros": zeros})
@@ -65,14 +68,12 @@ def read_vec(path: Path, words: int | None = None, report: Report = silent) -> S
 def _header(line: str, path: Path) -> tuple[int, int]:
     fields = line.split()
     if len(fields) != 2 or not all(field.isascii() and field.isdigit() and len(field) < 10 for field in fields):
-        raise InputError(
-            "the first line must hold two numbers, how many words and how many dimensions (add it to a file of GloVe)",
-            path,
-            1,
-        )
+        hint = "add this line to a file of GloVe"
+        reason = "the first line must hold two numbers, the number of words and of dimensions"
+        raise InputError(reason, path, 1, hint=hint, code="format")
     count, width = map(int, fields)
     if not count or not width:
-        raise InputError(f"says that it holds {count} words of {width} dimensions", path, 1)
+        raise InputError(f"announces {count} words of {width} dimensions", path, 1, code="range")
     return count, width
 
 
@@ -83,17 +84,19 @@ def _entry(line: str, width: int, path: Path, number: int) -> tuple[str, NDArray
     if not word or row is None or len(row) != width:
         parts = line.rstrip(" ").rsplit(" ", width)
         if len(parts) != width + 1 or not parts[0]:
-            raise InputError(f"needs a word and {width} numbers, has {len(parts)} fields", path, number)
+            reason = f"has {len(parts)} fields in the place of a word and {width} numbers"
+            raise InputError(reason, path, number, code="format")
         word, row = parts[0], _numbers(" ".join(parts[1:]))
         if row is None or len(row) != width:
-            raise InputError(f"a field is no number; the file has {width} dimensions", path, number)
+            reason = f"a field is no number; the file has {width} dimensions"
+            raise InputError(reason, path, number, code="format")
         # a number too many would become part of the word
         if " " in word and _numbers(word.rsplit(" ", 1)[1]) is not None:
-            raise InputError(f"has more than {width} numbers", path, number)
+            raise InputError(f"has more than {width} numbers", path, number, code="format")
     with np.errstate(over="ignore"):
         short = row.astype(np.float32)
     if not np.isfinite(short).all():
-        raise InputError(f"the vector of {word!r} holds NaN or infinity", path, number)
+        raise InputError(f"the vector of {word!r} holds NaN or infinity", path, number, code="range")
     return word, short
 
 
@@ -120,4 +123,4 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         with gzip.open(path, "rb") as handle:
             yield from lines_of(handle, path)  # type: ignore[arg-type]
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError("is an incomplete gzip file; download it again", path) from error
+        raise InputError("is an incomplete gzip file", path, hint="download it again", code="damaged") from error

@@ -32,10 +32,10 @@ class StaticVectors:
 
     def __post_init__(self) -> None:
         if not self.words:
-            raise InputError("there are no word vectors")
+            raise InputError("there are no word vectors", code="empty")
         assert self.vectors.shape[:1] == (len(self.words),) and self.vectors.ndim == 2, self.vectors.shape
         if not bool(self.vectors.isfinite().all()):
-            raise InputError("the word vectors hold NaN or infinity")
+            raise InputError("the word vectors hold NaN or infinity", code="range")
 
     @cached_property
     def index(self) -> dict[str, int]:

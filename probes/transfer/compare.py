@@ -131,12 +131,14 @@ def compare(
     Raises InputError for files that cannot be compared: other tasks, rules, seeds or test items; changed files.
     """
     if len(files) < 2:
-        raise InputError("a comparison needs at least two result files")
+        raise InputError("a comparison needs at least two result files", code="missing")
     for what, value, allowed in (("correction", correction, CORRECTIONS), ("swap", swap, SWAPS)):
         if value not in allowed:
-            raise InputError(f"{what} must be one of {', '.join(allowed)}, not {value!r}")
+            hint = f"name one of {', '.join(allowed)}"
+            raise InputError(f"there is no {what} {value!r}", keys=what, hint=hint, code="unknown")
     if rounds < 1:
-        raise InputError(f"a permutation test needs at least one round, not {rounds}")
+        reason = f"a permutation test needs at least one round, not {rounds}"
+        raise InputError(reason, keys="rounds", code="range")
     outcomes = [read_outcome(path) for path in files]
     check_alike(outcomes)
     first = outcomes[0]
@@ -145,7 +147,8 @@ def compare(
     shared = {test: test for test in first.tests if all(test in outcome.tests for outcome in outcomes)}
     every = dict.fromkeys(test for outcome in outcomes for test in outcome.tests)
     if not shared:
-        raise InputError(f"the files have no test set in common; there are {', '.join(every)}")
+        reason = f"the files have no test set in common; they have {', '.join(every)}"
+        raise InputError(reason, code="conflict")
     rows = []
     for test in [_named(shared, name, "test set that all files have") for name in tests or shared]:
         check_items(outcomes, test)
@@ -161,7 +164,7 @@ def compare(
 
 def _named(known: Mapping[str, Any], name: str, what: str) -> Any:
     if name not in known:
-        raise InputError(f"{name!r} is no {what}; there are {', '.join(known)}")
+        raise InputError(f"{name!r} is no {what}", hint=f"name one of {', '.join(known)}", code="unknown")
     return known[name]
 
 
@@ -243,11 +246,11 @@ class Outcome:
             said = record.scores.get(test, {}).get(metric.name)
             found = [float(metric.score(s.sum(axis=0))) for run, s in by_run.items() if run[0] == record.seed]
             if said is not None and not abs(float(np.mean(found)) - said) <= ROUNDING:
-                raise InputError(
-                    f"says {said} for {metric.name} of {test}, seed {record.seed}, but its predictions give "
-                    f"{np.mean(found):.4f}: one of the two files was changed; run the transfer again",
-                    self.path,
+                reason = (
+                    f"holds {said} for {metric.name} of {test}, seed {record.seed}, but its predictions give "
+                    f"{np.mean(found):.4f}: one of the two files was changed"
                 )
+                raise InputError(reason, self.path, hint="run the transfer again", code="damaged")
         return np.stack(list(by_run.values()))
 
 
@@ -256,15 +259,15 @@ def read_outcome(path: Path) -> Outcome:
     try:
         result = _Result.model_validate(read_json(path))
     except ValidationError as error:
-        raise InputError("is no result of synthlang transfer", path) from error
+        raise InputError("is no result of synthlang transfer", path, code="format") from error
     if result.format != RESULT_FORMAT:
-        raise InputError(
-            f"has format {result.format}, this version reads {RESULT_FORMAT}; run the transfer again", path
-        )
+        reason = f"has format {result.format}, and this version reads {RESULT_FORMAT}"
+        raise InputError(reason, path, hint="run the transfer again", code="unsupported")
     config = parse(TransferConfig, {**result.settings, "task": result.task}, path)
     beside = path.with_name(result.predictions)
     if not beside.is_file():
-        raise InputError(f"its predictions {beside.name} are not beside it; move both files together", path)
+        reason = f"its predictions {beside.name} are not beside it"
+        raise InputError(reason, path, hint="move both files together", code="missing")
     tests: dict[str, dict[Run, Predictions]] = {}
     for part in read_predictions(beside):
         tests.setdefault(part.test, {})[part.seed, part.setting] = part
@@ -272,9 +275,8 @@ def read_outcome(path: Path) -> Outcome:
     for test, runs in tests.items():
         if (seeds := {seed for seed, _ in runs}) != known:
             found = ", ".join(map(str, sorted(seeds)))
-            raise InputError(
-                f"its predictions {beside.name} hold the seeds {found} for {test}: one file was changed", path
-            )
+            reason = f"its predictions {beside.name} hold the seeds {found} for {test}: one file was changed"
+            raise InputError(reason, path, code="damaged")
     return Outcome(path, result, config, tests)
 
 
@@ -290,7 +292,8 @@ def check_alike(outcomes: Sequence[Outcome]) -> None:
     for other in outcomes[1:]:
         for (what, mine), theirs in zip(facts(first).items(), facts(other).values(), strict=True):
             if mine != theirs:
-                raise InputError(f"cannot be compared with {first.path}: {what} {theirs}, there {mine}", other.path)
+                reason = f"cannot be compared with {first.path}: {what} {theirs}, there {mine}"
+                raise InputError(reason, other.path, code="conflict")
 
 
 def check_items(outcomes: Sequence[Outcome], test: str) -> None:
@@ -300,7 +303,8 @@ def check_items(outcomes: Sequence[Outcome], test: str) -> None:
     reference = next(iter(runs.values()))
     for outcome in outcomes:
         if outcome.tests[test].keys() != runs.keys():
-            raise InputError(f"keeps other settings of {test} than {first.path}: compare equal searches", outcome.path)
+            reason = f"keeps other settings of {test} than {first.path}"
+            raise InputError(reason, outcome.path, hint="compare equal searches", code="conflict")
         for part in outcome.tests[test].values():
             if (part.ids, part.gold) == (reference.ids, reference.gold):
                 continue
@@ -309,4 +313,5 @@ def check_items(outcomes: Sequence[Outcome], test: str) -> None:
                 pairs = zip(part.ids, part.gold, reference.ids, reference.gold, strict=True)
                 name = next(name for name, gold, right, truth in pairs if (name, gold) != (right, truth))
                 what = f"item {name} is another one or has other gold values"
-            raise InputError(f"was tested on other items of {test} than {first.path}: {what}", outcome.path)
+            reason = f"was tested on other items of {test} than {first.path}: {what}"
+            raise InputError(reason, outcome.path, code="conflict")

@@ -1,4 +1,4 @@
-"""How a downstream task is fine-tuned and scored: one YAML file, every key checked."""
+"""Settings of a transfer: the task, its data, fine-tuning and scoring."""
 
 from __future__ import annotations
 
@@ -37,173 +37,154 @@ TaskName = Annotated[str, AfterValidator(_known_task), WithJsonSchema({"enum": l
 
 
 class TargetData(StrictModel):
-    """Another natural language: its own sentences. Without ``train`` there is no SUP, and Δ is not known."""
+    """Labelled sentences of another natural language."""
 
     train: ItemsSpec | None = None
+    """The training set. Without it there is neither SUP nor Δ."""
     dev: ItemsSpec | None = None
+    """The dev set (default: the dev split of ``train``)."""
     test: ItemsSpec
+    """The test set."""
 
 
 class DevSet(StrictModel):
-    """The dev set of a further language, by which a model is chosen, too: its own sentences, or those of the parent,
-    derived."""
+    """The dev set of a further language that takes part in the choice of a model."""
 
     language: LanguageSpec
+    """The language, by its name in the run or by a spec."""
     dev: ItemsSpec | None = None
+    """Its own labelled sentences (default: the source language's dev set, derived)."""
 
 
 class FeaturesConfig(StrictModel):
-    """What the head reads, and which weights move.
-
-    tune                   ``all``: the body is fine-tuned; ``none``: its states are features that stay as they are
-    layers                 whose outputs: 1 … N, 0 for the embeddings, −1 for the last one; several are combined
-    combine                ``mean`` of the layers, or all side by side (``concat``)
-    freeze_embeddings      word embeddings stay as they are while the body is tuned: else those of the words in the
-                           training text move away from their counterparts in another language, which do not move
-    freeze_language_parts  what a language has of its own stays as it is (Conneau et al. 2020, section 4.3), so that a
-                           head trained through one language's parts is tested through another's
-    top_layers             so many new transformer layers between the features and the head (Conneau et al. 2020,
-                           section 5.1.2: four on frozen features)
-    subword                what stands for a word: its first or last subword, or the mean of all
-    """
+    """The input of the head and the weights that move."""
 
     tune: Literal["all", "none"] = "all"
+    """``all`` fine-tunes the body; ``none`` keeps its states as fixed features."""
     layers: tuple[int, ...] = Field(default=(-1,), min_length=1)
+    """The layers whose outputs are read: 1 … N, 0 for the embeddings, −1 for the last layer."""
     combine: Literal["mean", "concat"] = "mean"
+    """How several layers are combined: by their mean or side by side."""
     freeze_embeddings: bool = False
+    """Keep the word embeddings fixed while the body is tuned. Otherwise the embeddings of words in the training text
+    move away from their translations, which do not move."""
     freeze_language_parts: bool = True
+    """Keep the parts that belong to one language fixed (Conneau et al. 2020, section 4.3), so that a head trained
+    through the parts of one language can be tested through those of another."""
     top_layers: int = Field(default=0, ge=0)
+    """The number of new transformer layers between the features and the head (Conneau et al. 2020, section 5.1.2, puts
+    four on frozen features)."""
     subword: Literal["first", "last", "mean"] = "first"
+    """The vector of a word: that of its first subword, of its last subword, or the mean of all."""
 
 
 class HeadConfig(StrictModel):
-    """What predicts. ``kind`` chooses among the heads for words (ner, pos, slots); other tasks have one head each.
-
-    linear        a linear map of a word's vector
-    crf           the same with a linear-chain CRF on top
-    bilstm_crf    two BiLSTM layers of ``hidden`` units in each direction, then a CRF (Kulshreshtha et al. 2020)
-    pooler        a dense layer and tanh, as wide as the state, below the linear map of ``<s>`` (BERT's pooler, as in
-                  Hugging Face's classes; it starts from the checkpoint's, of an adjusted one from that of the model
-                  before, and is drawn anew where there is none, as RoBERTa's is there) (nli)
-    arc, relation sizes of the biaffine parser (Dozat & Manning 2017)
-    answer_words  the longest answer that is given, in words, so that it does not depend on how a language is cut (qa)
-    answer_tokens the same in tokens, besides (Devlin et al. 2019, the released script: 30); none: no limit
-    """
+    """The part that predicts. ``kind`` chooses a head for words (ner, pos, slots); other tasks have one head each."""
 
     smoke: ClassVar[Mapping[str, Any]] = {"hidden": 16, "arc": 16, "relation": 16}
 
     kind: Literal["linear", "crf", "bilstm_crf"] = "linear"
+    """``linear`` is a linear map of a word's vector, ``crf`` adds a linear-chain CRF, and ``bilstm_crf`` puts two
+    BiLSTM layers below the CRF (Kulshreshtha et al. 2020)."""
     pooler: Annotated[bool, OmitDefaultFromHash()] = False
+    """Put a dense layer and tanh, as wide as the state, below the linear map of ``<s>`` (nli). It is BERT's pooler and
+    starts from the checkpoint's; an adjusted model takes that of the model before. Where a checkpoint has none, as
+    RoBERTa's, the weights are drawn anew."""
     dropout: float = Field(default=0.1, ge=0.0, lt=1.0)
+    """The dropout below the head."""
     hidden: int = Field(default=256, ge=1)
+    """The units of each BiLSTM layer in each direction."""
     arc: int = Field(default=500, ge=1)
+    """The size of the arc vectors of the biaffine parser (Dozat & Manning 2017)."""
     relation: int = Field(default=100, ge=1)
+    """The size of its relation vectors."""
     answer_words: int = Field(default=30, ge=1)
+    """The longest answer in words (qa). A limit in words does not depend on how a language is cut into tokens."""
     answer_tokens: int | None = Field(default=None, ge=1)
+    """A further limit in tokens (the released script of Devlin et al. 2019 has 30; default: none)."""
 
 
 class FineTuneConfig(StrictModel):
-    """AdamW; the rate rises linearly over ``warmup_share`` of the steps, then falls to 0 (linear) or stays.
+    """The optimizer (AdamW) and the length of fine-tuning.
 
-    epoch_items          items of an epoch, which go on through the training set pass after pass (the library of Conneau
-                         et al. 2020: 20,000); none: each item once
-    head_learning_rate   of the head and of new layers; none: the same
-    patience             stop after so many epochs without a better dev score (none: all epochs)
+    The rate rises linearly over ``warmup_share`` of the steps. Then it falls to 0 or stays, by ``schedule``.
     """
 
     smoke: ClassVar[Mapping[str, Any]] = {"epochs": 1, "epoch_items": lambda _: None, "patience": lambda _: None}
 
     epochs: int = Field(default=10, ge=1)
+    """The number of epochs. The model keeps the weights of the epoch that is best on the dev set."""
     epoch_items: Annotated[int | None, Field(ge=1), OmitDefaultFromHash()] = None
+    """The items of an epoch, which continue through the training set pass after pass (the library of Conneau et al.
+    2020: 20,000; default: each item once)."""
     rows: int = Field(default=32, ge=1)
+    """The rows of a step."""
     learning_rate: float = Field(default=2e-5, gt=0.0)
+    """The peak learning rate of the body."""
     head_learning_rate: float | None = Field(default=None, gt=0.0)
+    """The peak learning rate of the head and of new layers (default: that of the body)."""
     schedule: Literal["linear", "constant"] = "linear"
+    """The rate after the warm-up: a linear fall to 0, or a constant."""
     warmup_share: float = Field(default=0.1, ge=0.0, lt=1.0)
+    """The share of the steps over which the rate rises."""
     weight_decay: float = Field(default=0.0, ge=0.0)
+    """The weight decay of matrices."""
     beta1: float = Field(default=0.9, ge=0.0, lt=1.0)
+    """AdamW's β₁."""
     beta2: float = Field(default=0.999, ge=0.0, lt=1.0)
+    """AdamW's β₂."""
     epsilon: float = Field(default=1e-8, gt=0.0)
+    """AdamW's ε."""
     clip: float | None = Field(default=1.0, gt=0.0)
+    """The largest norm of the gradient (none: no limit)."""
     patience: int | None = Field(default=None, ge=1)
+    """Stop after this number of epochs without a better dev score (default: run all epochs)."""
     precision: Literal["float32", "bfloat16"] = "float32"
+    """The precision of the body's arithmetic. The head computes in float32."""
 
 
 class ScoreConfig(StrictModel):
-    """Rules of the scores.
-
-    metric        the one that epochs and settings are chosen by and Δ is of; none: the task's usual one
-    repair        of predicted BIO tags: ``none`` (strict: an I that continues nothing is no mention) or ``final-type``
-                  (Conneau et al. 2020, section 3.2: standalone I-X becomes B-X, and B-X I-Y I-Z becomes B-Z I-Z I-Z)
-    punctuation   whether the parser's main score counts words whose gold upos is PUNCT (CoNLL 2018 does)
-    answers       normalisation of answers before they are compared: ``squad``, or ``mlqa-xx`` for the rules of MLQA
-                  in the language xx
-    """
+    """Rules of scoring."""
 
     metric: str | None = None
+    """The metric that chooses epochs and settings and that Δ is computed from (default: the usual one of the task)."""
     repair: Literal["none", "final-type"] = "none"
+    """Repair of predicted BIO tags. ``none`` is strict: an I tag that continues nothing is no mention. ``final-type``
+    turns a standalone I-X into B-X, and B-X I-Y I-Z into B-Z I-Z I-Z (Conneau et al. 2020, section 3.2)."""
     punctuation: bool = True
+    """Count words whose gold tag is PUNCT in the parser's main score, as CoNLL 2018 does."""
     answers: str = Field(default="squad", pattern=r"^(squad|mlqa-[a-z]{2})$")
+    """The normalisation of answers before they are compared: ``squad``, or MLQA's rules, ``mlqa-xx``."""
 
 
 class ContinualConfig(StrictModel):
-    """L_target + α · L_align (The Impact of Cross-Lingual Adjustment, equation 2; α = 0.01, 16 pairs a step).
-
-    pairs   sentence pairs with links, as in an adjustment; none: the pretraining text in the derived language and in
-            the parent's, aligned by construction
-    before  the model that f⁰ of the regularizer is: a run, a folder or a name. None: the original model, as printed
-            ("initial values in the 'original' mBERT", equation 1), that is what an adjusted model was adjusted from,
-            and of a model that was not adjusted itself. In a study ``cell:model`` is the cell's model before it is
-            adjusted and ``cell:adjusted`` that after
-    """
+    """Continual learning: L_target + α · L_align (The Impact of Cross-Lingual Adjustment, equation 2)."""
 
     alpha: float = Field(default=0.01, ge=0.0)
+    """The weight α of the alignment loss. 0 turns it off."""
     rows: int = Field(default=16, ge=1)
+    """The sentence pairs of a step."""
     pairs: dict[str, PairConfig | None] = Field(default_factory=dict)
+    """Sentence pairs with word alignments, as in an adjustment (default: the pretraining text in the derived language
+    and in the source language, which are aligned by construction)."""
     loss: LossConfig = LossConfig(subword="mean", pulled="all")
+    """The alignment loss."""
     data: DataConfig = DataConfig(dev=0)
+    """The filters of the sentence pairs."""
     before: Annotated[ModelName | None, OmitDefaultFromHash()] = None
+    """The model f⁰ of the regularizer: a run, a folder or a name. The default is the original model, as printed
+    ("initial values in the 'original' mBERT", equation 1): for an adjusted model the one it was adjusted from, else
+    the model itself. In a study ``cell:model`` is the model of the cell before its adjustment and ``cell:adjusted``
+    the one after."""
 
     @property
     def has_text(self) -> bool:
-        """Whether sentences of the target language itself are named, so that it need not be a derived one."""
+        """Whether the config names sentences of the target language, so that it need not be a derived one."""
         return any(isinstance(pair, TextPair) for pair in self.pairs.values())
 
 
 class TransferConfig(StrictModel):
-    """A task, its data, and how a model is fine-tuned on it (ALIGN-MLM, appendix H, for the defaults).
-
-    language           what is transferred to: the name of one of the run's languages (none: the first derived one); for
-                       other models the spec of a derived one
-    train, dev, test   sources of the parent's labelled sentences (none: the text that the run was trained on). Without
-                       ``dev`` it is the dev split of ``train``, or one item in ten of it; without ``test`` the test
-                       split of ``train``. A source with several splits gives the one of that name; ``SOURCE#dev``
-                       chooses another one
-    target             the sentences of another natural language; none: those of the parent, derived
-    mixed              pair tasks are also tested with one text in the target language and the other in the parent's:
-                       all items with each text in turn (``true``), or each item once, with a text that is drawn at
-                       random (``random``; Impact, section 4.2); with a ``target`` its test set has to be the
-                       translation of the parent's, item for item
-    chosen_by          the dev sets by whose score the epoch and the settings of a model that is trained on the parent
-                       are chosen: the parent's (``source``), the ``target`` language's (Kulshreshtha et al. 2020,
-                       section 4.2), or the ``mean`` of the scores on both and on those of ``dev_also`` (Cao et al.
-                       2020, section 3.5). SUP is always chosen by the dev set of its own language
-    dev_also           with ``chosen_by: mean`` the dev sets of further languages; one that is the parent's or the
-                       target's own counts once
-    tested_on          ``test``; ``dev``: the scores are those of the dev sets, not of the test sets (Kulshreshtha et
-                       al. 2020, section 4.2); ``both``: beside ``parent``, ``zs`` and ``sup`` there are ``parent dev``,
-                       ``zs dev`` and ``sup dev``. Items in two languages (``mixed``) are always those of the test sets
-    sup                whether a model is trained on the target language, too, where there is something to train on;
-                       without one there is neither SUP nor Δ, and a transfer takes half the time
-    parser             an engine such as ``spacy:NAME`` that gives the sentences trees, for languages that need them
-    train_items …      at most so many of each split, the first ones of the file (none: all)
-    length             longest row in tokens, sentence tokens included (none: what the model reads); words beyond it are
-                       not predicted and count as errors; ``stride`` tokens of a paragraph come again in its next window
-                       (qa)
-    search             dotted key → values: every combination is fine-tuned, those best by ``chosen_by`` are kept
-                       (``best`` of them; scores are means over them, as in Conneau et al. 2020, section 3.2)
-    target_model       the model that reads the target language, on frozen features, when it is another one
-    """
+    """A task, its data, and how a model is fine-tuned on it. The defaults are those of ALIGN-MLM, appendix H."""
 
     smoke: ClassVar[Mapping[str, Any]] = {
         "train_items": 64,
@@ -214,31 +195,68 @@ class TransferConfig(StrictModel):
     }
 
     task: TaskName = "pos"
+    """The downstream task."""
     language: LanguageSpec | None = None
+    """The target language: the name of one of the run's languages (default: the first derived one), or for other models
+    the spec of a derived language."""
     train: ItemsSpec | None = None
+    """The training set of the source language (default: the text that the run was trained on). ``SOURCE#dev`` chooses
+    another split of a source."""
     dev: ItemsSpec | None = None
+    """The dev set of the source language (default: the dev split of ``train``, or one item in ten of it)."""
     test: ItemsSpec | None = None
+    """The test set of the source language (default: the test split of ``train``)."""
     target: TargetData | None = None
+    """Labelled sentences of another natural language (default: those of the source language, derived)."""
     mixed: bool | Literal["random"] = False
+    """Test pair tasks also with one text in the target language and the other in the source language. ``true`` tests
+    all items with each text in turn; ``random`` tests each item once with a text drawn at random (Impact, section
+    4.2). With a ``target``, its test set must be the translation of the source's, item for item."""
     chosen_by: Annotated[Literal["source", "target", "mean"], OmitDefaultFromHash()] = "source"
+    """The dev sets that choose the epoch and the settings of a model trained on the source language: its own
+    (``source``), that of the ``target`` language (Kulshreshtha et al. 2020, section 4.2), or the ``mean`` of both
+    and of ``dev_also`` (Cao et al. 2020, section 3.5). SUP is always chosen by the dev set of its own language."""
     dev_also: Annotated[tuple[DevSet, ...], OmitDefaultFromHash()] = ()
+    """Dev sets of further languages for ``chosen_by: mean``. A set that is the source's or the target's own counts
+    once."""
     tested_on: Annotated[Literal["test", "dev", "both"], OmitDefaultFromHash()] = "test"
+    """The sets of the scores: ``test``, ``dev`` in their place (Kulshreshtha et al. 2020, section 4.2), or ``both``,
+    which adds ``parent dev``, ``zs dev`` and ``sup dev``. Items in two languages (``mixed``) always come from the
+    test sets."""
     sup: Annotated[bool, OmitDefaultFromHash()] = True
+    """Train a model on the target language too, where training items exist. Without it there is neither SUP nor Δ, and
+    a transfer takes half the time."""
     parser: ParserSpec | None = None
+    """A parser such as ``spacy:NAME`` that adds trees to the sentences, for languages that need them."""
     train_items: int | None = Field(default=None, ge=1)
+    """The number of training items, the first ones of the file (default: all)."""
     dev_items: int | None = Field(default=None, ge=1)
+    """The number of dev items (default: all)."""
     test_items: int | None = Field(default=None, ge=1)
+    """The number of test items (default: all)."""
     length: int | None = Field(default=None, ge=8)
+    """The longest row in tokens, with its special tokens (default: the length that the model reads). Words beyond it
+    are not predicted and count as errors."""
     stride: int = Field(default=64, ge=0)
+    """The tokens of a paragraph that its next window repeats (qa)."""
     features: FeaturesConfig = FeaturesConfig()
+    """The input of the head and the weights that move."""
     head: HeadConfig = HeadConfig()
+    """The part that predicts."""
     fine_tune: FineTuneConfig = FineTuneConfig()
+    """The optimizer and the length of fine-tuning."""
     score: ScoreConfig = ScoreConfig()
+    """The rules of scoring."""
     search: dict[str, list[Any]] = Field(default_factory=dict)
+    """Dotted key → values. Every combination is fine-tuned, and ``chosen_by`` ranks them."""
     best: int = Field(default=1, ge=1)
+    """The number of combinations that are kept. Scores are means over them (Conneau et al. 2020, section 3.2)."""
     continual: ContinualConfig | None = None
+    """Continual learning beside the task (default: none)."""
     rotation: RotationConfig | None = None
+    """A rotation of the features of one language (default: none)."""
     target_model: ModelName | None = None
+    """Another model that reads the target language, on frozen features (default: none)."""
 
     @property
     def aligning(self) -> ContinualConfig | None:
@@ -247,9 +265,9 @@ class TransferConfig(StrictModel):
 
     @property
     def of_source(self) -> TransferConfig:
-        """The same without what the fit on the source language, and its dev score, do not depend on.
+        """The settings without everything that the fit on the source language and its dev score do not depend on.
 
-        Of the target language that is all but, with continual learning, which one it is.
+        Of the target language only its identity stays, and only with continual learning.
         """
         unread: dict[str, Any] = {
             "target": None,
@@ -263,8 +281,10 @@ class TransferConfig(StrictModel):
         return self.model_copy(update=unread | ({"language": None} if self.aligning is None else {}))
 
     def of_fit(self, trained: Literal["source", "target"]) -> TransferConfig:
-        """The same without what the fit on a language, and its dev score, do not depend on, so that transfers that need
-        the same fit have it in common."""
+        """Return the settings without everything that the fit on one language and its dev score do not depend on.
+
+        Transfers with equal results of this function share the fit.
+        """
         rotation = self.rotation
         if rotation is not None and (rotation.map or rotation.normalise or rotation.moves == trained):
             return self
@@ -276,7 +296,7 @@ class TransferConfig(StrictModel):
 
     @property
     def idle(self) -> list[str]:
-        """The keys that differ from their defaults and mean nothing for the task."""
+        """The keys that differ from their defaults and have no effect on the task."""
         plain, used = TransferConfig(), set(TASKS[self.task].settings)
         if self.rotation is not None:
             used.add("features.subword")  # a rotation is fitted on words, whatever the task
@@ -289,11 +309,12 @@ class TransferConfig(StrictModel):
     def _dotted(cls, value: Any) -> Any:
         for key, values in value.items() if isinstance(value, dict) else ():
             if isinstance(values, dict):
-                raise ValueError(f"{key!r} must be a dotted key with a list of values, as in {{{key}.NAME: [1, 2]}}")
+                hint = f"write a dotted key with a list of values, as in {{{key}.NAME: [1, 2]}}"
+                raise InputError("is a section of keys", keys=[str(key)], hint=hint, code="type")
             if str(key).split(".")[0] not in ("fine_tune", "head", "features"):
-                raise ValueError(f"{key!r} must be a key of fine_tune, head or features")
+                raise InputError("is no key of fine_tune, head or features", keys=[str(key)], code="unknown")
             if values == []:
-                raise ValueError(f"{key!r} has no values")
+                raise InputError("has no values", keys=[str(key)], code="empty")
         return value
 
     @model_validator(mode="after")
@@ -301,35 +322,49 @@ class TransferConfig(StrictModel):
         frozen, pairs = self.features.tune == "none", [name for name, task in TASKS.items() if task.pairs]
         no_dev = self.target is not None and self.target.dev is None and self.target.train is None
         wrong = {
-            "target_model needs features that stay as they are: features.tune none": self.target_model and not frozen,
-            "continual learning moves the body: features.tune must be all": self.continual and frozen,
-            f"mixed is for tasks of pairs: {' and '.join(pairs)}": self.mixed and self.task not in pairs,
-            "mixed needs one model that reads both texts: leave target_model out": self.mixed and self.target_model,
-            "mixed rows have both languages, and a rotation moves the states of one: leave one out": (
+            ("target_model", "needs features that stay as they are", "set features.tune to none"): (
+                self.target_model and not frozen
+            ),
+            ("continual", "moves the body, and features.tune is none", "set features.tune to all"): (
+                self.continual and frozen
+            ),
+            ("mixed", "is for tasks of pairs", f"use it with {' or '.join(pairs)}"): (
+                self.mixed and self.task not in pairs
+            ),
+            ("mixed", "needs one model that reads both texts", "leave target_model out"): (
+                self.mixed and self.target_model
+            ),
+            ("mixed", "puts both languages in a row, and a rotation moves the states of one", "leave one out"): (
                 self.mixed and self.rotation
             ),
-            f"chosen_by {self.chosen_by} needs target.dev, the target language's own dev set": (
+            ("chosen_by", f"{self.chosen_by} needs the target language's own dev set", "name target.dev"): (
                 self.chosen_by != "source" and no_dev
             ),
-            f"tested_on {self.tested_on} needs target.dev, the target language's own dev set": (
+            ("tested_on", f"{self.tested_on} needs the target language's own dev set", "name target.dev"): (
                 self.tested_on != "test" and no_dev
             ),
-            "dev_also has no effect unless chosen_by is mean": self.dev_also and self.chosen_by != "mean",
-            "dev_also needs one model that reads every language as it is: leave target_model and rotation out": (
-                self.dev_also and (self.target_model is not None or self.rotation is not None)
+            ("dev_also", "has no effect unless chosen_by is mean", "set chosen_by to mean"): (
+                self.dev_also and self.chosen_by != "mean"
             ),
+            (
+                "dev_also",
+                "needs one model that reads every language as it is",
+                "leave target_model and rotation out",
+            ): self.dev_also and (self.target_model is not None or self.rotation is not None),
         }
-        for message, is_wrong in wrong.items():
+        for (key, reason, hint), is_wrong in wrong.items():
             if is_wrong:
-                raise ValueError(message)
+                raise InputError(reason, keys=key, hint=hint, code="conflict")
         return self
 
 
 def combinations(config: TransferConfig) -> list[tuple[str, TransferConfig]]:
-    """(label, settings) of every combination of the values in ``search``, the last key changing fastest.
+    """Return label and settings of every combination of the values in ``search``, the last key changing fastest.
 
-    Equal ones come once. Without a search the settings as they are, under the label "". InputError names a key or value
-    that is not allowed.
+    Equal combinations come once. Without a search the settings stand alone, under the label "".
+
+    Raises:
+        InputError: A key or a value of the search is not allowed.
     """
     base = config.model_dump(mode="json", round_trip=True) | {"search": {}}
     found: dict[str, TransferConfig] = {}
@@ -341,18 +376,24 @@ def combinations(config: TransferConfig) -> list[tuple[str, TransferConfig]]:
         try:
             found.setdefault(label, parse(TransferConfig, reduce(merged, changes, base)))
         except InputError as error:
-            raise InputError(f"search: {label}: {error}") from error
+            raise error.inside("search") from error
     return list(found.items())
 
 
 def check_tried(config: TransferConfig, counts: Iterable[int]) -> None:
-    """Raise InputError for what no combination can be, and for a layer that a model does not have.
+    """Check every combination of the search, and its layers against the models.
 
-    ``counts`` are the numbers of layers of the models that read.
+    Args:
+        config: The settings.
+        counts: The number of layers of each model that reads.
+
+    Raises:
+        InputError: No combination can be made, ``best`` exceeds their number, or a model lacks a layer.
     """
     tried = combinations(config)
     if config.best > len(tried):
-        raise InputError(f"best {config.best}: the search has {len(tried)} combination{'s' * (len(tried) != 1)}")
+        reason = f"{config.best} exceeds the {len(tried)} combination{'s' * (len(tried) != 1)} of the search"
+        raise InputError(reason, keys="best", code="range")
     also = () if config.continual is None else config.continual.loss.layers
     for count in counts:
         for _, settings in tried:

@@ -37,7 +37,8 @@ class Continual:
         before: MaskedLM | None = None,
     ) -> None:
         if pretrained.source.specials != pretrained.target.specials:
-            raise InputError("continual: one model has to read both languages, and they have other special tokens")
+            reason = "one model has to read both languages, and their special tokens differ"
+            raise InputError(reason, keys="continual", code="conflict")
         self.config, self.body, self.seed = config, body, seed
         self._align = AlignmentLoss(body, before, config.loss)
         self.batches = PairBatches([text.data for text in texts], pretrained.source.specials, config.rows, 1, seed)

@@ -67,9 +67,8 @@ class Features(nn.Module):
         copies = {id(body): copy.deepcopy(body) for body in bodies.values()}
         sizes = [str(body.shape.hidden) for body in copies.values()]
         if len(set(sizes)) > 1:
-            raise InputError(
-                f"target_model: the states of both models must have the same size; they have {' and '.join(sizes)}"
-            )
+            reason = f"the states of both models must have the same size; they have {' and '.join(sizes)}"
+            raise InputError(reason, keys="target_model", code="conflict")
         self.bodies = nn.ModuleList(copies.values())
         self._of = {role: list(copies).index(id(body)) for role, body in bodies.items()}
         self.layers = {role: layer_numbers(config.layers, body, "features.layers") for role, body in bodies.items()}

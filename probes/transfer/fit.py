@@ -201,10 +201,11 @@ class _Fit:
             bad = len(losses) - 1
         if bad is not None:
             rate = self._rate(self.config.learning_rate, first + bad)
-            raise InputError(
-                f"fine-tuning: the loss or a weight is not finite in epoch {epoch + 1}, step {first + bad + 1} of "
-                f"{self.steps}, at the learning rate {rate:.3g}; lower fine_tune.learning_rate"
+            reason = (
+                f"fine-tuning diverged: the loss or a weight is not finite in epoch {epoch + 1}, step "
+                f"{first + bad + 1} of {self.steps}, at the learning rate {rate:.3g}"
             )
+            raise InputError(reason, hint="lower fine_tune.learning_rate", code="failed")
         return float(values.sum())
 
 

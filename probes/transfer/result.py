@@ -51,7 +51,8 @@ class ResultFile:
             return
         result = read_json(path)
         if not isinstance(result, dict) or result.get("fingerprint") != name:
-            raise InputError("holds something other than this transfer; choose another file with --out", path)
+            hint = "choose another file with --out"
+            raise InputError("holds another result than this transfer", path, hint=hint, code="exists")
         self.seeds = {record["seed"]: record for record in result["seeds"]}
         for part in read_predictions(predictions_path(path)):
             if part.seed in self.seeds:
@@ -169,12 +170,14 @@ def read_predictions(path: Path) -> list[Predictions]:
     try:
         table = pq.read_table(path)
         if table.schema != SCHEMA or any(table[column].null_count for column in SCHEMA.names):
-            raise InputError("holds no predictions: its columns are of another kind or have gaps", path)
+            reason = "holds no predictions: its columns have other types or gaps"
+            raise InputError(reason, path, code="format")
         parts: dict[tuple[str, int, int], tuple[list[str], list[Any], list[Any]]] = {}
         for test, seed, setting, name, gold, predicted in zip(*table.to_pydict().values(), strict=True):
             values = parts.setdefault((test, seed, setting), ([], [], []))
             for column, value in zip(values, (name, json.loads(gold), json.loads(predicted)), strict=True):
                 column.append(value)
     except (pa.ArrowException, OSError, json.JSONDecodeError) as error:
-        raise InputError(f"cannot be read as predictions: {str(error).splitlines()[0]}", path) from error
+        reason = f"cannot be read as predictions: {str(error).splitlines()[0]}"
+        raise InputError(reason, path, code="format") from error
     return [Predictions(*key, tuple(ids), right, said) for key, (ids, right, said) in parts.items()]

@@ -365,10 +365,11 @@ class Transfer:
             if words and not (examples.lengths > examples.around).any():
                 raise nothing_read(name, words, f"the tokenizer of {self.pretrained.name}")
             if all(labels == [] for labels in gold):
-                raise InputError(f"{name}: no word has a gold label for the task {self.config.task}")
+                raise InputError(f"no word of {name} has a gold label for the task {self.config.task}", code="empty")
             sums = self.main.stats(gold, self.task.majority(gold, gold)).sum(axis=0)
             if _nothing_counts(self.main, sums):
-                raise InputError(f"{name}: no item counts for {self.main.name}; choose another score.metric")
+                hint = "choose another score.metric"
+                raise InputError(f"no item of {name} counts for {self.main.name}", hint=hint, code="empty")
         check_tried(self.config, (body.shape.layers for body in (self.pretrained.model, self.pretrained.target_model)))
 
     @cached_property

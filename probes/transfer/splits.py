@@ -59,7 +59,7 @@ class Split:
                 break
         if not count:
             counts = sum((Counter(batch.counts) for batch in batches), Counter[str]())
-            raise InputError(f"{self.task.name}: the split {self.name} has no item{because(counts)}")
+            raise InputError(f"the split {self.name} has no item{because(counts)}", self.task.name, code="empty")
         joined = join_batches(batches)
         return joined if limit is None or count <= limit else joined.take(np.arange(limit, dtype=np.int64))
 
@@ -107,7 +107,8 @@ class _Opener:
         self.task.main_metric()  # an unknown one is an error
         train = config.train or text
         if train is None:
-            raise InputError(f"the task {config.task} needs labelled sentences: name them with --train")
+            reason = f"the task {config.task} needs labelled sentences"
+            raise InputError(reason, keys="train", hint="name them with --train SOURCE", code="missing")
         self.train = train
         self._opened: dict[str, TaskSet] = {}
 
@@ -139,13 +140,11 @@ def _check_apart(trained: Splits, test: Split, config: TransferConfig) -> None:
         if name != "test" and split.fingerprint == test.fingerprint:
             where = f"{split.task.name}, {split.name}"
             if config.test is None and name == "train" and test is trained["test"]:
-                raise InputError(
-                    f"there is no test set beside {where}: name one with --test (SOURCE#dev chooses a split)"
-                )
-            raise InputError(
-                f"the {name} and the test set of the task {config.task} are the same items ({where}); name another "
-                f"one with --{name} or --test (SOURCE#dev chooses a split)"
-            )
+                hint = "name one with --test (SOURCE#dev chooses a split)"
+                raise InputError(f"there is no test set beside {where}", keys="test", hint=hint, code="missing")
+            reason = f"the {name} and the test set of the task {config.task} are the same items ({where})"
+            hint = f"name another one with --{name} or --test (SOURCE#dev chooses a split)"
+            raise InputError(reason, keys="test", hint=hint, code="conflict")
 
 
 def check_columns(language: Language, splits: Splits) -> None:
@@ -153,10 +152,9 @@ def check_columns(language: Language, splits: Splits) -> None:
     for split in splits.values():
         missing = [column for column in language.requires if column not in split.task.columns]
         if missing:
-            raise InputError(
-                f"the language {language.name} needs the column {missing[0]!r}, which {split.task.name} has not; let a "
-                "parser add it: --set parser=spacy:NAME"
-            )
+            reason = f"lacks the column {missing[0]!r}, which the language {language.name} needs"
+            hint = "let a parser add it: --set parser=spacy:NAME"
+            raise InputError(reason, split.task.name, hint=hint, code="missing")
 
 
 def parsed(splits: Splits, parser: str | None, report: Report) -> Splits:
@@ -284,7 +282,8 @@ def _further(
             reader = pretrained.reader_of(also.language, natural=name in own)
         except InputError as error:
             lacks = "" if name in own else f"{also.language} has no dev set of its own (dev: SOURCE), and "
-            raise InputError(f"dev_also: {lacks}{error}") from error
+            reason = f"{lacks}{error.reason}"
+            raise InputError(reason, error.path, keys="dev_also", hint=error.hint, code=error.code) from error
         if name in own:
             batch = own[name].items(config.dev_items)
             items = ItemSet(batch, _readers(reader, reader, batch, None), batch.counts)
@@ -312,7 +311,8 @@ def _fingerprints(splits: Splits) -> dict[str, str]:
 def _check_left(sets: Mapping[str, ItemSet], config: TransferConfig) -> None:
     for name, items in sets.items():
         if not len(items.batch):
-            raise InputError(f"{name}: no item of the task {config.task} is left{because(items.drops)}")
+            reason = f"no item of the task {config.task} is left in {name}{because(items.drops)}"
+            raise InputError(reason, code="empty")
 
 
 def _bound(language: Language, pretrained: Pretrained, task: TaskSet) -> Language:
@@ -330,7 +330,8 @@ def _natural(role: Role, splits: Splits, reader: Reader, config: TransferConfig)
         every = np.arange(len(items["train"]), dtype=np.int64)
         count = len(every) - max(1, len(every) // DEV_SHARE)
         if not count:
-            raise InputError(f"{splits['train'].task.name}: one item is too few to train on and to choose by")
+            reason = "one item is too few to train on and to choose by"
+            raise InputError(reason, splits["train"].task.name, code="range")
         # what the reader left out of all of them is told of the training items
         items["dev"] = replace(items["train"].take(every[count:]), counts={})
         items["train"] = items["train"].take(every[:count])
@@ -384,18 +385,18 @@ def _same_items(source: TaskBatch, target: TaskBatch) -> tuple[list[tuple[int, i
     """The rows of each item that both sets have with one label, and reason → how many items were left out."""
     place = {name: row for row, name in enumerate(target.ids)}
     shared = [(row, place[name]) for row, name in enumerate(source.ids) if name in place]
-    smaller, unlike = min(len(source), len(target)), "mixed: the test sets of the two languages are no translations"
+    smaller, unlike = min(len(source), len(target)), "the test sets of the two languages are no translations"
     if len(shared) < COMMON * smaller:
-        raise InputError(f"{unlike} of each other: {len(shared):,} of {smaller:,} items have an id that both sets have")
+        reason = f"{unlike} of each other: {len(shared):,} of {smaller:,} items have an id that both sets have"
+        raise InputError(reason, keys="mixed", code="conflict")
     labels = [None if one.label is None else one.label.values() for one in (source, target)]
     kept = shared
     if labels[0] is not None and labels[1] is not None:
         kept = [(i, j) for i, j in shared if labels[0][i] == labels[1][j]]
     other = len(shared) - len(kept)
     if len(kept) < COMMON * len(shared):
-        raise InputError(
-            f"{unlike} of each other: {other:,} of {len(shared):,} items with the same id have different labels"
-        )
+        reason = f"{unlike} of each other: {other:,} of {len(shared):,} items with the same id have different labels"
+        raise InputError(reason, keys="mixed", code="conflict")
     counts = {ONE_ONLY: len(source) + len(target) - 2 * len(shared), OTHER_LABEL: other}
     return kept, {why: count for why, count in counts.items() if count}
 

@@ -1,4 +1,4 @@
-"""What ``synthlang transfer`` does and prints."""
+"""The command ``synthlang transfer``: reading its config, running it and printing the result."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ from synthlang.store import Store
 def read_transfer_config(
     path: Path | None, options: Mapping[str, str | None], target: Mapping[str, str | None], overrides: list[str]
 ) -> TransferConfig:
-    """The config of a YAML file with the options of the command on top, then ``--set``."""
+    """Return the config of a YAML file with the options of the command on top, then ``--set``."""
     data = {} if path is None else load_yaml(path, "transfer")
     data |= {key: value for key, value in options.items() if value is not None}
     named = {key: value for key, value in target.items() if value is not None}
     if named and "test" not in named and "test" not in (data.get("target") or {}):
-        raise InputError("--target-train and --target-dev go with --target-test, the target language's own test set")
+        reason = "--target-train and --target-dev need the target language's own test set"
+        raise InputError(reason, "--target-test", hint="name it with --target-test SOURCE", code="missing")
     if named:
         data["target"] = {**(data.get("target") or {}), **named}
     return parse(TransferConfig, override(data, overrides), path or "transfer")
@@ -53,13 +54,22 @@ def transfer_command(
     smoke: bool = False,
     threads: int | None = None,
 ) -> Path:
-    """Transfer a model with seeds 0 … ``seeds`` − 1; seeds that ``out`` has are not run again. Returns the file.
+    """Transfer a model with seeds 0 … ``seeds`` − 1 and return the file of the result.
 
-    ``keep`` is the folder of the fine-tuned models, none to leave them. Rows are no longer than the model reads.
+    Seeds that ``out`` holds already are not run again. Rows are no longer than the model reads.
+
+    Args:
+        model: A run, a folder or a name.
+        config: The settings.
+        seeds: The number of fine-tuning seeds.
+        out: The file of the result (default: below the run).
+        keep: The folder of the fine-tuned models (default: they are not kept).
+        smoke: Try it in seconds, with another file name.
+        threads: The number of threads (default: chosen by the size of the model).
     """
     natural = config.target is not None
     if natural and config.language is None:
-        raise InputError("another natural language needs a name: --language")
+        raise InputError("another natural language needs a name", "--language", code="missing")
     pretrained = open_pretrained(model, config.language, natural, config.target_model)
     if config.aligning is not None and config.aligning.before is not None:
         pretrained = replace(pretrained, original=config.aligning.before)
@@ -75,7 +85,7 @@ def transfer_command(
     if keep is not None:
         check_keep(config, pretrained)
     if path.is_dir():
-        raise InputError("is a folder; name a JSON file with --out", path)
+        raise InputError("is a folder", path, hint="name a JSON file with --out", code="exists")
     with Display() as display, only_writer(path), nullcontext() if keep is None else only_writer(keep):
         work = _work_folder(path)
         data = load_data(config, pretrained, display.report)
@@ -91,7 +101,8 @@ def transfer_command(
                 display.message(f"{name}: {reason}: {count:,}")
         lost = [seed for seed in range(seeds) if seed in file.seeds and keep is not None]
         if lost:
-            raise InputError("--keep: has seeds already, whose models are gone; name another file with --out", path)
+            reason = "has seeds already, and their models for --keep are gone"
+            raise InputError(reason, path, hint="name another file with --out", code="exists")
         for seed in range(seeds):
             if seed not in file.seeds:
                 file.add(transfer, transfer.run(seed, work / transfer.fingerprint[:12], keep))
@@ -102,7 +113,7 @@ def transfer_command(
 
 
 def fitted_to(config: TransferConfig, reads: int) -> tuple[TransferConfig, list[str]]:
-    """The config for a model that reads so many tokens at once, and what had to change for it."""
+    """Return the config for a model that reads ``reads`` tokens at once, with a note for each key that changed."""
     update: dict[str, int | None] = {}
     if config.length is not None and config.length > reads:
         update["length"] = None
@@ -119,25 +130,27 @@ def fitted_to(config: TransferConfig, reads: int) -> tuple[TransferConfig, list[
 def _default_path(model: str, config: TransferConfig, pretrained: Pretrained) -> Path:
     run = user_path(model)
     if not is_run(run):
-        raise InputError(f"{model} is no run folder: name the file of the result with --out FILE.json")
+        hint = "name the file of the result with --out FILE.json"
+        raise InputError("is no run folder, so the result has no place", model, hint=hint, code="missing")
     language = safe_name(pretrained.language_name("target"), "language name")
     return run / "transfer" / f"{config.task}-{language}.json"
 
 
 def _work_folder(path: Path) -> Path:
-    """Where unfinished work is kept, beside the result; InputError if nothing can be written there."""
+    """Make the folder of unfinished work beside the result; raise InputError where nothing can be written."""
     work = path.with_name(f"{path.stem}.work")
     try:
         work.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}; name another file with --out", path) from error
+        hint = "name another file with --out"
+        raise InputError(f"cannot be written: {error.strerror}", path, hint=hint, code="failed") from error
     return work
 
 
 def result_table(result: Mapping[str, Any], about: str | None = None) -> Table:
-    """A result as a table: mean, 95 % intervals over seeds and items and over seeds alone, each seed.
+    """Return a result as a table: the mean, two 95 % intervals (over seeds and items, over seeds alone), each seed.
 
-    ``about`` says under it what the metric counts.
+    ``about`` is a line below the table about what the metric counts.
     """
     items = result["counts"]["target test"]["items"]
     title = f"{result['task']}, {result['model']} → {result['language']} ({result['metric']}, %; {items:,} test items)"
@@ -158,7 +171,7 @@ def _bounds(low: float | None, high: float | None) -> str:
 
 
 def show_comparison(found: Comparison, out: Path | None) -> None:
-    """Print the table of a comparison and write it where ``out`` says."""
+    """Print the table of a comparison, and write it to the file ``out`` if one is given."""
     Console().print(found.table())
     for test in found.left_out:
         Console().print(f"not compared, some file does not have it: {test}", markup=False)

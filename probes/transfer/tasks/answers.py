@@ -61,7 +61,7 @@ def rules_of(name: str) -> Rules:
     language = name.removeprefix("mlqa-")
     if language == name or language not in ARTICLES:
         known = ", ".join(("squad", *(f"mlqa-{code}" for code in sorted(ARTICLES))))
-        raise InputError(f"answers: there are no rules {name!r}; there are {known}")
+        raise InputError(f"there are no rules {name!r}", keys="answers", hint=f"name one of {known}", code="unknown")
     return Rules(_words(ARTICLES[language], True, language == "zh"), filtered=False)
 
 

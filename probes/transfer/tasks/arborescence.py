@@ -41,7 +41,8 @@ def arborescences(scores: ArrayLike, lengths: ArrayLike) -> list[Heads]:
     columns = np.concatenate([np.ones((len(sizes), 1), bool), here], axis=1)
     real = here[:, :, None] & columns[:, None, :]
     if np.isnan(table[real]).any() or np.isposinf(table[real]).any():
-        raise InputError("arc scores are not numbers: the training of the parser diverged, lower its learning rate")
+        hint = "lower its learning rate"
+        raise InputError("arc scores are NaN: the training of the parser diverged", hint=hint, code="failed")
     table[~real] = -np.inf
     heads: Heads = table.argmax(axis=2)
     finite = np.isfinite(np.take_along_axis(table, heads[:, :, None], axis=2)[:, :, 0]) | ~here
@@ -96,7 +97,8 @@ def _best_tree(scores: NDArray[np.float64]) -> Heads:
         heads[cycle[entry[entered_from]]] = outside[entered_from]
         best = heads
     if np.isneginf(scores[np.arange(len(scores)), best[1:]]).any() or (best[1:] == 0).sum() != 1:
-        raise InputError("no tree with one root avoids the arcs with score −inf: allow more of them")
+        reason = "no tree with one root avoids the arcs with score −inf"
+        raise InputError(reason, hint="allow more arcs", code="range")
     return best[1:]
 
 

@@ -161,14 +161,16 @@ class Task(ABC):
         if name is None:
             return next(iter(metrics.values()))
         if name not in metrics:
-            raise InputError(f"score.metric: the task {self.name} has no {name!r}; it has {', '.join(metrics)}")
+            hint = f"name one of {', '.join(metrics)}"
+            raise InputError(f"the task {self.name} has no {name!r}", keys="score.metric", hint=hint, code="unknown")
         return metrics[name]
 
 
 def task_of(config: TransferConfig, reads: int = READS) -> Task:
     """The task that a config names, for a model that reads rows of so many tokens; InputError for longer rows."""
     if (config.length or 0) > reads:
-        raise InputError(f"length {config.length} is longer than the {reads} tokens that the model reads")
+        reason = f"{config.length} exceeds the {reads} tokens that the model reads"
+        raise InputError(reason, keys="length", code="range")
     task: Task = pkgutil.resolve_name(TASKS[config.task].place)(config, reads)
     return task
 

@@ -43,7 +43,8 @@ class Ner(TagTask):
         """``tags``: O, and B and I of every kind of entity in training."""
         tags = span_tags(train.corpus.columns["ner"], self.has_gold(train.corpus))
         if len(tags) == 1:
-            raise InputError("no word of the training set is part of an entity, so there is nothing to learn")
+            reason = "no word of the training set is part of an entity, so there is nothing to learn"
+            raise InputError(reason, code="empty")
         return {"tags": tags}
 
     def metrics(self) -> dict[str, Metric]:

@@ -48,7 +48,8 @@ class Nli(PairTask):
         assert train.label is not None and train.label.names is not None, "a task of classes has labels"
         seen = {train.label.names[code] for code in np.unique(train.label.codes).tolist()}
         if len(seen) == 1:
-            raise InputError(f"every training item is {min(seen)!r}: the task nli needs at least two labels to learn")
+            reason = f"every training item is {min(seen)!r}, and the task nli needs at least two labels"
+            raise InputError(reason, code="range")
         return {"label": order_labels(seen)}
 
     def encode(self, batch: TaskBatch, readers: Sequence[Reader], labels: Labels) -> ClassExamples:

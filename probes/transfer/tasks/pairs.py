@@ -214,7 +214,6 @@ class PairTask(Task):
         """The labelled items that ``spec`` names; InputError for one of another task."""
         task = open_task(spec if is_task(spec) else f"{self.name}:{spec}")
         if task.kind != self.kind or task.fields != self.fields:
-            raise InputError(
-                f"{spec}: the task {self.name} needs items of {' and '.join(self.fields)}, not {task.name}"
-            )
+            reason = f"holds items of {task.name}; the task {self.name} needs {' and '.join(self.fields)}"
+            raise InputError(reason, spec, code="conflict")
         return task

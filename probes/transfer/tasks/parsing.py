@@ -51,7 +51,7 @@ class Parsing(WordTask):
         named = self.has_gold(train.corpus)
         roots = np.bincount(column.codes[named & (heads == 0)], minlength=len(column.names or ()))
         if not roots.any():
-            raise InputError(NO_TREES)
+            raise InputError(NO_TREES, code="empty")
         root = min(name for name, n in zip(column.names or (), roots.tolist(), strict=True) if n == roots.max())
         return {"relations": tuple(names_in(column, named & (heads >= 0))), "root": (root,)}
 
@@ -59,10 +59,8 @@ class Parsing(WordTask):
         """A head and a relation for each word; InputError where a language's words are tokens."""
         language = readers[0].language
         if language.on_tokens:
-            raise InputError(
-                f"the language {language.name} moves or changes tokens (unit: token), and trees are of words: "
-                "the task parsing needs a language of words"
-            )
+            reason = f"the language {language.name} changes tokens (unit: token), and the task parsing needs words"
+            raise InputError(reason, keys="language", code="conflict")
         words = self.words(batch, readers)
         column, heads = words.column("deprel"), _heads(words)
         relations, unseen = classes_of(column, labels["relations"])

@@ -42,7 +42,8 @@ class Pos(TagTask):
         """``tags``: those of training."""
         tags = names_in(train.corpus.columns["upos"], self.has_gold(train.corpus))
         if not tags:
-            raise InputError("no word of the training set has a UPOS tag, so there is nothing to learn")
+            reason = "no word of the training set has a UPOS tag, so there is nothing to learn"
+            raise InputError(reason, code="empty")
         return {"tags": tuple(tags)}
 
     def metrics(self) -> dict[str, Metric]:

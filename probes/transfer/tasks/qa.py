@@ -55,7 +55,7 @@ class Qa(PairTask):
     def labels(self, train: TaskBatch) -> Labels:
         """``no_answer``: ``yes`` if training has a question without an answer. InputError if it has no answer."""
         if not len(train.answers):
-            raise InputError("no question of the training set has an answer: the task qa has nothing to learn")
+            raise InputError("no question of the training set has an answer", code="empty")
         return {"no_answer": ("yes",) if len(np.unique(train.answers.item)) < len(train) else ()}
 
     def encode(self, batch: TaskBatch, readers: Sequence[Reader], labels: Labels) -> AnswerExamples:
@@ -244,10 +244,8 @@ def longest_question(length: int, stride: int, separators: int) -> int:
     free = room - stride
     limit = min(room // 2, free - max(1, free // STEP_SHARE))
     if limit < 1:
-        raise InputError(
-            f"stride {stride} leaves no room to move on in rows of length {length}: the stride must be smaller than "
-            f"{room - 1}"
-        )
+        reason = f"{stride} leaves no room to move on in rows of length {length}"
+        raise InputError(reason, keys="stride", hint=f"set it below {room - 1}", code="range")
     return limit
 
 

@@ -122,5 +122,5 @@ class SlotsHead(Head):
 
 def _intents(batch: TaskBatch) -> Column:
     if batch.label is None:
-        raise InputError("the task slots needs an intent for each utterance, and these have none")
+        raise InputError("the utterances have no intent, which the task slots needs", code="missing")
     return batch.label

@@ -198,7 +198,8 @@ class WordTask(Task):
         """A task set, or any source with the columns that the task needs."""
         scheme = spec.partition(":")[0]
         if is_task(spec) and scheme not in (self.name, "slots"):  # slots: is a source too
-            raise InputError(f"{spec!r} names items of the task {scheme}; this is the task {self.name}")
+            reason = f"names items of the task {scheme}, and this is the task {self.name}"
+            raise InputError(reason, spec, code="conflict")
         task = open_task(spec if scheme == self.name and ":" in spec else f"{self.name}:{spec}")
         require_columns(task.as_source(), self.requires, task.name, f"the task {self.name}")
         return task
