@@ -449,5 +449,5 @@ def test_a_fine_tuned_body_is_kept_as_probes_read_it(run, plain):
     assert any(name.startswith("layers.") and not torch.equal(before[name], after[name]) for name in before)
     assert opened.source.tokenizer.fingerprint == run.source.tokenizer.fingerprint
     assert found.scores["zs"] == transfer.run(0).scores["zs"]
-    for settings in list[dict[str, Any]]({"features": {"tune": "none"}}, {"rotation": {}}):
-        refusal(check_keep, config(**settings), run)
+    refusal(check_keep, config(features={"tune": "none"}), run)
+    refusal(check_keep, config(rotation={}), run)
