@@ -99,7 +99,7 @@ class TranslationSet:
         return {f"p@{k}": 100.0 * float(self.earned(neighbours, scores, min(k, width), credit).mean()) for k in at}
 
     def to_json(self) -> dict[str, Any]:
-        """The counts, with the number of queries and their share of the dictionary's words in percent."""
+        """Return the counts, with the number of queries and their share of the dictionary's words in percent."""
         share = 100.0 * len(self.queries) / self.counts["words"]
         return {"queries": len(self.queries), "coverage": float(f"{share:.6g}"), **self.counts}
 
@@ -172,12 +172,16 @@ def translations(text: Aligned, words: int | None) -> NDArray[np.int64]:
 
 
 def named_translations(text: Aligned, path: Path, words: int, lower: bool) -> tuple[NDArray[np.int64], int]:
-    """[n, 2] codes of a left and a right type that translate each other in a MUSE file of words of the parent (right)
-    and of the other language, and how many of its pairs have a word that is not in the training sentences.
+    """Return the codes [n, 2] of left and right types that a MUSE file pairs and the training sentences hold.
 
-    At most ``words`` pairs that are there: those of the words that come first in the file (Kulshreshtha et al. 2020,
-    sections 2.2.1 and 4.1). ``lower``: the file in small letters, as ``lowered_text`` is. InputError for a damaged
-    file, and where no pair is there.
+    The file pairs words of the source language (right) with words of the other language. At most ``words`` pairs are
+    taken: those of the words that come first in the file (Kulshreshtha et al. 2020, sections 2.2.1 and 4.1). The second
+    value counts the pairs with a word that is not in the training sentences. With ``lower`` the file is in lower case,
+    as
+    ``lowered_text`` is.
+
+    Raises:
+        InputError: The file is damaged, or none of its pairs occurs.
     """
     sides = (text.text.left, text.data.left), (text.text.right, text.data.right)
     (left, _), (right, _) = (types_in(corpus, sentences, text.data.train) for corpus, sentences in sides)
@@ -208,8 +212,10 @@ def lowered(corpus: Corpus) -> Corpus:
 def types_in(
     corpus: Corpus, sentences: Sentences, rows: NDArray[np.int64], least: int = 1
 ) -> tuple[NDArray[np.int64], int]:
-    """The codes of the types that occur so often, and have a subword, in the sentences at ``rows``; and how many occur
-    less often."""
+    """Return the codes of the types that occur often enough in the sentences at ``rows`` and have a subword.
+
+    The second value counts the types that occur less often.
+    """
     inside = np.zeros(len(corpus), bool)
     inside[rows] = True
     words = np.repeat(inside, np.diff(corpus.offsets)) & (np.diff(sentences.word_offsets) > 0)

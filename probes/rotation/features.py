@@ -72,10 +72,10 @@ class Rotation:
         return (self.moves,) if self.maps[0].is_linear else (self.moves, other)
 
     def apply(self, states: Tensor, index: int, role: Role | None = None) -> Tensor:
-        """[…, d] → […, d]: states of a layer of the language ``role`` (none: the one that moves), to be compared with
-        those of the other one; ``index`` is the layer's place among ``features.layers``.
+        """Map states […, d] of the language ``role``, so that they can be compared with those of the other language.
 
-        Means are those of the fit, whatever states these are.
+        Without a ``role`` they are of the language that moves. ``index`` is the place of the layer among
+        ``features.layers``. Means are those of the fit, whatever the states are.
         """
         assert (role or self.moves) in self.reads, role
         key = index, states.device, torch.promote_types(states.dtype, torch.float32)
@@ -159,7 +159,11 @@ def _saved(
     pretrained: Pretrained,
     numbers: Mapping[Role, tuple[int, ...]],
 ) -> Rotation:
-    """Maps of the probe ``maps``; InputError if they are of other models, layers or subwords, or move the other way."""
+    """Read the maps that the probe ``maps`` saved.
+
+    Raises:
+        InputError: The maps are of other models, layers or subwords, or move the other way.
+    """
     saved = load_maps(folder)
     about, subword = saved.about, SUBWORDS[features.subword]
     if (about.model, about.language) != (pretrained.fingerprint, pretrained.target.language.name):

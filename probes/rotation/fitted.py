@@ -54,16 +54,19 @@ class NormalisedMap:
         return all(side.method in LINEAR for side in (self.left, self.right))
 
     def to(self, device: torch.device, dtype: torch.dtype) -> NormalisedMap:
-        """The same map with its numbers on a device and in a type."""
+        """Return the same map with its numbers on a device and in a type."""
         left, right = (replace(side, means=side.means.to(device, dtype)) for side in (self.left, self.right))
         return NormalisedMap(left, right, replace(self.fit, map=self.fit.map.to(device, dtype)), self.zeros)
 
     def linear(self) -> LinearMap:
-        """The same map from the left language's own space to the right one's: e* = W (e − x̄) + ȳ (Kulshreshtha et al.
-        2020, equation 5).
+        """Return the map from the left language's own space to the right one's: e* = W (e − x̄) + ȳ.
 
-        InputError where a side is brought to unit length: a length, once gone, cannot be given back, so there both
-        languages must be normalised, ``apply`` for the left and ``apply_right`` for the right.
+        This is equation 5 of Kulshreshtha et al. 2020.
+
+        Raises:
+            InputError: A side is brought to unit length. A length cannot be given back once it is gone, so both
+                languages must
+                be normalised there, with ``apply`` for the left and ``apply_right`` for the right.
         """
         sides = (self.left, self.right)
         if not self.is_linear:
@@ -101,7 +104,11 @@ class MapFitter:
         self._fitter.update(normal[0][kept], normal[1][kept])
 
     def fit(self, centre: bool = False) -> NormalisedMap:
-        """The map; InputError without a pair of which neither vector is zero."""
+        """Fit the map.
+
+        Raises:
+            InputError: In every pair one of the vectors is zero.
+        """
         if self.zeros and not self._fitter.pairs:
             reason = f"no pair of vectors is left to fit a map on: a vector is zero in each of {self.zeros}"
             raise InputError(reason, code="empty")
@@ -143,7 +150,7 @@ def fit_layers(
 
 
 def fit_map(x: Tensor, y: Tensor, method: Method = "none", centre: bool = False, rounds: int = ROUNDS) -> NormalisedMap:
-    """The map of one layer: ``fit_layers`` of the rows x [n, d] and their counterparts y."""
+    """Fit the map of one layer: ``fit_layers`` of the rows x [n, d] and their translations y."""
     return _fit(lambda: torch.split(x, ROWS), lambda: torch.split(y, ROWS), x.shape[1], method, rounds, centre)
 
 

@@ -31,7 +31,7 @@ FITTED_ROWS = 1024  # at a time, so that the copies in float64 stay in the proce
 
 
 def plan(method: Method, rounds: int = ROUNDS) -> tuple[str, ...]:
-    """The steps ``unit`` and ``centre`` of a method.
+    """Return the steps ``unit`` and ``centre`` of a method.
 
     >>> plan("iterative", 2)
     ('unit', 'centre', 'unit', 'centre', 'unit')
@@ -71,7 +71,10 @@ class Normaliser:
         return _follow(x, plan(self.method, self.rounds), self.means.to(x.device, x.dtype))[0].to(rows.dtype)
 
     def to_json(self) -> dict[str, Any]:
-        """The method, its rows, and how long each mean was: the last ones show how near 0 the mean has come."""
+        """Return the method, its rows and the length of each mean.
+
+        The last lengths show how near to 0 the mean has come.
+        """
         lengths = [float(f"{length:.6g}") for length in self.means.norm(dim=1).tolist()]
         rounds = {"rounds": self.rounds} if self.method.startswith("iterative") else {}
         return {"method": self.method, **rounds, "rows": self.rows, "zeros": self.zeros, "means": lengths}
@@ -115,7 +118,7 @@ def largest_of(x: Tensor) -> Tensor:
 
 
 def _follow(x: Tensor, steps: tuple[str, ...], means: Tensor) -> tuple[Tensor, Tensor]:
-    """The steps one after another, and which rows are nothing [n, 1]: those of zeros stay as they are."""
+    """Apply the steps one after another, and return with the rows a mark [n, 1] of those that are zero and stay so."""
     largest = largest_of(x)
     nothing = largest == 0
     left = iter(means)

@@ -36,7 +36,7 @@ class LinearMap:
         return mapped.to(x.dtype)
 
     def to(self, device: torch.device, dtype: torch.dtype) -> LinearMap:
-        """The same map on a device and in a type; itself if it is there already."""
+        """Return the same map on a device and in a type, itself if it is there already."""
         if self.matrix.device == device and self.matrix.dtype == dtype:
             return self
         return LinearMap(*(t.to(device, dtype) for t in (self.matrix, self.before, self.after)))
@@ -61,7 +61,7 @@ class Fit:
     orthogonality: float
 
     def to_json(self) -> dict[str, Any]:
-        """The numbers."""
+        """Return the numbers of the fit."""
         numbers = {name: float(f"{getattr(self, name):.6g}") for name in ("residual", "identity", "orthogonality")}
         return {"pairs": self.pairs, "rank": self.rank, **numbers}
 
@@ -96,7 +96,11 @@ class Fitter:
         self._squares += float(rows.square().sum())
 
     def fit(self, centre: bool = False) -> Fit:
-        """The best map of x to y (see ``procrustes``); InputError without any rows."""
+        """Return the best map of x to y (see ``procrustes``).
+
+        Raises:
+            InputError: There are no rows.
+        """
         if not self.pairs:
             raise InputError("there are no pairs of vectors to fit a map on", code="empty")
         shifts = self._sums / self.pairs
@@ -117,12 +121,15 @@ class Fitter:
 
 
 def procrustes(x: Tensor, y: Tensor, centre: bool = False) -> Fit:
-    """The orthogonal W with the smallest Σ ‖W x_i − y_i‖² over rows of ``x`` and ``y`` [n, d].
+    """Fit the orthogonal W with the smallest Σ ‖W x_i − y_i‖² over rows of ``x`` and ``y`` [n, d].
 
     W = U Vᵀ with U Σ Vᵀ = SVD(Σ y_i x_iᵀ) (Kulshreshtha et al. 2020, equations 2 and 3). W may be a reflection
     (determinant −1), as in the papers. With ``centre`` both are centred before, and the map moves to y's mean
     (equations 4 and 5). Where the rows leave directions open (fewer rows than d, a rank below d), W is the solution
-    nearest to the identity. InputError if there are no rows, or if one is not finite.
+    nearest to the identity.
+
+    Raises:
+        InputError: There are no rows, or one is not finite.
     """
     fitter = Fitter(x.shape[1])
     fitter.update(x, y)
@@ -130,7 +137,7 @@ def procrustes(x: Tensor, y: Tensor, centre: bool = False) -> Fit:
 
 
 def _nearest_orthogonal(products: Tensor) -> tuple[Tensor, int]:
-    """The orthogonal W of the largest tr(Wᵀ products), and the rank of ``products``."""
+    """Return the orthogonal W with the largest tr(Wᵀ products), and the rank of ``products``."""
     u, sizes, vt = torch.linalg.svd(products)
     rank = int((sizes > len(sizes) * NOTHING * sizes[0]).sum())
     matrix = u[:, :rank] @ vt[:rank]

@@ -90,7 +90,7 @@ class _Sentences:
 
 
 def _model(config: StaticConfig) -> Any:
-    """An untrained model of gensim."""
+    """Return an untrained model of gensim."""
     try:
         models = importlib.import_module("gensim.models")
     except ImportError as error:

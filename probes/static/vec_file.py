@@ -1,7 +1,7 @@
-"""Word vectors in the text format of word2vec and fastText (``.vec``, also gzipped): a line ``words dimensions``, then
-a line for each word with its numbers, all with a space between.
+"""Word vectors in the text format of word2vec and fastText (``.vec``, also gzipped).
 
-Binary and pickled files are not read: export them as text with the program that wrote them.
+The first line is ``words dimensions``. A line for each word with its numbers follows, all separated by a space. Binary
+and pickled files are not read: export them as text with the program that wrote them.
 """
 
 from __future__ import annotations
@@ -25,12 +25,16 @@ GZIP = b"\x1f\x8b"
 
 
 def read_vec(path: Path, words: int | None = None, report: Report = silent) -> StaticVectors:
-    """The vectors of a file in its order, which is usually by falling frequency; of the first ``words`` lines only.
+    """Read the first ``words`` vectors of a file in its order, which is usually by falling frequency.
 
-    Of a word that comes twice the first vector counts, and ``facts["duplicates"]`` tells how many others there were.
-    ``facts["zeros"]`` counts vectors of zeros. A word may hold spaces, but not before a number.
-    InputError with the line for a header that is not two numbers, a line with another number of dimensions, a number
-    that is none or not finite in float32, and a file that ends before, or goes on after, as many words as it says.
+    Of a word that comes twice the first vector counts, and ``facts["duplicates"]`` counts the others.
+    ``facts["zeros"]``
+    counts vectors of zeros. A word may hold spaces, but not before a number.
+
+    Raises:
+        InputError: With its line. The header is not two numbers, a line has another number of dimensions, a number
+            is not
+            one or not finite in float32, or the file has more or fewer words than it announces.
     """
     lines = _lines(path)
     count, width = _header(next(lines, (1, ""))[1], path)
@@ -78,7 +82,7 @@ def _header(line: str, path: Path) -> tuple[int, int]:
 
 
 def _entry(line: str, width: int, path: Path, number: int) -> tuple[str, NDArray[np.float32]]:
-    """A line's word, which may have spaces in it, and its vector."""
+    """Return the word of a line, which may hold spaces, and its vector."""
     word, _, numbers = line.partition(" ")
     row = _numbers(numbers)
     if not word or row is None or len(row) != width:
@@ -111,7 +115,11 @@ def _numbers(text: str) -> NDArray[np.float64] | None:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """(number, line) of a text file that may be gzipped; InputError for one that cannot be read."""
+    """Yield number and line of a text file that may be gzipped.
+
+    Raises:
+        InputError: The file cannot be read.
+    """
     zipped = False
     if path.is_file():
         with reading(path), path.open("rb") as start:

@@ -60,7 +60,10 @@ class StaticVectors:
         return StaticVectors((*self.words, *more), torch.cat([self.vectors, self.vectors[rows]]), facts)
 
     def without_zeros(self) -> StaticVectors:
-        """A word whose vector is zero has none: it would be near its sentence's other words by what that adds."""
+        """Return the words whose vector is not zero.
+
+        A zero vector would be near its sentence's other words by their vectors.
+        """
         kept = (self.vectors != 0).any(1)
         words = tuple(word for word, there in zip(self.words, kept.tolist(), strict=True) if there)
         return self if bool(kept.all()) else StaticVectors(words, self.vectors[kept], self.facts)
@@ -70,7 +73,7 @@ class StaticVectors:
         return self.rows_of(forms.names or ())[forms.codes]
 
     def mapped(self, function: Callable[[Tensor], Tensor]) -> StaticVectors:
-        """The same words with other vectors: ``function`` takes and gives rows, batch by batch (``map.apply``)."""
+        """Return the same words with other vectors. ``function`` maps rows to rows, batch by batch (``map.apply``)."""
         rows = torch.cat([function(batch) for batch in torch.split(self.vectors, ROWS)])
         return StaticVectors(self.words, rows.float(), self.facts)
 
@@ -80,13 +83,14 @@ ROWS = 8192  # of vectors that are mapped at once
 
 
 def augmented(vectors: StaticVectors, corpus: Corpus, pools: Sequence[Pool] = POOLS) -> Iterator[Tensor]:
-    """[words, d · (1 + pools)] float32 of a corpus, some sentences at a time: a word's own vector, then its sentence's.
-    A word without a vector of its own has zeros, so that it is a miss whatever its sentence.
+    """Return the vectors [words, d · (1 + pools)] float32 of a corpus, some sentences at a time.
 
-    As the paper has it, ``vectors`` are normalised (``unit-centre-unit``) and rotated before, by ``mapped``: a rotation
-    does not keep largest and smallest values. A sentence's vectors are, element by element, the
-    mean, the largest and the smallest of its words' (Rücklé et al. 2018), so 300 dimensions become 1,200. No pools give
-    the words alone. Words without a vector take no part in their sentence's.
+    A vector is the word's own, then its sentence's. A word without a vector of its own has zeros, so that it is a miss
+    whatever its sentence. As in the paper, ``vectors`` are normalised (``unit-centre-unit``) and rotated before, by
+    ``mapped``, since a rotation does not keep largest and smallest values. The vectors of a sentence are the mean, the
+    largest and the smallest of its words' vectors, element by element (Rücklé et al. 2018), so 300 dimensions become
+    1,200.
+    Without pools there are the words alone. Words without a vector take no part in their sentence's.
     """
     for start in range(0, len(corpus), SENTENCES):
         part = corpus.between(start, start + SENTENCES)

@@ -193,10 +193,11 @@ def _mean(stats: Floats, metric: Metric) -> float:
 def item_test(
     before: Floats, after: Floats, metric: Metric, key: int, rounds: int = TEST_ROUNDS, swap: str = "prediction"
 ) -> PairedTest:
-    """The test that a metric has, of its statistics [runs, items, k] on the same items, in percent.
+    """Run the test of a metric on its statistics [runs, items, k] of the same items, in percent.
 
-    A score that is a mean over items: the t-test over those that count. Else the permutation test, of as many runs on
-    both sides.
+    A score that is a mean over items has a t-test over the items that count. Any other score has a permutation test
+    over
+    as many runs on both sides.
     """
     if not metric.of_items:
         left, right = (s.sum(axis=0) if swap == "item" else s.reshape(-1, s.shape[-1]) for s in (before, after))
@@ -240,7 +241,11 @@ class Outcome:
     tests: Mapping[str, Mapping[Run, Predictions]]
 
     def stats(self, test: str, metric: Metric) -> Floats:
-        """[runs, items, k] of a test; InputError for other predictions than were scored."""
+        """Return the statistics [runs, items, k] of a test.
+
+        Raises:
+            InputError: The predictions give another score than the one on record.
+        """
         by_run = {run: metric.stats(part.gold, part.predicted) for run, part in sorted(self.tests[test].items())}
         for record in self.result.seeds:
             said = record.scores.get(test, {}).get(metric.name)
@@ -255,7 +260,11 @@ class Outcome:
 
 
 def read_outcome(path: Path) -> Outcome:
-    """A result of ``synthlang transfer`` with its predictions; InputError for anything else."""
+    """Read a result of ``synthlang transfer`` with its predictions.
+
+    Raises:
+        InputError: The file is something else, or was changed.
+    """
     try:
         result = _Result.model_validate(read_json(path))
     except ValidationError as error:

@@ -42,17 +42,23 @@ def word_slots(words: Tensor, subword: str) -> Tensor:
 
 
 class Features(nn.Module):
-    """States [r, 1 + k, width] of the rows of a batch: that of ``<s>``, then one for each word; for rows without words
-    those of all columns, [r, w, width].
+    """States [r, 1 + k, width] of the rows of a batch: that of ``<s>``, then one for each word.
 
-    bodies       role → what reads its rows; they are copied, so that fine-tuning does not touch the originals
-    rotations    role → what maps, or normalises, the states of its rows, layer by layer, before layers are combined
-    also_read    layers that a further loss reads besides, whose weights move too
+    Rows without words have the states of all columns, [r, w, width]. Weights that nothing reads (the output, the layers
+    above the last one that is read) do not move. The new layers on top have the body's proportions; their weights are
+    drawn
+    from PyTorch's generator. ``<s>`` is column 0.
 
-    Weights that nothing reads (the output, the layers above the last one that is read) do not move. The new layers on
-    top have the body's proportions; their weights are drawn from PyTorch's generator. ``<s>`` is column 0.
+    Args:
+        bodies: Role → the model that reads its rows. Bodies are copied, so that fine-tuning does not touch the
+            originals.
+        config: The settings.
+        rotations: Role → the map or normalisation of the states of its rows, layer by layer, before layers are
+            combined.
+        also_read: Layers that a further loss reads, whose weights move too.
 
-    Raises InputError for a layer that a body does not have, and for two bodies whose states differ in size.
+    Raises:
+        InputError: A body lacks a layer, or the states of two bodies differ in size.
     """
 
     def __init__(
@@ -82,7 +88,7 @@ class Features(nn.Module):
         self.noise = Noise()
 
     def body(self, role: Role) -> MaskedLM:
-        """The copy that reads the rows of a role."""
+        """Return the copy that reads the rows of a role."""
         body = self.bodies[self._of[role]]
         assert isinstance(body, MaskedLM)
         return body
@@ -110,7 +116,10 @@ class Features(nn.Module):
         return self.finish(self.read(batch), batch)
 
     def read(self, batch: Batch) -> Tensor:
-        """What the body gives, combined: of all columns if ``reads_all`` or there are no words, else as ``forward``."""
+        """Return the combined states of the body.
+
+        They are those of all columns if ``reads_all`` holds or there are no words, else as in ``forward``.
+        """
         body, layers = self.body(batch.role), self.layers[batch.role]
         columns = None
         if batch.words is not None and not self.reads_all:
@@ -147,7 +156,7 @@ class Features(nn.Module):
 
 
 def _new_layer(body: MaskedLM, parts: int) -> Layer:
-    """A layer like the body's, as wide as ``parts`` of its states, with random weights as RoBERTa starts."""
+    """Return a layer like the body's, as wide as ``parts`` of its states, with random weights as RoBERTa starts."""
     shape = body.shape
     sizes = {name: parts * getattr(shape, name) for name in ("heads", "hidden", "feed_forward")}
     layer = Layer(ModelConfig(**shape.model_dump() | sizes | {"layers": 1}), body.epsilon)
@@ -174,13 +183,13 @@ class TaskModel(nn.Module):
         return next(self.features.parameters()).device
 
     def read(self, batch: Batch) -> Tensor:
-        """What the features read, float32, before the new layers."""
+        """Return the states of the features in float32, before the new layers."""
         with self._autocast():
             states = self.features.read(batch)
         return states.float()
 
     def states(self, batch: Batch, read: Tensor | None = None) -> Tensor:
-        """What the head reads, float32 [r, 1 + k or w, d]."""
+        """Return the input of the head, float32 [r, 1 + k or w, d]."""
         with self._autocast():
             states = self.features.finish(self.features.read(batch) if read is None else read, batch)
         return states.float()
@@ -211,7 +220,7 @@ class FrozenStates:
 
 
 def frozen_states(model: TaskModel, examples: Examples, most: int = MOST) -> FrozenStates | None:
-    """The states of a set, if they do not change and fit into ``most`` bytes.
+    """Return the states of a set, if they do not change and fit into ``most`` bytes.
 
     They are computed in batches of their own, the longest rows first, so that they are the same in a fit that was
     resumed. Rows of two languages are padded in the middle, by what their batch needs, so they are not kept.

@@ -105,7 +105,7 @@ def fine_tune(
 def predict(
     model: TaskModel, examples: Examples, rows: int = ROWS, tokens: int = TOKENS, frozen: FrozenStates | None = None
 ) -> list[Any]:
-    """A prediction for each item; batches have at most ``rows`` rows and, padded, ``tokens`` tokens."""
+    """Predict each item in batches of at most ``rows`` rows and, padded, ``tokens`` tokens."""
     model.eval()
     outputs: list[Any] = [None] * len(examples)
     with torch.inference_mode():
@@ -164,7 +164,7 @@ class _Fit:
         return total / self.per_epoch
 
     def score(self) -> float:
-        """The metric on the dev set, of several its mean, in percent."""
+        """Return the metric on the dev set in percent, of several sets its mean."""
         sets = zip(self.dev, self.frozen[1:], strict=True)
         scores = [self.metric(dev.gold, predict(self.model, dev, frozen=frozen)) for dev, frozen in sets]
         return sum(scores) / len(scores)
@@ -193,7 +193,11 @@ class _Fit:
         return learning_rate(peak, warmup, self.steps, step, self.config.schedule)
 
     def _sum(self, losses: list[Tensor], epoch: int, first: int) -> float:
-        """The sum of the losses of the steps from ``first`` on; InputError if one, or a weight, is not finite."""
+        """Return the sum of the losses of the steps from ``first`` on.
+
+        Raises:
+            InputError: A loss or a weight is not finite.
+        """
         values = torch.stack(losses).double().cpu()
         finite = values.isfinite()
         bad = None if bool(finite.all()) else int((~finite).nonzero()[0])
@@ -277,7 +281,10 @@ class Progress:
         load_checkpoint(path, self._weights(), None if self.finished else self.optimizer, self.run)
 
     def record(self, loss: float, dev: float) -> None:
-        """An epoch is over: its mean loss and its score. At the end of the fit the best weights are in place."""
+        """Record the end of an epoch: its mean loss and its score.
+
+        At the end of the fit the best weights are in place.
+        """
         self.history.append({"epoch": len(self.history) + 1, "loss": loss, "dev": dev})
         last_is_best = self.best == len(self.history)
         if self.finished and not last_is_best:
@@ -298,7 +305,7 @@ class Progress:
         save_checkpoint(self.folder, weights, optimizer, state, KEPT)
 
     def _weights(self) -> nn.Module:
-        """What a checkpoint holds: at the end the best weights only, else those of now, too."""
+        """Return the content of a checkpoint: the best weights, and before the end the present ones too."""
         if self.finished:
             return _Weights({"best": self.trained})
         return _Weights({"now": self.trained, "best": self._best})

@@ -36,7 +36,7 @@ def movement(before: MaskedLM, after: MaskedLM) -> dict[str, float]:
 
 @torch.no_grad()
 def _of_rows(before: Tensor, after: Tensor) -> float:
-    """The mean relative movement of the rows that changed; 0 if none did."""
+    """Return the mean relative movement of the rows that changed, 0 if none did."""
     total, count = 0.0, 0
     for old, new in zip(torch.split(before, ROWS), torch.split(after, ROWS), strict=True):
         length = torch.linalg.vector_norm(old.to(new.device), dim=1, dtype=torch.float32)
@@ -49,7 +49,7 @@ def _of_rows(before: Tensor, after: Tensor) -> float:
 
 @torch.no_grad()
 def _of_layers(before: MaskedLM, after: MaskedLM) -> float:
-    """The relative movement of all parameters of the layers together; 0 where they have no length to compare with."""
+    """Return the relative movement of all parameters of the layers together, 0 if these are all zero."""
     lengths, moves = list[float](), list[float]()
     for old, new in zip(before.layers.parameters(), after.layers.parameters(), strict=True):
         there = old.to(new.device)

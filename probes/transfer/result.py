@@ -80,7 +80,7 @@ class ResultFile:
 
 
 def facts(transfer: Transfer) -> dict[str, Any]:
-    """What was measured, and of what."""
+    """Return the facts of a transfer: its task, model, language, metric, settings and parents."""
     pretrained, config = transfer.pretrained, transfer.config
     return {
         "task": config.task,
@@ -96,7 +96,7 @@ def facts(transfer: Transfer) -> dict[str, Any]:
 
 
 def of_sets(transfer: Transfer) -> dict[str, Any]:
-    """The baseline and what the sets hold."""
+    """Return the majority baseline and the counts of the sets."""
     sets = {name: items.batch for name, items in transfer.data.sets.items()}
     counts = {name: {"items": len(batch), "words": int(batch.corpus.offsets[-1])} for name, batch in sets.items()}
     return {"majority": transfer.majority, "counts": counts, "drops": drops(transfer)}
@@ -156,7 +156,7 @@ def rows_of(result: Mapping[str, Any]) -> list[tuple[str, str, dict[str, Any], l
 
 
 def write_predictions(path: Path, parts: Iterable[Predictions]) -> None:
-    """A parquet file with a row for each item, atomically; values as JSON."""
+    """Write a parquet file with a row for each item, atomically, with values as JSON."""
     with atomic_file(path) as handle, pq.ParquetWriter(handle, SCHEMA, compression="zstd") as writer:
         for part in parts:
             n = len(part.ids)
@@ -166,7 +166,11 @@ def write_predictions(path: Path, parts: Iterable[Predictions]) -> None:
 
 
 def read_predictions(path: Path) -> list[Predictions]:
-    """What ``write_predictions`` wrote, in its order; InputError for anything else."""
+    """Read the predictions that ``write_predictions`` wrote, in their order.
+
+    Raises:
+        InputError: The file holds anything else.
+    """
     try:
         table = pq.read_table(path)
         if table.schema != SCHEMA or any(table[column].null_count for column in SCHEMA.names):

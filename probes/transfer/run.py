@@ -175,7 +175,7 @@ class Transfer:
         return [[text.data.name, text.text.fingerprint] for text in self._aligned(settings)]
 
     def _aligned(self, settings: ContinualConfig | RotationConfig, seed: int = 0) -> tuple[Aligned, ...]:
-        """The aligned text; which sentence pairs are drawn of it is a function of the seed."""
+        """Read the aligned text. The sentence pairs that are drawn of it are a function of the seed."""
         key = repr((settings.pairs, settings.data, seed))
         if key not in self._texts:
             self._texts[key] = read_aligned(
@@ -192,7 +192,7 @@ class Transfer:
         return {**({"aligned": found} if found else {}), **({"rotations": fits} if fits else {})}
 
     def examples(self, name: str, trained: Role = "source") -> Examples:
-        """A set, encoded with the labels of the language that is trained on."""
+        """Return a set, encoded with the labels of the language that is trained on."""
         key = (name, trained if self.labels["target"] is not self.labels["source"] else "source")
         if key not in self._encoded:
             items = self.data.sets[name]
@@ -219,7 +219,7 @@ class Transfer:
         return tests
 
     def chosen_by(self, trained: Role) -> tuple[str, ...]:
-        """The dev sets by whose mean score the epoch and the settings of a model are chosen."""
+        """Return the dev sets whose mean score chooses the epoch and the settings of a model."""
         if trained == "target" or self.config.chosen_by == "source":
             return (f"{trained} dev",)
         if self.config.chosen_by == "target":
@@ -270,7 +270,7 @@ class Transfer:
         return model.features.body("source"), self._record(label, "source", model, fitted)
 
     def _tuned(self, seed: int, folder: Path | None) -> list[Kept]:
-        """The models fine-tuned on the source language that are kept of a search, the best one first."""
+        """Return the fine-tuned models of the source language that a search keeps, the best one first."""
         kept: list[Kept] = []
         for label, config in combinations(self.config):
             kept.append((label, config, *self._fit(config, "source", seed, label, folder)))
@@ -290,7 +290,7 @@ class Transfer:
     def _fit(
         self, config: TransferConfig, trained: Role, seed: int, label: str, folder: Path | None
     ) -> tuple[TaskModel, Fitted]:
-        """A model fine-tuned on a language; the same seed starts from the same head whatever the language."""
+        """Fine-tune a model on a language. The same seed starts from the same head whatever the language."""
         language = "parent" if trained == "source" else "target"
         name = " ".join(filter(None, (self.name, f"seed {seed}", language, label)))
         progress: Report = lambda _, done, total, note: self.report(name, done, total, note)  # noqa: E731
@@ -315,7 +315,7 @@ class Transfer:
             yield None if folder is None else folder / name
 
     def _record(self, label: str, trained: Role, model: TaskModel, fitted: Fitted) -> dict[str, Any]:
-        """What is told of a fit on a language, as JSON has it."""
+        """Return the record of a fit on a language as JSON values."""
         moved = movement(self.bodies[trained], model.features.body(trained))
         return {
             "setting": label,
@@ -331,7 +331,7 @@ class Transfer:
         return {"source": self.pretrained.model, "target": self.pretrained.target_model}
 
     def build(self, config: TransferConfig, trained: Role, seed: int) -> TaskModel:
-        """The model before its first step, on the device it is trained on."""
+        """Build the model before its first step, on the device it is trained on."""
         also = () if config.continual is None else config.continual.loss.layers
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(key_of("transfer", seed) >> 1)  # torch takes signed 64-bit seeds
@@ -399,7 +399,7 @@ def check_keep(config: TransferConfig, pretrained: Pretrained, asked: str = "--k
 
 
 def rank(scores: Sequence[float], best: int) -> list[int]:
-    """The numbers of the ``best`` highest dev scores, the highest first, the first of equals before the others."""
+    """Return the places of the ``best`` highest dev scores, the highest first and of equals the first."""
     return sorted(range(len(scores)), key=lambda number: -scores[number])[:best]
 
 

@@ -23,7 +23,7 @@ class SharedPlace:
 
     @contextmanager
     def taken(self) -> Iterator[Path | None]:
-        """The folder, while nobody else fits there; None if somebody does, or if it is not there."""
+        """Yield the folder while nobody else fits there, None if somebody does or the folder is gone."""
         try:
             self.lock.acquire(timeout=0)
         except Timeout:  # waiting would take as long as a fit of one's own

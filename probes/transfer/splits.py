@@ -1,11 +1,10 @@
-"""The data of a transfer: which split of which items each set is, and every set in the parent's language and the
-target's.
+"""The data of a transfer: the split behind each set, and every set in the source language and in the target.
 
-    source train, dev, test     the parent's items
-    target train, dev, test     the same items derived, or those of another natural language
-    mixed FIELD                 test items with that one text in the target language, the others in the parent's; with
-                                ``mixed: random`` only those of which that text was drawn
-    dev LANGUAGE                dev items of a further language, by which a model is chosen, too (``dev_also``)
+source train, dev, test     the items of the source language
+target train, dev, test     the same items derived, or those of another natural language
+mixed FIELD                 test items with that one text in the target language, the others in the source's; with
+                            ``mixed: random`` only those of which that text was drawn
+dev LANGUAGE                dev items of a further language that take part in the choice of a model (``dev_also``)
 """
 
 from __future__ import annotations
@@ -50,7 +49,11 @@ class Split:
         return fingerprint("task-split", task=self.task.fingerprint, split=self.name)
 
     def items(self, limit: int | None = None) -> TaskBatch:
-        """The first ``limit`` items (none: all); InputError if there is none."""
+        """Return the first ``limit`` items (none: all).
+
+        Raises:
+            InputError: There is no item.
+        """
         batches, count = [], 0
         for batch in self.task.batches(self.name):
             batches.append(batch)
@@ -69,8 +72,10 @@ Splits = Mapping[str, Split]
 
 
 class OpenedSplits(NamedTuple):
-    """The sets of the source language, those that the target has of its own, and the own dev sets of further languages
-    (``dev_also``) by the names of their sets."""
+    """The sets of the source language, the target's own sets, and the own dev sets of further languages.
+
+    The last are called by the names of their sets (``dev_also``).
+    """
 
     source: Splits
     target: Splits | None
@@ -78,10 +83,12 @@ class OpenedSplits(NamedTuple):
 
 
 def open_splits(config: TransferConfig, text: str | None, length: int) -> tuple[Task, OpenedSplits]:
-    """The task and its sets; every name is checked and little is read.
+    """Open the task and its sets. Every name is checked and little is read.
 
-    text     the spec of the pretraining text, which a task without ``train`` is read from
-    length   how many tokens the model reads at once
+    Args:
+        config: The settings.
+        text: The spec of the pretraining text, which a task without ``train`` is read from.
+        length: The number of tokens that the model reads at once.
     """
     opener = _Opener(config, text, length)
     target = config.target
@@ -94,7 +101,7 @@ def open_splits(config: TransferConfig, text: str | None, length: int) -> tuple[
 
 
 def open_training(config: TransferConfig, text: str | None, length: int) -> tuple[Task, Splits]:
-    """The task and the sets that a model is fine-tuned on in the source language, and chosen by."""
+    """Open the task and the sets that a model is fine-tuned on in the source language and chosen by."""
     opener = _Opener(config, text, length)
     return opener.task, opener.splits(opener.train, config.dev, None)
 
@@ -158,7 +165,7 @@ def check_columns(language: Language, splits: Splits) -> None:
 
 
 def parsed(splits: Splits, parser: str | None, report: Report) -> Splits:
-    """The same sets with the trees that a parser, if there is one, gives their sentences."""
+    """Return the same sets with trees from a parser, if there is one."""
     if parser is None:
         return splits
     from synthlang.parsing import ParsedSource, open_engine
@@ -248,7 +255,10 @@ def load_data(config: TransferConfig, pretrained: Pretrained, report: Report = s
 def _of_target(
     own: Splits | None, sets: Mapping[str, ItemSet], source: Reader, target: Reader, config: TransferConfig
 ) -> dict[str, ItemSet]:
-    """The target's ``own`` sets, or the source's ``sets`` derived; what only SUP is trained on only for it."""
+    """Return the target's ``own`` sets, or the source's ``sets`` derived.
+
+    Sets that only SUP needs stay out without it.
+    """
     names = ("train", "dev", "test") if config.sup else ("dev", "test")
     if own is not None:
         found = _natural("target", own, target, config)
@@ -271,8 +281,12 @@ def _drawn(mixed: Mapping[str, ItemSet]) -> dict[str, ItemSet]:
 def _further(
     config: TransferConfig, pretrained: Pretrained, own: Splits, known: Set[str], train: TaskSet, dev: ItemSet
 ) -> dict[str, tuple[ItemSet, str]]:
-    """The dev sets of further languages, ``own`` or derived from the source's ``dev``, read by the model that reads the
-    target, each with its fingerprint; without own ones that are ``known`` as the source's or the target's."""
+    """Return the dev sets of further languages, each with its fingerprint.
+
+    A set is one of ``own`` or derived from the source's ``dev``, and is read by the model that reads the target. Own
+    sets
+    that are ``known`` as the source's or the target's are left out.
+    """
     found = {}
     for also in config.dev_also:
         name = f"{DEV}{also.language}"
@@ -296,7 +310,10 @@ def _further(
 
 
 def load_training(config: TransferConfig, pretrained: Pretrained, report: Report = silent) -> TransferData:
-    """The sets that a model is fine-tuned on in the source language, and chosen by: nothing is derived or tested."""
+    """Load the sets that a model is fine-tuned on in the source language and chosen by.
+
+    Nothing is derived or tested.
+    """
     task, splits = open_training(config, pretrained.text, pretrained.length)
     splits = parsed(splits, config.parser, report)
     sets = _natural("source", splits, pretrained.source, config)
@@ -316,14 +333,17 @@ def _check_left(sets: Mapping[str, ItemSet], config: TransferConfig) -> None:
 
 
 def _bound(language: Language, pretrained: Pretrained, task: TaskSet) -> Language:
-    """The language with the word counts that it needs: those of the pretraining text, or of the training items."""
+    """Bind the language to the word counts that it needs: those of the pretraining text, or of the training items."""
     if not language.needs_counts:
         return language
     return bind_language(language, task.as_source() if pretrained.text is None else open_source(pretrained.text))
 
 
 def _natural(role: Role, splits: Splits, reader: Reader, config: TransferConfig) -> dict[str, ItemSet]:
-    """The sets of one language as they are; items of dev are held out of train where it has no split of its own."""
+    """Return the sets of one language as they are.
+
+    Items of dev are held out of train where it has no split of its own.
+    """
     limits = {"train": config.train_items, "dev": config.dev_items, "test": config.test_items}
     items = {name: split.items(limits[name]) for name, split in splits.items()}
     if "train" in items and "dev" not in items:
@@ -343,7 +363,7 @@ def _natural(role: Role, splits: Splits, reader: Reader, config: TransferConfig)
 
 
 def _derived(batch: TaskBatch, language: Language, source: Reader, target: Reader, field: int | None) -> ItemSet:
-    """The items in the target language, or (``field``) with that one text in it."""
+    """Return the items in the target language, or with only the text ``field`` in it."""
     derived, counts = derive_task(batch, language, None if field is None else (field,))
     return ItemSet(derived, _readers(source, target, batch, field), {**batch.counts, **counts})
 
@@ -382,7 +402,7 @@ def mixed_batches(source: TaskBatch, target: TaskBatch, limit: int | None = None
 
 
 def _same_items(source: TaskBatch, target: TaskBatch) -> tuple[list[tuple[int, int]], dict[str, int]]:
-    """The rows of each item that both sets have with one label, and reason → how many items were left out."""
+    """Return the rows of each item that both sets have with one label, and the number of items left out by reason."""
     place = {name: row for row, name in enumerate(target.ids)}
     shared = [(row, place[name]) for row, name in enumerate(source.ids) if name in place]
     smaller, unlike = min(len(source), len(target)), "the test sets of the two languages are no translations"

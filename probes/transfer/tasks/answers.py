@@ -43,7 +43,7 @@ class Rules:
 
 
 class _Deleted(dict[int, int | None]):
-    """A table for str.translate that deletes punctuation: ASCII's and, if ``wide``, whatever Unicode calls P…"""
+    """Table for str.translate that deletes punctuation: ASCII's and, if ``wide``, all of Unicode's categories P."""
 
     def __init__(self, wide: bool) -> None:
         super().__init__({ord(mark): None for mark in string.punctuation})
@@ -110,7 +110,10 @@ def _scores(
 
 
 def _best(rules: Rules, compare: Compare, answers: Sequence[str], said: str) -> float:
-    """The best score of what was said over the gold answers; without one the right thing to say is nothing."""
+    """Return the best score of a prediction over the gold answers.
+
+    Without an answer the right prediction is nothing.
+    """
     gold, words = [rules.words(text) for text in answers], rules.words(said)
     if rules.filtered:
         gold = [answer for answer in gold if answer]

@@ -122,7 +122,7 @@ def _first_best(level: NDArray[np.int64], score: NDArray[np.float64]) -> Heads:
 
 
 def _cycle(best: Heads) -> Heads:
-    """The nodes of a cycle of heads [m]; none if all nodes reach the root."""
+    """Return the nodes of a cycle of heads [m], none if all nodes reach the root."""
     above = best
     for _ in range(len(best).bit_length()):  # each time twice as far up
         above = above[above]

@@ -86,7 +86,7 @@ class Examples(ABC):
 
     @abstractmethod
     def batch(self, rows: NDArray[np.int64]) -> Batch:
-        """The rows with these numbers, padded to the longest of them."""
+        """Return the rows with these numbers, padded to the longest of them."""
 
     @abstractmethod
     def predictions(self, outputs: Sequence[Any]) -> list[Any]:
@@ -100,16 +100,19 @@ Labels = Mapping[str, tuple[str, ...]]  # what can be predicted: "tags" → name
 
 
 class Head(nn.Module, ABC):
-    """Reads states [rows, 1 + k, d] float32: that of ``<s>``, then one for each word; of a batch without words all
-    columns, [rows, width, d]. ``TaskModel`` calls it outside autocast: log-sums and arc scores need the digits."""
+    """Base of a head, which reads states [rows, 1 + k, d] float32: that of ``<s>``, then one for each word.
+
+    The states of a batch without words are those of all columns, [rows, width, d]. ``TaskModel`` calls a head outside
+    autocast, since log-sums and arc scores need the digits.
+    """
 
     @abstractmethod
     def loss(self, states: Tensor, batch: Batch) -> Tensor:
-        """The mean over what is labelled in the batch, in nats; 0 (with a gradient) where nothing is."""
+        """Return the mean loss over the labelled parts of the batch in nats, 0 (with a gradient) without any."""
 
     @abstractmethod
     def decode(self, states: Tensor, batch: Batch) -> list[Any]:
-        """The best prediction for each row, as numbers in the form that the task's ``Examples.predictions`` reads."""
+        """Return the best prediction for each row, as the task's ``Examples.predictions`` reads it."""
 
 
 READS = 512
@@ -126,23 +129,32 @@ class Task(ABC):
 
     @abstractmethod
     def open(self, spec: str) -> TaskSet:
-        """The labelled items that ``spec`` names, with or without the task's scheme (``ner:PATH`` or ``PATH``).
+        """Open the labelled items that ``spec`` names, with or without the task's scheme (``ner:``).
 
-        InputError for one without what the task needs; costs no reading.
+        Opening costs no reading.
+
+        Raises:
+            InputError: The items lack something that the task needs.
         """
 
     @abstractmethod
     def labels(self, train: TaskBatch) -> Labels:
-        """What can be predicted: the labels that occur in training, sorted. InputError if there is nothing to learn."""
+        """Return the labels that can be predicted: those that occur in training, sorted.
+
+        Raises:
+            InputError: There is nothing to learn.
+        """
 
     @abstractmethod
     def encode(self, batch: TaskBatch, readers: Sequence[Reader], labels: Labels) -> Examples:
-        """The items as rows; one reader for each text of an item. A label that is not among ``labels`` is no target,
-        and stays in ``gold``: it is always an error."""
+        """Encode the items as rows, with one reader for each text of an item.
+
+        A label that is not among ``labels`` is no target. It stays in ``gold`` and is always an error.
+        """
 
     @abstractmethod
     def head(self, hidden: int, labels: Labels) -> Head:
-        """A new head for states of width ``hidden``; its weights are drawn from PyTorch's generator."""
+        """Return a new head for states of width ``hidden``, with weights drawn from PyTorch's generator."""
 
     @abstractmethod
     def metrics(self) -> dict[str, Metric]:
@@ -150,13 +162,17 @@ class Task(ABC):
 
     @abstractmethod
     def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:
-        """A prediction for each item of ``test`` (gold values) that knows only how often what occurs in ``train``."""
+        """Predict each item of ``test`` (gold values) from the frequencies of the gold values of ``train`` alone."""
 
     def check_length(self, bert: bool) -> None:  # noqa: B027  most tasks read rows of any length
         """InputError for rows in which a model, of BERT's kind or not, cannot read the items."""
 
     def main_metric(self) -> Metric:
-        """What settings are chosen by and Δ is of; InputError if the task has none of the name in the config."""
+        """Return the metric that chooses settings and that Δ is computed from.
+
+        Raises:
+            InputError: The task has no metric of the name in the config.
+        """
         metrics, name = self.metrics(), self.config.score.metric
         if name is None:
             return next(iter(metrics.values()))
@@ -167,7 +183,11 @@ class Task(ABC):
 
 
 def task_of(config: TransferConfig, reads: int = READS) -> Task:
-    """The task that a config names, for a model that reads rows of so many tokens; InputError for longer rows."""
+    """Return the task that a config names, for a model that reads rows of ``reads`` tokens.
+
+    Raises:
+        InputError: The rows of the config are longer.
+    """
     if (config.length or 0) > reads:
         reason = f"{config.length} exceeds the {reads} tokens that the model reads"
         raise InputError(reason, keys="length", code="range")
@@ -176,7 +196,7 @@ def task_of(config: TransferConfig, reads: int = READS) -> Task:
 
 
 def most_frequent(names: Iterable[str]) -> str:
-    """The first by name of equally frequent ones; "" of none."""
+    """Return the most frequent name, the first by name of equally frequent ones, "" of none."""
     counts = names if isinstance(names, Counter) else Counter(names)
     return min(counts, key=lambda name: (-counts[name], name), default="")
 

@@ -58,7 +58,7 @@ class ClassifyHead(Head):
 
     @torch.no_grad()
     def decode(self, states: Tensor, batch: Batch) -> list[int]:  # noqa: ARG002
-        """The best class of each row, the first of equals."""
+        """Return the best class of each row, the first of equals."""
         best: list[int] = self.scores(states).argmax(dim=1).tolist()
         return best
 
@@ -100,7 +100,7 @@ class TagHead(Head):
 
     @torch.no_grad()
     def decode(self, states: Tensor, batch: Batch) -> list[list[int]]:
-        """A class for each word that is there: its best one, or those of the best path; the first of equals."""
+        """Return a class for each word: its best one, or with a CRF that of the best path, the first of equals."""
         scores = self.scores(states, batch.mask)
         if self.crf is not None:
             return self.crf.viterbi(scores, batch.mask)
@@ -109,8 +109,10 @@ class TagHead(Head):
 
 
 class BiLstm(nn.Module):
-    """Two bidirectional LSTM layers over the words of a sentence, ``width`` units a direction; dropout on what goes
-    in, comes out, and goes from one layer to the next."""
+    """Two bidirectional LSTM layers over the words of a sentence, with ``width`` units in each direction.
+
+    Dropout acts on the input, on the output and between the layers.
+    """
 
     def __init__(self, *, hidden: int, width: int, dropout: float) -> None:
         super().__init__()
@@ -129,12 +131,12 @@ class BiLstm(nn.Module):
 
 
 class Crf(nn.Module):
-    """Linear-chain conditional random field (Lafferty, McCallum & Pereira 2001): p(tags | sentence) ∝ exp score, where
+    """Linear-chain conditional random field (Lafferty, McCallum & Pereira 2001).
 
-    score(y) = start[y₁] + Σᵢ emissions[i, yᵢ] + Σᵢ transitions[yᵢ, yᵢ₊₁] + end[yₙ].
-
-    Emissions are [r, k, c], k ≥ 1, the mask [r, k] has the words of each sentence first. A sentence without words has
-    one (empty) path with score 0. Everything is a sum of logarithms (logsumexp), so float32 does not overflow.
+    p(tags | sentence) ∝ exp score(tags), where score(y) = start[y₁] + Σᵢ emissions[i, yᵢ] + Σᵢ transitions[yᵢ, yᵢ₊₁] +
+    end[yₙ]. Emissions are [r, k, c] with k ≥ 1, and the mask [r, k] has the words of each sentence first. A sentence
+    without words has one (empty) path with score 0. Everything is a sum of logarithms (logsumexp), so float32 does not
+    overflow.
     """
 
     def __init__(self, tags: int) -> None:
@@ -180,7 +182,7 @@ class Crf(nn.Module):
 
     @torch.no_grad()
     def viterbi(self, emissions: Tensor, mask: Tensor) -> list[list[int]]:
-        """The best path of each sentence; of equal ones the one with the lowest last tag, then last but one, …"""
+        """Return the best path of each sentence, of equal ones that with the lowest tags from the end."""
         rows, words, tags = emissions.shape
         alpha = self.start + emissions[:, 0]
         stay = torch.arange(tags, device=emissions.device).expand(rows, tags)

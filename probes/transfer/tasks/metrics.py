@@ -42,7 +42,7 @@ class Metric:
     about: str = ""
 
     def __call__(self, gold: Sequence[Any], predictions: Sequence[Any]) -> float:
-        """The score of all items together."""
+        """Return the score of all items together."""
         return float(self.score(self.stats(gold, predictions).sum(axis=0)))
 
 
@@ -51,7 +51,7 @@ def named(*metrics: Metric) -> dict[str, Metric]:
 
 
 def defined(metrics: Iterable[Metric]) -> str | None:
-    """What the metrics count, as the caption of a table; None if every name says it."""
+    """Return the explanation of the metrics for the caption of a table, None if every name explains itself."""
     return "; ".join(f"{metric.name}: {metric.about}" for metric in metrics if metric.about) or None
 
 
@@ -73,12 +73,12 @@ def percent(part: Floats, whole: Floats) -> Floats:
 
 
 def share(sums: Floats) -> Floats:
-    """Sums (hits, all) [..., 2] → hits in percent of all."""
+    """Map sums (hits, all) [..., 2] to hits in percent of all."""
     return percent(sums[..., 0], sums[..., 1])
 
 
 def f1(sums: Floats) -> Floats:
-    """Sums (right, gold, predicted) [..., 3] → F1 = 2 · right / (gold + predicted)."""
+    """Map sums (right, gold, predicted) [..., 3] to F1 = 2 · right / (gold + predicted) in percent."""
     return percent(2 * sums[..., 0], sums[..., 1] + sums[..., 2])
 
 
@@ -118,7 +118,7 @@ class WordLabels:
 
 
 def word_accuracy(name: str = "accuracy") -> Metric:
-    """The share of words with the right label, of those that have one."""
+    """Return the metric of the share of labelled words with the right label."""
 
     def hits(gold: Sequence[Any], predictions: Sequence[Any]) -> Floats:
         words = WordLabels.of(gold, predictions).with_gold()
@@ -170,7 +170,7 @@ def class_counts(labels: WordLabels) -> Floats:
 
 
 def mean_f1(sums: Floats) -> Floats:
-    """Sums of ``class_counts`` [..., 3 · classes] → mean F1 of the classes with a gold label, in percent."""
+    """Map sums of ``class_counts`` [..., 3 · classes] to the mean F1 of the classes with a gold label, in percent."""
     right, gold, predicted = np.moveaxis(sums.reshape(*sums.shape[:-1], 3, sums.shape[-1] // 3), -2, 0)
     occurs = gold > 0
     each = 2 * right / np.where(occurs, gold + predicted, 1)
@@ -179,8 +179,10 @@ def mean_f1(sums: Floats) -> Floats:
 
 
 def mentions_of(tags: Sequence[str]) -> list[tuple[int, int, str]]:
-    """The mentions of one sentence: (first word, word after the last, type). A mention is B-X and the I-X right after
-    it; an I that continues no mention of its type is none (seqeval with mode="strict" and scheme=IOB2).
+    """Return the mentions of one sentence: (first word, word after the last, type).
+
+    A mention is B-X and the I-X right after it. An I that continues no mention of its type is none (seqeval with
+    mode="strict" and scheme=IOB2).
 
     >>> mentions_of(["B-PER", "I-PER", "I-LOC", "B-LOC"])
     [(0, 2, 'PER'), (3, 4, 'LOC')]
@@ -231,11 +233,13 @@ def _ends(tags: Sequence[str], item: Codes, kind: Codes) -> Codes:
 
 
 def repaired(tags: Sequence[str], repair: Repair = "final-type") -> list[str]:
-    """The tags of a sentence, with each run of them made one legal mention of the type of its last tag.
+    """Return the tags of a sentence, with each run of them made one legal mention of the type of its last tag.
 
-    A run starts at B, or at an I after O or at the start, and goes on through every I whatever its type: so a
-    standalone I-X becomes B-X, and B-X I-Y I-Z becomes B-Z I-Z I-Z (Conneau et al. 2020, "Emerging Cross-lingual
-    Structure", section 3.2). Legal tags stay.
+    A run starts at B, or at an I after O or at the start, and goes on through every I whatever its type. So a
+    standalone
+    I-X becomes B-X, and B-X I-Y I-Z becomes B-Z I-Z I-Z (Conneau et al. 2020, "Emerging Cross-lingual Structure",
+    section
+    3.2). Legal tags stay.
 
     >>> repaired(["I-LOC", "O", "B-PER", "I-ORG", "I-LOC", "B-PER"])
     ['B-LOC', 'O', 'B-LOC', 'I-LOC', 'I-LOC', 'B-PER']

@@ -66,9 +66,9 @@ class Ner(TagTask):
         )
 
     def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:
-        """The same for every item: each word an entity of one kind, or all of them one entity.
+        """Predict the same for every item: each word an entity of one kind, or all of them one entity.
 
-        The kind and the form are those with the highest F1 on ``train``: all O, the most frequent tag, would find
+        The kind and the form are those with the highest F1 on ``train``. All O, the most frequent tag, would find
         nothing.
         """
         kind, whole = best_guess(train)
@@ -76,7 +76,7 @@ class Ner(TagTask):
 
 
 def best_guess(train: Sequence[Sequence[str]]) -> tuple[str, bool]:
-    """The kind of entity to guess everywhere, and whether as one entity of all words; by strict F1."""
+    """Return the kind of entity to guess everywhere, and whether as one entity of all words, by strict F1."""
     right: Counter[tuple[str, bool]] = Counter()
     mentions = 0
     for tags in train:

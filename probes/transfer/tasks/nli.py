@@ -91,7 +91,7 @@ class Nli(PairTask):
         return named(item_metric("accuracy", right), Metric("macro_f1", counts, mean_f1))
 
     def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:
-        """The most frequent class of training; of equally frequent ones the first by name."""
+        """Predict the most frequent class of training, of equally frequent ones the first by name."""
         return [most_frequent(train)] * len(test)
 
 
@@ -108,5 +108,5 @@ class ClassExamples(PairExamples):
         return Batch(self.rows.text(rows), words, mask, targets, self.rows.role, rows)
 
     def predictions(self, outputs: Sequence[Any]) -> list[Any]:
-        """The names of the classes."""
+        """Return the names of the classes."""
         return [self.names[int(output)] for output in outputs]

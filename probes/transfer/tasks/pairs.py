@@ -65,12 +65,12 @@ class FieldTokens:
         return FieldTokens(encoded.ids.astype(np.int32), encoded.word_offsets.astype(np.int32), texts, form)
 
     def spans(self, texts: Ints) -> tuple[Ints, Ints]:
-        """The first token of each text, and how many it has."""
+        """Return the first token of each text, and its number of tokens."""
         first = self.words[self.texts[texts]].astype(np.int64)
         return first, self.words[self.texts[texts + 1]] - first
 
     def strings(self, start: int, stop: int) -> str:
-        """The words ``start`` … ``stop`` − 1 of the field, with a space between each two."""
+        """Return the words ``start`` … ``stop`` − 1 of the field, with a space between each two."""
         names = self.form.names or ()
         return " ".join(names[code] for code in self.form.codes[start:stop].tolist())
 
@@ -158,7 +158,7 @@ class PairRows:
         return first + 1 + gap
 
     def text(self, rows: Ints) -> Text:
-        """The rows as an encoder reads them, padded to the longest of them."""
+        """Return the rows as an encoder reads them, padded to the longest of them."""
         specials, bert = self.readers[0].specials, self.readers[0].bert
         begin, (a, b) = self.begin(rows), self.size[rows].T
         head = self._first_block(rows) if self.in_blocks else 0
@@ -195,7 +195,7 @@ class PairRows:
         return _rounded(int(self.size[rows, 0].max()) + 2) if self.block is None else self.block
 
     def with_block(self) -> PairRows:
-        """The same with one width of the first block for all batches, so that a column means the same in each."""
+        """Return the same rows with one width of the first block, so that a column means the same in all batches."""
         block = _rounded(int(self.size[:, 0].max(initial=0)) + 2)
         return replace(self, block=block)
 
@@ -211,7 +211,11 @@ class PairTask(Task):
     fields: ClassVar[tuple[str, str]]
 
     def open(self, spec: str) -> TaskSet:
-        """The labelled items that ``spec`` names; InputError for one of another task."""
+        """Open the labelled items that ``spec`` names.
+
+        Raises:
+            InputError: The items are of another task.
+        """
         task = open_task(spec if is_task(spec) else f"{self.name}:{spec}")
         if task.kind != self.kind or task.fields != self.fields:
             reason = f"holds items of {task.name}; the task {self.name} needs {' and '.join(self.fields)}"

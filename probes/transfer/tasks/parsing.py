@@ -56,7 +56,11 @@ class Parsing(WordTask):
         return {"relations": tuple(names_in(column, named & (heads >= 0))), "root": (root,)}
 
     def encode(self, batch: TaskBatch, readers: Sequence[Reader], labels: Labels) -> Examples:
-        """A head and a relation for each word; InputError where a language's words are tokens."""
+        """Encode a head and a relation for each word.
+
+        Raises:
+            InputError: The words of the language are tokens.
+        """
         language = readers[0].language
         if language.on_tokens:
             reason = f"the language {language.name} changes tokens (unit: token), and the task parsing needs words"
@@ -128,8 +132,12 @@ class Parsing(WordTask):
 
 @dataclass(frozen=True, kw_only=True)
 class TreeExamples(WordExamples):
-    """Sentences with trees. Heads of targets and of a head's outputs count the words that are read, those of gold
-    and predictions all words with a label: both 1-based, 0 is the root."""
+    """Sentences with trees.
+
+    Heads of targets and of a head's outputs count the words that are read; those of gold and predictions count all
+    words
+    with a label. Both are 1-based, and 0 is the root.
+    """
 
     relations: tuple[str, ...]
 
@@ -166,7 +174,7 @@ def _targets(words: LabelledWords, heads: NDArray[np.int64]) -> NDArray[np.int64
 
 
 def _neighbour(number: int, side: int, size: int) -> int:
-    """The word on a side of word ``number`` of ``size``, 1-based; 0 where there is none."""
+    """Return the word on one side of word ``number`` of ``size``, 1-based, 0 where there is none."""
     return number + side if 1 <= number + side <= size else 0
 
 
@@ -208,8 +216,10 @@ class ParserHead(Head):
         return scores.masked_fill(nn.functional.pad(never, (1, 0)), -torch.inf)
 
     def labels(self, states: Tensor, heads: Tensor, words: Packed | None = None) -> Tensor:
-        """[r, k, relations]: the score of each relation between each word and its head [r, k]; 0 where ``words`` says
-        that there is none."""
+        """Return the score [r, k, relations] of each relation between each word and its head [r, k].
+
+        The score is 0 where ``words`` marks no word.
+        """
         dependents, above = with_one(self.relation_dependent(states[:, 1:])), with_one(self.relation_head(states))
         above = above.gather(1, heads[:, :, None].expand(-1, -1, above.shape[2]))
         if words is not None:
@@ -218,8 +228,11 @@ class ParserHead(Head):
         return y if words is None else words.pad(y)
 
     def loss(self, states: Tensor, batch: Batch) -> Tensor:
-        """Cross entropy of the heads, mean over the words with one, and of the relations at these gold heads, mean
-        over the words that have a head and a relation. A gold head must be a word of the row or 0."""
+        """Return the cross entropy of the heads plus that of the relations at the gold heads.
+
+        Each is a mean over the words that have a head, or a head and a relation. A gold head must be a word of the row
+        or 0.
+        """
         heads = batch.targets["heads"].masked_fill(~batch.mask, NO_LABEL)
         relations = batch.targets["relations"].masked_fill(heads < 0, NO_LABEL)
         heads = heads.masked_fill(heads < 0, NO_LABEL)

@@ -1,5 +1,7 @@
-"""Part-of-speech tagging: a UPOS tag for each word. Gold and predictions: ``["DET", "NOUN"]``; "" for a word that was
-not read."""
+"""Part-of-speech tagging: a UPOS tag for each word.
+
+Gold and predictions have the form ``["DET", "NOUN"]``, with "" for a word that was not read.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ class Pos(TagTask):
         return named(word_accuracy(), word_macro_f1(), micro_f1("micro_f1"), Metric("run_f1", run_counts, f1))
 
     def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:
-        """The most frequent tag for every word."""
+        """Predict the most frequent tag for every word."""
         best = most_frequent(chain.from_iterable(train))
         return [[best] * len(tags) for tags in test]
 

@@ -59,7 +59,11 @@ class Qa(PairTask):
         return {"no_answer": ("yes",) if len(np.unique(train.answers.item)) < len(train) else ()}
 
     def encode(self, batch: TaskBatch, readers: Sequence[Reader], labels: Labels) -> AnswerExamples:
-        """The windows of every question. InputError for a stride that leaves no room to move on."""
+        """Encode the windows of every question.
+
+        Raises:
+            InputError: The stride leaves no room to move on.
+        """
         length, stride = self.length, self.config.stride
         asker, teller = readers
         limit = longest_question(length, stride, separators(asker.bert))
@@ -101,8 +105,10 @@ class Qa(PairTask):
         return answer_metrics(self.config.score.answers)
 
     def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:
-        """One span for all: the first words of the context, as many as the median answer has (at most 8), or no answer;
-        whichever has the better F1 in training."""
+        """Predict one span for all items, or no answer, whichever has the better F1 in training.
+
+        The span is the first words of the context, as many as the median answer has (at most 8).
+        """
         lengths = [len(gold["answers"][0].split(" ")) for gold in train if gold["answers"]]
         words = int(np.median(lengths)) if lengths else 0
 
@@ -129,7 +135,7 @@ class AnswerExamples(PairExamples):
     no_answer: bool
 
     def batch(self, rows: Ints) -> Batch:
-        """The windows with these numbers; a span may begin and end in the context, 0 0 is no answer."""
+        """Return the windows with these numbers. A span may begin and end in the context; 0 0 is no answer."""
         text, begin = self.rows.text(rows), self.rows.begin(rows)[:, None]
         columns = np.arange(text.input_ids.shape[1])
         mask = (columns == 0) | ((columns >= begin) & (columns < begin + self.windows.size[rows][:, None]))
@@ -142,10 +148,10 @@ class AnswerExamples(PairExamples):
         return Batch(text, None, torch.from_numpy(mask), targets, self.rows.role, rows, word_of)
 
     def predictions(self, outputs: Sequence[Any]) -> list[Any]:
-        """The words that the best span of all windows touches, with a space between each two.
+        """Return the words that the best span of all windows touches, with a space between each two.
 
-        None if its score is below that of no answer, the smallest of all windows (the rule of SQuAD 2.0's baselines,
-        with threshold 0), in case training has questions without an answer.
+        The answer is None if its score is below that of no answer, the smallest of all windows (the rule of SQuAD 2.0's
+        baselines, with threshold 0), in case training has questions without an answer.
         """
         bounds = np.searchsorted(self.windows.item, np.arange(len(self.ids) + 1)).tolist()
         moved = (self.windows.start - self.rows.begin(np.arange(len(self)))).tolist()  # from columns to tokens
@@ -162,7 +168,7 @@ class AnswerExamples(PairExamples):
         return [{"answer": answer} for answer in self._words(spans + texts[:, None])]
 
     def _words(self, spans: Ints) -> list[str]:
-        """The words that the tokens first … last of each span [items, 2] belong to; "" where last < first."""
+        """Return the words that the tokens first … last of each span [items, 2] belong to, "" where last < first."""
         words = np.searchsorted(self.context.words, spans.astype(np.int32), side="right") - 1
         last = np.where(spans[:, 1] < spans[:, 0], words[:, 0] - 1, words[:, 1])
         return [
@@ -194,7 +200,7 @@ def _first_answers(
 
 
 def _gold(batch: TaskBatch, context: FieldTokens) -> list[dict[str, Any]]:
-    """What is right for each item: its answers, each text once, and the first words of its context."""
+    """Return the gold value of each item: its answers, each text once, and the first words of its context."""
     texts, _ = answer_texts(batch)
     bounds = np.searchsorted(batch.answers.item, np.arange(len(batch) + 1)).tolist()
     openings: dict[int, str] = {}
@@ -250,15 +256,19 @@ def longest_question(length: int, stride: int, separators: int) -> int:
 
 
 def best_answer(start: Ints, size: Ints, found: Sequence[Sequence[Candidate]]) -> Candidate:
-    """The best span of the windows of one item, in tokens of its text; (−∞, 0, −1) where there is no candidate.
+    """Return the best span of the windows of one item in tokens of its text, (−∞, 0, −1) where there is no candidate.
 
-    start, size   [windows] of the windows
-    found         [windows] candidates (score, first, last) with tokens of the item's text, best first
+    A span counts in the window where it has most context, since the other windows see it from the edge. If no span
+    does,
+    all count. Of equal scores that of the first window counts. The released script for SQuAD (Devlin et al. 2019,
+    ``max_context``) looks at the first token only. Where windows overlap by less than two answers, that is often a
+    window
+    that does not hold all of the answer, and then it could never be given.
 
-    A span counts in the window where it has most context, since the others see it from the edge; if no span does, all
-    count. Of equal scores that of the first window counts. The released script for SQuAD (Devlin et al. 2019,
-    ``max_context``) looks at the first token only: where windows overlap by less than two answers, that is often a
-    window which does not hold all of the answer, and then it could never be given.
+    Args:
+        start: [windows] the first token of each window.
+        size: [windows] the number of tokens of each window.
+        found: [windows] candidates (score, first, last) with tokens of the item's text, the best first.
     """
     assert len(start) == len(found), "one output for each window"
     every = sorted(
@@ -272,7 +282,7 @@ def best_answer(start: Ints, size: Ints, found: Sequence[Sequence[Candidate]]) -
 
 
 def _widest(start: Ints, size: Ints, first: int, last: int) -> int:
-    """The window where a span has most context: the smaller of both sides, and a little for a long window."""
+    """Return the window where a span has most context: the smaller of both sides, and a little for a long window."""
     if len(start) == 1:
         return 0
     inside = np.minimum(first - start, start + size - 1 - last)
@@ -301,7 +311,7 @@ class AnswerHead(Head):
         return y.permute(2, 0, 1)
 
     def loss(self, states: Tensor, batch: Batch) -> Tensor:
-        """The mean of the cross entropies of start and stop over column 0 and those of the mask."""
+        """Return the mean of the cross entropies of start and stop over column 0 and the columns of the mask."""
         allowed = batch.mask.clone()
         allowed[:, 0] = True
         start, stop = self.scores(states).masked_fill(~allowed, -torch.inf)
@@ -323,7 +333,10 @@ class AnswerHead(Head):
     def _spans(
         self, start: Floats, stop: Floats, mask: NDArray[np.bool_], word_of: NDArray[np.int64]
     ) -> list[tuple[float, int, int]]:
-        """The best spans of a row [w]: all spans are a table [context, longest] of first column and length − 1."""
+        """Return the best spans of a row [w].
+
+        All spans form a table [context, longest] of first column and length − 1.
+        """
         context = 1 + np.flatnonzero(mask[1:])
         if not len(context):
             return []

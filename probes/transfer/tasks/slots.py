@@ -84,7 +84,7 @@ class Slots(WordTask):
         return named(spans, item_metric("intent_accuracy", intents), item_metric("frame_accuracy", frames, FRAME))
 
     def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:
-        """The most frequent intent and no slot."""
+        """Predict the most frequent intent and no slot."""
         intent = most_frequent(frame["intent"] for frame in train)
         return [{"slots": [OUTSIDE] * len(frame["slots"]), "intent": intent} for frame in test]
 

@@ -66,12 +66,12 @@ class LabelledWords:
     counts: Mapping[str, int]
 
     def text(self, rows: Rows) -> Text:
-        """The rows with these numbers, padded to the longest of them, rounded up."""
+        """Return the rows with these numbers, padded to the longest of them, rounded up."""
         at = padded_places(self.bounds, rows, ROUND_WIDTH)
         return Text.of(torch.from_numpy(self.ids[at]), self.reader.number, torch.from_numpy(at >= 0)).without_padding()
 
     def column(self, name: str) -> Column:
-        """The values of a column for these words."""
+        """Return the values of a column for these words."""
         return self.corpus.columns[name].take(self.index)
 
     @cached_property
@@ -85,12 +85,18 @@ class LabelledWords:
 
 
 def words_of(batch: TaskBatch, reader: Reader, length: int, has_gold: NDArray[np.bool_]) -> LabelledWords:
-    """The words of a batch with a gold label, in rows of at most ``length`` tokens; what is longer is cut.
+    """Return the words of a batch with a gold label, in rows of at most ``length`` tokens. Longer rows are cut.
 
-    has_gold   [words]. Where the words of a language are tokens, the label of a word stands on the first of them; the
-               others are no words
+    Args:
+        batch: The items.
+        reader: The tokenizer and language that read them.
+        length: The longest row.
+        has_gold: [words] the words with a label. Where the words of a language are tokens, the label of a word
+            stands on
+            its first token; the other tokens are no words.
 
-    InputError for a language of tokens that the model reads as words.
+    Raises:
+        InputError: The model reads the tokens of a language as words.
     """
     encoded, corpus, texts = reader.encode(batch.corpus), batch.corpus, batch.texts[:, 0]
     text_starts = encoded.word_offsets[batch.word_offsets]  # [texts + 1] in tokens
@@ -120,7 +126,7 @@ def words_of(batch: TaskBatch, reader: Reader, length: int, has_gold: NDArray[np
 
 
 def _with_specials(tokens: Rows, text_starts: Rows, kept: Rows, texts: Rows, reader: Reader) -> tuple[Rows, Rows]:
-    """The tokens of each item's text between ``<s>`` and ``</s>``, and the bounds of the rows."""
+    """Return the tokens of each item's text between ``<s>`` and ``</s>``, and the bounds of the rows."""
     index, _ = ranges(text_starts[texts], text_starts[texts] + kept[texts])
     bounds = np.concatenate([[0], np.cumsum(kept[texts] + 2)]).astype(np.int64)
     ids = np.empty(int(bounds[-1]) + 1, np.int64)
@@ -172,7 +178,7 @@ class WordExamples(Examples):
         return np.append(self.words.columns[read], [[0, 0]], axis=0), targets
 
     def batch(self, rows: Rows) -> Batch:
-        """The rows with these numbers; only words that are read are there."""
+        """Return the rows with these numbers, with only the words that are read."""
         at = padded_places(self.words.read_offsets, rows)
         columns, of_words = self._read
         targets = {name: values[at] for name, values in of_words.items()}
@@ -195,7 +201,7 @@ class WordTask(Task):
     requires: ClassVar[tuple[str, ...]]
 
     def open(self, spec: str) -> TaskSet:
-        """A task set, or any source with the columns that the task needs."""
+        """Open a task set, or any source with the columns that the task needs."""
         scheme = spec.partition(":")[0]
         if is_task(spec) and scheme not in (self.name, "slots"):  # slots: is a source too
             reason = f"names items of the task {scheme}, and this is the task {self.name}"
@@ -231,7 +237,7 @@ def not_inserted(corpus: Corpus) -> NDArray[np.bool_]:
 
 
 def names_in(column: Column, among: NDArray[np.bool_]) -> list[str]:
-    """The names that occur ``among`` [words], sorted."""
+    """Return the names that occur ``among`` [words], sorted."""
     return sorted({(column.names or ())[code] for code in np.unique(column.codes[among]).tolist()})
 
 
