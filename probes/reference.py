@@ -7,16 +7,21 @@ lists all parts.
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import pydantic
 import typer
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
 
 from synthlang.language import Language
 
@@ -192,8 +197,43 @@ def keys(model: type[pydantic.BaseModel]) -> str:
     ``*`` stands for any name, ``[]`` for an entry of a list. A language within another config is only named, since it
     has a part of its own.
     """
-    schema = model.model_json_schema()
+    schema = model.model_json_schema(schema_generator=_WithDocstrings)
     return "\n".join(_Keys(schema.get("$defs", {}), model is Language).section(schema, "", {}))
+
+
+class _WithDocstrings(GenerateJsonSchema):
+    """JSON schema whose properties are described by the docstrings under the fields.
+
+    Pydantic can do this itself (``use_attribute_docstrings``), but then reads the source of every config at import.
+    """
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        """Return the schema of a model with the docstrings of its fields."""
+        found = super().model_schema(schema)
+        told = field_docstrings(schema["cls"])
+        for name, value in found.get("properties", {}).items():
+            if told.get(name):
+                value.setdefault("description", told[name])
+        return found
+
+
+def field_docstrings(model: type[Any]) -> dict[str, str]:
+    """Return the docstring under each field of a model, those of its bases included."""
+    found: dict[str, str] = {}
+    for one in reversed(model.__mro__):
+        node = _classes(one.__module__).get(one.__name__) if issubclass(one, pydantic.BaseModel) else None
+        for field, after in pairwise(node.body if node else ()):
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(after, ast.Expr):
+                text = after.value.value if isinstance(after.value, ast.Constant) else None
+                found |= {field.target.id: inspect.cleandoc(text)} if isinstance(text, str) else {}
+    return found
+
+
+@cache
+def _classes(module: str) -> dict[str, ast.ClassDef]:
+    """Return the classes at the top of a module by name."""
+    body = ast.parse(inspect.getsource(sys.modules[module])).body
+    return {node.name: node for node in body if isinstance(node, ast.ClassDef)}
 
 
 class _Keys:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from probes.reference import PLACE, commands, configs, filled, keys, main, parts, table
+from probes.reference import PLACE, commands, configs, field_docstrings, filled, keys, main, parts, table
+from synthlang.config import StrictModel
 from tests.test_plugins import install, run
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -43,6 +44,31 @@ def test_keys_of_inner_models_stand_under_their_place():
     assert "| `alpha` | number" in section and "| `10.0` |" in section
     assert "### `languages[]`" in text and "### `start.extend`" in text
     assert "### `transforms[]` of kind `invert`" in keys(configs()["language"])
+
+
+class Base(StrictModel):
+    """A base."""
+
+    first: int = 1
+    """Number of | things."""
+
+
+class Model(Base):
+    """A model."""
+
+    second: float = 0.5
+    third: str = ""
+    """A name.
+
+    It may be empty.
+    """
+
+
+def test_the_docstring_under_a_field_is_the_meaning_of_its_key():
+    assert field_docstrings(Model) == {"first": "Number of | things.", "third": "A name.\n\nIt may be empty."}
+    rows = keys(Model).splitlines()[2:]
+    assert rows[0].endswith(r"| `1` | Number of \| things. |") and rows[1].endswith("| `0.5` |  |")
+    assert rows[2].endswith("| A name. It may be empty. |")
 
 
 def test_a_part_is_filled_in_where_a_page_names_it():
