@@ -217,7 +217,7 @@ class _WithDocstrings(GenerateJsonSchema):
         return found
 
 
-def field_docstrings(model: type[Any]) -> dict[str, str]:
+def field_docstrings(model: type[pydantic.BaseModel]) -> dict[str, str]:
     """Return the docstring under each field of a model, those of its bases included."""
     found: dict[str, str] = {}
     for one in reversed(model.__mro__):
@@ -226,7 +226,7 @@ def field_docstrings(model: type[Any]) -> dict[str, str]:
             if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(after, ast.Expr):
                 text = after.value.value if isinstance(after.value, ast.Constant) else None
                 found |= {field.target.id: inspect.cleandoc(text)} if isinstance(text, str) else {}
-    return found
+    return {name: text for name, text in found.items() if name in model.model_fields}
 
 
 @cache
