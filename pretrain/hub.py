@@ -72,17 +72,6 @@ class Base:
         """The special ids, the same for all languages."""
         return next(iter(self.checkpoints.values())).specials
 
-    def checkpoint(self, language: str, pair: str) -> Checkpoint:
-        """The tokenizer of a language; InputError if a run has none of that name."""
-        if not self.is_run:
-            return self.checkpoints[""]
-        if language not in self.checkpoints:
-            raise InputError(
-                f"pairs.{pair}: the run has no language {language!r}; it has {', '.join(self.folders)}: name two of "
-                f"them in pairs.{pair}.tokenizers"
-            )
-        return self.checkpoints[language]
-
     def parents(self) -> dict[str, Any]:
         """Fingerprints of the weights (their bytes) and of the tokenizers."""
         weights = digest_files([*self.folder.glob("*.safetensors"), self.folder / CONFIG])

@@ -16,7 +16,8 @@ def check_trackers(names: tuple[str, ...]) -> None:
     """Raise InputError for a tracker whose library is missing; accelerate would leave it out in silence."""
     for name in names:
         if importlib.util.find_spec(name) is None:
-            raise InputError(f"trackers: {name} is not installed; pip install 'synthlang[track]' or pip install {name}")
+            hint = f"pip install 'synthlang[track]' or pip install {name}"
+            raise InputError(f"{name} is not installed", keys="trackers", hint=hint, code="extra")
 
 
 def start_trackers(accelerator: Accelerator, config: PretrainConfig, run: Path) -> None:

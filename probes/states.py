@@ -17,7 +17,7 @@ from torch import Tensor
 from pretrain.adjust.batches import SideWords, side_words, word_pairs
 from pretrain.adjust.vectors import Subword, layer_states, word_vectors
 from pretrain.model.encoder import MaskedLM
-from probes.pretrained import Reader, bounded_batches
+from probes.models.pretrained import Reader, bounded_batches
 from synthlang.corpus import Corpus
 from synthlang.parallel.prepare import SENTENCE_TOKENS, PairData, Sentences
 from synthlang.progress import Report, silent

@@ -24,7 +24,7 @@ from pretrain.alignment import pair_credits
 from pretrain.nearest import nearest
 from pretrain.nearest_lists import TILE, Matrix
 from probes.measures.cka.similarity import CKA, MEMORY
-from probes.pretrained import open_pretrained
+from probes.models.opening import open_pretrained
 from probes.transfer.config import TransferConfig
 from probes.transfer.run import Transfer
 from probes.transfer.splits import load_data

@@ -9,7 +9,8 @@ from pretrain.build import new_model
 from pretrain.config import PretrainConfig
 from pretrain.model.encoder import MaskedLM
 from pretrain.prepare import prepare
-from probes.pretrained import Pretrained, Reader, of_run
+from probes.models.opening import of_run
+from probes.models.pretrained import Pretrained, Reader
 from synthlang.config import parse
 from synthlang.store import Store
 from tests.tiny import PRETRAIN, changed

@@ -33,7 +33,7 @@ def commands_made_once() -> Iterator[None]:
 def one_server_of_processes() -> Iterator[None]:
     """It has what any test wants loaded: the one server of a test process loads what the first who needs it asks for,
     and each process of another one would load the rest anew."""
-    loaded = ["synthlang.worker_start", "probes.study.work", "probes.cli_study", "probes.study.checks"]
+    loaded = ["synthlang.worker_start", "probes.stages.loaded", "probes.cli_study", "probes.study.checks"]
     loaded += [f"transformers.models.{name}.modeling_{name}" for name in ("roberta", "bert")]  # for exports
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(loaded)

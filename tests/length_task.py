@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from probes.pretrained import Reader
+from probes.models.pretrained import Reader
 from probes.transfer.tasks.base import Examples, Head, Labels, most_frequent
 from probes.transfer.tasks.heads import ClassifyHead
 from probes.transfer.tasks.metrics import Metric, item_metric, named

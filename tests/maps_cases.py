@@ -13,7 +13,7 @@ from pretrain.model.text import Text
 from probes.measures.maps.probe import maps_probe
 from probes.measures.probe_input import ProbeInput
 from probes.measures.table import ProbeConfig
-from probes.pretrained import Pretrained
+from probes.models.pretrained import Pretrained
 from synthlang.config import parse
 from tests.aligned_runs import plain_ids, plain_states
 

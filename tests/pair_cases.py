@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from probes.pretrained import Reader
+from probes.models.pretrained import Reader
 from probes.transfer.config import TransferConfig
 from probes.transfer.tasks.nli import Nli
 from probes.transfer.tasks.qa import Qa

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from typing import Literal
 
-from probes.study.stage import KINDS, Stage
-from probes.study.work import WORK
+from probes.stages.base import Stage
+from probes.stages.kinds import STAGE_KINDS
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, atomic_folder, write_json
 
@@ -36,7 +36,8 @@ class FakeStage(Stage):
     def settings(self, stage_keys):
         return [self.does, self.where]
 
-    def make(self, store, report):
+    def run(self, making):
+        store, report = making.store, making.report
         report(self.label, 0, 1, self.does)
         getattr(self, f"_{self.does}")(store)
         path = store.path(self.kind, self.key)
@@ -87,5 +88,4 @@ def fake(key, does="ok", where=""):
     return FakeStage(key=key, does=does, where=str(where))
 
 
-KINDS["fake"] = FakeStage
-WORK["fake"] = lambda stage, store, report, reading: stage.make(store, report)
+STAGE_KINDS["fake"] = FakeStage

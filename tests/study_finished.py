@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from probes.stages.base import Stage
+from probes.stages.transfer import TransferStage
 from probes.study.record import STORE_FORMAT
-from probes.study.stage import Stage, TransferStage
 from synthlang.store import Store
 
 ALIGNMENT = {"forward": 20.0, "backward": 20.0, "mean": 20.0}

@@ -5,14 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from probes.study import work
-from probes.study.cell import MODEL, SECOND
+from probes.stages import making
+from probes.stages.base import StageKeys
+from probes.stages.content_hashes import ContentHashes
+from probes.stages.done import is_done
 from probes.study.cells import expand
 from probes.study.config import StudyConfig
-from probes.study.digests import Digests
-from probes.study.done import is_done
 from probes.study.graph import graph
-from probes.study.stage import StageKeys
 from synthlang.config import parse
 from synthlang.progress import silent
 from tests.tiny import PRETRAIN, STUDY, changed
@@ -37,21 +36,25 @@ FULL: dict[str, Any] = {
 }
 TWO = {
     **FULL,
-    "second": {**FULL["pretrain"], "seed": 7},
+    "target_model": {**FULL["pretrain"], "seed": 7},
     "transfer": {**FULL["transfer"], "features": {"tune": "none"}},
     "probes": {
-        "cka": {"probes": ["cka"], "model2": None, "cka": {"paraphrase": SECOND}},
+        "cka": {"probes": ["cka"], "model2": None, "cka": {"paraphrase": "cell:second"}},
         "plain": {"probes": ["cka"]},
     },
 }
-ADJUSTED = {**FULL, "adjust": ADJUST, "probes": {"d": {"probes": ["distances"], "distances": {"before": {"a": MODEL}}}}}
+ADJUSTED = {
+    **FULL,
+    "adjust": ADJUST,
+    "probes": {"d": {"probes": ["distances"], "distances": {"before": {"a": "cell:model"}}}},
+}
 
 FIRST = {k: v for k, v in FULL["pretrain"].items() if k not in ("language", "dictionary")}
 FIRST = {**FIRST, "languages": [{"name": "en"}, {"name": "hi", "language": "trans"}]}
 OWN = {k: v for k, v in FIRST.items() if k not in ("vocabulary", "model")}
 OWN = {**OWN, "languages": [{"name": "en"}, {"name": "hi", "language": "trans+inv"}]}
 OWN = {**OWN, "start": {"extend": {"language": "hi", "size": 40}}}
-STARTED = {**FULL, "seeds": [0], "start": FIRST, "pretrain": OWN, "tasks": {"pos": {}}}
+STARTED = {**FULL, "seeds": [0], "init_from": FIRST, "pretrain": OWN, "tasks": {"pos": {}}}
 
 # probes read a fine-tuned model
 TASK = {"length": 48, "train_items": 60, "dev_items": 20, "test_items": 20}
@@ -60,12 +63,12 @@ CONTINUAL = {"alpha": 1.0, "rows": 4, "data": {"dev": 0, "sentences": 40}}
 PROBE = {"probes": ["retrieval"], "layers": [-1], "data": {"dev": 20, "sentences": 40}, "seed": 1}
 PROBES = {"d": PROBE}
 DISTANCES = {**PROBE, "probes": ["distances"], "distances": {"before": {"before": "cell:model"}, "picture": "none"}}
-BASE = {**changed(FULL, pretrain__language="trans", seeds=[3, 4], tasks={}, probes=PROBES), "tuned": TUNED}
+BASE = {**changed(FULL, pretrain__language="trans", seeds=[3, 4], tasks={}, probes=PROBES), "finetuned": TUNED}
 GRID: dict[str, Any] = {
     "tuning": {
-        "none": {"tuned": None},
+        "none": {"finetuned": None},
         "pos": {},
-        "pos+continual": {"tuned.continual": CONTINUAL, "probes.d": DISTANCES},
+        "pos+continual": {"finetuned.continual": CONTINUAL, "probes.d": DISTANCES},
     },
 }
 CELLS = {**BASE, "grid": {"product": GRID}}
@@ -83,14 +86,14 @@ def graph_of(data, path=None):
 
 def keyed(stage):
     """A stage by itself, with its key."""
-    return StageKeys(Digests()).keyed(stage)
+    return StageKeys(ContentHashes()).keyed(stage)
 
 
 def run_all(stages, store) -> list[str]:
     """Make every stage of a graph that is not done, in order, as a runner does; their keys."""
     made = [key for key, stage in stages.items() if not is_done(store, stage)]
     for key in made:
-        work.make(stages[key], store, silent)
+        making.make(stages[key], store, silent)
     return made
 
 

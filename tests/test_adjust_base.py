@@ -83,7 +83,7 @@ def test_a_run_of_ours(run, tmp_path):
 
 
 def test_runs_that_are_refused(run, tmp_path):
-    with pytest.raises(InputError, match=r"pairs.p: the run has no language 'inv'; it has parent, trans\+inv"):
+    with pytest.raises(InputError, match=r"pairs.p: the run has no language 'inv'; name two of parent, trans\+inv"):
         adjust(config(run, pairs={"p": {**PAIR, "left": "inv"}}), tmp_path / "out")
     path = run / "export" / "parent" / "model.safetensors"
     weights = load_file(path)
@@ -136,8 +136,8 @@ def test_weights_that_cannot_be_read(bert, copied):
         ({"loss": {"layers": [4]}}, r"loss.layers: the model has no layer 4; it has 0 \(embeddings\) to 3"),
         ({"loss": {"layers": [-5]}}, "no layer -5"),
         ({"loss": {"layers": [-1, 3]}}, "names a layer twice"),
-        ({"data": {"length": 41}}, "data.length 41 is longer than the 40 tokens"),
-        ({"rows": 3, "accumulation": 2}, "rows 3 must be a multiple of processes × accumulation = 2"),
+        ({"data": {"length": 41}}, "data.length: 41 is longer than the 40 tokens"),
+        ({"rows": 3, "accumulation": 2}, "rows: 3 must be a multiple of processes × accumulation = 2"),
         ({"pairs": {"p": {**PAIR, "split": "devel"}}}, "there is no split 'devel'"),
         ({"pairs": {"p": {**PAIR, "split": "test"}}}, "there is no link"),
         ({"pairs": {"p": {**PAIR, "source": "text:TEXT", "left": "reorder@fr"}}}, "needs the column 'upos'"),

@@ -139,7 +139,7 @@ def test_new_subwords_start_from_what_they_were_cut_into(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "options", "message"),
     [
-        ({}, {"length": 9}, r"batch.length \(9\) is over the 8 positions"),
+        ({}, {"length": 9}, r"batch.length: rows of 9 tokens exceed the 8 positions"),
         ({}, {"size": 30}, "has 21 word embeddings, its tokenizer needs 30"),
         ({"hidden_act": "relu"}, {}, "hidden_act 'relu'"),
     ],

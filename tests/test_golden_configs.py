@@ -129,14 +129,17 @@ def pinned(study: StudyConfig, cells: list[Cell]) -> dict[str, Any]:
     return {
         "labels": [[cell.name, list(cell.labels.items())] for cell in cells],
         "models": [
-            [cell.model, *(settings_once(one) for one in (cell.start, cell.pretrain, cell.second, cell.adjust))]
+            [
+                cell.model,
+                *(settings_once(one) for one in (cell.init_from, cell.pretrain, cell.target_model, cell.adjust)),
+            ]
             for cell in cells
         ],
         "tasks": [
             [
                 [[name, settings_once(task)] for name, task in cell.tasks.items()],
-                settings_once(cell.tuned),
-                cell.tuned_seed,
+                settings_once(cell.finetuned),
+                cell.finetuned_seed,
             ]
             for cell in cells
         ],

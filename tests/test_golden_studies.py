@@ -89,16 +89,16 @@ SETUPS: dict[str, Any] = {
         "probes": {"distances": {"probes": ["distances"], "data": DATA, "distances": DISTANCES}},
     },
     "tuned": {
-        "tuned": {"seed": 1},
+        "finetuned": {"seed": 1},
         "probes": {"retrieval": {"probes": ["retrieval"], "layers": [-1], "data": DATA}},
     },
     "two models": {
-        "second": {**PLAIN, "seed": 7},
+        "target_model": {**PLAIN, "seed": 7},
         "transfer.features": {"tune": "none"},
         "probes": {"cka": {"probes": ["cka"], "cka": {"sentences": 40, "paraphrase": "cell:second"}, "model2": None}},
     },
     "started": {
-        "start": {**SHORT, **SIZES, "languages": [{"name": "en"}, {"name": "hi", "language": "trans"}]},
+        "init_from": {**SHORT, **SIZES, "languages": [{"name": "en"}, {"name": "hi", "language": "trans"}]},
         "pretrain": {
             **SHORT,
             "languages": [{"name": "en"}, {"name": "hi", "language": "trans+inv"}],

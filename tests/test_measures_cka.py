@@ -17,7 +17,9 @@ from probes.measures.cka.pairs import Pairing, compare, random_pairing
 from probes.measures.cka.probe import cka_probe, drawn_rows
 from probes.measures.probe_input import ProbeInput
 from probes.measures.table import ProbeConfig
-from probes.pretrained import Aligned, bounded_batches, open_pretrained
+from probes.models.aligned import Aligned
+from probes.models.opening import open_pretrained
+from probes.models.pretrained import bounded_batches
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.parallel.prepare import encode

@@ -20,7 +20,8 @@ from probes.measures.distances.pictures import OPEN, choose, chosen_vectors
 from probes.measures.distances.probe import distances_probe
 from probes.measures.probe_input import ProbeInput
 from probes.measures.table import ProbeConfig
-from probes.pretrained import Aligned, open_pretrained
+from probes.models.aligned import Aligned
+from probes.models.opening import open_pretrained
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.rng import key_of, permutation

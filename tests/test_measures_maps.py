@@ -14,7 +14,8 @@ from pretrain.model.text import Text
 from probes.measures.maps.probe import maps_probe
 from probes.measures.probe_input import ProbeInput
 from probes.measures.table import ProbeConfig
-from probes.pretrained import Aligned, open_pretrained
+from probes.models.aligned import Aligned
+from probes.models.opening import open_pretrained
 from probes.rotation.saved import load_maps
 from synthlang.config import parse
 from synthlang.errors import InputError

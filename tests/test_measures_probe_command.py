@@ -14,7 +14,7 @@ from pretrain.run import pretrain
 from probes.measures.probe_command import _without_words, probe_command, probe_names, read_probe_config, run_probe
 from probes.measures.probe_input import ProbeInput
 from probes.measures.table import PROBES, ProbeConfig
-from probes.pretrained import open_pretrained
+from probes.models.opening import open_pretrained
 from synthlang.catalogue import names
 from synthlang.config import parse
 from synthlang.errors import InputError

@@ -13,7 +13,7 @@ from probes.measures.probe_input import ProbeInput
 from probes.measures.retrieval.probe import retrieval_probe
 from probes.measures.retrieval.scores import Tags
 from probes.measures.table import ProbeConfig
-from probes.pretrained import open_pretrained
+from probes.models.opening import open_pretrained
 from synthlang.config import parse
 from tests.adjust_models import save_model
 from tests.aligned_runs import plain_ids, plain_states, random_run

@@ -13,7 +13,7 @@ from probes.measures.retrieval import scores as retrieval_tags
 from probes.measures.retrieval.probe import retrieval_probe
 from probes.measures.retrieval.scores import frequency_ranks
 from probes.measures.table import ProbeConfig
-from probes.pretrained import open_pretrained
+from probes.models.opening import open_pretrained
 from synthlang.config import parse
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError

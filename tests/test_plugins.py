@@ -98,7 +98,9 @@ def test_fingerprints_have_the_version(tmp_path):
 import json
 from pretrain.config import ObjectiveConfig
 from probes.measures.table import ProbeConfig
-from probes.study.stage import ProbeStage, StageKeys, TransferStage
+from probes.stages.base import StageKeys
+from probes.stages.probe import ProbeStage
+from probes.stages.transfer import TransferStage
 from probes.transfer.config import TransferConfig
 from synthlang.language import parse_language
 keys = StageKeys()

@@ -19,7 +19,7 @@ from pretrain.folder import read_metrics, steps_in
 from pretrain.prepare import prepare
 from pretrain.run import DONE, Trainer, open_run, pretrain, store_of
 from pretrain.step import Step
-from probes.pretrained import of_run, open_pretrained
+from probes.models.opening import of_run, open_pretrained
 from probes.transfer.config import TransferConfig
 from probes.transfer.result import seed_record
 from probes.transfer.run import Transfer
@@ -27,6 +27,7 @@ from probes.transfer.splits import load_data
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.store import Store
+from tests.refusals import refused
 from tests.runs import assert_same_run, forked, weights
 from tests.study_graphs import write_treebank
 from tests.tiny import PRETRAIN, TRANSFER, changed
@@ -245,20 +246,14 @@ def test_messages_name_the_model(finished, tmp_path):
     settings = changed(PRETRAIN, language="parent", objective={"kind": "mlm"})
     del settings["dictionary"]
     pretrain(parse(PretrainConfig, settings), other)
-    with pytest.raises(InputError, match="other: the run has no language derived"):
-        open_pretrained(str(run), None, target_model=str(other))
-    with pytest.raises(InputError, match="run: no language 'foo' in the run"):
-        open_pretrained(str(other), "foo", target_model=str(run))
-    with pytest.raises(
-        InputError, match=r"^there is no folder runs/nothing; of a model of Hugging Face name a language"
-    ):
-        open_pretrained("runs/nothing", None)
+    found = refused(open_pretrained, str(run), None, target_model=str(other))
+    assert found == ("other language", "missing")
+    assert refused(open_pretrained, str(other), "foo", target_model=str(run)) == ("run language", "unknown")
+    assert refused(open_pretrained, "runs/nothing", None) == ("language", "missing")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="empty is no pretraining run, so its languages are not known"):
-        open_pretrained(str(tmp_path / "empty"), None)
+    assert refused(open_pretrained, str(tmp_path / "empty"), None) == ("language", "missing")
     (tmp_path / "empty" / "study.json").write_text("{}")
-    with pytest.raises(InputError, match=r"empty is a study: name a run of it, as .*/empty/stages/pretrain-"):
-        open_pretrained(str(tmp_path / "empty"), None)
+    assert refused(open_pretrained, str(tmp_path / "empty"), None) == ("empty", "type")
     assert json.loads((other / DONE).read_text())["steps"] == 6
 
 

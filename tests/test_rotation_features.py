@@ -16,7 +16,8 @@ from pretrain.config import ModelConfig, SharingConfig
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.text import Text
 from probes import states as sentence_vectors
-from probes.pretrained import Aligned, Role, read_aligned
+from probes.models.aligned import Aligned, read_aligned
+from probes.models.pretrained import Role
 from probes.rotation.dictionary import translations
 from probes.rotation.features import fit_rotation
 from probes.rotation.settings import RotationConfig

@@ -8,9 +8,9 @@ import pytest
 
 from pretrain.config import PretrainConfig
 from probes import cli
+from probes.stages.base import StageKeys
 from probes.study.cells import load_study
 from probes.study.graph import graph
-from probes.study.stage import StageKeys
 from probes.transfer.config import TransferConfig
 from probes.transfer.transfer_command import fitted_to
 from synthlang import catalogue

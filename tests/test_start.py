@@ -113,7 +113,7 @@ def test_an_adapted_model_has_the_same_logits_as_its_export_and_is_no_checkpoint
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"batch": {"rows": 8, "length": 32}}, r"batch.length \(32\) is over the 24 positions"),
+        ({"batch": {"rows": 8, "length": 32}}, r"batch.length: rows of 32 tokens exceed the 24 positions"),
         ({"start": {"model": "no/such/folder"}}, "no/such/folder"),
         ({"sharing": {"layers": [3]}}, r"there is no layer 3, .* has 2"),
         ({"start": {"model": "SELF", "extend": {"language": "de", "size": 5}}}, "de"),

@@ -9,7 +9,7 @@ import torch
 from pretrain.model.text import Text
 from probes.measures.probe_input import ProbeInput
 from probes.measures.table import ProbeConfig
-from probes.pretrained import open_pretrained
+from probes.models.opening import open_pretrained
 from probes.states import sentence_means, word_states
 from synthlang.config import parse
 from synthlang.errors import InputError

@@ -7,8 +7,9 @@ import pytest
 import yaml
 
 from pretrain.config import PretrainConfig
+from probes.models.names import CellModel
 from probes.results.measures import ALIGNMENT
-from probes.study.cell import MODEL, Cell
+from probes.study.cell import Cell
 from probes.study.cells import expand, load_study, selected
 from probes.study.config import StudyConfig
 from synthlang.config import parse
@@ -60,7 +61,7 @@ def test_the_cells_of_the_tiny_study():
     assert all(run_of(cell).source == STUDY["source"] for cell in cells)
     assert [list(cell.tasks) for cell in cells] == [["pos"], ["pos"]]
     assert cells[0].tasks["pos"] is cells[1].tasks["pos"]  # parsed once
-    assert (cells[0].probes, cells[0].second, cells[0].model, cells[0].adjust) == ({}, None, None, None)
+    assert (cells[0].probes, cells[0].target_model, cells[0].model, cells[0].adjust) == ({}, None, None, None)
     assert cells[1].labels == {"pretrain.language": "trans", "pretrain.objective.kind": "align_mlm"}
 
 
@@ -107,7 +108,7 @@ def test_axes_change_tasks_probes_and_whole_sections():
     assert [list(cell.tasks) for cell in cells[::4]] == [["pos"], ["pos", "ner"]]
     assert cells[4].tasks["ner"].length == 20
     assert [cell.probes["p"].cka.sentences for cell in cells[:3]] == [50, 50, 60]
-    assert [cell.adjust and cell.adjust.model for cell in cells[:2]] == [None, MODEL]
+    assert [cell.adjust and cell.adjust.model for cell in cells[:2]] == [None, CellModel.ORIGINAL]
 
 
 def test_a_model_by_its_name():
@@ -134,13 +135,13 @@ def test_names_that_values_alone_do_not_tell_apart():
 
 def test_two_entries_that_give_one_label_to_different_settings_are_refused():
     entries = [{"variant": {"x": {"pretrain.language": "trans", A: seed}}} for seed in (1, 2)]
-    with pytest.raises(InputError, match="two cells of the grid have the same labels, variant=x, by which results are"):
+    with pytest.raises(InputError, match="two cells have the same labels, variant=x, by which results are"):
         cells_of(include=entries)
     apart = [{**entry, "pretrain.steps": 5 + number} for number, entry in enumerate(entries)]
     assert [cell.name for cell in cells_of(include=apart)] == ["x, steps=5", "x, steps=6"]
     # the later key wins, so the order counts; labels do not tell it
     whole, part = ("pretrain.objective", {"kind": "mlm"}), ("pretrain.objective.kind", "align_mlm")
-    with pytest.raises(InputError, match=r"two cells of the grid have the same labels, .*, by which results are"):
+    with pytest.raises(InputError, match=r"two cells have the same labels, .*, by which results are"):
         cells_of(include=[{"pretrain.language": "trans", **dict(order)} for order in ([whole, part], [part, whole])])
 
 
@@ -305,14 +306,14 @@ def test_a_key_that_an_axis_sets_everywhere_is_no_key_to_set(tmp_path):
     size = {"small": {"pretrain.model": {"hidden": 16, "heads": 2, "layers": 1}}, "base": {}}
     product = {"pretrain.language": ["trans"], "pretrain.seed": [0, 1], "size": size}
     path = write(tmp_path, studies__s=changed(STUDY, seeds=[0], grid={"product": product}))
-    said = "--set pretrain.seed changes nothing: the axis 'pretrain.seed' sets it in every cell; set the values"
+    said = "--set pretrain.seed: changes nothing: the axis 'pretrain.seed' sets it in every cell; set the values"
     with pytest.raises(InputError, match=said):
         load_study(path, ["pretrain.seed=9"])
     _, cells = load_study(path, ["grid.product.pretrain.seed=[9]", "pretrain.model.hidden=8"])
     assert {run_of(cell).seed for cell in cells} == {9}
     sizes = {cell.labels["size"]: run_of(cell).model.hidden for cell in cells}
     assert sizes == {"small": 16, "base": 8}, "one label of the axis leaves it"
-    with pytest.raises(InputError, match=r"pretrain.model.hidden changes nothing: the axis 'size' sets it"):
+    with pytest.raises(InputError, match=r"pretrain.model.hidden: changes nothing: the axis 'size' sets it"):
         load_study(path, ["pretrain.model.hidden=8", "grid.product.size.base.pretrain.model={hidden: 32, heads: 2}"])
     load_study(path, ["pretrain.model={layers: 1}"])
 

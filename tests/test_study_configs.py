@@ -12,17 +12,18 @@ import pytest
 
 from pretrain.config import PretrainConfig
 from probes.claims.papers import read_claims, read_tables
+from probes.models.names import CellModel, ModelLimits, language_of
 from probes.results.labels import is_seed
-from probes.study.cell import START, Cell, ModelLimits
+from probes.study.cell import Cell
 from probes.study.cells import load_study
-from probes.study.checks import check_cells, language_of
+from probes.study.checks import check_cells
 from probes.study.config import StudyConfig
 from probes.study.graph import graph
 from probes.transfer.splits import Split
 from synthlang.catalogue import find, names
 from synthlang.config import load
-from synthlang.errors import InputError
 from synthlang.transforms.code_switch import CodeSwitch
+from tests.refusals import refusal
 
 ROOT = Path(__file__).parents[1]
 SIZES = ("paper", "lab", "tiny")
@@ -205,9 +206,9 @@ def test_tiny_studies_need_nothing_but_the_built_in_source(name):
     _, cells = study(name)
     for cell in cells:
         assert cell.model is None and cell.pretrain is not None
-        for run in (cell.start, cell.pretrain, cell.second):
+        for run in (cell.init_from, cell.pretrain, cell.target_model):
             assert run is None or all(member.source.startswith("builtin:") for member in run.all_languages)
-            assert run is None or run.start is None or run.start.model == START
+            assert run is None or run.start is None or run.start.model == CellModel.INIT
         for task in cell.tasks.values():
             assert task.target is None and task.train is None and (task.test or "builtin:").startswith("builtin:")
     check_cells(cells)
@@ -227,17 +228,18 @@ class Anything:
 def nothing_needed(monkeypatch):
     """Nothing that a study names has to be there: no data, aligner, parser, extra or checkpoint."""
     stubs: dict[str, Any] = {
-        "open_source": Anything,
-        "find_aligner": lambda program: program,
-        "limits_of_model": lambda model: ModelLimits(12, 512, bert=True),
-        "count_text": lambda pair: None,
-        "check_start": lambda *_: None,
-        "find_spec": lambda name: name,
-        "open_engine": lambda parser: parser,
-        "check_names": lambda config, has_second=False: None,
+        "probes.stages.inputs.open_source": Anything,
+        "probes.stages.inputs.find_aligner": lambda program: program,
+        "probes.stages.inputs.limits_of_model": lambda model: ModelLimits(12, 512, bert=True),
+        "probes.stages.inputs.count_text": lambda pair: None,
+        "probes.stages.inputs.open_engine": lambda parser: parser,
+        "probes.stages.inputs.Inputs.check_references": lambda *_: None,
+        "pretrain.model.from_hf.check_start": lambda *_: None,
+        "probes.measures.distances.find_spec": lambda name: name,
+        "probes.static.settings.find_spec": lambda name: name,
     }
     for name, stub in stubs.items():
-        monkeypatch.setattr(f"probes.study.checks.{name}", stub)
+        monkeypatch.setattr(name, stub)
     monkeypatch.setattr(
         "probes.transfer.splits._Opener.split",
         lambda _, spec, name: Split(cast(Any, Anything(spec.partition("#")[0])), name),
@@ -251,12 +253,12 @@ def test_studies_of_natural_data_are_not_refused(name, nothing_needed):
 
 
 def test_word_vectors_of_the_tiny_study_need_no_extra(monkeypatch):
-    monkeypatch.setattr("probes.study.checks.find_spec", lambda name: None)
+    monkeypatch.setattr("probes.static.settings.find_spec", lambda name: None)
     path = Path("cao2020-table3/tiny")
     check_cells(load_study(path, [])[1])
     _, cells = load_study(path, ["probes.retrieval.retrieval.static={kind: train, text: apart}"])
-    with pytest.raises(InputError, match=r"probes\.retrieval\.retrieval\.static: training word vectors needs gensim"):
-        check_cells(cells)
+    error = refusal(check_cells, cells)
+    assert (error.keys, error.code) == (("probes", "retrieval", "retrieval", "static", "vectors", "kind"), "extra")
 
 
 def same(cell: Cell, size: str, run: str) -> bool:
@@ -312,7 +314,7 @@ def test_no_items_are_in_a_language_that_switches(name):
     spoken: dict[tuple[str, str], set[str]] = {}
     for cell in study(name)[1]:
         for task in (task for task in cell.tasks.values() if task.target is None):
-            run = cell.second or cell.pretrain
+            run = cell.target_model or cell.pretrain
             assert run is not None
             language = language_of(task.language, run)
             assert not any(isinstance(transform, CodeSwitch) for transform in language.transforms), cell.name
@@ -375,7 +377,7 @@ def test_tiny_conditions_have_several_models(name):
     models: dict[frozenset[tuple[str, str]], set[tuple[int, int | None, int | None]]] = {}
     for cell in cells:
         assert cell.pretrain is not None
-        second, adjust = (None if part is None else part.seed for part in (cell.second, cell.adjust))
+        second, adjust = (None if part is None else part.seed for part in (cell.target_model, cell.adjust))
         condition = frozenset(item for item in cell.labels.items() if not is_seed(item[0]))
         models.setdefault(condition, set()).add((cell.pretrain.seed, second, adjust))
     least = min(map(len, models.values()))
@@ -406,7 +408,7 @@ def test_the_study_of_fine_tuning_has_the_models_of_the_quickstart():
     assert made("tiny/fine-tuning") == made("quickstart", "pretrain", RECIPE_STEPS) and len(cells) == 12 * 2 * 4
     assert config.learned == study("quickstart")[0].learned and not config.papers
     for cell in cells:
-        (task,), tuned = cell.tasks.values(), cell.tuned
+        (task,), tuned = cell.tasks.values(), cell.finetuned
         assert tuned is not None and (tuned.features, tuned.fine_tune) == (task.features, task.fine_tune)
         assert task.features.freeze_embeddings == (cell.labels["embeddings"] == "frozen")
         assert task.fine_tune.head_learning_rate == 3e-3

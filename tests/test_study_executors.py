@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from pretrain.threads import set_environment, threads_for
-from probes.study.done import is_done
+from probes.stages.done import is_done
 from probes.study.executors import open_executor, resources
 from probes.study.executors.base import Machine, Outcome, run_stage
 from probes.study.executors.local import InlineExecutor, LocalExecutor

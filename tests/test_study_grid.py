@@ -203,7 +203,10 @@ def test_one_value_has_one_label_wherever_it_stands():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"product": {"objectiv.layers": [1]}}, "axis 'objectiv.layers' must start with one of source, start, pretr"),
+        (
+            {"product": {"objectiv.layers": [1]}},
+            "axis 'objectiv.layers' must start with one of source, init_from, pretr",
+        ),
         ({"product": {"pretain.objective.alpha": [1]}}, "probes; did you mean pretrain.objective.alpha[?]"),
         ({"product": {"objective.alpha": [1]}}, "probes; did you mean pretrain.objective.alpha[?]"),
         ({"product": {"alpha": [1]}}, r"axis 'alpha' must start with .* probes \(a name without a dot needs labels\)"),

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from probes.study import work
 from synthlang.progress import Display
 from tests.study_cases import (
     CHECKPOINT,
@@ -230,7 +229,7 @@ def test_a_crash_is_recorded_with_its_traceback_and_the_next_start_mends_it(refe
         raise RuntimeError("two\nlines")
 
     with monkeypatch.context() as patch:
-        patch.setattr(work, "probe_alignment", boom)
+        patch.setattr("probes.measures.words.alignment.probe_alignment", boom)
         run_here(out)
     failed, sound = cells_in(out).values()
     assert (failed["status"], failed["error"]) == ("failed", "RuntimeError: two lines")

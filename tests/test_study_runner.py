@@ -16,15 +16,15 @@ import yaml
 from rich.console import Console
 
 from pretrain.run import pretrain as run_pretraining
-from probes.study import runner, work
+from probes.stages.done import is_done
+from probes.stages.pretrain import PretrainStage
+from probes.study import runner
 from probes.study.cells import expand, load_study
 from probes.study.config import StudyConfig
-from probes.study.done import is_done
 from probes.study.executors import resources
 from probes.study.graph import graph
 from probes.study.plan import plan
 from probes.study.runner import RunOptions, StudyRun
-from probes.study.stage import PretrainStage
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.files import read_json
@@ -162,7 +162,7 @@ def test_cells_share_their_stages(tmp_path, monkeypatch):
         trained.append(run.name)
         return run_pretraining(config, run, *rest, **more)
 
-    monkeypatch.setattr(work, "pretrain", counted)
+    monkeypatch.setattr("pretrain.run.pretrain", counted)
     product: dict[str, list[object]] = {"pretrain.language": ["trans"], "transfer.fine_tune.epochs": [1, 2]}
     out = tmp_path / "out"
     run_here(out, changed(STUDY, seeds=[0], grid={"product": product}))
@@ -174,7 +174,7 @@ def test_cells_share_their_stages(tmp_path, monkeypatch):
     assert len({row["transfer"] for row in rows}) == len(stages_of(out, "transfer")) == 2
     assert rows[0]["transfer"] != rows[1]["transfer"]
     product["pretrain.language"].append("trans:1.0")
-    with pytest.raises(InputError, match=r"two cells of the grid are the same: 'trans, epochs=1' and 'trans:1.0, epo"):
+    with pytest.raises(InputError, match=r"two cells are the same: 'trans, epochs=1' and 'trans:1.0, epo"):
         run_here(tmp_path / "twice", changed(STUDY, seeds=[0], grid={"product": product}))
 
 

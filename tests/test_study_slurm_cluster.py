@@ -21,9 +21,10 @@ if why_not():
 
 from pretrain.config import PretrainConfig
 from pretrain.run import pretrain
-from probes.study.done import is_whole
+from probes.stages.alignment import AlignmentStage
+from probes.stages.kinds import is_whole
+from probes.stages.pretrain import PretrainStage
 from probes.study.executors.slurm import SlurmExecutor
-from probes.study.stage import AlignmentStage, PretrainStage
 from probes.study.stage_folders import is_folder_name
 from synthlang.config import parse
 from synthlang.progress import silent

@@ -13,11 +13,11 @@ pytest.importorskip("submitit", reason="submitit is not installed (pip install '
 from pretrain.config import PretrainConfig
 from pretrain.run import pretrain
 from pretrain.stopping import EXIT_CODE, Flag, Stopped, on_sigterm, watched, watching
-from probes.study import work
+from probes.stages import making
+from probes.stages.pretrain import PretrainStage
 from probes.study.executors import slurm_job
 from probes.study.executors.base import Outcome
 from probes.study.executors.slurm_job import Job
-from probes.study.stage import PretrainStage
 from synthlang.config import parse
 from synthlang.files import write_json
 from synthlang.store import Store
@@ -148,8 +148,8 @@ def test_a_pretraining_in_a_job_watches_its_flag_and_goes_on_bit_exactly(tmp_pat
     task = keyed(PretrainStage(config=config))
     for _ in range(2):
         with watching(flag), pytest.raises(Stopped):
-            work.make(task, store, lambda name, done, total, note: None)
-    work.make(task, store, lambda name, done, total, note: None)
+            making.make(task, store, lambda name, done, total, note: None)
+    making.make(task, store, lambda name, done, total, note: None)
     pretrain(config, tmp_path / "undisturbed", store)
     assert_same_run(store.path("pretrain", task.key), tmp_path / "undisturbed")
 

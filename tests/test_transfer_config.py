@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from probes.pretrained import open_pretrained
+from probes.models.opening import open_pretrained
 from probes.transfer.config import TransferConfig, combinations
 from probes.transfer.transfer_command import read_transfer_config
 from synthlang.catalogue import find, names

@@ -18,7 +18,8 @@ from pretrain.config import SharingConfig
 from pretrain.hub import load_model, longest_input, open_base
 from pretrain.model.from_hf import from_hf
 from pretrain.model.text import Text
-from probes.pretrained import open_pretrained, read_aligned
+from probes.models.aligned import read_aligned
+from probes.models.opening import open_pretrained
 from probes.transfer.config import ContinualConfig
 from probes.transfer.continual import Continual
 from synthlang.config import parse
@@ -31,7 +32,7 @@ from synthlang.parallel.text import as_tokens
 from synthlang.store import Store
 from tests.adjust_models import KINDS, save_model
 from tests.aligned_runs import SEPARATE, plain_states, random_run
-from tests.refusals import place_and_code, refusal
+from tests.refusals import refusal, refused
 
 LEFT = ["le petit chatnoir noir .", "unbelievablest chien !", "un chienchat voit"]
 RIGHT = ["the small blackest cat .", "thingsdog dog happened !", "a sees black"]
@@ -164,7 +165,7 @@ def test_subwords_are_those_of_each_sides_tokenizer(runs, tmp_path):
 
 def test_models_of_hugging_face_need_pairs(folders, tmp_path):
     pretrained = open_pretrained(str(folders["bert"]), "trans")
-    refusal(read_aligned, {}, DataConfig(dev=0), pretrained)
+    assert refused(read_aligned, {}, DataConfig(dev=0), pretrained) == ("pairs", "missing")
     pair = parse(TextPair, written(tmp_path, LEFT, RIGHT, LINKS))
     (read,) = read_aligned({"x": pair}, DataConfig(dev=0), pretrained)
     batch, expected = (
@@ -333,25 +334,30 @@ SAME = {"kind": "derived", "source": "builtin:mini-english?types=500&sentences=2
 ALIGNER = {"kind": "text", "left": "a", "right": "b"}
 ON_TOKENS = parse_language({"name": "x", "transforms": [{"kind": "invert", "unit": "token"}]})
 BAD: dict[str, Any] = {
-    "no text": (lambda p: replace(p, text=None), {}),
-    "natural": (lambda p: replace(p, natural=True), {}),
-    "identical": (lambda p: replace(p, target=replace(p.target, language=PARENT)), {}),
-    "tokenizers": (lambda p: p, {"pairs": {"x": {**SAME, "tokenizers": ["a", "b"]}}}),
-    "aligner": (lambda p: p, {"pairs": {"x": ALIGNER}}),
-    "layer": (lambda p: p, {"loss": {"layers": [3]}}),
-    "length": (lambda p: p, {"data": {"dev": 0, "length": 49}}),
-    "held out": (lambda p: p, {"data": {"dev": 1000}}),
-    "specials": (lambda p: replace(p, target=replace(p.target, specials=replace(p.target.specials, bos=9))), {}),
-    "tokens": (lambda p: replace(p, target=replace(p.target, language=ON_TOKENS)), {}),
+    "no text": (lambda p: replace(p, text=None), {}, "pairs", "missing"),
+    "natural": (lambda p: replace(p, natural=True), {}, "pairs", "missing"),
+    "identical": (lambda p: replace(p, target=replace(p.target, language=PARENT)), {}, "pairs", "conflict"),
+    "tokenizers": (
+        lambda p: p,
+        *({"pairs": {"x": {**SAME, "tokenizers": ["a", "b"]}}}, "pairs.x.tokenizers", "no_effect"),
+    ),
+    "aligner": (lambda p: p, {"pairs": {"x": ALIGNER}}, "pairs.x.links", "unsupported"),
+    "layer": (lambda p: p, {"loss": {"layers": [3]}}, "loss.layers", "range"),
+    "length": (lambda p: p, {"data": {"dev": 0, "length": 49}}, "data.length", "range"),
+    "held out": (lambda p: p, {"data": {"dev": 1000}}, "pairs.pretraining", "empty"),
+    "specials": (
+        lambda p: replace(p, target=replace(p.target, specials=replace(p.target.specials, bos=9))),
+        *({}, "continual", "conflict"),
+    ),
+    "tokens": (lambda p: replace(p, target=replace(p.target, language=ON_TOKENS)), {}, "language", "conflict"),
 }
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_cannot_be_aligned_is_refused(runs, name):
-    change, settings = BAD[name]
+def test_text_that_cannot_be_aligned(runs, name):
+    change, settings, place, code = BAD[name]
     pretrained = change(runs["shared"])
-    error = refusal(lambda: continual_of(config(**settings), pretrained, pretrained.model, seed=0))
-    assert name != "specials" or place_and_code(error) == ("continual", "conflict")
+    assert refused(lambda: continual_of(config(**settings), pretrained, pretrained.model, seed=0)) == (place, code)
 
 
 def test_an_aligner_needs_a_place_for_its_links(runs, tmp_path):

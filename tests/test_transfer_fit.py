@@ -11,7 +11,7 @@ from torch import nn
 
 from pretrain.folder import steps_in
 from pretrain.optim import learning_rate
-from probes.pretrained import bounded_batches
+from probes.models.pretrained import bounded_batches
 from probes.transfer import fit as fitting
 from probes.transfer.config import FineTuneConfig
 from probes.transfer.fit import fine_tune, predict, training_batches

@@ -9,7 +9,8 @@ import pytest
 import torch
 from transformers import BertConfig, BertForMaskedLM, BertForPreTraining
 
-from probes.pretrained import Pretrained, open_pretrained
+from probes.models.opening import open_pretrained
+from probes.models.pretrained import Pretrained
 from probes.transfer.config import TransferConfig
 from probes.transfer.run import Transfer
 from probes.transfer.splits import load_data

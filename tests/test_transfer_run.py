@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from probes.pretrained import open_pretrained
+from probes.models.opening import open_pretrained
 from probes.transfer import fit, result
 from probes.transfer.compare import compare
 from probes.transfer.config import TransferConfig
 from probes.transfer.result import ResultFile, drops, facts, predictions_path, read_predictions, rows_of
-from probes.transfer.run import Predictions, Transfer, check_keep
+from probes.transfer.run import Predictions, Transfer, check_one_model
 from probes.transfer.splits import load_data
 from probes.transfer.tasks.entry import TaskEntry
 from probes.transfer.tasks.table import TASKS
@@ -292,7 +292,7 @@ def test_a_model_of_hugging_face(tmp_path, kind):
     assert {"parent", "zs", "sup"} == set(found.scores)
     assert refused(transfer_of, pretrained, train=None, length=16) == ("train", "missing")
     assert refused(transfer_of, pretrained, length=128) == ("length", "range")
-    refusal(open_pretrained, folder, None)
+    assert refused(open_pretrained, folder, None) == ("language", "missing")
 
 
 def test_the_summary_of_a_metric_by_hand():
@@ -449,5 +449,17 @@ def test_a_fine_tuned_body_is_kept_as_probes_read_it(run, plain):
     assert any(name.startswith("layers.") and not torch.equal(before[name], after[name]) for name in before)
     assert opened.source.tokenizer.fingerprint == run.source.tokenizer.fingerprint
     assert found.scores["zs"] == transfer.run(0).scores["zs"]
-    refusal(check_keep, config(features={"tune": "none"}), run)
-    refusal(check_keep, config(rotation={}), run)
+
+
+@pytest.mark.parametrize(
+    ("settings", "own_parts", "architecture", "place", "code"),
+    [
+        ({"features": {"tune": "none"}}, False, "", "features.tune", "conflict"),
+        ({"search": {"features.tune": ["all", "none"]}}, False, "", "features.tune", "conflict"),
+        ({"rotation": {}}, False, "", "rotation", "conflict"),
+        ({}, False, "xlm", "", "unsupported"),
+        ({}, True, "", "", "unsupported"),
+    ],
+)
+def test_a_body_that_is_not_one_model(settings, own_parts, architecture, place, code):
+    assert refused(check_one_model, config(**settings), own_parts, architecture) == (place, code)

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from probes.pretrained import Reader
+from probes.models.pretrained import Reader
 from probes.transfer.config import TransferConfig
 from probes.transfer.tasks.base import NO_LABEL
 from probes.transfer.tasks.ner import Ner

@@ -12,8 +12,7 @@ from pretrain.adjust.run import adjust
 from probes.measures.probe_command import measure
 from probes.measures.probe_input import ProbeInput
 from probes.measures.table import ProbeConfig
-from probes.pretrained import open_pretrained
-from probes.study.work import open_model
+from probes.models.opening import open_pretrained
 from probes.transfer.config import TransferConfig
 from probes.transfer.run import Transfer
 from probes.transfer.splits import load_data, load_training
@@ -96,6 +95,6 @@ def test_an_adjustment_says_it(mute, tmp_path):
 @pytest.mark.parametrize("probe", ["retrieval", "cka"])
 def test_probes_say_it(probe, mute, tmp_path):
     settings = {"probes": [probe], "language": "trans", "pairs": {"x": PAIR}, "data": {"dev": 20}}
-    given = ProbeInput(open_model(mute, "trans", False), parse(ProbeConfig, settings), None, Store(tmp_path / "store"))
+    given = ProbeInput(open_pretrained(mute, "trans"), parse(ProbeConfig, settings), None, Store(tmp_path / "store"))
     with pytest.raises(InputError, match=f"^pairs.x: left: {NOTHING}"):
         measure(given, tmp_path / "out")

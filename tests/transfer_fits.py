@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from pretrain.config import ModelConfig, SharingConfig
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.text import Text
-from probes.pretrained import Role
+from probes.models.pretrained import Role
 from probes.transfer.config import FeaturesConfig, FineTuneConfig
 from probes.transfer.features import Features, TaskModel
 from probes.transfer.tasks.base import NO_LABEL, Batch, Examples, Head

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from pretrain.config import CheckpointConfig
 from synthlang.config import StrictModel
+from synthlang.errors import InputError
 from synthlang.files import safe_name
 from synthlang.fingerprint import fingerprint
 from synthlang.parallel.pairs import DerivedPair, PairConfig, TextPair
@@ -151,3 +152,21 @@ class AdjustConfig(StrictModel):
         """Of all that affects the weights: ``parents`` are the model, its tokenizers and the linked sentence pairs."""
         settings = self.model_dump(mode="json", include=OF_WEIGHTS)
         return fingerprint("adjust", format=FORMAT, settings=settings, parents=parents)
+
+
+def tokenizer_languages(name: str, pair: TextPair | DerivedPair, languages: Collection[str]) -> tuple[str, str]:
+    """Return the languages of a run whose tokenizers the pair ``name`` needs, left and right.
+
+    Raises:
+        InputError: The pair names none, or a language that is not among the ``languages`` of the run.
+    """
+    derived = (pair.left.name, pair.right.name) if isinstance(pair, DerivedPair) else None
+    read, hint = pair.tokenizers or derived, f"name two of {', '.join(languages)} in tokenizers"
+    if read is None:
+        raise InputError(
+            "the languages of the run that it is of are not named", keys=("pairs", name), hint=hint, code="missing"
+        )
+    for language in read:
+        if language not in languages:
+            raise InputError(f"the run has no language {language!r}", keys=("pairs", name), hint=hint, code="unknown")
+    return read

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pretrain.adjust.config import AdjustConfig
+from pretrain.adjust.config import AdjustConfig, tokenizer_languages
 from pretrain.adjust.export import export_adjusted
 from pretrain.adjust.loop import Adjuster
 from pretrain.adjust.vectors import encoder_of, layer_numbers
@@ -16,7 +16,7 @@ from pretrain.run_lock import check_folder, mark_folder, only_run
 from pretrain.stopping import Flag
 from synthlang.errors import InputError
 from synthlang.files import write_json
-from synthlang.parallel.pairs import DerivedPair, read_pair
+from synthlang.parallel.pairs import read_pair
 from synthlang.parallel.prepare import PairData, prepare_pair
 from synthlang.progress import Report, Say, silent, unheard
 from synthlang.store import Store
@@ -68,9 +68,8 @@ def _prepare(
     pairs, parents = [], base.parents()
     parents["pairs"] = {}
     for name, settings in config.texts.items():
-        of_run = (settings.left.name, settings.right.name) if isinstance(settings, DerivedPair) else ("left", "right")
-        left, right = settings.tokenizers or of_run  # the languages of a run whose tokenizers the pair needs
-        checkpoints = base.checkpoint(left, name), base.checkpoint(right, name)
+        left, right = tokenizer_languages(name, settings, base.folders) if base.is_run else ("", "")
+        checkpoints = base.checkpoints[left], base.checkpoints[right]
         text = read_pair(settings, checkpoints, store, say)
         tokenizers = (checkpoints[0].tokenizer, checkpoints[1].tokenizer)
         pairs.append(prepare_pair(name, text, tokenizers, config.data, length, config.seed))

@@ -78,7 +78,8 @@ def numbered(layers: Sequence[int], count: int, key: str) -> tuple[int, ...]:
     numbers = tuple(layer + count + 1 if layer < 0 else layer for layer in layers)
     for layer, number in zip(layers, numbers, strict=True):
         if not 0 <= number <= count:
-            raise InputError(f"{key}: the model has no layer {layer}; it has 0 (embeddings) to {count}")
+            hint = f"it has 0 (embeddings) to {count}"
+            raise InputError(f"the model has no layer {layer}", keys=key, hint=hint, code="range")
     if len(set(numbers)) < len(numbers):
-        raise InputError(f"{key}: {list(layers)} names a layer twice")
+        raise InputError(f"{list(layers)} names a layer twice", keys=key, code="duplicate")
     return numbers

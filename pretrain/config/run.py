@@ -261,11 +261,13 @@ class PretrainConfig(StrictModel):
     def micro_batches(self, processes: int) -> int:
         """Into how many micro-batches a step is cut; InputError if a launch of ``processes`` does not fit."""
         if self.processes is not None and processes != self.processes:
-            raise InputError(
-                f"processes is {self.processes}, the launch has {processes}; start with accelerate launch "
-                f"--num_processes {self.processes}, or set processes: {processes} (a stage of a study is one process)"
-            )
-        return micro_batches(self.batch.rows, self.batch.accumulation, processes, "batch.")
+            hint = f"start with accelerate launch --num_processes {self.processes}, or set processes: {processes}"
+            reason = f"processes is {self.processes}, the launch has {processes}"
+            raise InputError(reason, keys="processes", hint=hint, code="conflict")
+        try:
+            return micro_batches(self.batch.rows, self.batch.accumulation, processes)
+        except InputError as error:
+            raise error.inside("batch") from error
 
     @property
     def label(self) -> str:

@@ -88,9 +88,10 @@ class CheckpointConfig(StrictModel):
     select: Literal["last", "best"] = "last"
 
 
-def micro_batches(rows: int, accumulation: int, processes: int, section: str = "") -> int:
-    """The micro-batches of a step of ``rows`` rows; InputError, with keys of ``section``, if they are not equal."""
+def micro_batches(rows: int, accumulation: int, processes: int) -> int:
+    """Return the number of micro-batches of a step of ``rows`` rows; InputError if they would not be equal."""
     count = processes * accumulation
     if rows % count:
-        raise InputError(f"{section}rows {rows} must be a multiple of processes × {section}accumulation = {count}")
+        reason = f"{rows} must be a multiple of processes × accumulation = {count}"
+        raise InputError(reason, keys="rows", code="range")
     return count

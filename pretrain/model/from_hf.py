@@ -63,7 +63,7 @@ def from_hf(
     shape = _shape_of(config, dropout)
     before = config.pad_token_id + 1 if names.counts_from_pad else 0
     positions = _positions(config)
-    _check_length(length, positions, name)
+    check_length(name, positions, length)
     settings = (shape, sharing, ids, size, positions, config.pad_token_id, language_ids)
     model = MaskedLM(*settings, seed, architecture, config.layer_norm_eps)
     model.origin = config.to_dict()
@@ -94,13 +94,21 @@ def check_start(name: str, length: int, layers: Sequence[int]) -> None:
 
     base = open_base(name)
     if base.is_run:
-        raise InputError(f"start.model: {name} is a run; name the export of one language, as {base.folder}")
+        hint = f"name the export of one language, as {base.folder}"
+        raise InputError(f"{name} is a run", keys="start.model", hint=hint, code="type")
     config = _config(base.folder, name)
     if config.model_type == XLM:
-        raise InputError(f"start.model: {name} is an XLM, which can be probed and fine-tuned, not pretrained further")
-    if layers and max(layers) > config.num_hidden_layers:
-        raise InputError(f"sharing.layers: there is no layer {max(layers)}, {name} has {config.num_hidden_layers}")
-    _check_length(length, _positions(config), name)
+        reason = f"{name} is an XLM, which can be probed and fine-tuned, not pretrained further"
+        raise InputError(reason, keys="start.model", code="unsupported")
+    check_size(name, config.num_hidden_layers, layers)
+    check_length(name, _positions(config), length)
+
+
+def check_size(name: str, count: int, layers: Sequence[int]) -> None:
+    """Raise InputError for separate ``layers`` that the model ``name``, which has ``count``, does not have."""
+    if max(layers, default=0) > count:
+        reason = f"there is no layer {max(layers)}, {name} has {count}"
+        raise InputError(reason, keys="sharing.layers", code="range")
 
 
 def _positions(config: Any) -> int:
@@ -108,9 +116,11 @@ def _positions(config: Any) -> int:
     return int(config.max_position_embeddings) - before
 
 
-def _check_length(length: int | None, positions: int, name: str) -> None:
+def check_length(name: str, positions: int, length: int | None) -> None:
+    """Raise InputError for rows longer than the ``positions`` of the model ``name``."""
     if length is not None and length > positions:
-        raise InputError(f"batch.length ({length}) is over the {positions} positions of {name}")
+        reason = f"rows of {length} tokens exceed the {positions} positions of {name}"
+        raise InputError(reason, keys="batch.length", code="range")
 
 
 def _config(folder: Path, name: str) -> Any:

@@ -25,7 +25,7 @@ OBJECTIVES = {"mlm": "MLM", "xlm": "XLM", "dict_mlm": "DICT-MLM", "align_mlm": "
 PLAIN = {"pretrain.objective.kind": "objective", "pretrain.language": "transform"}
 """Key of a plain axis → the name that papers and claims have for it, so that it does as well as a named one; beside an
 axis of that name it keeps its key."""
-AFTER = ("adjust", "tuned", "transfer", "tasks", "probes")
+AFTER = ("adjust", "finetuned", "tuned", "transfer", "tasks", "probes")
 """First parts of the keys of seeds that the pretraining does not depend on."""
 GIVEN = "given"
 """Stands for the fingerprint of a pretraining that is not ours; a study has one given model."""

@@ -25,6 +25,9 @@ class ProbeSettings(StrictModel):
     measures: ClassVar[Tree] = {}
     reads_sentences: ClassVar[bool] = True
 
+    def check_installed(self) -> None:
+        """Raise InputError, with keys relative to the settings, if an optional package that they need is missing."""
+
     @property
     def fits(self) -> bool:
         """Whether the probe fits something on sentence pairs that are not measured."""

@@ -18,8 +18,8 @@ from probes.measures.probe_input import ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.settings import InputConfig
 from probes.measures.table import FORMAT, ProbeConfig
-from probes.model_names import derived_numbers, is_run, model_path
-from probes.pretrained import open_pretrained
+from probes.models.names import derived_numbers, is_run, model_path
+from probes.models.opening import open_pretrained
 from synthlang import plugins
 from synthlang.catalogue import load_yaml
 from synthlang.config import load, override, parse

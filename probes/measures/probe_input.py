@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from pretrain.adjust.vectors import Subword
 from pretrain.model.encoder import MaskedLM
 from probes.measures.settings import InputConfig
-from probes.pretrained import Aligned, Pretrained, Reader, Role, read_aligned
+from probes.models.aligned import Aligned, read_aligned
+from probes.models.pretrained import Pretrained, Reader, Role
 from probes.states import LanguageSide, StateReader, reading
 from synthlang.errors import InputError
 from synthlang.parallel.prepare import PairData

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from probes.measures.probe_input import ProbeInput
-from probes.pretrained import Role
+from probes.models.pretrained import Role
 from probes.rotation.fitted import Batches, MapFitter, NormalisedMap, fit_layers
 from probes.rotation.normalise import Normaliser
 from probes.rotation.settings import FitSettings

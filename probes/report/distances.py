@@ -14,8 +14,8 @@ from probes.report.numbers import first_few, plural
 from probes.report.page import Block, Figures, Paragraph, Section
 from probes.results.labels import Layout, settings_of
 from probes.results.read import distinct
+from probes.stages.base import PROBES
 from probes.statistics import Interval
-from probes.study.stage import PROBES
 from synthlang.errors import InputError
 from synthlang.files import read_json
 

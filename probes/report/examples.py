@@ -26,8 +26,8 @@ from probes.report.data import Study
 from probes.report.numbers import Badge, Entry, plural
 from probes.report.page import Block, Table
 from probes.results.labels import is_seed
+from probes.stages.base import PREDICTIONS, RESULT
 from probes.statistics import TEST_ROUNDS, Interval, PairedTest
-from probes.study.stage import PREDICTIONS, RESULT
 from probes.transfer.compare import item_test
 from probes.transfer.config import TransferConfig
 from probes.transfer.result import read_predictions

@@ -242,7 +242,8 @@ def _measures(path: Path, study: Study) -> pa.Table:
 
 def _after_tuning(study: Study) -> list[str]:
     """The alignment of models that probes read after fine-tuning; that of the results is of the models before."""
-    probes = study.config.get("probes") or {} if study.config.get("tuned") is not None else {}
+    is_finetuned = any(study.config.get(key) is not None for key in ("finetuned", "tuned"))  # kept under either name
+    probes = study.config.get("probes") or {} if is_finetuned else {}
     return [f"{probe}.{ALIGNMENT_MEASURES[ALIGNMENT].partition('.')[2]}" for probe in probes]
 
 

@@ -19,9 +19,10 @@ from probes.results.measures import (
 )
 from probes.results.schema import Labels, Measurement
 from probes.results.scores import DIGITS, MIXED, PERPLEXITY, SCORES, alignment_scores, transfer_scores
+from probes.stages.base import DONE, PROBES, RESULT
+from probes.stages.kinds import RUN_STAGES
 from probes.study.cell import Cell
 from probes.study.config import OF_RUNS
-from probes.study.stage import DONE, PROBES, RESULT, RUNS
 from synthlang.files import read_json
 from synthlang.store import Store
 
@@ -98,7 +99,7 @@ class Tables:
         found: dict[str, dict[str, Drops]] = {}
         for cell in self._cells:
             stages = self._of_cell[cell.name]
-            named = [(stage, stages[stage]) for stage in RUNS if stage in stages]
+            named = [(stage, stages[stage]) for stage in RUN_STAGES if stage in stages]
             for name in cell.tasks:
                 named += [(f"transfer {name}", stages[f"transfer {name} seed {seed}"]) for seed in self._seeds]
             for stage, key in named:
@@ -144,7 +145,7 @@ class Tables:
         if stage.startswith("transfer "):
             self._transfer(key)
         elif key not in self._drops:
-            self._drops[key] = self._json(RUNS[stage], key, DONE).get("counts", {})
+            self._drops[key] = self._json(RUN_STAGES[stage], key, DONE).get("counts", {})
         return self._drops[key]
 
 

@@ -111,7 +111,7 @@ def is_of_tuning(key: str) -> bool:
     (True, True, False)
     """
     root, *parts = key.split(".")
-    inside = {"transfer": parts[:1], "tuned": parts[:1], "tasks": parts[1:2]}.get(root, [])
+    inside = {"transfer": parts[:1], "finetuned": parts[:1], "tuned": parts[:1], "tasks": parts[1:2]}.get(root, [])
     return not TUNING.isdisjoint(inside)
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.stats import hypergeom
 
 from pretrain.nearest import TIE
-from probes.pretrained import Aligned
+from probes.models.aligned import Aligned
 from synthlang.corpus import FORM, Column, Corpus
 from synthlang.dictionary.word_dictionary import Pair, read_muse
 from synthlang.errors import InputError

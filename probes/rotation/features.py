@@ -13,7 +13,8 @@ from torch import Tensor
 
 from pretrain.adjust.vectors import Subword, layer_numbers
 from pretrain.model.encoder import MaskedLM
-from probes.pretrained import Aligned, Pretrained, Role, read_aligned
+from probes.models.aligned import Aligned, read_aligned
+from probes.models.pretrained import Pretrained, Role
 from probes.rotation.dictionary import lowered_text, named_translations, translations
 from probes.rotation.fitted import NormalisedMap, fit_layers
 from probes.rotation.procrustes import Fit, LinearMap

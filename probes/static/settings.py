@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import Field, model_validator
 
 from probes.rotation.settings import Method
 from synthlang.config import StrictModel
+from synthlang.errors import InputError
 from synthlang.references import UserFile
 
 Pool = Literal["mean", "max", "min"]
@@ -70,6 +72,12 @@ class StaticBaseline(StrictModel):
     normalise: Method = "unit-centre-unit"
 
 
+def no_gensim() -> InputError:
+    """Return the error for word vectors that gensim would train, which is not installed."""
+    hint = """pip install "synthlang[probe]", or take vectors.kind: ppmi"""
+    return InputError("training word vectors needs gensim", keys="vectors.kind", hint=hint, code="extra")
+
+
 class TrainedVectors(StaticBaseline):
     """Trained on each side of the sentence pairs by itself; gensim comes with the extra ``probe``, ``ppmi`` needs none.
 
@@ -81,6 +89,11 @@ class TrainedVectors(StaticBaseline):
     kind: Literal["train"] = "train"
     text: Literal["fitted", "apart"] = "fitted"
     vectors: StaticConfig = StaticConfig()
+
+    def check_installed(self) -> None:
+        """Raise InputError if the training needs a package that is not installed."""
+        if self.vectors.needs_gensim and find_spec("gensim") is None:
+            raise no_gensim()
 
 
 class LoadedVectors(StaticBaseline):
@@ -94,6 +107,9 @@ class LoadedVectors(StaticBaseline):
     right: UserFile
     words: int | None = Field(default=200_000, ge=1)
     lower: bool = False
+
+    def check_installed(self) -> None:
+        """Do nothing: files of vectors are read without optional packages."""
 
 
 StaticSettings = Annotated[TrainedVectors | LoadedVectors, Field(discriminator="kind")]

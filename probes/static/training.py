@@ -19,13 +19,12 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.linalg import svds
 
-from probes.static.settings import StaticConfig
+from probes.static.settings import StaticConfig, no_gensim
 from probes.static.vectors import StaticVectors
 from synthlang.corpus import Column, Corpus
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 
-INSTALL = 'pip install "synthlang[probe]"'
 LONGEST = 10_000  # words; gensim leaves out the rest of a longer sentence in silence
 SMOOTHING = 0.75  # of the frequencies of contexts (Levy et al., section 3.1), as in word2vec
 
@@ -94,7 +93,7 @@ def _model(config: StaticConfig) -> Any:
     try:
         models = importlib.import_module("gensim.models")
     except ImportError as error:
-        raise InputError(f"training word vectors needs gensim ({error})", hint=INSTALL, code="extra") from error
+        raise no_gensim() from error
     settings: dict[str, Any] = {
         "vector_size": config.size, "window": config.window, "min_count": config.min_count, "workers": 1,
         "sg": int(config.skipgram), "negative": config.negative, "sample": config.sample, "alpha": config.learning_rate,

@@ -1,9 +1,10 @@
-"""From the settings of a combination of the grid to the checked configs of its cell."""
+"""Building a cell: from the settings of a combination of the grid to checked configs."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
@@ -15,24 +16,33 @@ from pydantic import Field
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
 from probes.measures.table import ProbeConfig
-from probes.study.cell import MODEL, SECOND, START, Cell, limits_of
+from probes.models.names import CellModel
+from probes.study.cell import Cell, in_cell
 from probes.study.config import LARGEST, StudyConfig, check_part_name
-from probes.study.grid import Point, Setting
+from probes.study.grid import RENAMED, Point, Setting
 from probes.transfer.config import TransferConfig
 from probes.transfer.tasks.table import TASKS
 from synthlang.catalogue import BASE, load_bases, merged
 from synthlang.config import StrictModel, assigned, override, parse
-from synthlang.errors import InputError, did_you_mean
+from synthlang.errors import Code, InputError, did_you_mean
 
-PARTS = ("start", "pretrain", "second", "adjust", "tuned", "transfer")
-NAMED = ("tasks", "probes")  # mappings of a name to a section
-Place = tuple[str, ...]  # ("pretrain",) or ("tasks", NAME)
+PARTS = ("init_from", "pretrain", "target_model", "adjust", "finetuned", "transfer")
+NAMED = ("tasks", "probes")
+"""Mappings of a name to a section."""
+Place = tuple[str, ...]
+"""Keys of a section of a study: ``("pretrain",)`` or ``("tasks", NAME)``."""
 Keys = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Section:
-    """A mapping: ``own`` keys over those of ``base``, then ``changes`` at keys, in order, each of which replaces."""
+    """A mapping of settings that is built in layers.
+
+    Attributes:
+        base: Names of the base files, whose keys come first.
+        own: Keys of the study, over those of the base files.
+        changes: (keys, value) of axes, applied in this order; each replaces the value at its keys.
+    """
 
     base: Any
     own: Mapping[str, Any]
@@ -40,27 +50,29 @@ class Section:
 
     @classmethod
     def of(cls, value: Any) -> Section | None:
-        """The section of a mapping as the YAML has it; None for null."""
+        """Return the section of a mapping as the YAML has it, None for null."""
         if value is None:
             return None
         if not isinstance(value, dict):
-            raise InputError(f"must be a section of keys, or null, not {value!r}")
+            raise InputError(f"must be a section of keys, or null, not {value!r}", code="type")
         return cls(value.get(BASE, []), {key: inner for key, inner in value.items() if key != BASE})
 
     def changed(self, keys: Sequence[str], value: Any) -> Section:
-        """With another value at ``keys``; of ``base``, or of one of its files by number, it changes what is read
-        first."""
+        """Return the section with another value at ``keys``.
+
+        A value of ``base``, or of one of its files by number, changes what the other keys are applied over.
+        """
         if keys[0] == BASE:
             return replace(self, base=assigned(self.base, keys[1:], value))
         return replace(self, changes=(*self.changes, (keys, value)))
 
     def data(self, read: Callable[[Any], Mapping[str, Any]]) -> dict[str, Any]:
-        """The whole mapping; ``read`` gives what a base says."""
+        """Return the whole mapping; ``read`` returns the content of base files."""
         whole: dict[str, Any] = merged(read(self.base), self.own)
         return reduce(lambda data, change: assigned(data, *change), self.changes, whole)
 
-    def says(self, *keys: str) -> bool:
-        """Whether the study or the grid, and not just a base, has the key; of several, one within the other."""
+    def sets(self, *keys: str) -> bool:
+        """Return whether the study or the grid, and not only a base file, has the value at nested ``keys``."""
         changes = (assigned({}, place, value) for place, value in self.changes)
         return any(_has(data, keys) for data in (self.own, *changes))
 
@@ -70,51 +82,58 @@ def _has(value: Any, keys: Sequence[str]) -> bool:
 
 
 class Draft:
-    """What a cell is made of while the changes of its axes are applied, one after another."""
+    """The settings of a cell while the changes of its axes are applied, one after another."""
 
     def __init__(self, study: StudyConfig) -> None:
         self.values: dict[str, str | None] = {"source": study.source or None, "model": study.model}
         values: dict[Place, Any] = {(root,): getattr(study, root) for root in PARTS}
         values |= {(root, name): value for root in NAMED for name, value in (getattr(study, root) or {}).items()}
-        self.sections = {place: Section.of(value) for place, value in values.items()}
+        self.sections: dict[Place, Section | None] = {}
+        for place, value in values.items():
+            with inside(*place):
+                self.sections[place] = Section.of(value)
         self.default_task = study.tasks is None
 
     def apply(self, setting: Setting) -> None:
-        """Change one value; InputError for a key of something that the study does not have."""
-        try:
-            self._apply(setting.key.split("."), setting.value)
-        except InputError as error:
-            axis = "" if setting.axis == setting.key else f", axis {setting.axis!r}"
-            raise InputError(f"{setting.key}: {error}{axis}") from error
+        """Change one value.
 
-    def _apply(self, keys: list[str], value: Any) -> None:
+        Raises:
+            InputError: The key belongs to a part that the study does not have.
+        """
+        try:
+            self._apply(setting_keys(setting), setting.value)
+        except InputError as error:
+            raise _of_axis(error.inside(*setting_keys(setting)), setting) from error
+
+    def _apply(self, keys: Keys, value: Any) -> None:
         root = keys[0]
         if root in self.values:
             if value is not None and not isinstance(value, str):
-                raise InputError(f"must be a text, not {value!r}")
+                raise InputError(f"must be a text, not {value!r}", code="type")
             self.values[root] = value
         elif root in NAMED and len(keys) == 1:
             if not isinstance(value, dict):
-                raise InputError(f"must be a section of names and their settings, not {value!r}")
+                raise InputError(f"must be a section of names and their settings, not {value!r}", code="type")
             self.sections = {place: section for place, section in self.sections.items() if place[0] != root}
             for name, part in value.items():
                 self._replace((root, str(name)), part)
             self.default_task = self.default_task and root != "tasks"
         else:
             length = 2 if root in NAMED else 1
-            self._change(tuple(keys[:length]), keys[length:], value)
+            self._change(keys[:length], keys[length:], value)
 
-    def _change(self, place: Place, keys: list[str], value: Any) -> None:
+    def _change(self, place: Place, keys: Keys, value: Any) -> None:
         if not keys:
             if value is None and place == ("transfer",):
-                raise InputError("must be a section of keys, not null; tasks: {} takes all tasks away")
+                hint = "tasks: {} takes all tasks away"
+                raise InputError("must be a section of keys, not null", hint=hint, code="type")
             self._replace(place, value)
             return
         section = self.sections.get(place)
         if section is None:
             known = ", ".join(name for root, *rest in self.sections for name in rest if root == place[0])
-            hint = f"; there is {known}" if known else f": the study has no {'.'.join(place)}"
-            raise InputError(f"there is nothing to change{hint}")
+            hint = f"there is {known}" if known else f"give the study a section {'.'.join(place)}"
+            raise InputError("there is nothing to change", hint=hint, code="missing")
         self.sections[place] = section.changed(keys, value)
 
     def _replace(self, place: Place, value: Any) -> None:
@@ -124,54 +143,70 @@ class Draft:
         self.default_task = self.default_task and place[0] != "tasks"
 
     def names(self, root: str) -> list[str]:
+        """Return the names of the sections of ``tasks`` or ``probes``."""
         return [place[1] for place, section in self.sections.items() if place[0] == root and section is not None]
 
 
-def in_study(problem: str, where: str, model: type[pydantic.BaseModel]) -> str:
-    """A problem of a config with its keys as they are written in a study; ``where`` is the section it stands in.
-
-    Options of the command that reads such a config are keys of it, too.
-    """
-    if re.match(r"[\w.]+: unknown key", problem):
-        return f"{where}.{problem}"
-    name = rf"(?:{'|'.join(model.model_fields)})"
-    key = rf"(?:(?:^|(?<=; )){name}(?=:)|(?<![\w./-]){name}(?=\.\w| \())"
-    found = re.sub(key, lambda match: f"{where}.{match[0]}", problem)
-    found = re.sub(rf"--({name})(?:-(\w+))?\b", lambda match: ".".join([where, *filter(None, match.groups())]), found)
-    found = re.sub(rf"--set ({name})(?==)", rf"--set {where}.\1", found)
-    return found if found.startswith(f"{where}.") else f"{where}: {found}"
+@contextmanager
+def inside(*keys: str) -> Iterator[None]:
+    """Place the errors of a block at ``keys``."""
+    try:
+        yield
+    except InputError as error:
+        raise error.inside(*keys) from error
 
 
-def blamed_axis(problem: str, place: Place, point: Point) -> str:
-    """The axis whose change a problem is about, as far as the key at its start tells."""
-    wrong = problem.split(":", maxsplit=1)[0].split(".")
+def setting_keys(setting: Setting) -> Keys:
+    """Return the keys of a change; the names that sections had first count as their present names."""
+    root, *rest = setting.key.split(".")
+    return RENAMED.get(root, root), *rest
+
+
+def setting_of(error: InputError, place: Place, point: Point) -> Setting | None:
+    """Return the last change of a cell that set the value which an error in the section ``place`` is about."""
+    wrong = error.keys[len(place) :]
     for setting in reversed(point.settings):
-        key = setting.key.split(".")
-        # a task has also what all tasks have in common
-        root = place if place[0] not in ("tasks", "tuned") or key[0] != "transfer" else ("transfer",)
-        inside = key[len(root) :]
-        if tuple(key[: len(root)]) == root and all(a == b for a, b in zip(inside, wrong, strict=False)):
-            return f" (axis {setting.axis!r}" + (")" if setting.axis == setting.key else f" sets {setting.key})")
-    return ""
+        keys = setting_keys(setting)
+        # a task, and the fine-tuning for probes, also have what all tasks have in common
+        root = ("transfer",) if keys[0] == "transfer" and place[0] in ("tasks", "finetuned") else place
+        own = keys[len(root) :]
+        if keys[: len(root)] == root and (wrong or not own) and all(a == b for a, b in zip(own, wrong, strict=False)):
+            return setting
+    return None
+
+
+def _of_axis(error: InputError, setting: Setting) -> InputError:
+    """Return an error with the axis that set the wrong value, where the axis is not called by its key."""
+    if setting.axis == setting.key:
+        return error
+    found = copy.copy(error)
+    found.hint = "; ".join(filter(None, (error.hint, f"the axis {setting.axis!r} sets {setting.key}")))
+    return found
 
 
 def check_task(
     name: str, own: Mapping[str, Any], common: Mapping[str, Any], assigned_to_all: Mapping[Keys, Any]
 ) -> None:
-    """Raise InputError for a task that is called like none and does not say which it is, and for one that has a value
-    of its own in the place of one that was set for all tasks."""
+    """Raise InputError for a task of no known name without the key ``task``, and for one that overrides an assignment.
+
+    Args:
+        name: Name of the task in the study.
+        own: Its own settings.
+        common: Settings that all tasks have in common.
+        assigned_to_all: Keys and values that the command assigned to all tasks.
+    """
     if "task" not in own and "task" not in common:
-        hint = did_you_mean(name, list(TASKS))
-        raise InputError(f"tasks.{name}: {hint}{name} is none of {', '.join(TASKS)}; name one with tasks.{name}.task")
+        hint = f"{did_you_mean(name, list(TASKS))}set it to one of {', '.join(TASKS)}"
+        raise InputError(f"{name} is no task", keys=("tasks", name, "task"), hint=hint, code="missing")
     leaves = _leaves(own)
     for keys, value in assigned_to_all.items():
         if any(place[: len(keys)] == keys and (place, leaf) != (keys, value) for place, leaf in leaves.items()):
-            key = ".".join(keys)
-            raise InputError(f"transfer.{key} does not reach tasks.{name}, which has its own: set tasks.{name}.{key}")
+            hint = f"set tasks.{name}.{'.'.join(keys)} instead"
+            raise InputError(f"tasks.{name} overrides it", keys=("transfer", *keys), hint=hint, code="no_effect")
 
 
 def _leaves(value: Any, keys: Keys = ()) -> dict[Keys, Any]:
-    """The values inside mappings of mappings, by their keys."""
+    """Return the values inside nested mappings by their keys."""
     if not (isinstance(value, Mapping) and value):
         return {keys: value}
     found: dict[Keys, Any] = {}
@@ -188,7 +223,7 @@ class _Seed(StrictModel):
 
 
 class CellBuilder:
-    """Makes cells; equal settings are parsed once and shared, and each base is read once."""
+    """Makes cells. Equal settings are parsed once and shared, and each base file is read once."""
 
     def __init__(self, study: StudyConfig, path: Path | None, assignments: Sequence[str] = ()) -> None:
         self.study, self.path = study, path
@@ -201,78 +236,77 @@ class CellBuilder:
                 self._common |= _leaves(override({}, [assignment])["transfer"])
 
     def cell(self, point: Point) -> Cell:
-        """The cell of a combination; InputError in one line that names cell, key and axis."""
+        """Return the cell of a combination.
+
+        Raises:
+            InputError: A setting is wrong. The error names the study, the cell and the keys.
+        """
         name = point.name or self.study.name
         try:
             return self._cell(point, name)
         except InputError as error:
-            raise InputError(str(error), f"{self.path or self.study.name} cell {name}") from error
+            raise in_cell(error, f"{self.path or self.study.name} cell {name}") from error
 
     def _cell(self, point: Point, name: str) -> Cell:
         draft = Draft(self.study)
         for setting in point.settings:
             draft.apply(setting)
         _check_parts(draft)
-        start = self._pretraining("start", draft, point)
-        tuned, seed = self._tuning(draft, point)
-        two = draft.sections["second",] is not None
-        cell = Cell(
+        init_from = self._pretraining("init_from", draft, point)
+        finetuned, seed = self._finetuning(draft, point)
+        two = draft.sections["target_model",] is not None
+        return Cell(
             name=name,
             labels=point.labels,
             overrides=point.overrides,
-            start=start,
-            pretrain=self._pretraining("pretrain", draft, point, start),
-            second=self._pretraining("second", draft, point),
+            init_from=init_from,
+            pretrain=self._pretraining("pretrain", draft, point, init_from),
+            target_model=self._pretraining("target_model", draft, point),
             model=draft.values["model"],
             adjust=self._adjustment(draft, point),
-            tuned=tuned,
-            tuned_seed=seed,
+            finetuned=finetuned,
+            finetuned_seed=seed,
             tasks={name: self._task(name, draft, point, two) for name in self._task_names(draft)},
             probes={name: self._probe(name, draft, point, two) for name in draft.names("probes")},
         )
-        _check_lengths(cell, draft.default_task)
-        return cell
 
     def _pretraining(
-        self, root: str, draft: Draft, point: Point, start: PretrainConfig | None = None
+        self, root: str, draft: Draft, point: Point, init_from: PretrainConfig | None = None
     ) -> PretrainConfig | None:
         section = draft.sections[root,]
         if section is None:
             return None
         data, source = self._data(draft, (root,)), draft.values["source"]
-        if source is not None and section.says("source"):
-            raise InputError(f"the source of a study stands at its top, not under {root} as well")
+        if source is not None and section.sets("source"):
+            reason = "the study has a source for all of its pretrainings"
+            raise InputError(reason, keys=(root, "source"), hint="give one of the two", code="conflict")
         languages = data.get("languages")
         all_named = isinstance(languages, list) and all(isinstance(m, dict) and m.get("source") for m in languages)
         if source is not None and not all_named:
             data = {**data, "source": source}
-        if start is not None:
-            if section.says("start", "model"):
-                raise InputError(f"{root}.start.model: {root} starts from the run that start describes; leave it out")
-            start_settings = data.get("start") or {}
-            if not isinstance(start_settings, dict):
-                raise InputError(
-                    f"{root}.start: must be a section of keys, as in start: {{model: NAME}}, not {start_settings!r}"
-                )
-            data = {**data, "start": {**start_settings, "model": START}}
+        if init_from is not None:
+            data = {**data, "start": _start_settings(root, section, data)}
         return self._parse(PretrainConfig, data, (root,), point)
 
     def _adjustment(self, draft: Draft, point: Point) -> AdjustConfig | None:
-        section = draft.sections["adjust",]
+        section, place = draft.sections["adjust",], ("adjust",)
         if section is None:
             return None
-        if section.says("model"):
-            raise InputError("adjust.model: the model of the cell is adjusted; leave it out")
-        return self._parse(AdjustConfig, {**self._data(draft, ("adjust",)), "model": MODEL}, ("adjust",), point)
+        if section.sets("model"):
+            reason = "the model of the cell is adjusted"
+            raise InputError(reason, keys=(*place, "model"), hint="leave it out", code="conflict")
+        data = {**self._data(draft, place), "model": CellModel.ORIGINAL.value}
+        return self._parse(AdjustConfig, data, place, point)
 
-    def _tuning(self, draft: Draft, point: Point) -> tuple[TransferConfig | None, int]:
-        """The fine-tuning of the model that probes read, on top of what all tasks have in common; and its seed."""
-        if draft.sections["tuned",] is None:
+    def _finetuning(self, draft: Draft, point: Point) -> tuple[TransferConfig | None, int]:
+        """Return the fine-tuning of the model that probes read, over the settings of all tasks, and its seed."""
+        place = ("finetuned",)
+        if draft.sections[place] is None:
             return None, 0
-        of_tuning = self._data(draft, ("tuned",))
-        seed = self._parse(_Seed, {"seed": of_tuning.pop("seed", self.study.seeds[0])}, ("tuned",), point).seed
-        data = merged(self._data(draft, ("transfer",)), of_tuning)
-        return self._parse(TransferConfig, data, ("tuned",), point).of_source, seed
+        own = self._data(draft, place)
+        seed = self._parse(_Seed, {"seed": own.pop("seed", self.study.seeds[0])}, place, point).seed
+        data = merged(self._data(draft, ("transfer",)), own)
+        return self._parse(TransferConfig, data, place, point).of_source, seed
 
     def _task_names(self, draft: Draft) -> list[str]:
         if not draft.default_task:
@@ -283,27 +317,25 @@ class CellBuilder:
         place: Place = ("transfer",)
         data = self._data(draft, place)
         if not draft.default_task:
-            of_task = self._data(draft, ("tasks", name))
-            of_task = {"task": name, **of_task} if name in TASKS else of_task
-            check_task(name, of_task, data, self._common)
-            data, place = merged(data, of_task), ("tasks", name)
+            own = self._data(draft, ("tasks", name))
+            own = {"task": name, **own} if name in TASKS else own
+            check_task(name, own, data, self._common)
+            data, place = merged(data, own), ("tasks", name)
         if two and data.get("target_model") is None:
-            data = {**data, "target_model": SECOND}
+            data = {**data, "target_model": CellModel.TARGET.value}
         return self._parse(TransferConfig, data, place, point)
 
     def _probe(self, name: str, draft: Draft, point: Point, two: bool) -> ProbeConfig:
         data = self._data(draft, ("probes", name))
-        if two and "model2" not in data and SECOND not in repr(data):
-            data = {**data, "model2": SECOND}
+        if two and "model2" not in data and not _has_value(data, CellModel.TARGET):
+            data = {**data, "model2": CellModel.TARGET.value}
         return self._parse(ProbeConfig, data, ("probes", name), point)
 
     def _data(self, draft: Draft, place: Place) -> dict[str, Any]:
         section = draft.sections[place]
-        assert section is not None, "asked for what the cell has"
-        try:
+        assert section is not None, "only sections that the cell has are read"
+        with inside(*place):
             return section.data(self._base)
-        except InputError as error:
-            raise InputError(f"{'.'.join(place)}: {error}") from error
 
     def _base(self, names: Any) -> dict[str, Any]:
         key = repr(names)
@@ -317,37 +349,62 @@ class CellBuilder:
             try:
                 self._parsed[key] = parse(model, data)
             except InputError as error:
-                whose = blamed_axis(str(error), place, point)
-                raise InputError(f"{in_study(str(error), '.'.join(place), model)}{whose}") from error
+                placed = error.inside(*place)
+                setting = setting_of(placed, place, point)
+                raise placed if setting is None else _of_axis(placed, setting) from error
         config: M = self._parsed[key]
         return config
 
 
+def _start_settings(root: str, section: Section, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the section ``start`` of a pretraining that is initialised from another one of the cell."""
+    settings = data.get("start") or {}
+    if section.sets("start", "model"):
+        reason = "the run that init_from describes is the model to start from"
+        raise InputError(reason, keys=(root, "start", "model"), hint="leave it out", code="conflict")
+    if not isinstance(settings, dict):
+        reason = f"must be a section of keys, as in start: {{extend: …}}, not {settings!r}"
+        raise InputError(reason, keys=(root, "start"), code="type")
+    return {**settings, "model": CellModel.INIT.value}
+
+
+def _has_value(data: Any, value: str) -> bool:
+    """Return whether a value stands anywhere inside mappings and lists."""
+    if isinstance(data, Mapping):
+        return any(_has_value(inner, value) for inner in data.values())
+    return any(_has_value(inner, value) for inner in data) if isinstance(data, list) else data == value
+
+
 def _check_parts(draft: Draft) -> None:
-    start, pretrain, second, adjust, tuned = (draft.sections[root,] is not None for root in PARTS[:5])
-    source, model = (draft.values[name] is not None for name in ("source", "model"))
-    refused = {
-        "a cell has either pretrain, a config, or model, the name of a model or its folder": pretrain == model,
-        "start has no effect on a model that is not pretrained here": start and not pretrain,
-        "a cell has either adjust or second: of two models there is none to adjust": adjust and second,
-        "source has no effect on a model that is not pretrained here; name it in transfer.train": (
-            source and not pretrain and not second
+    """Raise InputError for parts of a cell that exclude each other, or that have no effect."""
+    has = {root: draft.sections[root,] is not None for root in PARTS}
+    has |= {name: value is not None for name, value in draft.values.items()}
+    rules: tuple[tuple[bool, str, str, Code], ...] = (
+        (
+            has["pretrain"] == has["model"],
+            *("pretrain", "a cell has either pretrain, a config, or model, the name of a model", "conflict"),
         ),
-        "a cell has either tuned or second: of two models there is none to fine-tune for probes": tuned and second,
-        "tuned has no effect on a cell without probes, which alone read the fine-tuned model": (
-            tuned and not draft.names("probes")
+        (
+            has["init_from"] and not has["pretrain"],
+            *("init_from", "has no effect on a model that is not pretrained here", "no_effect"),
         ),
-    }
-    if problem := next((problem for problem, is_so in refused.items() if is_so), None):
-        raise InputError(problem)
-
-
-def _check_lengths(cell: Cell, default_task: bool) -> None:
-    """Raise InputError for rows that a model of the cell cannot read, as far as it is known how much it reads."""
-    runs = (cell.pretrain, cell.start), (cell.second, None)
-    known = [limits_of(run, start) for run, start in runs if run is not None]
-    limit = min((limits.positions for limits in known if limits is not None), default=None)
-    named = {"transfer" if default_task else f"tasks.{name}": task for name, task in cell.tasks.items()}
-    for where, task in (named if cell.tuned is None else {**named, "tuned": cell.tuned}).items():
-        if limit is not None and task.length is not None and task.length > limit:
-            raise InputError(f"{where}.length {task.length} exceeds the {limit} tokens that the model reads")
+        (
+            has["adjust"] and has["target_model"],
+            *("adjust", "a cell of two models has none to adjust; leave out adjust or target_model", "conflict"),
+        ),
+        (
+            has["source"] and not has["pretrain"] and not has["target_model"],
+            *("source", "has no effect on a model that is not pretrained here; name it in transfer.train", "no_effect"),
+        ),
+        (
+            has["finetuned"] and has["target_model"],
+            *("finetuned", "a cell of two models has none to fine-tune for probes; leave out one", "conflict"),
+        ),
+        (
+            has["finetuned"] and not draft.names("probes"),
+            *("finetuned", "has no effect without probes, which alone read the fine-tuned model", "no_effect"),
+        ),
+    )
+    for is_broken, key, reason, code in rules:
+        if is_broken:
+            raise InputError(reason, keys=key, code=code)

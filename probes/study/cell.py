@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,65 +13,66 @@ from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
 from probes.measures.table import ProbeConfig
 from probes.transfer.config import TransferConfig
-
-# what stands in a config for a model of the cell: its own before it is adjusted and after, its second one, what its own
-# starts from
-MODEL, ADJUSTED, SECOND, START = "cell:model", "cell:adjusted", "cell:second", "cell:start"
-OF_CELL = (MODEL, ADJUSTED, SECOND, START)
+from synthlang.errors import InputError
 
 
 @dataclass(frozen=True)
 class Cell:
     """One combination of the grid.
 
-    name       unique in the study
-    labels     axis → label
-    overrides  dotted key → value, the changes to the base
-    model      instead of ``pretrain``
-    start      what ``pretrain`` starts from: its ``start.model`` is ``cell:start``, an export of this run
-    adjust     its model is ``cell:model``, filled in when it runs
-    tuned      what the probes' model is fine-tuned on before they read it, and with which seed
-    tasks      by name; ``target_model`` is ``cell:second`` where there is a second model
-    probes     by name; ``model2`` likewise
+    Attributes:
+        name: Name of the cell, unique in the study.
+        labels: Axis → label.
+        overrides: Dotted key → value, the changes to the base.
+        pretrain: Settings of the pretraining, None in a cell of a model by its name.
+        target_model: Settings of the second pretraining, whose model reads the target language.
+        model: Name of a model in the place of ``pretrain``.
+        adjust: Settings of the adjustment. Its ``model`` is ``cell:model``, whose folder is filled in for the run.
+        tasks: Settings of the transfers by name. ``target_model`` is ``cell:second`` where there is a second model.
+        probes: Settings of the probes by name. ``model2`` is ``cell:second`` where there is a second model.
+        finetuned: Settings of the fine-tuning after which the probes read the model.
+        finetuned_seed: Seed of that fine-tuning.
+        init_from: Settings of the run that ``pretrain`` is initialised from. The ``start.model`` of ``pretrain`` is
+            ``cell:start`` then, the export of the first language of that run.
     """
 
     name: str
     labels: Mapping[str, str]
     overrides: Mapping[str, Any]
     pretrain: PretrainConfig | None
-    second: PretrainConfig | None
+    target_model: PretrainConfig | None
     model: str | None
     adjust: AdjustConfig | None
     tasks: Mapping[str, TransferConfig]
     probes: Mapping[str, ProbeConfig]
-    tuned: TransferConfig | None = None
-    tuned_seed: int = 0
-    start: PretrainConfig | None = None
+    finetuned: TransferConfig | None = None
+    finetuned_seed: int = 0
+    init_from: PretrainConfig | None = None
+
+    @property
+    def parts(self) -> dict[str, pydantic.BaseModel]:
+        """The single configs of the cell by the keys of a study, without tasks and probes."""
+        found = {name: getattr(self, name) for name in PARTS}
+        return {name: config for name, config in found.items() if config is not None}
 
     @property
     def configs(self) -> dict[str, pydantic.BaseModel]:
-        found: dict[str, pydantic.BaseModel | None] = {
-            name: getattr(self, name) for name in ("start", "pretrain", "second", "adjust", "tuned")
-        }
-        found |= {f"tasks.{name}": task for name, task in self.tasks.items()}
-        found |= {f"probes.{name}": probe for name, probe in self.probes.items()}
-        return {name: config for name, config in found.items() if config is not None}
+        """All configs of the cell by their dotted keys in a study."""
+        tasks = {f"tasks.{name}": task for name, task in self.tasks.items()}
+        return {**self.parts, **tasks, **{f"probes.{name}": probe for name, probe in self.probes.items()}}
 
 
-@dataclass(frozen=True)
-class ModelLimits:
-    """What is known of a model before it is opened: its layers, and how many tokens it reads at once.
-
-    bert   whether it is one of BERT's, whose rows of two texts have a token less between them
-    """
-
-    layers: int
-    positions: int
-    bert: bool = False
+PARTS = ("init_from", "pretrain", "target_model", "adjust", "finetuned")
+"""Sections of a study that are one config each."""
+RECORDED_AS = {"init_from": "start", "target_model": "second", "finetuned": "tuned"}
+"""Sections whose names in fingerprints and in ``study.json`` are those that they had first."""
 
 
-def limits_of(pretrain: PretrainConfig, start: PretrainConfig | None = None) -> ModelLimits | None:
-    """That of the model of a run; None where a checkpoint decides that is no run of the study."""
-    if pretrain.start is not None:
-        return None if start is None else limits_of(start)
-    return ModelLimits(pretrain.model.layers, pretrain.model.positions or pretrain.batch.length)
+def in_cell(error: InputError, cell: str) -> InputError:
+    """Return an error as one of a cell; a file that the error is about becomes part of the reason."""
+    if error.path is None:
+        return error.inside(path=cell)
+    found = copy.copy(error)
+    line = "" if error.line is None else f":{error.line}"
+    found.reason, found.path, found.line = f"{error.path}{line}: {error.reason}", cell, None
+    return found

@@ -1,4 +1,4 @@
-"""The cells of a study: every combination of its grid, no two of them the same work or of one name; which are run."""
+"""The cells of a study: one for every combination of its grid, each with other work and another name."""
 
 from __future__ import annotations
 
@@ -10,31 +10,40 @@ from typing import Any
 
 from probes.report.numbers import first_few
 from probes.results.labels import axis_titles, is_seed, numbers_of, short_key
+from probes.stages.base import StageKeys
 from probes.study.builder import CellBuilder
-from probes.study.cell import Cell
-from probes.study.config import LearnedConfig, StudyConfig
+from probes.study.cell import RECORDED_AS, Cell
+from probes.study.config import LearnedConfig, StudyConfig, parse_study
 from probes.study.graph import graph
 from probes.study.grid import Choice, Point, with_assignments
-from probes.study.stage import StageKeys
 from synthlang.catalogue import load_yaml
-from synthlang.config import StrictModel, parse
+from synthlang.config import StrictModel
 from synthlang.errors import InputError
 from synthlang.fingerprint import canonical_json, fingerprint
 from synthlang.smoke import SUFFIX, smaller
 
 
 def load_study(path: Path, assignments: list[str], smoke: bool = False) -> tuple[StudyConfig, list[Cell]]:
-    """Read a study and check every cell of it before anything starts; with ``smoke`` it becomes one of seconds."""
-    study = parse(StudyConfig, with_assignments(load_yaml(path, "studies"), assignments), path).beside(path.parent)
+    """Read a study and build its cells.
+
+    Args:
+        path: File of the study, or its name in the catalogue.
+        assignments: Texts ``KEY=VALUE`` that change it.
+        smoke: Whether the study becomes one of seconds.
+
+    Raises:
+        InputError: A setting is wrong. Nothing has been written.
+    """
+    study = parse_study(with_assignments(load_yaml(path, "studies"), assignments), path).beside(path.parent)
     cells = expand(study, path, assignments)
     return smoke_study(study, cells) if smoke else (study, cells)
 
 
 def smoke_study(study: StudyConfig, cells: Sequence[Cell]) -> tuple[StudyConfig, list[Cell]]:
-    """The study with small models and little data, and neither claims nor printed numbers.
+    """Return the study with small models and little data, without claims and printed numbers.
 
-    It has one seed of each kind, and of the others so many cells that each value of an axis is in one at least. Its
-    name and scale say what it is, so that its results stand beside no others.
+    It has one seed of each kind, and just enough cells that each value of an axis is in one of them. Its name and scale
+    keep its results apart from all others.
     """
     axes = dict.fromkeys(axis for cell in cells for axis in cell.labels if is_seed(axis))
     first = {axis: next(cell.labels[axis] for cell in cells if axis in cell.labels) for axis in axes}
@@ -48,7 +57,7 @@ def smoke_study(study: StudyConfig, cells: Sequence[Cell]) -> tuple[StudyConfig,
             "seeds": study.seeds[:1],
             "paper": None,
             "claims": (),
-            "learned": LearnedConfig(sup=0),  # nobody learns in seconds, and the page is to have all its parts
+            "learned": LearnedConfig(sup=0),  # no model learns in seconds, and the page is to have all its parts
         }
     )
     _contain(study, found)
@@ -56,7 +65,7 @@ def smoke_study(study: StudyConfig, cells: Sequence[Cell]) -> tuple[StudyConfig,
 
 
 def _each_value_once(cells: Iterable[Cell]) -> Iterator[Cell]:
-    """The cells that have a label which none before them has; one without labels."""
+    """Yield the cells that have a label which no earlier cell has, and cells without labels."""
     seen = set[tuple[str, str]]()
     for cell in cells:
         if not cell.labels or not seen.issuperset(cell.labels.items()):
@@ -65,138 +74,149 @@ def _each_value_once(cells: Iterable[Cell]) -> Iterator[Cell]:
 
 
 def _smaller_cells(cells: Iterable[Cell]) -> Iterator[Cell]:
-    """Cells of smaller configs; what they share stays shared."""
+    """Yield the cells with smaller configs; configs that they share stay shared."""
     known: dict[int, StrictModel] = {}
 
     def small(config: Any) -> Any:
-        return None if config is None else known.setdefault(id(config), smaller(config))
+        return known.setdefault(id(config), smaller(config))
 
     for cell in cells:
-        changes: dict[str, Any] = {
-            name: small(getattr(cell, name)) for name in ("start", "pretrain", "second", "adjust", "tuned")
-        }
+        changes: dict[str, Any] = {name: small(config) for name, config in cell.parts.items()}
         for root in ("tasks", "probes"):
             changes[root] = {name: small(part) for name, part in getattr(cell, root).items()}
         yield replace(cell, **changes)
 
 
 def expand(study: StudyConfig, path: Path | None = None, assignments: Sequence[str] = ()) -> list[Cell]:
-    """The cells of a study; ``base`` files are looked for beside ``path``, the study's own file.
+    """Return the cells of a study.
 
-    A key's value is that of the last axis that sets it, else of the study, else of the base files; an axis that changes
-    ``base`` changes the files below the study's keys. Raises InputError in one line that names cell, key and axis, also
-    for one of the ``assignments`` (that the study was read with) that an axis hides, or to ``transfer`` a task's value.
+    The value of a key is that of the last axis that sets it, else of the study, else of the base files. An axis that
+    changes ``base`` changes the files below the keys of the study.
+
+    Args:
+        study: The study.
+        path: Its file, beside which ``base`` files are looked for.
+        assignments: Texts ``KEY=VALUE`` that the study was read with.
+
+    Raises:
+        InputError: A setting of a cell is wrong, two cells are the same, or an axis or a task hides an assignment.
     """
     try:
-        points = study.grid.points()
+        return _expanded(study, path, assignments)
     except InputError as error:
         raise error.inside(path=path) from error
+
+
+def _expanded(study: StudyConfig, path: Path | None, assignments: Sequence[str]) -> list[Cell]:
+    points = study.grid.points()
     if not points:
-        raise InputError("the grid has no cell", path)
-    if problem := hidden(points, assignments):
-        raise InputError(problem, path)
+        raise InputError("has no cell", keys="grid", hint="exclude fewer", code="empty")
+    check_not_hidden(points, assignments)
     build = CellBuilder(study, path, assignments)
     cells = [build.cell(point) for point in points]
-    if problem := _unknown_tasks(study, cells):
-        raise InputError(problem, path)
-    stage_keys = StageKeys()
-    problem = _two_the_same(cells, stage_keys, len(points) - len(study.grid.include)) or _labelled_the_same(points)
-    if problem:
-        raise InputError(problem, path)
+    _check_criterion(study, cells)
+    keys = StageKeys()
+    _check_distinct(cells, keys, len(points) - len(study.grid.include))
+    _check_labels(points)
     cells = _distinctly_named(cells, points, study)
-    _contain(study, cells, stage_keys)
+    _contain(study, cells, keys)
     return cells
 
 
-def _contain(study: StudyConfig, cells: Sequence[Cell], stage_keys: StageKeys | None = None) -> None:
-    """Tell the study what its cells are made of."""
-    keys = stage_keys or StageKeys()
+def _contain(study: StudyConfig, cells: Sequence[Cell], keys: StageKeys | None = None) -> None:
+    """Give the study the fingerprint of its cells."""
+    keys = keys or StageKeys()
     study.contains(fingerprint("cells", cells=[[cell.name, _settings(cell, keys)] for cell in cells]))
 
 
-def _unknown_tasks(study: StudyConfig, cells: Sequence[Cell]) -> str | None:
-    """What is wrong if a limit is of a task that no cell has."""
+def _check_criterion(study: StudyConfig, cells: Sequence[Cell]) -> None:
+    """Raise InputError if the convergence criterion has a limit for a task that no cell has."""
     limits = study.learned.sup if study.learned is not None else None
     tasks = dict.fromkeys(name for cell in cells for name in cell.tasks)
-    unknown = [name for name in limits if name not in tasks] if isinstance(limits, dict) else []
-    return f"learned.sup: no task {unknown[0]!r}; there is {', '.join(tasks) or 'none'}" if unknown else None
+    for name in limits if isinstance(limits, dict) else ():
+        if name not in tasks:
+            hint = f"there is {', '.join(tasks) or 'none'}"
+            raise InputError("no cell has this task", keys=("learned", "sup", name), hint=hint, code="unknown")
 
 
-def hidden(points: Sequence[Point], assignments: Sequence[str]) -> str | None:
-    """What is wrong if an assignment changes nothing, since each cell has the key from an axis."""
+def check_not_hidden(points: Sequence[Point], assignments: Sequence[str]) -> None:
+    """Raise InputError if an assignment changes nothing, since each cell has the key from an axis."""
     for key in (assignment.partition("=")[0] for assignment in assignments):
         axes = [
             next((s.axis for c in point.choices for s in c.settings if f"{key}.".startswith(f"{s.key}.")), None)
             for point in points
         ]
         if all(axis is not None for axis in axes):
-            return (
-                f"--set {key} changes nothing: the axis {axes[0]!r} sets it in every cell; set the values of the axis"
-            )
-    return None
+            reason = f"changes nothing: the axis {axes[0]!r} sets it in every cell"
+            raise InputError(reason, f"--set {key}", hint="set the values of the axis", code="no_effect")
 
 
-def _settings(cell: Cell, stage_keys: StageKeys) -> str:
-    """Of all settings of a cell; not of its name and labels."""
-    configs = {name: stage_keys.digest(config) for name, config in cell.configs.items()}
-    return fingerprint("cell", model=cell.model, tuned_seed=cell.tuned_seed, configs=configs)
+def _settings(cell: Cell, keys: StageKeys) -> str:
+    """Return the fingerprint of all settings of a cell, without its name and labels."""
+    configs = {RECORDED_AS.get(name, name): keys.hash_of(config) for name, config in cell.configs.items()}
+    return fingerprint("cell", model=cell.model, tuned_seed=cell.finetuned_seed, configs=configs)
 
 
-def _two_the_same(cells: list[Cell], stage_keys: StageKeys, included: int) -> str | None:
-    """What is wrong if two cells would be one, or the same work: stages with the same keys, as far as these are known
-    without a look at any data. From the number ``included`` on they are those of grid.include."""
+def _check_distinct(cells: list[Cell], keys: StageKeys, included: int) -> None:
+    """Raise InputError if two cells have the same settings, or are the same work as far as is known without the data.
+
+    The cells from the number ``included`` on are those of ``grid.include``.
+    """
     equal: dict[str, int] = {}
     alike: dict[str, int] = {}
     for number, cell in enumerate(cells):
-        first = equal.setdefault(_settings(cell, stage_keys), number)
+        first = equal.setdefault(_settings(cell, keys), number)
         other = cells[first]
         if first < number and number >= included:
             what = "a cell of the product" if first < included else f"grid.include.{first - included}"
-            return f"grid.include.{number - included} is already {what}: {other.name}"
+            place = ("grid", "include", str(number - included))
+            raise InputError(f"is already {what}: {other.name}", keys=place, hint="leave it out", code="duplicate")
         if first < number:
-            return f"two cells of the grid are the same: {other.name!r} and {cell.name!r} have equal settings"
-        other = cells[alike.setdefault(canonical_json(graph([cell], [0], stage_keys).of_cell[cell.name]), number)]
+            reason = f"two cells are the same: {other.name!r} and {cell.name!r} have equal settings"
+            raise InputError(reason, keys="grid", hint="leave one out", code="duplicate")
+        other = cells[alike.setdefault(canonical_json(graph([cell], [0], keys).of_cell[cell.name]), number)]
         if other is not cell:
             one, two = other.overrides, cell.overrides
-            told = ", ".join(key for key in {**one, **two} if one.get(key, ...) != two.get(key, ...))
-            return (
-                f"two cells of the grid are the same: {other.name!r} and {cell.name!r} differ in nothing that their "
-                f"results depend on (only in {told}); leave one out"
+            differ = ", ".join(key for key in {**one, **two} if one.get(key, ...) != two.get(key, ...))
+            reason = (
+                f"two cells are the same: {other.name!r} and {cell.name!r} differ in nothing that their results depend "
+                f"on (only in {differ})"
             )
-    return None
+            raise InputError(reason, keys="grid", hint="leave one out", code="duplicate")
 
 
-def _labelled_the_same(points: list[Point]) -> str | None:
-    """What is wrong if two cells have the same labels, or the same but for seeds and for different settings: results
-    would take them for replicates.
+def _check_labels(points: list[Point]) -> None:
+    """Raise InputError if two cells have the same labels, or the same but for seeds and for different settings.
 
-    Values of one axis never have one label, but two entries of include may give one to different settings.
+    Results would take such cells for replicates. The values of one axis have different labels, but two entries of
+    ``include`` may give one label to different settings.
     """
     count = Counter(tuple(sorted(point.labels.items())) for point in points)
     first: dict[tuple[tuple[str, str], ...], tuple[Point, list[Choice]]] = {}
+    hint = "give one a label of its own"
     for point in points:
         if count[tuple(sorted(point.labels.items()))] > 1:
-            return (
-                f"two cells of the grid have the same labels, {point.full_name}, by which results are told apart; "
-                "give one a label of its own"
-            )
+            reason = f"two cells have the same labels, {point.full_name}, by which results are told apart"
+            raise InputError(reason, keys="grid", hint=hint, code="duplicate")
         choices = [choice for choice in point.choices if not is_seed(choice.axis)]
         other, other_choices = first.setdefault(tuple(sorted((c.axis, c.label) for c in choices)), (point, choices))
         axis = next(
             (c.axis for c in choices for o in other_choices if c.axis == o.axis and c.settings != o.settings), None
         )
         if axis is not None:
-            return (
-                f"two cells of the grid have the label {point.labels[axis]!r} of {axis} for different settings, "
-                f"{other.full_name} and {point.full_name}: results take cells that differ in seeds only for "
-                "replicates; give one a label of its own"
+            reason = (
+                f"two cells have the label {point.labels[axis]!r} of {axis} for different settings, {other.full_name} "
+                f"and {point.full_name}: results take cells that differ in seeds only for replicates"
             )
-    return None
+            raise InputError(reason, keys="grid", hint=hint, code="duplicate")
 
 
 def _distinctly_named(cells: list[Cell], points: list[Point], study: StudyConfig) -> list[Cell]:
-    """The cells with the names of their axes where the values alone would name two of them, and with a number where a
-    label reads as the full name of another cell."""
+    """Return the cells with distinct names.
+
+    A name has the axes in it where the values alone would name two cells, and a number where a label reads as the full
+    name of another cell.
+    """
     count = Counter(cell.name for cell in cells)
     full = [point.full_name or study.name for point in points]
     names = [name if count[cell.name] > 1 else cell.name for cell, name in zip(cells, full, strict=True)]
@@ -209,16 +229,19 @@ def _distinctly_named(cells: list[Cell], points: list[Point], study: StudyConfig
 
 
 SHOWN = 20
+"""Labels of an axis that an error names at most."""
 
 
 def selected(cells: Sequence[Cell], only: Sequence[str]) -> set[str]:
-    """The names of the cells that agree with one of the texts at least; of all cells without any.
+    """Return the names of the cells that agree with at least one of the texts, all names without any text.
 
-    ``AXIS=LABEL`` stands for the cells with that label, a number however it is written; the axis by its key, the last
-    part of it, or what reports or the names of cells call it (``pretrain seed``). The name of a cell stands for that
-    cell, any other text for the cells that have it in their name. Several of these with commas between them, in any
-    order, stand for the cells that agree with each: ``MLM, trans`` as well as ``trans, MLM``.
-    Raises InputError for a text that chooses no cell.
+    ``AXIS=LABEL`` stands for the cells with that label, a number however it is written. The axis is given by its key,
+    by the last part of the key, or by its name in reports and in names of cells (``pretrain seed``). The name of a cell
+    stands for that cell, any other text for the cells that have it in their name. Several of these with commas between
+    them, in any order, stand for the cells that agree with each: ``MLM, trans`` as well as ``trans, MLM``.
+
+    Raises:
+        InputError: A text chooses no cell.
     """
     if not only:
         return {cell.name for cell in cells}
@@ -240,17 +263,18 @@ def _matching(cells: Sequence[Cell], text: str) -> set[str]:
         return found
     labels = {axis: list(dict.fromkeys(c.labels[axis] for c in cells if axis in c.labels)) for axis in axes}
     known = "; ".join(f"{axis_titles(axes)[axis]}: {first_few(of, SHOWN)}" for axis, of in labels.items())
-    raise InputError(f"--only {text}: no cell has it; name labels, as in AXIS=LABEL. There is {known or cells[0].name}")
+    hint = f"name labels, as in AXIS=LABEL. There is {known or cells[0].name}"
+    raise InputError("no cell has it", f"--only {text}", hint=hint, code="unknown")
 
 
 def _has_label(cell: Cell, text: str) -> bool:
-    """Whether a cell has a label, which may have the name of its axis and = in front."""
+    """Return whether a cell has a label, which may have the name of its axis and = in front."""
     name, _, label = text.partition("=")
     return text in cell.labels.values() or any(_same(cell.labels[axis], label) for axis in _called(cell.labels, name))
 
 
 def _called(axes: Iterable[str], name: str) -> list[str]:
-    """The axes of a name; several may have the same last part."""
+    """Return the axes of a name; several may have the same last part."""
     titles = axis_titles(axes)
     return [a for a in titles if name in (a, a.rsplit(".", 1)[-1], short_key(a), titles[a].replace(" ", "_"))]
 

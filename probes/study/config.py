@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from probes.claims.papers import read_claims, read_tables
-from probes.study.grid import GridConfig
-from synthlang.config import StrictModel
+from probes.study.grid import RENAMED, GridConfig
+from synthlang.config import StrictModel, parse, renamed_keys
 from synthlang.errors import InputError
 from synthlang.files import safe_name, user_path
 from synthlang.fingerprint import fingerprint
@@ -42,13 +43,13 @@ class StudyConfig(StrictModel):
 
     paper      the table, or tables, of a paper that the study is set beside: PAPER/TABLE, or files
     claims     claims that its results are judged by: by name, or files
-    source     what ``start``, ``pretrain`` and ``second`` read where they name no source of their own
+    source     what ``init_from``, ``pretrain`` and ``target_model`` read where they name no source of their own
     pretrain   a pretraining config; ``base:`` here and below: KIND/NAME of the catalogue, or files from its folder
-    start      another pretraining, whose export of its first language ``pretrain`` starts from (its ``start.model``)
-    second     another pretraining, the model that reads the target language (two monolingual models)
+    init_from  another pretraining. ``pretrain`` is initialised from the export of its first language (``start.model``)
+    target_model  another pretraining, the model that reads the target language (two monolingual models)
     model      instead of ``pretrain``: a Hugging Face name or folder, or a finished run
     adjust     an adjustment, without its model: it adjusts the cell's, and what follows reads the result
-    tuned      changes to ``transfer``, and a ``seed`` (default: the first of ``seeds``): the probes, and nothing else,
+    finetuned  changes to ``transfer``, and a ``seed`` (default: the first of ``seeds``): the probes, and nothing else,
                read the model after its body was fine-tuned on the source language of that task
     transfer   what all tasks have in common
     tasks      name → changes to ``transfer``; null takes one of a base away. Default: one task, named as transfer.task
@@ -68,12 +69,12 @@ class StudyConfig(StrictModel):
     paper: str | tuple[str, ...] | None = None
     claims: tuple[str, ...] = ()
     source: str = ""
-    start: Changes | None = None
+    init_from: Changes | None = None
     pretrain: Changes | None = None
-    second: Changes | None = None
+    target_model: Changes | None = None
     model: str | None = Field(default=None, min_length=1)
     adjust: Changes | None = None
-    tuned: Changes | None = None
+    finetuned: Changes | None = None
     transfer: Changes = Field(default_factory=dict)
     tasks: dict[str, Changes | None] | None = None
     probes: dict[str, Changes | None] = Field(default_factory=dict)
@@ -141,6 +142,11 @@ class StudyConfig(StrictModel):
         """Of the name, the seeds and every setting of every cell; a study has one once its cells are known."""
         assert self._content is not None, "the cells are expanded first"
         return fingerprint("study", format=FORMAT, name=self.name, seeds=self.seeds, cells=self._content)
+
+
+def parse_study(data: Mapping[str, Any], path: Path | None = None) -> StudyConfig:
+    """Return the study of a YAML mapping, in which sections may have the names that they had first."""
+    return parse(StudyConfig, renamed_keys(data, RENAMED), path)
 
 
 def check_part_name(root: str, name: str) -> None:

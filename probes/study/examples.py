@@ -13,8 +13,8 @@ from tokenizers import Tokenizer
 
 from pretrain.config import PretrainConfig
 from pretrain.folder import EXPORT
+from probes.stages.base import DONE
 from probes.study.cell import Cell
-from probes.study.stage import DONE
 from synthlang.files import read_json
 from synthlang.store import Store
 

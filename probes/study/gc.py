@@ -22,10 +22,14 @@ from typing import Any
 from filelock import Timeout
 
 from pretrain.folder import BEST, steps_in
-from probes.study.done import DROPPED, is_whole, kept_of, noted
+from probes.stages.base import Stage, root_of
+from probes.stages.done import DROPPED, kept_of, noted
+from probes.stages.finetune import TuneStage, has_original
+from probes.stages.kinds import RUN_STAGES, STAGE_KINDS, is_whole
+from probes.stages.probe import ProbeStage
+from probes.stages.shared_finetunes import left_places
+from probes.stages.transfer import TransferStage
 from probes.study.record import LIST, named_stages, parents_in, read_record, studies_of
-from probes.study.shared_fits import left_places
-from probes.study.stage import KINDS, RUNS, ProbeStage, Stage, TransferStage, TuneStage, holds_original, origin
 from probes.study.stage_folders import cell_stage, is_folder_name, stages_in
 from synthlang.errors import InputError
 from synthlang.files import TEMPORARY, read_json, remove_leftovers, write_json
@@ -178,7 +182,7 @@ def collect(folders: Iterable[Path], keep: str | None = None, dry_run: bool = Fa
     for store, users in _users(folders, dry_run, keep):
         for run in dict.fromkeys(name for user in users if user.asked for name in user.has):
             folder = store.root / run
-            if run.split("-")[0] in RUNS.values() and folder.exists():
+            if run.split("-")[0] in RUN_STAGES.values() and folder.exists():
                 _collect(folder, users, found, dry_run)
     return found
 
@@ -238,7 +242,7 @@ def check_weights(stages: Sequence[Stage], done: Collection[str], store: Store) 
     lost: dict[str, str | None] = {}
     for stage in stages:
         for parent in (*stage.parents, *_further_of(stage)):
-            if parent.key not in done or parent.kind not in RUNS.values():
+            if parent.key not in done or parent.kind not in RUN_STAGES.values():
                 continue
             run = store.path(parent.kind, parent.key)
             if parent.key not in lost:
@@ -255,9 +259,9 @@ def check_weights(stages: Sequence[Stage], done: Collection[str], store: Store) 
 
 def _further_of(stage: Stage) -> tuple[Stage, ...]:
     """Return the model before its adjustment if continual learning reads it."""
-    if not isinstance(stage, TransferStage | TuneStage) or not holds_original(stage.config, stage.model):
+    if not isinstance(stage, TransferStage | TuneStage) or not has_original(stage.config, stage.model):
         return ()
-    before = origin(stage.model)
+    before = root_of(stage.model)
     return (before,) if isinstance(before, Stage) else ()
 
 
@@ -297,7 +301,7 @@ def delete_unused(folders: Iterable[Path], dry_run: bool = False) -> list[Unused
         needed = {stage for user in users for stage in {*user.has, *user.names}}
         if not dry_run:
             remove_leftovers(store.root, GONE)
-        for kind in KINDS:
+        for kind in STAGE_KINDS:
             for folder in sorted(store.root.glob(f"{kind}-*")):
                 if not is_folder_name(folder.name) or folder.name in needed or not is_whole(kind, folder):
                     continue

@@ -1,77 +1,98 @@
-"""Which stages the cells of a study have; equal work is one stage, whoever needs it."""
+"""The stages of the cells of a study. Equal work is one stage, however many cells need it."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from probes.study.cell import Cell
-from probes.study.digests import Digests
-from probes.study.stage import (
-    AdjustStage,
-    AlignmentStage,
-    PretrainStage,
-    ProbeStage,
-    Stage,
-    StageKeys,
-    TransferStage,
-    TuneStage,
-    Untuned,
-)
+from probes.stages.adjust import AdjustStage
+from probes.stages.alignment import AlignmentStage
+from probes.stages.base import Stage, StageKeys
+from probes.stages.content_hashes import ContentHashes
+from probes.stages.finetune import TuneStage, Untuned
+from probes.stages.pretrain import PretrainStage
+from probes.stages.probe import ProbeStage
+from probes.stages.transfer import TransferStage
+from probes.study.cell import RECORDED_AS, Cell
+
+
+class CellStage(NamedTuple):
+    """A stage of a cell.
+
+    Attributes:
+        name: Name in the cell and in ``study.json``: ``pretrain``, ``probe NAME``, ``transfer TASK seed N``.
+        section: Keys of the study file that the config of the stage stands at; empty for the alignment.
+        stage: The stage.
+    """
+
+    name: str
+    section: tuple[str, ...]
+    stage: Stage
 
 
 @dataclass(frozen=True)
 class Graph:
-    """stages: key → stage, each once, parents before those that need them; of_cell: name of a cell → what each of its
-    stages is called there (``pretrain``, ``probe NAME``, ``transfer TASK seed N`` …) → key, parents first."""
+    """The stages of a study.
+
+    Attributes:
+        stages: Key → stage, each once, parents before the stages that need them.
+        of_cell: Name of a cell → name of each of its stages → key, parents first.
+    """
 
     stages: dict[str, Stage] = field(default_factory=dict)
     of_cell: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def chosen(self, cells: Collection[str]) -> Graph:
+        """Return the graph of some of the cells, by their names."""
         of_cell = {name: keys for name, keys in self.of_cell.items() if name in cells}
         wanted = {key for keys in of_cell.values() for key in keys.values()}
         return Graph({key: stage for key, stage in self.stages.items() if key in wanted}, of_cell)
 
 
-def graph(cells: Sequence[Cell], seeds: Sequence[int], stage_keys: StageKeys | None = None) -> Graph:
-    """The stages of all cells."""
-    whole, stage_keys = Graph(), stage_keys or StageKeys(Digests())
+def graph(cells: Sequence[Cell], seeds: Sequence[int], keys: StageKeys | None = None) -> Graph:
+    """Return the stages of all cells."""
+    whole, keys = Graph(), keys or StageKeys(ContentHashes())
     for cell in cells:
-        keys = whole.of_cell[cell.name] = {}
-        for name, stage in _stages_of(cell, seeds, stage_keys):
-            keys[name] = stage.key
+        of_cell = whole.of_cell[cell.name] = {}
+        for name, _, stage in stages_of(cell, seeds, keys):
+            of_cell[name] = stage.key
             whole.stages.setdefault(stage.key, stage)
     return whole
 
 
-def _stages_of(cell: Cell, seeds: Sequence[int], stage_keys: StageKeys) -> Iterator[tuple[str, Stage]]:
-    """Those of one cell, with its own settings also where another cell has the same work."""
-    start = pretrained = second = None
+def stages_of(cell: Cell, seeds: Sequence[int], keys: StageKeys) -> Iterator[CellStage]:
+    """Yield the stages of one cell, parents first, with its own settings also where another cell has the same work."""
+
+    def of_section(section: str, stage: Stage) -> CellStage:
+        return CellStage(RECORDED_AS.get(section, section), (section,), stage)
+
+    init_from = pretrained = target_model = None
     model: Untuned = cell.model or ""
-    if cell.start is not None:
-        start = stage_keys.keyed(PretrainStage(config=cell.start))
-        yield "start", start
+    if cell.init_from is not None:
+        init_from = keys.keyed(PretrainStage(config=cell.init_from))
+        yield of_section("init_from", init_from)
     if cell.pretrain is not None:
-        model = pretrained = stage_keys.keyed(PretrainStage(config=cell.pretrain, start=start))
-        yield "pretrain", pretrained
-    if cell.second is not None:
-        second = stage_keys.keyed(PretrainStage(config=cell.second))
-        yield "second", second
+        model = pretrained = keys.keyed(PretrainStage(config=cell.pretrain, init_from=init_from))
+        yield of_section("pretrain", pretrained)
+    if cell.target_model is not None:
+        target_model = keys.keyed(PretrainStage(config=cell.target_model))
+        yield of_section("target_model", target_model)
     if cell.adjust is not None:
         assert not isinstance(model, AdjustStage), "no model is adjusted twice"
-        model = stage_keys.keyed(AdjustStage(config=cell.adjust, model=model))
-        yield "adjust", model
+        model = keys.keyed(AdjustStage(config=cell.adjust, model=model))
+        yield of_section("adjust", model)
     probed: Any = model
-    if cell.tuned is not None:
-        probed = stage_keys.keyed(TuneStage(config=cell.tuned, seed=cell.tuned_seed, model=model))
-        yield "tuned", probed
+    if cell.finetuned is not None:
+        probed = keys.keyed(TuneStage(config=cell.finetuned, seed=cell.finetuned_seed, model=model))
+        yield of_section("finetuned", probed)
     if pretrained is not None:
-        yield "alignment", stage_keys.keyed(AlignmentStage(pretrained=pretrained))
-    for name, probe in cell.probes.items():
-        yield f"probe {name}", stage_keys.keyed(ProbeStage(config=probe, name=name, model=probed, second=second))
+        yield CellStage("alignment", (), keys.keyed(AlignmentStage(pretrained=pretrained)))
+    for name, config in cell.probes.items():
+        probe = ProbeStage(config=config, name=name, model=probed, target_model=target_model)
+        yield CellStage(f"probe {name}", ("probes", name), keys.keyed(probe))
     for name, task in cell.tasks.items():
+        section = ("transfer",) if list(cell.tasks) == [task.task] else ("tasks", name)
         for seed in seeds:
-            stage = TransferStage(config=task, name=name, seed=seed, model=model, second=second)
-            yield f"transfer {name} seed {seed}", stage_keys.keyed(stage)
+            transfer = TransferStage(config=task, name=name, seed=seed, model=model, target_model=target_model)
+            yield CellStage(f"transfer {name} seed {seed}", section, keys.keyed(transfer))

@@ -21,7 +21,12 @@ from synthlang.config import StrictModel, assigned, override
 from synthlang.errors import InputError, did_you_mean
 from synthlang.rng import key_of, permutation
 
-AXIS_ROOTS = ("source", "start", "pretrain", "second", "model", "adjust", "tuned", "transfer", "tasks", "probes")
+AXIS_ROOTS = (
+    *("source", "init_from", "pretrain", "target_model", "model", "adjust", "finetuned", "transfer", "tasks", "probes"),
+)
+RENAMED = {"start": "init_from", "second": "target_model", "tuned": "finetuned"}
+"""Sections by the names that they had first, in a study and in the keys of axes."""
+KNOWN_ROOTS = (*AXIS_ROOTS, *RENAMED)
 RESERVED = ("task", "layer", "probe")
 """Names of no axis: results have these beside the labels of their cells, and claims look them up under these names."""
 
@@ -51,7 +56,7 @@ class Choice:
 
 def is_key(axis: str) -> bool:
     """Whether an axis is a dotted key (or ``source``, ``model``) and not a name with labels."""
-    return axis.partition(".")[0] in AXIS_ROOTS
+    return axis.partition(".")[0] in KNOWN_ROOTS
 
 
 def _is(one: Any, other: Any) -> bool:
@@ -122,7 +127,7 @@ def check_axis(part: str, axis: str, values: Any) -> None:
 def check_labels(axis: str, labels: Mapping[Any, Any]) -> None:
     """Raise ValueError for a named axis without a name of its own, or with labels that results cannot show or that do
     not set dotted keys."""
-    if "." in axis or axis in AXIS_ROOTS:
+    if "." in axis or axis in KNOWN_ROOTS:
         raise ValueError(f"axis {axis!r} must be a list of values; an axis with labels has a name of its own, no key")
     if not axis.strip():
         raise ValueError(f"axis {axis!r} has no name")
@@ -145,7 +150,7 @@ def check_labels(axis: str, labels: Mapping[Any, Any]) -> None:
 def check_key(key: str, what: str) -> None:
     """Raise ValueError for a key that no cell can have."""
     parts = key.split(".")
-    if parts[0] not in AXIS_ROOTS:
+    if parts[0] not in KNOWN_ROOTS:
         raise ValueError(f"{what} must start with one of {', '.join(AXIS_ROOTS)}{_hint(parts)}")
     if not all(parts):
         raise ValueError(f"{what} is no dotted key")
@@ -311,7 +316,7 @@ def _choice(axes: Axes, axis: str, value: Any, labels: Mapping[str, Labels], whe
     if axis in axes and not isinstance(value, dict) and not is_key(axis):
         return _named(axes, axis, value, where)[0]
     try:
-        if isinstance(value, dict) and "." not in axis and axis not in AXIS_ROOTS:
+        if isinstance(value, dict) and "." not in axis and axis not in KNOWN_ROOTS:
             if len(value) != 1:
                 raise ValueError(f"axis {axis!r}: one label with what it sets, not {len(value)}")
             check_labels(axis, value)
@@ -377,7 +382,7 @@ def _place(keys: Sequence[str], data: Mapping[str, Any]) -> list[str] | None:
     """Where in the YAML an assignment goes, if it is inside an axis or an entry of the grid."""
     if len(keys) > 2 and keys[0] == "grid" and keys[1] in PARTS:
         axis = keys[2]
-        if axis in AXIS_ROOTS:
+        if axis in KNOWN_ROOTS:
             return ["grid", keys[1], ".".join(keys[2:])]
         labels = _keys_at(keys[:3], data)
         # a label may have dots itself; of several it is the longest that there is

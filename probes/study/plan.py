@@ -11,10 +11,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from probes.report.numbers import plural
+from probes.stages.done import mean_seconds
+from probes.stages.kinds import STAGE_KINDS
 from probes.study.config import StudyConfig
-from probes.study.done import mean_seconds
 from probes.study.graph import Graph
-from probes.study.stage import KINDS
 from synthlang.progress import duration
 from synthlang.store import Store
 
@@ -87,7 +87,7 @@ def plan(study: StudyConfig, graph: Graph, store: Store, done: Collection[str]) 
     left = Counter(stage.kind for key, stage in graph.stages.items() if key not in done)
     means = mean_seconds(store, left)
     kinds = []
-    for kind in KINDS:
+    for kind in STAGE_KINDS:
         if count := sum(stage.kind == kind for stage in graph.stages.values()):
             mean, measured = means.get(kind, (None, 0))
             seconds = None if mean is None else mean * left[kind]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from pretrain.stopping import Stopped, watched
+from probes.models.names import CellModel
 from probes.report.files import newest_report
 from probes.report.folder import ReportPaths, write_report
 from probes.report.numbers import plural
@@ -18,11 +19,13 @@ from probes.report.terminal import cell_line
 from probes.results.collect import Tables
 from probes.results.views import AxisColumns, result_rows
 from probes.results.write import write_measurements
-from probes.study.cell import START, Cell
+from probes.stages.base import Stage, StageKeys
+from probes.stages.content_hashes import ContentHashes
+from probes.stages.done import is_done, seconds_of
+from probes.stages.shared_finetunes import SharedFinetunes
+from probes.study.cell import Cell
 from probes.study.cells import selected
 from probes.study.config import StudyConfig
-from probes.study.digests import Digests
-from probes.study.done import is_done, seconds_of
 from probes.study.examples import examples
 from probes.study.executors import open_executor
 from probes.study.executors.base import Detached, Executor, Machine, Outcome
@@ -43,8 +46,6 @@ from probes.study.record import (
 )
 from probes.study.schedule import Schedule
 from probes.study.settings import common_settings, told_changes
-from probes.study.shared_fits import SharedFits
-from probes.study.stage import Stage, StageKeys
 from probes.study.stage_folders import folder_name, stages_read
 from probes.study.time_left import TimeLeft
 from synthlang.errors import InputError
@@ -96,7 +97,7 @@ class StudyRun:
         root = options.store or folder / former.get("store", STAGES)
         check_store(root)
         self.store = Store(root)
-        self.digests = Digests(self.store)
+        self.digests = ContentHashes(self.store)
         self.graph = graph(cells, study.seeds, StageKeys(self.digests))
         self.chosen = selected(cells, options.only)
         self.tables = Tables(cells, self.graph.of_cell, study.seeds, self.store)
@@ -215,13 +216,13 @@ class StudyRun:
             keys = {stage.key for stage in left} | self.done
             wanted = {key: stage for key, stage in self.graph.stages.items() if key in keys}
             schedule = Schedule(wanted, self.done, options.retry)
-            fits = SharedFits(left, self.store, StageKeys(self.digests))
+            fits = SharedFinetunes(left, self.store, StageKeys(self.digests))
             self._follow(schedule, executor, fits, len(left), report, say)
         finally:
             executor.close()
 
     def _follow(
-        self, schedule: Schedule, executor: Executor, fits: SharedFits, total: int, report: Report, say: Say
+        self, schedule: Schedule, executor: Executor, fits: SharedFinetunes, total: int, report: Report, say: Say
     ) -> None:
         """Submit and wait until nothing is left; what is known is written now and then."""
         over, written, cost, news, stop = 0, time.monotonic(), 0.0, False, watched()
@@ -296,9 +297,14 @@ class StudyRun:
     @property
     def _hidden(self) -> int | None:
         """The width of the widest model; None where a checkpoint decides."""
-        runs = [run for cell in self._expanded for run in (cell.start, cell.pretrain, cell.second) if run is not None]
+        runs = [
+            run
+            for cell in self._expanded
+            for run in (cell.init_from, cell.pretrain, cell.target_model)
+            if run is not None
+        ]
         checkpoints = any(cell.model is not None for cell in self._expanded)
-        known = [run.model.hidden for run in runs if run.start is None or run.start.model == START]
+        known = [run.model.hidden for run in runs if run.start is None or run.start.model == CellModel.INIT]
         return None if checkpoints or len(known) < len(runs) else max(known, default=None)
 
     @cached_property

@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable, Collection, Mapping
 
+from probes.stages.base import Stage
 from probes.study.executors.base import Outcome
-from probes.study.stage import Stage
 
 
 class Schedule:

@@ -19,14 +19,15 @@ from typing import TYPE_CHECKING, Any
 
 from pretrain.folder import read_metrics
 from pretrain.stopping import Flag, Stopped, watching
+from probes.stages.base import StageKeys
+from probes.stages.content_hashes import ContentHashes
+from probes.stages.done import is_done, note
+from probes.stages.pretrain import PretrainStage
 from probes.study.builder import CellBuilder
 from probes.study.cell import Cell
 from probes.study.config import StudyConfig
-from probes.study.digests import Digests
-from probes.study.done import is_done, note
 from probes.study.grid import Point
 from probes.study.record import check_store, registered
-from probes.study.stage import PretrainStage, StageKeys
 from synthlang.errors import InputError
 from synthlang.files import atomic_file
 from synthlang.fingerprint import fingerprint
@@ -153,10 +154,10 @@ class Search:
                 f"cell {cell.name}: perplexity is not measured at step {wrong[0]}, a rung: set "
                 f"pretrain.validation.every to {self.options.first_rung} or a part of it"
             )
-        keys = StageKeys(Digests(self.store))
-        start = None if cell.start is None else keys.keyed(PretrainStage(config=cell.start))
-        run = keys.keyed(PretrainStage(config=cell.pretrain, start=start))
-        return cell, [run] if start is None else [start, run]
+        keys = StageKeys(ContentHashes(self.store))
+        first = None if cell.init_from is None else keys.keyed(PretrainStage(config=cell.init_from))
+        run = keys.keyed(PretrainStage(config=cell.pretrain, init_from=first))
+        return cell, [run] if first is None else [first, run]
 
     def _try(self, trial: optuna.Trial, stop: Flag, report: Report, say: Say) -> float:
         """The perplexity of a cell at its last step; TrialPruned where it is given up before."""
@@ -190,7 +191,7 @@ class Search:
 
     def _train(self, stage: PretrainStage, until: int | None, stop: Flag, report: Report) -> float:
         """Train a run to a step (None: the end), as far as it has not come yet; its perplexity there."""
-        from probes.study.work import make  # with torch
+        from probes.stages.making import make  # with torch
 
         parent = f"validation/{stage.config.all_languages[0].name}"
         log = self.store.path(stage.kind, stage.key) / "metrics.jsonl"

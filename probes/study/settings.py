@@ -10,9 +10,11 @@ from typing import Any
 import pydantic
 
 from probes.report.numbers import first_few
-from probes.study.cell import Cell
+from probes.study.cell import RECORDED_AS, Cell
 
 PARTS = "start", "pretrain", "second", "model", "adjust", "tuned"
+"""Parts of a cell by the names that they have in ``study.json``."""
+CELL_FIELDS = {recorded: name for name, recorded in RECORDED_AS.items()}
 DIFFERS = "(differs)"
 """In the place of a value that is not the same in all cells."""
 _ABSENT = object()
@@ -20,9 +22,9 @@ _ABSENT = object()
 
 def common_settings(cells: Sequence[Cell]) -> dict[str, Any]:
     """Part of a cell (``pretrain``, ``tasks`` …) → its settings as JSON; parts that no cell has are left out."""
-    parts = {part: _of_all(getattr(cell, part) for cell in cells) for part in PARTS}
+    parts = {part: _of_all(getattr(cell, CELL_FIELDS.get(part, part)) for cell in cells) for part in PARTS}
     if isinstance(parts["tuned"], Mapping):
-        parts["tuned"] = {**parts["tuned"], "seed": _of_all(cell.tuned_seed for cell in cells)}
+        parts["tuned"] = {**parts["tuned"], "seed": _of_all(cell.finetuned_seed for cell in cells)}
     for part in ("tasks", "probes"):
         named: list[Mapping[str, pydantic.BaseModel]] = [getattr(cell, part) for cell in cells]
         names = dict.fromkeys(name for configs in named for name in configs)

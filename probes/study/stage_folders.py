@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping
 from string import hexdigits
 from typing import Any
 
+from probes.stages.base import Stage
+from probes.stages.kinds import RUN_STAGES, STAGE_KINDS
 from probes.study.cell import Cell
-from probes.study.stage import KINDS, RUNS, Stage
 from synthlang.files import user_path
 from synthlang.fingerprint import LENGTH
 from synthlang.references import references
@@ -33,7 +34,7 @@ def is_folder_name(name: str) -> bool:
     (True, False)
     """
     kind, _, key = name.partition("-")
-    return kind in KINDS and len(key) == LENGTH and not set(key) - set(hexdigits.lower())
+    return kind in STAGE_KINDS and len(key) == LENGTH and not set(key) - set(hexdigits.lower())
 
 
 def stages_on(path: str) -> set[str]:
@@ -64,4 +65,4 @@ def stages_read(cells: Iterable[Cell]) -> list[str]:
 
 def cell_stage(name: str, key: str) -> str:
     """Return the folder of a stage by what it is called in its cell, as in ``transfer pos seed 0``."""
-    return f"{RUNS.get(name, name.partition(' ')[0])}-{key}"
+    return f"{RUN_STAGES.get(name, name.partition(' ')[0])}-{key}"

@@ -9,7 +9,7 @@ import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 
-from probes.study.stage import Stage
+from probes.stages.base import Stage
 from synthlang.progress import LEFT, duration
 
 UNKNOWN = f"an unknown time{LEFT}"

@@ -9,7 +9,8 @@ from torch import Tensor
 from pretrain.adjust.batches import PairBatches
 from pretrain.adjust.loss import AlignmentLoss
 from pretrain.model.encoder import MaskedLM
-from probes.pretrained import Aligned, Pretrained
+from probes.models.aligned import Aligned
+from probes.models.pretrained import Pretrained
 from probes.transfer.config import ContinualConfig
 from synthlang.errors import InputError
 from synthlang.rng import key_of

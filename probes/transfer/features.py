@@ -16,7 +16,7 @@ from pretrain.config import ModelConfig
 from pretrain.model.attention import Layer, at_columns
 from pretrain.model.dropout import Noise
 from pretrain.model.encoder import MaskedLM
-from probes.pretrained import Role, bounded_batches
+from probes.models.pretrained import Role, bounded_batches
 from probes.rotation.features import Rotation
 from probes.transfer.config import FeaturesConfig
 from probes.transfer.tasks.base import Batch, Examples, Head

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from pretrain.checkpoints import latest_checkpoint, load_checkpoint, save_checkpoint
 from pretrain.config import CheckpointConfig
 from pretrain.optim import learning_rate
-from probes.pretrained import ROWS, TOKENS, bounded_batches
+from probes.models.pretrained import ROWS, TOKENS, bounded_batches
 from probes.transfer.config import FineTuneConfig
 from probes.transfer.features import FrozenStates, TaskModel, frozen_states
 from probes.transfer.tasks.base import Examples

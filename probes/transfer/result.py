@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from probes.pretrained import Role
+from probes.models.pretrained import Role
 from probes.statistics import Interval, bootstrap_difference, bootstrap_metric, mean_interval
 from probes.transfer.run import DIGITS, Predictions, SeedResult, Transfer
 from probes.transfer.tasks.metrics import Floats, Metric

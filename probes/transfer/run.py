@@ -25,15 +25,9 @@ from torch import Tensor
 
 from pretrain.hub import Base, open_base, pooler_of
 from pretrain.model.encoder import MaskedLM
-from probes.pretrained import (
-    Aligned,
-    Pretrained,
-    Role,
-    keep_languages,
-    load_original,
-    open_original,
-    read_aligned,
-)
+from probes.models.aligned import Aligned, read_aligned
+from probes.models.opening import load_original, open_original, write_model
+from probes.models.pretrained import Pretrained, Role
 from probes.rotation.features import Rotation, fit_rotation
 from probes.rotation.saved import maps_fingerprint
 from probes.rotation.settings import RotationConfig
@@ -251,7 +245,7 @@ class Transfer:
             for number, model in enumerate(models["source"]):
                 name = f"seed-{seed}" + (f"-setting-{number}" if len(models["source"]) > 1 else "")
                 record = {"model": self.pretrained.name}
-                keep_languages(model.features.body("source"), languages, keep / name, record)
+                write_model(model.features.body("source"), languages, keep / name, record)
         predictions = []
         for test, (names, trained) in self.tests.items():
             sets = [self.examples(name, trained) for name in names]
@@ -383,19 +377,25 @@ class Transfer:
         return found
 
 
-def check_keep(config: TransferConfig, pretrained: Pretrained, asked: str = "--keep") -> None:
-    """Raise InputError where no body is fine-tuned, or one model cannot hold it for both languages.
+def check_one_model(config: TransferConfig, has_own_parts: bool, architecture: str = "") -> None:
+    """Raise InputError where the fine-tuned body cannot be written as one model for both languages.
 
-    ``asked`` is what asked for it, the start of the line.
+    Args:
+        config: Settings of the transfer.
+        has_own_parts: Whether the model has weights or embeddings for each of its languages.
+        architecture: Architecture of the model, "" where it is not known yet.
     """
-    if config.features.tune == "none":
-        raise InputError(f"{asked}: with features.tune none no body is fine-tuned, so there is nothing to keep")
+    if any(tried.features.tune == "none" for _, tried in combinations(config)):
+        reason = "with none no body is fine-tuned, so there is none to write"
+        raise InputError(reason, keys="features.tune", hint="set all", code="conflict")
     if config.rotation is not None:
-        raise InputError(f"{asked}: a rotation is no part of a model, so the folder would not be what was tested")
-    if pretrained.model.architecture == XLM:
-        raise InputError(f"{asked}: an XLM is not written")
-    if pretrained.model.language_specific() or pretrained.model.embeddings.languages is not None:
-        raise InputError(f"{asked}: the model has parts of its own for each language, which one folder cannot hold")
+        reason = "a rotation is no part of a model, so what is written would not be what was tested"
+        raise InputError(reason, keys="rotation", hint="set it to null", code="conflict")
+    if architecture == XLM:
+        raise InputError("an XLM cannot be written", code="unsupported")
+    if has_own_parts:
+        reason = "the languages of the model have weights of their own, which one fine-tuned model cannot hold"
+        raise InputError(reason, code="unsupported")
 
 
 def rank(scores: Sequence[float], best: int) -> list[int]:

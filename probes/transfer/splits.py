@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from probes.pretrained import Pretrained, Reader, Role
+from probes.models.pretrained import Pretrained, Reader, Role
 from probes.transfer.config import TransferConfig
 from probes.transfer.tasks.base import Task, task_of
 from synthlang.corpus import Corpus
@@ -114,8 +114,8 @@ class _Opener:
         self.task.main_metric()  # an unknown one is an error
         train = config.train or text
         if train is None:
-            reason = f"the task {config.task} needs labelled sentences"
-            raise InputError(reason, keys="train", hint="name them with --train SOURCE", code="missing")
+            reason = f"the task {config.task} needs labelled sentences, and the text of the model is not known"
+            raise InputError(reason, keys="train", hint="name the source of the sentences", code="missing")
         self.train = train
         self._opened: dict[str, TaskSet] = {}
 
@@ -147,10 +147,10 @@ def _check_apart(trained: Splits, test: Split, config: TransferConfig) -> None:
         if name != "test" and split.fingerprint == test.fingerprint:
             where = f"{split.task.name}, {split.name}"
             if config.test is None and name == "train" and test is trained["test"]:
-                hint = "name one with --test (SOURCE#dev chooses a split)"
+                hint = "name one; SOURCE#dev chooses a split"
                 raise InputError(f"there is no test set beside {where}", keys="test", hint=hint, code="missing")
             reason = f"the {name} and the test set of the task {config.task} are the same items ({where})"
-            hint = f"name another one with --{name} or --test (SOURCE#dev chooses a split)"
+            hint = f"name another source in {name} or test; SOURCE#dev chooses a split"
             raise InputError(reason, keys="test", hint=hint, code="conflict")
 
 
@@ -159,9 +159,10 @@ def check_columns(language: Language, splits: Splits) -> None:
     for split in splits.values():
         missing = [column for column in language.requires if column not in split.task.columns]
         if missing:
-            reason = f"lacks the column {missing[0]!r}, which the language {language.name} needs"
-            hint = "let a parser add it: --set parser=spacy:NAME"
-            raise InputError(reason, split.task.name, hint=hint, code="missing")
+            reason = (
+                f"the language {language.name} needs the column {missing[0]!r}, which {split.task.name} does not have"
+            )
+            raise InputError(reason, keys="language", hint="let a parser add it (parser: spacy:NAME)", code="missing")
 
 
 def parsed(splits: Splits, parser: str | None, report: Report) -> Splits:

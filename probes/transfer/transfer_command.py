@@ -13,12 +13,13 @@ from rich.console import Console
 from rich.table import Table
 
 from pretrain.threads import threads_for, use_threads
-from probes.model_names import is_run
-from probes.pretrained import Pretrained, open_pretrained
+from probes.models.names import is_run
+from probes.models.opening import open_pretrained
+from probes.models.pretrained import Pretrained
 from probes.transfer.compare import Comparison
 from probes.transfer.config import TransferConfig
 from probes.transfer.result import ResultFile, drops, rows_of
-from probes.transfer.run import Transfer, check_keep
+from probes.transfer.run import Transfer, check_one_model
 from probes.transfer.splits import load_data, open_splits
 from probes.transfer.tasks.metrics import defined
 from synthlang.catalogue import load_yaml
@@ -83,7 +84,7 @@ def transfer_command(
         pretrained = replace(pretrained, text=pretrained.text and smaller_source(pretrained.text))
     open_splits(config, pretrained.text, pretrained.length)
     if keep is not None:
-        check_keep(config, pretrained)
+        _check_keep(config, pretrained)
     if path.is_dir():
         raise InputError("is a folder", path, hint="name a JSON file with --out", code="exists")
     with Display() as display, only_writer(path), nullcontext() if keep is None else only_writer(keep):
@@ -125,6 +126,13 @@ def fitted_to(config: TransferConfig, reads: int) -> tuple[TransferConfig, list[
         for key, value in update.items()
     ]
     return config.model_copy(update=update), notes
+
+
+def _check_keep(config: TransferConfig, pretrained: Pretrained) -> None:
+    try:
+        check_one_model(config, pretrained.has_own_parts, pretrained.model.architecture)
+    except InputError as error:
+        raise error.inside(path="--keep") from error
 
 
 def _default_path(model: str, config: TransferConfig, pretrained: Pretrained) -> Path:

@@ -49,7 +49,8 @@ class DataConfig(StrictModel):
         """The longest sentence, where the model reads ``limit`` tokens; InputError if it reads fewer than asked for."""
         length = self.length or limit
         if length > limit:
-            raise InputError(f"data.length {length} is longer than the {limit} tokens that the model reads")
+            reason = f"{length} is longer than the {limit} tokens that the model reads"
+            raise InputError(reason, keys="data.length", code="range")
         return length
 
     def held_out(self, pairs: int) -> tuple[int, int]:
@@ -127,18 +128,19 @@ def prepare_pair(
     train, dev = _drawn(name, rows[rows < start], config, seed), rows[(rows >= start) & (rows < stop)]
     counts |= {"sentence pairs to train on": len(train), "sentence pairs to measure on": len(dev)}
     if fits:
-        check_left(f"pairs.{name}", len(train), len(usable), config)
+        check_left(name, len(train), len(usable), config)
     return PairData(name, left, right, links, train, dev, counts)
 
 
-def check_left(where: str, train: int, total: int, config: DataConfig) -> None:
-    """Raise InputError if of ``total`` sentence pairs none is left to ``train`` on."""
+def check_left(name: str, train: int, total: int, config: DataConfig) -> None:
+    """Raise InputError if none of the ``total`` sentence pairs of the pair ``name`` is left to ``train`` on."""
     if not train:
-        raise InputError(
-            f"{where}: no sentence pair is left to train or fit on: of {total} the last "
-            f"{total - config.held_out(total)[0]} are held out, the others have no usable link or are longer than "
-            "data.length; lower data.dev or data.test"
+        held = total - config.held_out(total)[0]
+        reason = (
+            f"no sentence pair is left to train or fit on: of {total} the last {held} are held out, the others have no "
+            "usable link or are longer than data.length"
         )
+        raise InputError(reason, keys=("pairs", name), hint="lower data.dev or data.test", code="empty")
 
 
 def shared_codes(left: Corpus, right: Corpus) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -18,8 +18,9 @@ from pretrain.run import open_run
 from probes.measures.cka import Estimator, Pooling
 from probes.measures.cka.similarity import CKA, CKAResult
 from probes.measures.probe_input import ProbeInput
-from probes.model_names import is_run
-from probes.pretrained import Pretrained, open_pretrained
+from probes.models.names import is_run
+from probes.models.opening import open_pretrained
+from probes.models.pretrained import Pretrained
 from probes.states import LanguageSide, StateReader, link_batches, sentence_pairs
 from synthlang.errors import InputError
 from synthlang.files import user_path

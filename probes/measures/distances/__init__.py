@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -56,11 +57,17 @@ class DistancesConfig(ProbeSettings):
     picture: Literal["pca", "tsne", "none"] = "pca"
     pairs: int = Field(default=40, ge=2, le=MOST_PAIRS)
 
+    def check_installed(self) -> None:
+        if self.picture == "tsne" and find_spec("sklearn") is None:
+            hint = "pip install 'synthlang[probe]', or take pca"
+            raise InputError("tsne needs scikit-learn", keys="picture", hint=hint, code="extra")
+
     def drawn(self, read: Sequence[int], count: int) -> int:
         """The layer that is drawn, one of those that are ``read`` of ``count``; InputError for another one."""
         shown = read[-1] if self.layer is None else numbered((self.layer,), count, "distances.layer")[0]
         if shown not in read:
-            raise InputError(f"distances.layer: layer {shown} is not among those that are read (layers)")
+            reason = f"layer {shown} is not among those that are read (layers)"
+            raise InputError(reason, keys="distances.layer", code="conflict")
         return shown
 
     @field_validator("before", mode="before")

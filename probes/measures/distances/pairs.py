@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from probes.measures.probe_input import ProbeInput
-from probes.model_names import is_run
-from probes.pretrained import Aligned, Pretrained, Reader, open_pretrained
+from probes.models.aligned import Aligned
+from probes.models.names import is_run
+from probes.models.opening import open_pretrained
+from probes.models.pretrained import Pretrained, Reader
 from probes.states import LanguageSide, link_batches
 from synthlang.errors import InputError
 from synthlang.files import user_path

@@ -14,7 +14,7 @@ from probes.figures.drawing import Drawing
 from probes.figures.projection import Method, picture, word_pairs
 from probes.measures.distances.pairs import Linked, SharedText, linked_states
 from probes.measures.probe_input import ProbeInput
-from probes.pretrained import Aligned
+from probes.models.aligned import Aligned
 from probes.rotation.dictionary import translations
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -41,8 +40,10 @@ def distances_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     name = config.name or given.pretrained.name
     if name in config.before:
         raise InputError(f"distances.before: {name} is what the probed model is called; set distances.name")
-    if config.picture == "tsne" and find_spec("sklearn") is None:
-        raise InputError("distances.picture: tsne needs scikit-learn: pip install 'synthlang[probe]', or take pca")
+    try:
+        config.check_installed()
+    except InputError as error:
+        raise error.inside("distances") from error
     _layers(given)
     # the tokenizers of all models first, since they decide what is measured; weights are there one model at a time
     readers = {label: PairReaders.of(open_other(model, given, label)) for label, model in config.before.items()}

@@ -12,6 +12,7 @@ from probes.results.declared import Tree
 from probes.rotation.settings import FitSettings
 from probes.static.settings import StaticSettings
 from synthlang.config import StrictModel
+from synthlang.errors import InputError
 from synthlang.parallel.text import Splitter
 from synthlang.references import UserFile
 
@@ -67,6 +68,13 @@ class MapsConfig(FitSettings, ProbeSettings):
     embeddings: bool = False
     static: StaticSettings | None = None
     save: str | None = None
+
+    def check_installed(self) -> None:
+        if self.static is not None:
+            try:
+                self.static.check_installed()
+            except InputError as error:
+                raise error.inside("static") from error
 
     @field_validator("supervision")
     @classmethod

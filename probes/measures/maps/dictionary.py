@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from probes.measures.maps import MapsConfig
 from probes.measures.probe_input import ProbeInput
-from probes.pretrained import Aligned
+from probes.models.aligned import Aligned
 from probes.rotation.dictionary import (
     TranslationSet,
     in_small_letters,

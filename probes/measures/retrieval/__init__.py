@@ -11,6 +11,7 @@ from probes.measures.retrieval.declared import MEASURES
 from probes.results.declared import Tree
 from probes.rotation.settings import FitSettings, Method
 from probes.static.settings import StaticSettings
+from synthlang.errors import InputError
 from synthlang.references import OmitDefaultFromHash, ParserSpec
 
 Pairs = Literal["linked", "unlike", "counted"]
@@ -80,6 +81,13 @@ class RetrievalConfig(ProbeSettings):
     examples: Annotated[tuple[str, ...], OmitDefaultFromHash()] = ()
     rotation: RotationSettings | None = None
     static: StaticSettings | None = None
+
+    def check_installed(self) -> None:
+        if self.static is not None:
+            try:
+                self.static.check_installed()
+            except InputError as error:
+                raise error.inside("static") from error
 
     @model_validator(mode="after")
     def _one(self) -> RetrievalConfig:

@@ -15,10 +15,17 @@ from synthlang.references import OmitDefaultFromHash, UserFile
 
 
 def no_rows(wanted: str, names: Sequence[str]) -> InputError:
-    """What is said of a language that the first of a run's languages cannot be compared with."""
-    what = "is the parent itself" if wanted == names[0] else "is no language of the run, so it has no rows of its own"
+    """Return the error for a language that the first of a run's languages cannot be compared with."""
+    what = "is the source itself" if wanted == names[0] else "is no language of the run, so it has no rows of its own"
     others = ", ".join(names[1:]) or "none"
-    return InputError(f"words: {wanted} {what}; name another one with --language (there is {others})")
+    reason = f"the probe words has nothing to compare: {wanted} {what}"
+    return InputError(reason, keys="language", hint=f"name another language (there is {others})", code="unknown")
+
+
+def no_dictionary() -> InputError:
+    """Return the error for models of which it is not known which words are translations."""
+    reason = "which words are translations is known only of one run with both languages"
+    return InputError(reason, keys="words.dictionary", hint="name a file of translations", code="missing")
 
 
 class WordsConfig(ProbeSettings):

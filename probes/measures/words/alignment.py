@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,10 @@ from rich.table import Table
 
 from pretrain.alignment import WordCredits
 from pretrain.artifacts import Artifacts
+from pretrain.build import trained_model
 from pretrain.config import PretrainConfig
 from pretrain.model.encoder import MaskedLM
+from pretrain.run import open_run
 from pretrain.word_pairs import WordPairs, credits_of, word_pairs
 from probes.measures.result import table_of
 from synthlang.dictionary.ids import build_id_dictionary
@@ -24,6 +27,12 @@ from synthlang.store import Store
 NOTHING: Mapping[str, Any] = {"types": 0, "candidates": None, "scores": None, "bands": [], "counts": {}}
 BANDS = (100, 1000, 5000)
 """The last rank of each band of frequency; one more band has all the rest."""
+
+
+def alignment_of_run(run: Path, config: PretrainConfig, store: Store, report: Report = silent) -> dict[str, Any]:
+    """Open a finished run and return ``probe_alignment`` of its final weights."""
+    _, artifacts = open_run(run, config, report)
+    return probe_alignment(trained_model(run, config, artifacts), config, artifacts, store)
 
 
 def probe_alignment(

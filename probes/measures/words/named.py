@@ -19,8 +19,8 @@ from probes.measures.result import ProbeResult
 from probes.measures.summary import words_sentence
 from probes.measures.words import WordsConfig
 from probes.measures.words.alignment import candidate_numbers, notes_of, subset_table, zero_rows
-from probes.model_names import is_run, model_path
-from probes.pretrained import Reader, Role
+from probes.models.names import is_run, model_path
+from probes.models.pretrained import Reader, Role
 from probes.states import single_tokens, special_tokens
 from synthlang.dictionary.word_dictionary import read_muse, trained_types
 from synthlang.errors import InputError

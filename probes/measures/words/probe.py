@@ -22,7 +22,7 @@ from probes.figures.lines import Series, emergence
 from probes.measures.probe_input import ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.summary import words_sentence
-from probes.measures.words import WordsConfig, no_rows
+from probes.measures.words import WordsConfig, no_dictionary, no_rows
 from probes.measures.words.alignment import band_table, notes_of, probe_alignment, subset_table
 from probes.measures.words.named import words_of_dictionary
 from synthlang.errors import InputError
@@ -47,9 +47,7 @@ def words_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
         return words_of_dictionary(given, dictionary, report)
     store = given.store if given.run is None else store_of(given.run)
     if opened is None or store is None:
-        raise InputError(
-            "words: which words are translations is known of one run with both languages; else name words.dictionary"
-        )
+        raise no_dictionary()
     return _of_run(given, *opened, number, store, report)
 
 

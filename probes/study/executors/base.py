@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from probes.study.done import is_done, note
-from probes.study.stage import Stage
+from probes.stages.base import Stage
+from probes.stages.done import is_done, note
 from synthlang.errors import InputError
 from synthlang.progress import Report
 from synthlang.store import Store
@@ -67,7 +67,7 @@ def run_stage(stage: Stage, store: Store, report: Report) -> Outcome:
     BrokenPipeError of ``report`` goes on: the process that listens is gone. One of the work (a program that it started
     has died) is an error like others.
     """
-    from probes.study.work import make  # with torch
+    from probes.stages.making import make  # with torch
 
     started = time.monotonic()
 

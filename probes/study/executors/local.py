@@ -15,9 +15,9 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from pretrain.threads import use_threads
+from probes.stages.base import Stage
 from probes.study.executors.base import Outcome, run_stage
 from probes.study.executors.resources import VISIBLE, in_cell
-from probes.study.stage import Stage
 from synthlang.errors import InputError
 from synthlang.progress import Report
 from synthlang.store import Store
@@ -79,7 +79,7 @@ class LocalExecutor:
         if devices:
             # the server that workers are forked from must count devices without initialising CUDA
             os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
-        self._context = warm_up("probes.study.work")  # with all that stages need
+        self._context = warm_up("probes.stages.loaded")  # with all that stages need
 
     def submit(self, stage: Stage, cell: str = "") -> None:
         self._number += 1

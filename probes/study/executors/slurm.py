@@ -20,11 +20,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from probes.study.done import is_done
+from probes.stages.base import Stage
+from probes.stages.done import is_done
 from probes.study.executors.base import Outcome
 from probes.study.executors.slurm_job import Job
 from probes.study.executors.slurm_options import SlurmOptions, read_options
-from probes.study.stage import Stage
 from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
 from synthlang.progress import Report

@@ -113,7 +113,7 @@ def _ending(warning: int) -> Iterator[_Ending]:
 
 def run_file(path: Path, store: Path) -> Outcome:
     """Run the stage that a JSON file holds, with as many threads as the job has processors; progress goes to stderr."""
-    from probes.study.stage import stage_from_json
+    from probes.stages.kinds import stage_from_json
 
     use_threads(int(os.environ.get("SLURM_CPUS_PER_TASK", "1")))
     stage = stage_from_json(read_json(path))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from pretrain.model.text import Packed, Text
-from probes.pretrained import Reader, Role
+from probes.models.pretrained import Reader, Role
 from probes.transfer.config import TransferConfig
 from probes.transfer.tasks.metrics import Metric
 from probes.transfer.tasks.table import TASKS

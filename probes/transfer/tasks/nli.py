@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from probes.pretrained import Reader
+from probes.models.pretrained import Reader
 from probes.transfer.tasks.base import Batch, Head, Labels, classes_of, most_frequent
 from probes.transfer.tasks.heads import ClassifyHead
 from probes.transfer.tasks.metrics import (

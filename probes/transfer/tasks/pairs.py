@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from pretrain.data.packing import ranges
 from pretrain.model.text import Text
-from probes.pretrained import Reader, Role
+from probes.models.pretrained import Reader, Role
 from probes.transfer.tasks.base import Examples, Task
 from synthlang.corpus import FORM, Column, Corpus
 from synthlang.errors import InputError

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from pretrain.model.text import Packed
-from probes.pretrained import Reader
+from probes.models.pretrained import Reader
 from probes.transfer.config import HeadConfig
 from probes.transfer.tasks.arborescence import arborescences
 from probes.transfer.tasks.base import NO_LABEL, Batch, Examples, Head, Labels, classes_of, most_frequent

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from pretrain.data.packing import ranges
-from probes.pretrained import Reader
+from probes.models.pretrained import Reader
 from probes.transfer.config import HeadConfig
 from probes.transfer.tasks.answers import answer_metrics
 from probes.transfer.tasks.base import Batch, Head, Labels

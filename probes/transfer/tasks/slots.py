@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from probes.pretrained import Reader
+from probes.models.pretrained import Reader
 from probes.transfer.config import HeadConfig
 from probes.transfer.tasks.base import Batch, Examples, Head, Labels, classes_of, most_frequent
 from probes.transfer.tasks.heads import ClassifyHead, TagHead

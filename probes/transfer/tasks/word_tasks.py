@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from pretrain.data.packing import ranges
 from pretrain.model.text import Packed, Text
-from probes.pretrained import Reader
+from probes.models.pretrained import Reader
 from probes.transfer.tasks.base import NO_LABEL, Batch, Examples, Head, Labels, Task, classes_of
 from probes.transfer.tasks.heads import TagHead
 from probes.transfer.tasks.metrics import OUTSIDE

@@ -12,7 +12,7 @@ import pytest
 from pretrain.adjust.loop import AdjustStep
 from pretrain.folder import export_sizes
 from pretrain.step import Step
-from probes.study.done import is_intact, is_whole
+from probes.stages.kinds import is_intact, is_whole
 from probes.study.gc import collect, delete_unused
 from probes.transfer.run import Transfer
 from tests.study_cases import opened, own_copy, run_here, stages_of, tables
@@ -23,7 +23,7 @@ QUICK = {"task": "pos", **TASK, "fine_tune": {"epochs": 1, "learning_rate": 0.01
 ALL: dict[str, Any] = {
     **STARTED,
     "adjust": {**ADJUST, "pairs": {"x": PAIR}},
-    "tuned": QUICK,
+    "finetuned": QUICK,
     "probes": {"r": PROBE},
 }
 """A cell with a stage of every kind that has an export."""

@@ -21,23 +21,20 @@ from pretrain.word_pairs import word_pairs
 from probes.measures.probe_command import measure
 from probes.measures.probe_input import ProbeInput
 from probes.measures.table import ProbeConfig
-from probes.pretrained import open_pretrained
-from probes.study import work
+from probes.models.opening import open_pretrained
+from probes.stages import making
+from probes.stages.adjust import AdjustStage
+from probes.stages.alignment import AlignmentStage
+from probes.stages.base import StageKeys
+from probes.stages.content_hashes import ContentHashes
+from probes.stages.done import is_done
+from probes.stages.finetune import TuneStage
+from probes.stages.pretrain import PretrainStage
+from probes.stages.probe import ProbeStage
+from probes.stages.transfer import TransferStage
 from probes.study.checks import check_cells
-from probes.study.digests import Digests
-from probes.study.done import is_done
 from probes.study.executors.base import run_stage
 from probes.study.gc import check_weights, collect
-from probes.study.stage import (
-    AdjustStage,
-    AlignmentStage,
-    PretrainStage,
-    ProbeStage,
-    StageKeys,
-    TransferStage,
-    TuneStage,
-)
-from probes.study.work import open_model
 from probes.transfer.config import ContinualConfig, TransferConfig
 from probes.transfer.fit import _Fit
 from probes.transfer.result import read_predictions
@@ -144,7 +141,7 @@ def test_a_second_start_finds_all_done_and_making_again_changes_nothing(full):
     before = contents(store, MADE)
     assert run_all(whole.stages, store) == []
     for stage in whole.stages.values():
-        work.make(stage, store, silent)
+        making.make(stage, store, silent)
     assert contents(store, MADE) == before
 
 
@@ -173,12 +170,12 @@ def test_a_transfer_that_is_killed_goes_on_from_its_fits(full, tmp_path, monkeyp
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(work, "write_predictions", killed)
+        patch.setattr("probes.transfer.result.write_predictions", killed)
         with pytest.raises(KeyboardInterrupt):
-            work.make(stage, other, silent)
+            making.make(stage, other, silent)
     (left,) = other.root.glob("transfer-*.work")
     assert list(left.glob("fit-*"))
-    work.make(stage, other, silent)
+    making.make(stage, other, silent)
     assert contents(other) == before
     assert not list(other.root.glob("*.work"))
 
@@ -248,7 +245,7 @@ def test_what_follows_reads_the_adjusted_model_in_the_languages_of_its_run(adjus
     store, whole = adjusted
     (task,) = of_kind(whole, AdjustStage)
     run, mine = store.path("pretrain", task.parents[0].key), store.path("adjust", task.key)
-    opened = open_model(str(mine), None, False, before=str(run))
+    opened = open_pretrained(str(mine), None, original=str(run))
     plain, own = open_pretrained(str(run), None), open_pretrained(str(mine), "trans+inv")
     assert (opened.text, opened.natural) == (plain.text, False)
     assert opened.target.language.fingerprint == plain.target.language.fingerprint
@@ -307,9 +304,9 @@ def test_the_keys_of_what_was_never_adjusted_are_as_before_there_was_a_name_for_
     data = changed(FULL, seeds=[0], tasks={"pos": {}}, probes={}, transfer__continual=CONTINUAL)
     (stage,) = of_kind(graph_of(data)[0], TransferStage)
     assert "before" not in StageKeys().settings_of(stage.config)["continual"]
-    assert stage.settings(StageKeys()) == [StageKeys().digest(stage.config), 0, None]
+    assert stage.settings(StageKeys()) == [StageKeys().hash_of(stage.config), 0, None]
     (other,) = of_kind(graph_of({**data, "adjust": ADJUST})[0], TransferStage)
-    assert other.settings(StageKeys()) == [StageKeys().digest(stage.config), 0, None, "original"]
+    assert other.settings(StageKeys()) == [StageKeys().hash_of(stage.config), 0, None, "original"]
 
 
 def test_an_adjustment_goes_on_after_its_store_was_moved(adjusted, tmp_path):
@@ -320,7 +317,7 @@ def test_an_adjustment_goes_on_after_its_store_was_moved(adjusted, tmp_path):
     weights = (folder / "export" / "parent" / "model.safetensors").read_bytes()
     (folder / "done.json").unlink()
     shutil.rmtree(folder / "export")
-    work.make(task, moved, silent)
+    making.make(task, moved, silent)
     assert (folder / "export" / "parent" / "model.safetensors").read_bytes() == weights
 
 
@@ -354,7 +351,7 @@ def test_a_finished_run_by_its_name(full, tmp_path):
     same = of_kind(whole, TransferStage)[0]
     ours, theirs = (read_json(place(*stage) / "result.json") for stage in ((other, transfer), (store, same)))
     assert ours["parents"] == theirs["parents"] and ours["scores"] == theirs["scores"]
-    assert {Path(path).name for path in probe.files(Digests())} == {"config.yaml", "run.json", "done.json"}
+    assert {Path(path).name for path in probe.files(ContentHashes())} == {"config.yaml", "run.json", "done.json"}
 
 
 def test_two_natural_languages(tmp_path):
@@ -375,7 +372,7 @@ def test_two_natural_languages(tmp_path):
     assert result["zs"] is not None
     (alignment,) = of_kind(whole, AlignmentStage)
     assert read_json(place(store, alignment) / "result.json")["scores"] is None
-    files = {Path(path).name for path in transfer.files(Digests())}
+    files = {Path(path).name for path in transfer.files(ContentHashes())}
     assert files == {"en", "de", "x-ud-train.conllu", "x-ud-test.conllu"}
 
 
@@ -434,7 +431,7 @@ def test_probes_read_the_fine_tuned_model_in_the_languages_of_its_run(tuned):
     _, _, cells = tuned
     found = [read_json(stage_of(tuned, cell.name, "probe") / "probes.json")["parents"]["model"] for cell in cells]
     run, *others = (str(stage_of(tuned, cell.name, stage)) for cell, stage in zip(cells, STAGES, strict=True))
-    opened = [open_pretrained(run, None), *(open_model(folder, None, False, before=run) for folder in others)]
+    opened = [open_pretrained(run, None), *(open_pretrained(folder, None, original=run) for folder in others)]
     assert found == [model.fingerprint for model in opened] and len(set(found)) == 3
     assert {model.target.language.name for model in opened} == {"trans"}
     before, after = opened[0].model.state_dict(), opened[1].model.state_dict()
@@ -444,7 +441,10 @@ def test_probes_read_the_fine_tuned_model_in_the_languages_of_its_run(tuned):
 def test_the_alignment_of_words_after_fine_tuning(tuned, tmp_path):
     """Its own rows, the words of its run: beside plain computation, and as they were where rows are frozen."""
     store = copied(tuned[0], tmp_path / "words")
-    tunings = {"frozen": {"transfer.features.freeze_embeddings": True}, "far": {"tuned.fine_tune.learning_rate": 0.3}}
+    tunings = {
+        "frozen": {"transfer.features.freeze_embeddings": True},
+        "far": {"finetuned.fine_tune.learning_rate": 0.3},
+    }
     whole, cells = graph_of(changed(BASE, probes=WORDS, grid={"product": {"tuning": tunings}}))
     check_cells(cells)
     run_all(whole.stages, store)
@@ -479,7 +479,7 @@ def test_a_model_by_its_name_has_one_export_for_all_languages(tuned, tmp_path):
     store, *_ = tuned
     model = next(iter(store.root.glob("pretrain-*/export/trans")))
     pair = {"kind": "derived", "source": SOURCE, "left": "trans"}
-    data = {"name": "n", "model": str(model), "tasks": {}, "tuned": {**TUNED, "train": f"pos:{SOURCE}"}}
+    data = {"name": "n", "model": str(model), "tasks": {}, "finetuned": {**TUNED, "train": f"pos:{SOURCE}"}}
     data["probes"] = {"d": {**PROBE, "language": "trans", "pairs": {"x": pair}}}
     data["adjust"] = {**ADJUST, "pairs": {"x": pair}}
     whole, cells = graph_of(data)
@@ -494,7 +494,7 @@ def test_a_model_by_its_name_has_one_export_for_all_languages(tuned, tmp_path):
     assert read_json(other.path("probe", probe.key) / "probes.json")["parents"]["model"] == opened.fingerprint
     assert task.label == "tune trans adjusted on pos seed 0"
     named = TuneStage(config=task.config, seed=0, model=str(model))
-    assert {Path(path).name for path in named.files(Digests())} >= {"model.safetensors"}
+    assert {Path(path).name for path in named.files(ContentHashes())} >= {"model.safetensors"}
 
 
 def test_a_fit_that_is_killed_goes_on(tuned, tmp_path, monkeypatch):
@@ -515,10 +515,10 @@ def test_a_fit_that_is_killed_goes_on(tuned, tmp_path, monkeypatch):
 
     monkeypatch.setattr(_Fit, "epoch", killed)
     with pytest.raises(KeyboardInterrupt):
-        work.make(task, other, silent)
+        making.make(task, other, silent)
     (left,) = other.root.glob("tune-*.work")
     assert list(left.glob("fit-*/step-1"))
-    work.make(task, other, silent)
+    making.make(task, other, silent)
     assert epochs == [0, 1, 1]  # the first one is not done again
     assert is_done(other, task) and not list(other.root.glob("*.work"))
     assert (folder / "export" / "trans" / "model.safetensors").read_bytes() == before
@@ -537,11 +537,11 @@ def test_a_natural_language_is_aligned_by_its_own_sentences(tuned, tmp_path):
     model = str(next(iter(store.root.glob("pretrain-*/export/trans"))))
     tuning = {**TUNED, "train": str(treebank), "language": "es", "continual": {**CONTINUAL, "pairs": {"x": pair}}}
     probe = {"probes": ["cka"], "natural": True, "language": "es", "pairs": {"x": pair}}
-    whole, cells = graph_of({"name": "n", "model": model, "tasks": {}, "tuned": tuning, "probes": {"d": probe}})
+    whole, cells = graph_of({"name": "n", "model": model, "tasks": {}, "finetuned": tuning, "probes": {"d": probe}})
     check_cells(cells)
     (task,), other = of_kind(whole, TuneStage), Store(tmp_path / "store")
-    assert {Path(path).name for path in task.files(Digests())} >= {"left", "right", "links", "x-ud-train.conllu"}
-    work.make(task, other, silent)
+    assert {Path(path).name for path in task.files(ContentHashes())} >= {"left", "right", "links", "x-ud-train.conllu"}
+    making.make(task, other, silent)
     record = read_json(other.path("tune", task.key) / "done.json")
     assert record["counts"]["aligned text x"]["sentence pairs to train on"] == 40
     assert len(record["fit"]["epochs"]) == 2
@@ -550,7 +550,7 @@ def test_a_natural_language_is_aligned_by_its_own_sentences(tuned, tmp_path):
 def test_a_named_run_and_a_checkpoint_are_checked_before_anything_runs(tuned, tmp_path):
     store, *_ = tuned
     run = next(iter(store.root.glob("pretrain-*")))
-    data = {"name": "n", "model": str(run), "tasks": {}, "tuned": TUNED, "probes": {"d": PROBE}}
+    data = {"name": "n", "model": str(run), "tasks": {}, "finetuned": TUNED, "probes": {"d": PROBE}}
     check_cells(graph_of(data)[1])
     apart = tmp_path / "apart"
     shutil.copytree(run, apart)
@@ -560,8 +560,10 @@ def test_a_named_run_and_a_checkpoint_are_checked_before_anything_runs(tuned, tm
     with pytest.raises(InputError, match="weights of their own"):
         check_cells(graph_of({**data, "model": str(apart)})[1])
     continual = {**TUNED, "continual": CONTINUAL, "train": f"pos:{SOURCE}", "language": "trans"}
-    with pytest.raises(InputError, match=r"tuned\.continual.pairs: the text of a model of Hugging Face is not known"):
-        check_cells(graph_of({**data, "model": str(run / "export" / "trans"), "tuned": continual})[1])
+    with pytest.raises(
+        InputError, match=r"finetuned\.continual\.pairs: the pretraining text of the model is not known"
+    ):
+        check_cells(graph_of({**data, "model": str(run / "export" / "trans"), "finetuned": continual})[1])
 
 
 # --- a whole study ---
@@ -570,7 +572,7 @@ def test_a_named_run_and_a_checkpoint_are_checked_before_anything_runs(tuned, tm
 def test_a_study_of_it_its_tables_and_its_weights(tuned, tmp_path):
     out = tmp_path / "out"
     write_json(copied(tuned[0], out / "stages").root / "studies.json", {"format": 3, "studies": []})
-    data = {**CELLS, "grid": {"product": {"tuning": {"none": {"tuned": None}, "pos": {}}}}}
+    data = {**CELLS, "grid": {"product": {"tuning": {"none": {"finetuned": None}, "pos": {}}}}}
     run = run_here(out, data)
     assert [cell.status for cell in run.cells] == ["done", "done"]
     record = read_json(out / "study.json")

@@ -1,8 +1,8 @@
-"""What configs name outside themselves, as digests of its content; which files it is in.
+"""Content hashes of everything a config refers to, and the files behind each.
 
-A digest is kept in the store with the size and time of every file behind it, so that a start opens none that is as it
-was. What has no files stands for itself: a data set or a model of the hub by its name, what is built in by its
-settings.
+The store keeps each hash with the size and the time of change of every file behind it, so that a start opens no file
+that is as it was. A reference without files counts by itself: a data set or a model of the hub by its name, a built-in
+source by its settings.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from typing import Any
 
 from pretrain.config import PretrainConfig
 from pretrain.folder import CARD, EXPORT
-from probes.model_names import is_run
-from probes.study.cell import OF_CELL
+from probes.models.names import CellModel, is_run
 from synthlang.catalogue import YAML, files_behind
 from synthlang.config import load
 from synthlang.errors import InputError
@@ -32,64 +31,73 @@ from synthlang.store import Store
 from synthlang.tasks import choose, pairs, questions
 
 TABLE = "digests.json"
-OF_READERS = (
+"""File of the store with the known hashes."""
+READER_FORMATS = (
     *(module.READER for module in (conllu, hub, iob, slots, pairs, questions)),
     *(pairs.HUB_READER, questions.HUB_READER, segmentation.RULES),
     *(order_model.FORMAT, clearnlp.FORMAT, engines.SPACY_FORMAT, engines.STANZA_FORMAT),
 )
-"""What of the code says which content a file has: with another version nothing that was noted before holds."""
+"""Versions of the code that reads files. With another version no kept hash holds."""
 HUB, BUILTIN = "hf:", "builtin:"
 
-RECORDS = ("config.yaml", "run.json", "done.json")  # what tells one run from another
-Stats = dict[str, list[int]]
-"""Absolute path → [size (0 of a folder), time of change in ns]; [-1, -1] for what is not there."""
+RECORDS = ("config.yaml", "run.json", "done.json")
+"""Files that distinguish one run from another."""
+FileStats = dict[str, list[int]]
+"""Absolute path → [size in bytes (0 for a folder), time of change in ns]; [-1, -1] for a file that is not there."""
 
 
 @dataclass(frozen=True)
-class Digested:
-    """The content of something that is named, and the files it is in; the ``problem`` of what cannot be opened."""
+class ContentHash:
+    """The hash of the content of a reference, the files it is in, and the error if it cannot be opened."""
 
-    digest: str
-    files: Stats
-    problem: str = ""
+    hash: str
+    files: FileStats
+    error: InputError | None = None
 
 
-class Digests:
-    """The digests of a store; without a table each is worked out anew. ``items`` are read as those of a task."""
+class ContentHashes:
+    """The content hashes of a store. Without a store each is computed anew."""
 
     def __init__(self, store: Store | None = None) -> None:
         self._path = None if store is None else store.root / TABLE
         self._table: dict[str, Any] = read_json(self._path) if self._path is not None and self._path.exists() else {}
         self._new: dict[str, Any] = {}
-        self._known: dict[tuple[str, str, str | None], Digested] = {}
+        self._known: dict[tuple[str, str, str | None], ContentHash] = {}
 
-    def of(self, named: Named, task: str | None = None) -> Digested:
-        """What is named, as it is now. What cannot be opened has a digest that no finished stage has: opening it says
-        why."""
-        if isinstance(named.name, Language):  # it holds what its files say
-            return Digested(named.name.fingerprint, stats(_files_of_transforms(named.name)))
+    def of(self, named: Named, task: str | None = None) -> ContentHash:
+        """Return the current hash of a reference. An unreadable reference never matches a finished stage.
+
+        Args:
+            named: The reference.
+            task: The task that labelled items are read for.
+        """
+        if isinstance(named.name, Language):  # it holds the content of its files
+            return ContentHash(named.name.fingerprint, stats(_files_of_transforms(named.name)))
         key = named.kind, str(named.name), task if named.kind == "items" else None
         if key not in self._known:
             self._known[key] = self._look(*key)
         return self._known[key]
 
-    def _look(self, kind: str, name: str, task: str | None) -> Digested:
-        readers = fingerprint("readers", readers=[*OF_READERS, segmentation.LATER, *installed()])
+    def _look(self, kind: str, name: str, task: str | None) -> ContentHash:
+        readers = fingerprint("readers", readers=[*READER_FORMATS, segmentation.LATER, *installed()])
         key = " ".join((readers, str(Path.cwd()), kind, task or "-", name))
         entry = self._table.get(key)
         if entry is not None and stats(map(Path, entry["files"])) == entry["files"]:
-            return Digested(entry["digest"], entry["files"])
+            return ContentHash(entry["digest"], entry["files"])
         try:
             files, content = NAMED[kind](name, task, self)
             before = stats(files)
-            found = Digested(content(), before)
-        except (InputError, OSError) as error:
-            return Digested(f"unreadable: {error}", {}, problem=str(error))
+            found = ContentHash(content(), before)
+        except InputError as error:
+            return ContentHash(f"unreadable: {error}", {}, error)
+        except OSError as error:
+            return ContentHash(f"unreadable: {error}", {}, InputError(str(error), code="missing"))
         if before and before == stats(files):
-            self._new[key] = {"digest": found.digest, "files": before}
+            self._new[key] = {"digest": found.hash, "files": before}
         return found
 
     def save(self, store: Store) -> None:
+        """Add the new hashes to the table of the store."""
         if self._new:
             with store.lock("digests", "table"):
                 path = store.root / TABLE
@@ -97,7 +105,8 @@ class Digests:
             self._new = {}
 
 
-def stats(paths: Iterable[Path]) -> Stats:
+def stats(paths: Iterable[Path]) -> FileStats:
+    """Return size and time of change of each path."""
     return {str(path.absolute()): _stat(path) for path in paths}
 
 
@@ -110,11 +119,11 @@ def _stat(path: Path) -> list[int]:
 
 
 Content = tuple[list[Path], Callable[[], str]]
-"""The files that something is in, and what works out the digest of its content from them."""
+"""The files behind a reference, and the function that computes the hash of their content."""
 
 
-def _spec(name: str, task: str | None, _digests: Digests) -> Content:
-    """A source or, of a ``task``, items."""
+def _spec(name: str, task: str | None, _hashes: ContentHashes) -> Content:
+    """Look at a source or, with a ``task``, at labelled items."""
     spec, split = choose(name) if task else (name, None)
     plain = spec.removeprefix(f"{task}:") if task else spec
     if plain.startswith(HUB):  # not opened: that takes seconds
@@ -122,8 +131,8 @@ def _spec(name: str, task: str | None, _digests: Digests) -> Content:
         files = _tree(folder)
 
         def content() -> str:
-            inside = _digest_of(folder, files) if files else plain
-            return fingerprint("hub", files=inside, of=rest, readers=OF_READERS)
+            inside = _hash_of_files(folder, files) if files else plain
+            return fingerprint("hub", files=inside, of=rest, readers=READER_FORMATS)
 
     elif plain.startswith(BUILTIN):
         files = []
@@ -159,7 +168,7 @@ def _files_of_opened(opened: Any) -> list[Path]:
 
 
 def _hub_folder(name: str) -> tuple[Path, str]:
-    """The folder of ``FOLDER[:CONFIG][?language=xx]`` (of a data set of the hub one that is not there) and the rest."""
+    """Split ``FOLDER[:CONFIG][?language=xx]`` into folder and rest; a data set of the hub has no such folder."""
     plain, rest = name, ""
     for mark in ("?", ":"):
         if mark in plain and not user_path(plain).exists():
@@ -169,70 +178,71 @@ def _hub_folder(name: str) -> tuple[Path, str]:
 
 
 def _tree(folder: Path) -> list[Path]:
-    """A folder with all that is in it, but for what only people and git read; nothing if it is none."""
+    """Return a folder and all files in it, without model cards and hidden files; nothing if there is no folder."""
     if not folder.is_dir():
         return []
     inside = (path for path in sorted(folder.rglob("*")) if path.name != CARD)
     return [folder, *(p for p in inside if not any(part.startswith(".") for part in p.relative_to(folder).parts))]
 
 
-def _digest_of(folder: Path, paths: Iterable[Path]) -> str:
+def _hash_of_files(folder: Path, paths: Iterable[Path]) -> str:
     files = [(path.relative_to(folder).as_posix(), sha256_file(path)) for path in paths if path.is_file()]
     return fingerprint("files", files=files)
 
 
-def _file(name: str, _task: str | None, _digests: Digests) -> Content:
+def _file(name: str, _task: str | None, _hashes: ContentHashes) -> Content:
     path = user_path(name)
     if not path.exists():
-        raise InputError("no such file", path)
+        raise InputError("no such file", path, code="missing")
     if path.is_dir():
-        return (files := _tree(path)), lambda: _digest_of(path, files)
+        return (files := _tree(path)), lambda: _hash_of_files(path, files)
     return [path], lambda: sha256_file(path)
 
 
-def _model(name: str, _task: str | None, digests: Digests) -> Content:
-    """A local folder; of a run what says what it is, and the texts that it was trained on, which are read again where
-    its languages are."""
+def _model(name: str, _task: str | None, hashes: ContentHashes) -> Content:
+    """Look at a local model. Of a run only the records count, and the texts it was trained on, which are read again
+    with its languages."""
     folder = user_path(name)
-    if name in OF_CELL or not folder.is_dir():
+    if CellModel.of(name) is not None or not folder.is_dir():
         return [], lambda: name
-    # of a checkpoint, or with one in ``export``; not other checkpoints that a trainer left there
+    # the files of a checkpoint, or of one in ``export``, without other checkpoints that a trainer left there
     top_files = [path for path in sorted(folder.iterdir()) if path.is_file() and path.name != CARD]
     tree = [folder, *top_files, *_tree(folder / EXPORT)]
     records = [folder / record for record in RECORDS if (folder / record).is_file()]
     config = _config_of_run(folder)
-    files = [*records, *(() if config is None else _files_named(config, digests))] or tree
+    files = [*records, *(() if config is None else _files_named(config, hashes))] or tree
 
     def content() -> str:
         if (record := folder / "run.json").is_file():
             made = read_json(record)
             if not isinstance(made, dict) or "fingerprint" not in made:
-                raise InputError("is no record of a run", record)
-            settings = None if config is None else resolved(config, lambda named: digests.of(named).digest)
+                raise InputError("is no record of a run", record, code="format")
+            settings = None if config is None else resolved(config, lambda named: hashes.of(named).hash)
             return fingerprint("run", run=made["fingerprint"], settings=settings)
         done = folder / "done.json"
-        return sha256_file(done) if done.is_file() else _digest_of(folder, tree)
+        return sha256_file(done) if done.is_file() else _hash_of_files(folder, tree)
 
     return files, content
 
 
 def _config_of_run(folder: Path) -> PretrainConfig | None:
-    """The settings of a pretraining run; None for another folder, and where a text is gone: opening it says which."""
+    """Return the settings of a pretraining run. None: another folder, or a text is gone, which opening it reports."""
     try:
         return load(PretrainConfig, folder / RECORDS[0]) if is_run(folder) else None
     except InputError:
         return None
 
 
-def _files_named(config: PretrainConfig, digests: Digests) -> list[Path]:
-    """The files of what a run names but the model it starts from: of that it has weights and tokenizer."""
+def _files_named(config: PretrainConfig, hashes: ContentHashes) -> list[Path]:
+    """Return the files behind the references of a run, without the model that it is initialised from: the run has its
+    weights and its tokenizer."""
     found: list[Path] = []
     try:
         for named in references(config):
             if isinstance(named.name, Language):
                 found += _files_of_transforms(named.name)
             elif named.kind != "model":
-                found += NAMED[named.kind](named.name, None, digests)[0]
+                found += NAMED[named.kind](named.name, None, hashes)[0]
     except InputError:
         return []
     return found
@@ -242,7 +252,7 @@ def _files_of_transforms(language: Language) -> list[Path]:
     return [path for transform in language.transforms for path in transform.files().values()]
 
 
-def _language(name: str, _task: str | None, _digests: Digests) -> Content:
+def _language(name: str, _task: str | None, _hashes: ContentHashes) -> Content:
     is_file = name.endswith(YAML)
     try:
         language = parse_language(name)
@@ -253,8 +263,9 @@ def _language(name: str, _task: str | None, _digests: Digests) -> Content:
     return files, lambda: fingerprint("language", name=name, content=parse_language(name).fingerprint)
 
 
-def _parser(name: str, _task: str | None, _digests: Digests) -> Content:
-    """A folder; of what is installed the library and the pipeline's own description, which another version replaces."""
+def _parser(name: str, _task: str | None, _hashes: ContentHashes) -> Content:
+    """Look at a parser: a folder, or the installed library and the description of the pipeline, which another version
+    replaces."""
     kind, _, rest = name.partition(":")
     library, path = find_spec(kind), getattr(open_engine(name), "path", None)
     installed = [Path(library.origin)] if library is not None and library.origin else []
@@ -262,7 +273,7 @@ def _parser(name: str, _task: str | None, _digests: Digests) -> Content:
     return [*installed, *described, *_tree(user_path(rest))], lambda: str(open_engine(name).fingerprint)
 
 
-NAMED: dict[str, Callable[[str, str | None, Digests], Content]] = {
+NAMED: dict[str, Callable[[str, str | None, ContentHashes], Content]] = {
     "source": _spec,
     "items": _spec,
     "file": _file,

@@ -1,6 +1,7 @@
-"""What of a store is done: stages that are there as they were left, and what is noted of them.
+"""Finished stages of a store, and the note of each: its label and how long it took.
 
-The last file of a stage that is written says that it is done; ``stage.json`` is for people, and for forecasts.
+A stage is finished when the file that is written last is there. The note, ``stage.json``, is for people and for
+forecasts.
 """
 
 from __future__ import annotations
@@ -11,24 +12,26 @@ from pathlib import Path
 from typing import Any
 
 from pretrain.folder import is_as_exported
-from probes.study.stage import DONE, KINDS, Stage
+from probes.stages.base import DONE, Stage
 from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
 from synthlang.store import Store
 
 NOTE = "stage.json"
-DROPPED = "dropped.json"  # of a run: what `synthlang gc` left of it
-END = b"\n}\n"  # of a JSON object that is whole and holds something, as write_json writes it
+DROPPED = "dropped.json"
+"""File of a run with the policy by which ``synthlang gc`` deleted weights of it."""
+END = b"\n}\n"
+"""Last bytes of a JSON object that is not empty, as ``write_json`` writes it."""
 
 
 def is_done(store: Store, stage: Stage) -> bool:
-    """Whether the stage is there as it was left."""
-    return is_intact(stage.kind, store.path(stage.kind, stage.key))
+    """Return whether the stage is there as it was left."""
+    return is_intact_stage(stage.content, store.path(stage.kind, stage.key))
 
 
-def is_whole(kind: str, folder: Path) -> bool:
-    """Whether a stage is there with its files, of which the one that is written last is not truncated (by its end)."""
-    paths = [folder / name for name in KINDS[kind].content]
+def is_whole_stage(content: tuple[str, ...], folder: Path) -> bool:
+    """Return whether a stage has all files of its ``content``, and the first one, written last, is not truncated."""
+    paths = [folder / name for name in content]
     if not all(path.is_file() for path in paths):
         return False
     with paths[0].open("rb") as handle:
@@ -36,14 +39,14 @@ def is_whole(kind: str, folder: Path) -> bool:
         return handle.read() == END
 
 
-def is_intact(kind: str, folder: Path) -> bool:
-    """Whether a stage is whole and its export, if it has one, as it was written: by the sizes of the files.
+def is_intact_stage(content: tuple[str, ...], folder: Path) -> bool:
+    """Return whether a stage is whole and its export, if it has one, has the sizes that it was written with.
 
-    Not of one whose weights were deleted for good.
+    A run whose weights were deleted for good counts as intact without them.
     """
-    if not is_whole(kind, folder):
+    if not is_whole_stage(content, folder):
         return False
-    if KINDS[kind].content[0] != DONE:
+    if content[0] != DONE:
         return True
     try:
         return is_as_exported(folder, read_json(folder / DONE)) or kept_of(folder) == "results"
@@ -52,26 +55,28 @@ def is_intact(kind: str, folder: Path) -> bool:
 
 
 def kept_of(run: Path) -> str | None:
-    """What is left of a run by the policy that was applied; None if nothing was deleted."""
+    """Return the policy by which weights of a run were deleted, None if none were."""
     return str(read_json(run / DROPPED)["keep"]) if (run / DROPPED).exists() else None
 
 
 def note(store: Store, stage: Stage, seconds: float) -> None:
+    """Write the note of a stage."""
     write_json(store.path(stage.kind, stage.key) / NOTE, {"label": stage.label, "seconds": round(seconds, 1)})
 
 
 def noted(folder: Path) -> dict[str, Any]:
-    """What is written down of a stage; nothing of one whose maker was killed before that."""
+    """Return the note of a stage, empty if the process that made it was killed before it wrote one."""
     path = folder / NOTE
     return dict(read_json(path)) if path.exists() else {}
 
 
 def seconds_of(folder: Path) -> float:
+    """Return the seconds that a stage took, 0 if they were not noted."""
     return float(noted(folder).get("seconds", 0.0))
 
 
 def mean_seconds(store: Store, kinds: Iterable[str]) -> dict[str, tuple[float, int]]:
-    """Kind → the mean time of its stages in the store, and of how many; without kinds that have none."""
+    """Return kind → mean seconds of its stages in the store and their number, for kinds that have any."""
     total, count = Counter[str](), Counter[str]()
     for kind in kinds:
         for path in store.root.glob(f"{kind}-*/{NOTE}"):

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from probes.pretrained import Role
-from probes.study.digests import Digests
+from probes.models.pretrained import Role
+from probes.stages.base import StageKeys
+from probes.stages.content_hashes import ContentHashes
+from probes.stages.shared_finetunes import FITS, SharedFinetunes, shared_places
+from probes.stages.transfer import TransferStage
 from probes.study.gc import delete_unused
-from probes.study.shared_fits import FITS, SharedFits, fits_of, places_of
-from probes.study.stage import StageKeys, TransferStage
 from probes.transfer.fit import _Fit
 from probes.transfer.shared import SharedPlace
 from synthlang.store import Store
@@ -69,10 +70,10 @@ def test_a_fit_is_made_once(tmp_path, trained):
 
 def stages_of(**changes: Any) -> dict[tuple[str, str], dict[Role, str]]:
     """(language, task) → the keys of the fits; nothing of the stages is made."""
-    keys = StageKeys(Digests())
+    keys = StageKeys(ContentHashes())
     whole, _ = graph_of({**STUDY, **changes})
     stages = [stage for stage in whole.stages.values() if isinstance(stage, TransferStage)]
-    return {(str(stage.config.language), stage.name): fits_of(stage, keys) for stage in stages}
+    return {(str(stage.config.language), stage.name): stage.finetune_keys(keys) for stage in stages}
 
 
 def of_one(**transfer: Any) -> dict[Role, str]:
@@ -145,13 +146,13 @@ def test_a_fit_is_kept_until_the_last_stage_that_needs_it_has_ended(tmp_path):
     whole, _ = graph_of(STUDY)
     stages = [stage for stage in whole.stages.values() if isinstance(stage, TransferStage)]
     store = Store(tmp_path)
-    fits = SharedFits(whole.stages.values(), store, StageKeys(Digests()))
+    fits = SharedFinetunes(whole.stages.values(), store, StageKeys(ContentHashes()))
     assert len(list((tmp_path / FITS).iterdir())) == 3
     fits.started(stages[0].key)
     assert [fits.is_busy(stage.key) for stage in stages] == [True] * 4
     there = []
     for stage in stages:
-        assert all(place.folder.is_dir() for place in places_of(stage, store).values())
+        assert all(place.folder.is_dir() for place in shared_places(stage, store).values())
         fits.ended(stage.key)
         there.append(len(list((tmp_path / FITS).iterdir())))
     assert there == [3, 2, 2, 0]  # hi and its two test sets first

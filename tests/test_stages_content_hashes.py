@@ -6,14 +6,21 @@ from typing import Any
 
 import pytest
 
+from pretrain import prepare
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
 from probes.measures.table import ProbeConfig
-from probes.study import digests, work
-from probes.study.digests import OF_READERS, TABLE, Digests
-from probes.study.done import is_done
+from probes.stages import content_hashes, loaded
+from probes.stages.adjust import AdjustStage
+from probes.stages.alignment import AlignmentStage
+from probes.stages.base import StageKeys
+from probes.stages.content_hashes import READER_FORMATS, TABLE, ContentHashes
+from probes.stages.done import is_done
+from probes.stages.pretrain import PretrainStage
+from probes.stages.probe import ProbeStage
+from probes.stages.transfer import TransferStage
 from probes.study.executors.base import run_stage
-from probes.study.stage import AdjustStage, AlignmentStage, PretrainStage, ProbeStage, StageKeys, TransferStage
+from probes.transfer import splits
 from probes.transfer.config import TransferConfig
 from synthlang.config import dump_yaml, parse
 from synthlang.files import read_json, write_json
@@ -62,7 +69,7 @@ def here(tmp_path, monkeypatch):
     Path("run/config.yaml").write_text(dump_yaml(parse(PretrainConfig, {**RUN, "source": "conllu:text"})))
     write_json(Path("run/run.json"), {"fingerprint": "f", "data": "data"})
     write_json(Path("run/done.json"), {"parents": {}})
-    monkeypatch.setattr(digests, "open_engine", FolderEngine)
+    monkeypatch.setattr(content_hashes, "open_engine", FolderEngine)
     return tmp_path
 
 
@@ -152,7 +159,7 @@ STAGES: dict[str, Any] = {
 
 def key_of(stage, store=None):
     """The key of a stage and those that it is made of, as a start of a study works it out."""
-    known = Digests(store)
+    known = ContentHashes(store)
     stage_keys = StageKeys(known)
     parents = {
         field: parent.model_copy(update={"key": stage_keys.key(parent)})
@@ -171,7 +178,7 @@ def test_a_changed_file_is_another_key(name, here):
     store = Store(here / "store")
     store.root.mkdir()
     keys = [key_of(make(), store)]
-    assert {str(here / file) for file in files} <= make().files(Digests(store)).keys()
+    assert {str(here / file) for file in files} <= make().files(ContentHashes(store)).keys()
     for file in sorted({*files} - {"run/done.json"}):  # what a run made is told by run.json
         before, content = os.stat(file), Path(file).read_bytes()
         Path(file).write_bytes(changed_text(file, content))
@@ -200,7 +207,7 @@ def test_no_file_is_opened_that_is_as_it_was(here, monkeypatch):
     stages = [make() for make, _ in STAGES.values()]
     keys = [key_of(stage, store) for stage in stages]
     for module in ("open_source", "sha256_file", "open_engine"):
-        monkeypatch.setattr(digests, module, lambda *_: pytest.fail("a file was opened"))
+        monkeypatch.setattr(content_hashes, module, lambda *_: pytest.fail("a file was opened"))
     assert [key_of(stage, store) for stage in stages] == keys
 
 
@@ -230,14 +237,14 @@ def test_another_version_of_a_parser_is_another_key(monkeypatch):
     found = set()
     for version in ("one", "two"):
         engine = type("Engine", (), {"fingerprint": version, "path": None})
-        monkeypatch.setattr(digests, "open_engine", lambda _, engine=engine: engine)
+        monkeypatch.setattr(content_hashes, "open_engine", lambda _, engine=engine: engine)
         found.add(key_of(probed(retrieval={"parser": "spacy:parser"})))
     assert len(found) == 2
 
 
 def test_what_has_no_files(here):
-    assert PretrainStage(config=parse(PretrainConfig, PRETRAIN)).files(Digests()) == {}
-    assert transferred("bert", train="hf:conll2003").files(Digests()) == {}
+    assert PretrainStage(config=parse(PretrainConfig, PRETRAIN)).files(ContentHashes()) == {}
+    assert transferred("bert", train="hf:conll2003").files(ContentHashes()) == {}
 
 
 def test_what_is_not_there_has_a_key_that_nothing_has(here):
@@ -276,8 +283,9 @@ def test_what_was_read_of_a_file_while_it_changed_is_not_kept(study, monkeypatch
     stage = whole.stages[whole.of_cell["full"]["pretrain"]] if kind == "pretrain" else last
     if kind == "transfer":
         run_all({one.key: one for one in before}, store)
-    name = "prepare" if kind == "pretrain" else "load_data"
-    read = getattr(work, name)
+    assert loaded, "no module that a stage imports is imported while a function is replaced"
+    module, name = (prepare, "prepare") if kind == "pretrain" else (splits, "load_data")
+    read = getattr(module, name)
     file = Path("bank/x-ud-test.conllu")
     content = file.read_bytes()
 
@@ -290,7 +298,7 @@ def test_what_was_read_of_a_file_while_it_changed_is_not_kept(study, monkeypatch
         return read(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(work, name, meanwhile)
+        patch.setattr(module, name, meanwhile)
         outcome = run_stage(stage, store, silent)
     if changed_too:
         assert outcome.error is not None and "has changed while it was read" in outcome.error
@@ -308,12 +316,12 @@ def named(kind, name):
 
 def test_another_version_of_a_reader_finds_nothing_that_was_noted(here, monkeypatch):
     store, file = Store(here / "store"), named("source", "conllu:bank")
-    digests = Digests(store)
-    digests.of(file)
-    digests.save(store)
+    hashes = ContentHashes(store)
+    hashes.of(file)
+    hashes.save(store)
     noted = read_json(store.root / TABLE)
-    monkeypatch.setattr("probes.study.digests.OF_READERS", (*OF_READERS[:-1], OF_READERS[-1] + 1))
-    again = Digests(store)
+    monkeypatch.setattr("probes.stages.content_hashes.READER_FORMATS", (*READER_FORMATS[:-1], READER_FORMATS[-1] + 1))
+    again = ContentHashes(store)
     again.of(file)
     again.save(store)
     assert len(read_json(store.root / TABLE)) == 2 * len(noted)
@@ -325,25 +333,26 @@ def test_cards_and_hidden_files_are_no_content(here):
         Path(folder, "train.json").write_text('{"words": ["x"]}')
     Path("b/.git/index").write_text("1")
     Path("b/README.md").write_text("# About")
-    a, b = (Digests().of(named("source", f"hf:{folder}")) for folder in ("a", "b"))
-    assert a.digest == b.digest
+    a, b = (ContentHashes().of(named("source", f"hf:{folder}")) for folder in ("a", "b"))
+    assert a.hash == b.hash
     Path("b/train.json").write_text('{"words": ["y"]}')
-    assert Digests().of(named("source", "hf:b")).digest != a.digest
+    assert ContentHashes().of(named("source", "hf:b")).hash != a.hash
 
 
 def test_a_checkpoint_in_the_folder_export_counts(here):
     for folder, weights in (("a", "1"), ("b", "2")):
         Path(folder, "export").mkdir(parents=True)
         Path(folder, "export", "model.safetensors").write_text(weights)
-    assert Digests().of(named("model", "a")).digest != Digests().of(named("model", "b")).digest
+    assert ContentHashes().of(named("model", "a")).hash != ContentHashes().of(named("model", "b")).hash
 
 
 def test_a_record_that_is_not_ours_is_a_problem_and_no_traceback(here):
     Path("foreign").mkdir()
     Path("foreign/run.json").write_text("[]")
-    assert "is no record of a run" in Digests().of(named("model", "foreign")).problem
+    error = ContentHashes().of(named("model", "foreign")).error
+    assert error is not None and error.code == "format"
 
 
 def test_names_of_languages_count_since_a_model_may_have_one_of_the_name():
-    one, other = (Digests().of(named("language", name)).digest for name in ("trans", "trans:1.0"))
+    one, other = (ContentHashes().of(named("language", name)).hash for name in ("trans", "trans:1.0"))
     assert one != other

@@ -7,21 +7,18 @@ import pytest
 
 from pretrain.config import CheckpointConfig, PretrainConfig
 from pretrain.folder import kept_steps
-from probes.study.cell import MODEL, SECOND, START
+from probes.models.names import CellModel
+from probes.stages.adjust import AdjustStage
+from probes.stages.base import DATA_FORMATS, StageKeys
+from probes.stages.content_hashes import ContentHashes
+from probes.stages.finetune import TuneStage
+from probes.stages.kinds import stage_from_json
+from probes.stages.pretrain import PretrainStage
+from probes.stages.probe import ProbeStage
+from probes.stages.transfer import TransferStage
 from probes.study.cells import expand
-from probes.study.digests import Digests
 from probes.study.graph import graph
 from probes.study.settings import DIFFERS, common_settings
-from probes.study.stage import (
-    OF_DATA,
-    AdjustStage,
-    PretrainStage,
-    ProbeStage,
-    StageKeys,
-    TransferStage,
-    TuneStage,
-    stage_from_json,
-)
 from synthlang.config import parse
 from synthlang.errors import InputError
 from tests.study_graphs import (
@@ -90,13 +87,13 @@ def test_a_cell_of_two_models():
     for name in ("probe cka", "probe plain", "transfer pos seed 0"):
         assert stages[name].parents == (stages["pretrain"], stages["second"])
     assert stages["alignment"].parents == (stages["pretrain"],)
-    assert cell.tasks["pos"].target_model == cell.probes["plain"].model2 == SECOND
+    assert cell.tasks["pos"].target_model == cell.probes["plain"].model2 == CellModel.TARGET
     assert cell.probes["cka"].model2 is None
 
 
 def test_a_cell_of_an_adjusted_model():
     stages, cell = named(ADJUSTED)
-    assert cell.adjust.model == MODEL
+    assert cell.adjust.model == CellModel.ORIGINAL
     assert stages["adjust"].parents == stages["alignment"].parents == (stages["pretrain"],)
     assert stages["probe d"].parents == stages["transfer pos seed 0"].parents == (stages["adjust"],)
     data = {k: v for k, v in ADJUSTED.items() if k not in ("pretrain", "probes", "source")} | {"model": "bert"}
@@ -107,17 +104,17 @@ def test_a_cell_of_an_adjusted_model():
 
 def test_a_cell_whose_pretraining_starts_from_another():
     stages, cell = named(STARTED)
-    assert cell.pretrain.start.model == START
+    assert cell.pretrain.start.model == CellModel.INIT
     assert list(stages) == ["start", "pretrain", "alignment", "probe words", "transfer pos seed 0"]
     assert stages["pretrain"].parents == (stages["start"],)
     whole, _ = graph_of({**STARTED, "grid": {"product": {"pretrain.seed": [0, 1]}}})
-    assert [stage.start is None for stage in of_kind(whole, PretrainStage)] == [True, False, False]
-    whole, _ = graph_of({**STARTED, "grid": {"product": {"start.seed": [0, 1]}}})
+    assert [stage.init_from is None for stage in of_kind(whole, PretrainStage)] == [True, False, False]
+    whole, _ = graph_of({**STARTED, "grid": {"product": {"init_from.seed": [0, 1]}}})
     assert len(of_kind(whole, PretrainStage)) == 4
 
 
 def test_cells_of_other_target_languages_share_the_fine_tuning_for_probes():
-    languages = {"a": {"tuned.language": "trans"}, "b": {"tuned.language": "parent", "probes.d.seed": 2}}
+    languages = {"a": {"finetuned.language": "trans"}, "b": {"finetuned.language": "parent", "probes.d.seed": 2}}
     grid = {"product": {"language": languages, **GRID}, "exclude": [{"language": "b", "tuning": "pos+continual"}]}
     whole, cells = graph_of({**CELLS, "grid": grid})
     names = {tuple(cell.labels.values()): whole.of_cell[cell.name] for cell in cells}
@@ -134,9 +131,9 @@ def test_cells_of_other_target_languages_share_the_fine_tuning_for_probes():
 
 def test_transfers_do_not_read_the_model_tuned_for_probes_and_its_seed_is_an_axis():
     pair = {"x": {"kind": "derived", "source": SOURCE, "left": "trans"}}
-    seeds = {"grid": {"product": {"tuned.seed": [0, 5]}}}
+    seeds = {"grid": {"product": {"finetuned.seed": [0, 5]}}}
     whole, cells = graph_of(changed(BASE, tasks={"pos": {}}, adjust={**ADJUST, "pairs": pair}, **seeds))
-    assert [stage.seed for stage in of_kind(whole, TuneStage)] == [cell.tuned_seed for cell in cells] == [0, 5]
+    assert [stage.seed for stage in of_kind(whole, TuneStage)] == [cell.finetuned_seed for cell in cells] == [0, 5]
     assert all(isinstance(stage.model, AdjustStage) for stage in of_kind(whole, TuneStage))
     transfers = of_kind(whole, TransferStage)
     assert len(transfers) == 2 and all(isinstance(stage.model, AdjustStage) for stage in transfers)
@@ -145,7 +142,7 @@ def test_transfers_do_not_read_the_model_tuned_for_probes_and_its_seed_is_an_axi
 def test_the_settings_in_full_have_the_fine_tuning_for_probes():
     found = common_settings(graph_of(CELLS)[1][1:])["tuned"]
     assert (found["task"], found["continual"], found["seed"]) == ("pos", DIFFERS, 3)
-    _, cells = graph_of(changed(CELLS, grid={"product": {"tuned.seed": [0, 5]}}))
+    _, cells = graph_of(changed(CELLS, grid={"product": {"finetuned.seed": [0, 5]}}))
     assert common_settings(cells)["tuned"]["seed"] == DIFFERS
     assert common_settings(graph_of(CELLS)[1])["tuned"] == DIFFERS, "one cell has none"
 
@@ -158,7 +155,7 @@ def test_json_and_back_is_the_same_stage(name):
     for stage in graph_of(STUDIES[name])[0].stages.values():
         again = stage_from_json(json.loads(json.dumps(stage.to_json())))
         assert again == stage and type(again) is type(stage)
-        assert again.key == StageKeys(Digests()).key(again) == stage.key
+        assert again.key == StageKeys(ContentHashes()).key(again) == stage.key
 
 
 @pytest.mark.parametrize(
@@ -186,7 +183,7 @@ def test_keys_cover_what_the_content_depends_on_and_nothing_else(values, kinds):
 def test_another_format_of_the_data_is_another_key(monkeypatch):
     """Also of what is made of the run; a raised format finds nothing that was made before."""
     before, _ = graph_of(FULL)
-    monkeypatch.setattr("probes.study.stage.OF_DATA", (*OF_DATA[:-1], OF_DATA[-1] + 1))
+    monkeypatch.setattr("probes.stages.base.DATA_FORMATS", (*DATA_FORMATS[:-1], DATA_FORMATS[-1] + 1))
     after, _ = graph_of(FULL)
     assert len(after.stages) == len(before.stages) and not after.stages.keys() & before.stages.keys()
 

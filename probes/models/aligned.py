@@ -1,0 +1,126 @@
+"""Aligned text of two languages as a model reads it: sentence pairs with word alignments, as token ids."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from probes.models.pretrained import Pretrained
+from synthlang.errors import InputError
+from synthlang.files import safe_name
+from synthlang.parallel.pairs import AlignerLinks, DerivedPair, LinkedText, PairConfig, TextPair, read_pair
+from synthlang.parallel.prepare import DataConfig, PairData, prepare_pair
+from synthlang.progress import Report, Say, silent
+from synthlang.store import Store
+
+CONSTRUCTED = "pretraining"
+"""Name of the pair that is aligned by construction: the pretraining text and its derivation."""
+
+
+@dataclass(frozen=True, eq=False)
+class Aligned:
+    """A pair of languages: its words with their alignments, and the same as ids, ready for batches."""
+
+    text: LinkedText
+    data: PairData
+
+
+def read_aligned(
+    pairs: Mapping[str, PairConfig | None],
+    config: DataConfig,
+    pretrained: Pretrained,
+    seed: int = 0,
+    store: Store | None = None,
+    report: Report = silent,
+    fits: bool = True,
+) -> tuple[Aligned, ...]:
+    """Read the pairs of languages in the order of their names, target language left and source language right.
+
+    Args:
+        pairs: Sentence pairs by name. Without any they are the pretraining text in both languages, aligned by
+            construction.
+        config: Which of the sentence pairs are read.
+        pretrained: The model that reads them.
+        seed: Seed for sampling sentence pairs.
+        store: Store that keeps the word alignments which an aligner finds.
+        report: Progress.
+        fits: Whether something is fitted on the pairs, so that some have to be left for it.
+
+    Raises:
+        InputError: A pair cannot be read, nothing is aligned by construction, or no sentence pair is left to fit on.
+    """
+    chosen = {name: pair for name, pair in sorted(pairs.items()) if pair is not None}
+    length = config.longest(pretrained.length)
+    for reader in (pretrained.target, pretrained.source):
+        if reader.language.on_tokens or reader.tokenizer.subwords is not None:
+            reason = f"the transforms of the language {reader.language.name} with unit: token leave no words to align"
+            raise InputError(reason, keys="language", code="conflict")
+    return tuple(
+        _read(name, pair, config, length, pretrained, seed, store, report, fits)
+        for name, pair in (chosen or {CONSTRUCTED: _constructed(pretrained)}).items()
+    )
+
+
+def _read(
+    name: str,
+    pair: TextPair | DerivedPair,
+    config: DataConfig,
+    length: int,
+    pretrained: Pretrained,
+    seed: int,
+    store: Store | None,
+    report: Report,
+    fits: bool,
+) -> Aligned:
+    title = f"aligned text {safe_name(name, 'name of a pair')}"
+    say: Say = lambda text: report(title, 0, 1, text)  # noqa: E731
+    say("")
+    _check(name, pair, store)
+    left, right = pretrained.target, pretrained.source
+    with tempfile.TemporaryDirectory() as nowhere:  # only an aligner, which has a store, writes anything
+        text = read_pair(pair, (left.tokenizer, right.tokenizer), store or Store(Path(nowhere)), say)
+    cutters, numbers = (left.tokenizer.tokenizer, right.tokenizer.tokenizer), (left.number, right.number)
+    data = prepare_pair(name, text, cutters, config, length, seed, numbers, fits)
+    report(title, 1, 1, f"{len(data.train):,} sentence pairs")
+    return Aligned(text, data)
+
+
+def _constructed(pretrained: Pretrained) -> DerivedPair:
+    """Return the pair of the pretraining text in the target language and in the source language."""
+    target, source = pretrained.target.language, pretrained.source.language
+    same = target.fingerprint == source.fingerprint
+    check_constructed(target.name, pretrained.text is not None, pretrained.natural, same)
+    assert pretrained.text is not None, "as was checked"
+    return DerivedPair(source=pretrained.text, left=target, right=source)
+
+
+def check_constructed(language: str | None, has_text: bool, natural: bool, same: bool) -> None:
+    """Raise InputError where no sentence pairs are named and none are aligned by construction.
+
+    Args:
+        language: Name of the target language.
+        has_text: Whether the pretraining text is known.
+        natural: Whether the target language has sentences of its own.
+        same: Whether the target language is the source language.
+    """
+    hint = "name sentence pairs"
+    if not has_text:
+        raise InputError("the pretraining text of the model is not known", keys="pairs", hint=hint, code="missing")
+    if natural:
+        reason = f"{language} is not derived from the source language, so nothing is aligned by construction"
+        raise InputError(reason, keys="pairs", hint=hint, code="missing")
+    if same:
+        reason = f"{language} is the source language itself, so there is nothing to align"
+        raise InputError(reason, keys="pairs", hint=hint, code="conflict")
+
+
+def _check(name: str, pair: TextPair | DerivedPair, store: Store | None) -> None:
+    if pair.tokenizers is not None:
+        reason = "has no effect: left is read as the target language, right as the source language"
+        raise InputError(reason, keys=("pairs", name, "tokenizers"), hint="leave it out", code="no_effect")
+    if isinstance(pair, TextPair) and isinstance(pair.links, AlignerLinks) and store is None:
+        reason = "an aligner finds other alignments at each run, and there is no place to keep them"
+        hint = "give a file of alignments (kind: file)"
+        raise InputError(reason, keys=("pairs", name, "links"), hint=hint, code="unsupported")

@@ -1,0 +1,207 @@
+"""What is known of a model before its weights are read: its folder, its languages, its layers and its longest row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from types import MappingProxyType
+
+from pretrain.adjust.config import AdjustConfig
+from pretrain.config import PretrainConfig
+from synthlang.config import load
+from synthlang.errors import InputError
+from synthlang.files import read_json, user_path
+from synthlang.language import PARENT, Language, parse_language
+
+
+class CellModel(StrEnum):
+    """A model of the cell that a config belongs to, where the config may also name any other model.
+
+    The text form is what a study file and the key of a stage hold.
+    """
+
+    ORIGINAL = "cell:model"
+    """The model before it is adjusted."""
+    ADJUSTED = "cell:adjusted"
+    """The model after it was adjusted; the same as the original in a cell without an adjustment."""
+    TARGET = "cell:second"
+    """The second model, which reads the target language."""
+    INIT = "cell:start"
+    """The run that the pretraining is initialised from. Nothing but that pretraining reads it."""
+
+    @classmethod
+    def of(cls, name: object) -> CellModel | None:
+        """Return the reference that ``name`` is the text of, None for the name of any other model."""
+        return cls(name) if isinstance(name, str) and name in set(cls) else None
+
+
+@dataclass(frozen=True)
+class ModelLimits:
+    """The size of a model as far as its settings tell.
+
+    Attributes:
+        layers: Number of transformer layers.
+        positions: Length of the longest row in tokens.
+        bert: Whether the architecture is BERT's, whose rows of two texts have one separator less.
+    """
+
+    layers: int
+    positions: int
+    bert: bool = False
+
+
+def model_path(model: str) -> Path:
+    """Return a model as a path.
+
+    Raises:
+        InputError: The name cannot be one of Hugging Face, and there is no such folder.
+    """
+    path = user_path(model)
+    if not path.exists() and (path.is_absolute() or model.startswith((".", "~"))):
+        hint = "name a run, a folder or a model of Hugging Face"
+        raise InputError("there is no such folder", path, hint=hint, code="missing")
+    return path
+
+
+def is_run(path: Path) -> bool:
+    """Return whether a folder is that of a pretraining run, finished or not.
+
+    An adjustment is no pretraining run: its record names no data.
+    """
+    record = path / "run.json"
+    if not record.exists():
+        return (path / "config.yaml").exists()
+    written = read_json(record)
+    return isinstance(written, dict) and "data" in written
+
+
+def adjusted_from(model: str) -> str | None:
+    """Return the original of an adjusted model, as it was named at its adjustment; None for any other model."""
+    folder, found = user_path(model), None
+    while (config := folder / "config.yaml").is_file() and not is_run(folder):
+        found = load(AdjustConfig, config).model
+        folder = user_path(found)
+    return found
+
+
+def run_config(model: str, configs: Mapping[str, PretrainConfig] = MappingProxyType({})) -> PretrainConfig | None:
+    """Return the settings of a pretraining run, from ``configs`` or its folder; None for any other model."""
+    path = model_path(model)
+    if not is_run(path):
+        return None
+    return configs.get(model) or load(PretrainConfig, path / "config.yaml")
+
+
+def source_language(model: str, configs: Mapping[str, PretrainConfig] = MappingProxyType({})) -> str:
+    """Return the name of the source language of a model, by which it is opened as a natural language."""
+    config = run_config(model, configs)
+    return PARENT.name if config is None else config.all_languages[0].name
+
+
+# --- sizes ---
+
+
+def limits_of_run(config: PretrainConfig, init_from: PretrainConfig | None = None) -> ModelLimits | None:
+    """Return the size of the model of a run.
+
+    Args:
+        config: Settings of the run.
+        init_from: Settings of the run of the same study that the model is initialised from, if there is one.
+
+    Returns:
+        None if the model is initialised from a checkpoint, whose settings decide.
+    """
+    if config.start is not None:
+        return None if init_from is None else limits_of_run(init_from)
+    return ModelLimits(config.model.layers, config.model.positions or config.batch.length)
+
+
+def limits_of_model(model: str) -> ModelLimits | None:
+    """Return the size of a model by its name, None for one of Hugging Face that is not on this machine.
+
+    Raises:
+        InputError: A folder holds no model, or the machine is offline and the model is in no cache.
+    """
+    if (config := run_config(model)) is not None:
+        return limits_of_model(config.start.model) if config.start else limits_of_run(config)
+    from huggingface_hub import constants
+
+    from pretrain.hub import CONFIG, open_base  # with torch
+    from pretrain.model.hf_names import ARCHITECTURES
+
+    if not model_path(model).is_dir() and not constants.HF_HUB_OFFLINE:
+        return None
+    settings = read_json(open_base(model).folder / CONFIG)
+    names = ARCHITECTURES.get(settings.get("model_type"))
+    layers, positions = settings.get("num_hidden_layers"), settings.get("max_position_embeddings")
+    if names is None or not isinstance(layers, int) or not isinstance(positions, int):
+        return None  # opening the model raises the error
+    before = settings.get("pad_token_id", 0) + 1 if names.counts_from_pad else 0
+    return ModelLimits(layers, positions - before, bert=names.config == "BertConfig")
+
+
+# --- languages of a run ---
+
+
+def has_own_parts(config: PretrainConfig) -> bool:
+    """Return whether the model of a run has weights, or an embedding, for each of its languages."""
+    return config.sharing.separates or config.objective.uses_language_ids
+
+
+def derived_numbers(config: PretrainConfig) -> dict[str, int]:
+    """Return name → number of the languages of a run that are derived from its first one."""
+    return {config.all_languages[b].name: b for a, b in config.derived_pairs if a == 0}
+
+
+def requested_language(config: PretrainConfig, wanted: str | None, natural: bool) -> int | Language:
+    """Find the language that a transfer or a probe of a run compares with the source language.
+
+    Args:
+        config: Settings of the run.
+        wanted: Name of a language of the run, or the spec of another derived one. None: the first derived one.
+        natural: Whether the language has sentences of its own.
+
+    Returns:
+        The number of a language of the run, or a language that the run does not have.
+
+    Raises:
+        InputError: The text names no language, or a natural language without ``natural``.
+    """
+    names, derived = [language.name for language in config.all_languages], derived_numbers(config)
+    if wanted is None and not derived:
+        reason = "the run has no language derived from its first one"
+        raise InputError(reason, keys="language", hint="name a language", code="missing")
+    if wanted is None:
+        return min(derived.values())
+    if wanted in names and (natural or names.index(wanted) in (0, *derived.values())):
+        return names.index(wanted)
+    if natural:
+        raise no_language(wanted, names)
+    if wanted in names:
+        hint = (
+            "give its own sentences: a transfer reads them from target.test, a probe needs natural: true and pairs of "
+            "sentences"
+        )
+        raise InputError(
+            f"{wanted} is not derived from the first language", keys="language", hint=hint, code="conflict"
+        )
+    try:
+        return parse_language(wanted)
+    except InputError as error:
+        raise no_language(wanted, names, error) from error
+
+
+def language_of(wanted: str | None, run: PretrainConfig) -> Language:
+    """Return the target language of a transfer: a language of the run by its name, or any derived one by its spec."""
+    found = requested_language(run, wanted, natural=False)
+    return run.all_languages[found].language if isinstance(found, int) else found
+
+
+def no_language(wanted: str, names: Sequence[str], reason: InputError | None = None) -> InputError:
+    """Return the error for a text that names no language of a run; ``reason``: why it is the spec of no other one."""
+    problem = f"the run has no language {wanted!r} (it has {', '.join(names)})"
+    if reason is not None:
+        problem += f", and it is no spec of a language either: {reason.text}"
+    return InputError(problem, keys="language", code="unknown")

@@ -1,0 +1,262 @@
+"""Opening a model: a pretraining run, an adjusted or fine-tuned one, or a model of Hugging Face."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from safetensors.torch import save_file
+
+from pretrain.artifacts import Artifacts
+from pretrain.build import trained_model
+from pretrain.checkpoints import disk_errors
+from pretrain.config import PretrainConfig, SharingConfig
+from pretrain.folder import EXPORT, export_sizes
+from pretrain.hub import Base, open_base
+from pretrain.model.encoder import MaskedLM
+from pretrain.model.from_hf import from_hf
+from pretrain.model.to_hf import to_hf
+from pretrain.run import open_run
+from probes.models.names import adjusted_from, is_run, model_path
+from probes.models.pretrained import Pretrained, Reader, Role, find_language, number_of
+from synthlang.errors import InputError
+from synthlang.files import atomic_folder, read_json, user_path, write_json
+from synthlang.fingerprint import fingerprint
+from synthlang.language import PARENT, Language, parse_language
+from synthlang.vocabularies import LanguageTokenizer
+from synthlang.vocabularies.checkpoint import Checkpoint
+from synthlang.vocabularies.xlm_tokenizer import XLM
+
+ENGLISH = "en"
+"""Source language of models with language embeddings, in which they are fine-tuned."""
+Configs = Mapping[str, PretrainConfig]
+"""Model → the settings that its run is opened with, where they are not those of its ``config.yaml``."""
+
+
+def open_pretrained(
+    model: str,
+    language: str | None,
+    natural: bool = False,
+    target_model: str | None = None,
+    configs: Configs = MappingProxyType({}),
+    original: str | None = None,
+) -> Pretrained:
+    """Open a model together with the language to transfer to.
+
+    Args:
+        model: Folder of a run, folder of a model, or name of a model of Hugging Face.
+        language: For a run the name or the spec of one of its languages (default: the first derived one). The spec of
+            another language names one that the model never saw, which is read as the source language is. For other
+            models: any spec, or with ``natural`` any name.
+        natural: Whether the language has sentences of its own.
+        target_model: Another model, which reads the target language.
+        configs: Settings of runs, by their folders.
+        original: The model that ``model`` was adjusted or fine-tuned from. If it is a run, ``model`` has its languages
+            and its text.
+
+    Raises:
+        InputError: There is no such model, or the model cannot have the language.
+    """
+    if original is not None and is_run(model_path(original)):
+        return _of_derived_model(model, original, language, natural, configs)
+    path = model_path(model)
+    if is_run(path):
+        opened = _of_run_folder(path, language, natural, configs.get(model), reads_target=target_model is None)
+    else:
+        opened = _of_checkpoint(model, language, natural)
+    if target_model is None:
+        return opened
+    other = open_pretrained(target_model, language, natural, configs=configs)
+    return replace(
+        opened,
+        target_model=other.target_model,
+        target=replace(other.target, role="target"),
+        name=f"{opened.name} and {other.name}",
+        fingerprint=fingerprint("models", source=opened.fingerprint, target=other.fingerprint),
+    )
+
+
+def of_run(
+    config: PretrainConfig,
+    artifacts: Artifacts,
+    model: MaskedLM,
+    record: str,
+    language: str | None = None,
+    natural: bool = False,
+) -> Pretrained:
+    """Return the model of a pretraining run whose record has the fingerprint ``record``."""
+    first = artifacts.languages[0]
+    number, found = find_language(config, artifacts, language, natural)
+    specials, bert = artifacts.id_space.specials, model.architecture == "bert"
+    source = Reader(first.language, first.tokenizer, 0, specials, "source", bert)
+    target = Reader(found, artifacts.languages[number].tokenizer, number, specials, "target", bert)
+    return Pretrained(model, model, source, target, config.label, record, first.spec, natural, (config, artifacts))
+
+
+def _of_run_folder(
+    path: Path, language: str | None, natural: bool, config: PretrainConfig | None, reads_target: bool
+) -> Pretrained:
+    """Open a pretraining run; where it does not read the target language, that is for the second model to find."""
+    config, artifacts = open_run(path, config)
+    record = read_json(path / "run.json")["fingerprint"]
+    wanted = language if reads_target else artifacts.languages[0].name
+    trained = trained_model(path, config, artifacts)
+    try:
+        opened = of_run(config, artifacts, trained, record, wanted, natural)
+    except InputError as error:
+        raise error.inside(path=path) from error  # with two models it matters which run lacks the language
+    return replace(opened, name=path.name)
+
+
+def _of_derived_model(model: str, original: str, language: str | None, natural: bool, configs: Configs) -> Pretrained:
+    """Open a model that was adjusted or fine-tuned from a run, with the languages and the text of the run."""
+    config, artifacts = open_run(Path(original), configs.get(original))
+    base = open_base(model)
+    body = body_of(base, base.checkpoints.values())
+    opened = of_run(config, artifacts, body, fingerprint("model", **base.parents()), language, natural)
+    # the model has one body, which knows no languages
+    return replace(opened, name=Path(model).name, target=replace(opened.target, number=0))
+
+
+def _of_checkpoint(model: str, language: str | None, natural: bool) -> Pretrained:
+    """Open a model of Hugging Face, or an adjusted run, whose languages have tokenizers of their own."""
+    if language is None:
+        raise _no_language_named(model)
+    base = open_base(model)
+    found = Language(name=language) if natural else parse_language(language)
+    folders: dict[Role, str] = {"source": "", "target": ""}
+    if base.is_run:
+        folders = {"source": PARENT.name, "target": found.name}
+        for folder in folders.values():
+            if folder not in base.folders:
+                reason = f"{model} has no language {folder!r} (it has {', '.join(base.folders)})"
+                raise InputError(reason, keys="language", code="unknown")
+    checkpoints = {role: base.checkpoints[folder] for role, folder in folders.items()}
+    numbers = {
+        "source": number_of(base.language_numbers, ENGLISH),
+        "target": number_of(base.language_numbers, found.name),
+    }
+    body = body_of(base, checkpoints.values())
+    bert = body.architecture in ("bert", XLM)  # XLM's rows of two texts are as BERT's, and it knows no token types
+    source, target = (
+        Reader(read, tokenizer_of(role, checkpoint), numbers[role], base.specials, role, bert)
+        for (role, checkpoint), read in zip(checkpoints.items(), (PARENT, found), strict=True)
+    )
+    name = Path(model).name or model
+    opened = Pretrained(body, body, source, target, name, fingerprint("model", **base.parents()), None, natural)
+    return replace(opened, original=adjusted_from(model), checkpoint=model, numbers=base.language_numbers)
+
+
+def _no_language_named(model: str) -> InputError:
+    """Return the error for a model whose target language is not named, although its languages are not known."""
+    folder = user_path(model)
+    if (folder / "study.json").is_file():
+        hint = f"name a run of it, as {model}/stages/pretrain-…"
+        return InputError("is a study and no model", model, hint=hint, code="type")
+    found = "is no pretraining run" if folder.exists() else "is no folder"
+    reason = f"{model} {found}, so its languages are not known"
+    return InputError(reason, keys="language", hint="name the language to compare with", code="missing")
+
+
+# --- bodies and tokenizers ---
+
+
+def body_of(base: Base, checkpoints: Iterable[Checkpoint], languages: int = 1) -> MaskedLM:
+    """Load the body of a model.
+
+    Args:
+        base: The model, found and not loaded.
+        checkpoints: The checkpoints whose ids the body has to read.
+        languages: Number of languages, all alike, that the body knows. A model with embeddings of languages has those.
+    """
+    checkpoints, numbered = list(checkpoints), len(base.language_numbers)
+    ids = [np.unique(np.concatenate([_ids(checkpoint) for checkpoint in checkpoints]))] * (numbered or languages)
+    rows = max(checkpoint.rows for checkpoint in checkpoints)
+    return from_hf(str(base.folder), SharingConfig(), ids=ids, size=rows, language_ids=numbered > 0, seed=0)
+
+
+def open_original(pretrained: Pretrained) -> Base | None:
+    """Find f⁰ of continual learning without loading it; None where f⁰ is the model itself.
+
+    Raises:
+        InputError: There is no such model, or it cuts words into other tokens.
+    """
+    if pretrained.original is None:
+        return None
+    try:
+        base = open_base(pretrained.original)
+    except InputError as error:
+        raise error.inside("continual", "before") from error
+    known = [checkpoint.tokenizer.get_vocab() for checkpoint in base.checkpoints.values()]
+    for reader in (pretrained.source, pretrained.target):
+        if reader.tokenizer.tokenizer.get_vocab() not in known:
+            reason = (
+                f"{pretrained.original} has another vocabulary than {pretrained.name}, so f⁰ has no vectors of the "
+                "same words"
+            )
+            raise InputError(reason, keys="continual.before", hint="name another model", code="conflict")
+    return base
+
+
+def load_original(base: Base, pretrained: Pretrained) -> MaskedLM:
+    """Load the body of f⁰.
+
+    Raises:
+        InputError: f⁰ has another size than the model.
+    """
+    body = body_of(base, base.checkpoints.values(), pretrained.model.language_count)
+    sizes = [(one.shape.layers, one.shape.hidden) for one in (body, pretrained.model)]
+    if sizes[0] != sizes[1]:
+        reason = f"f⁰ has {sizes[0]} layers and units, {pretrained.name} has {sizes[1]}"
+        raise InputError(reason, keys="continual.before", hint="name another model", code="conflict")
+    return body
+
+
+def tokenizer_of(name: str, checkpoint: Checkpoint) -> LanguageTokenizer:
+    """Return the tokenizer of a checkpoint as that of the language ``name``."""
+    ids, settings, specials = _ids(checkpoint), checkpoint.settings, checkpoint.specials
+    return LanguageTokenizer(name, checkpoint.tokenizer, ids, settings=settings, specials=specials)
+
+
+def _ids(checkpoint: Checkpoint) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    vocabulary = checkpoint.tokenizer.get_vocab(with_added_tokens=True)
+    return np.unique(np.fromiter(vocabulary.values(), np.int64, len(vocabulary)))
+
+
+# --- writing a model with all of its languages ---
+
+Languages = Mapping[str, tuple[LanguageTokenizer, int]]
+"""Language → its tokenizer, and its number in the body."""
+
+
+def languages_of(model: str, opened: Pretrained) -> Languages:
+    """Return all languages of a model that ``open_pretrained`` has opened, as they are written beside its weights.
+
+    A model of Hugging Face has one tokenizer whatever the language, under the name "".
+    """
+    if opened.run is not None:
+        is_own = is_run(model_path(model))  # an adjusted model has one body, which knows no languages
+        numbered = enumerate(opened.run[1].languages)
+        return {language.name: (language.tokenizer, number if is_own else 0) for number, language in numbered}
+    checkpoints = open_base(model).checkpoints
+    return {name: (tokenizer_of(name or "source", checkpoint), 0) for name, checkpoint in checkpoints.items()}
+
+
+def write_model(body: MaskedLM, languages: Languages, folder: Path, record: Mapping[str, Any]) -> None:
+    """Write a body as one plain model for each language, and then ``record`` as ``folder/done.json``.
+
+    A model lies in ``folder/export/<language>``, or ``folder/export`` for the name "", with its tokenizer. The head of
+    a task is left out.
+    """
+    for name, (tokenizer, number) in languages.items():
+        settings, weights = to_hf(body, number)
+        with atomic_folder(folder / "export" / name, replace=True) as new:
+            settings.save_pretrained(new)
+            with disk_errors():
+                save_file(weights, new / "model.safetensors", metadata={"format": "pt"})
+            tokenizer.save(new)
+    write_json(folder / "done.json", {**record, EXPORT: export_sizes(folder)})

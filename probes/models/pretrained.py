@@ -1,0 +1,190 @@
+"""An opened model and the two languages of a transfer, each with its way from text to token ids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pretrain.artifacts import Artifacts
+from pretrain.config import PretrainConfig
+from pretrain.model.encoder import MaskedLM
+from probes.models.names import derived_numbers, no_language, requested_language
+from synthlang.corpus import Corpus
+from synthlang.errors import InputError
+from synthlang.language import Language, bind_language, parse_language
+from synthlang.vocabularies import LanguageTokenizer, Specials
+from synthlang.vocabulary import Encoded
+
+ROWS, TOKENS = 256, 8192
+"""Most rows, and most tokens with padding, of a batch that is only predicted."""
+Role = Literal["source", "target"]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """The way from texts of one language to token ids.
+
+    Attributes:
+        language: The language of the texts.
+        tokenizer: Its tokenizer.
+        number: Its number in the model.
+        specials: Ids of the special tokens.
+        role: Whether the language is the source of the transfer or its target.
+        bert: Whether a pair of texts is ``<s> a </s> b </s>`` with segments 0 and 1, as BERT has them. Otherwise it is
+            ``<s> a </s> </s> b </s>``.
+    """
+
+    language: Language
+    tokenizer: LanguageTokenizer
+    number: int
+    specials: Specials
+    role: Role
+    bert: bool = False
+
+    def encode(self, corpus: Corpus) -> Encoded:
+        """Return the ids of a corpus.
+
+        Raises:
+            InputError: The transforms of the language work on tokens, and the model reads words.
+        """
+        if self.language.on_tokens and self.tokenizer.subwords is None:
+            raise InputError(
+                f"the language {self.language.name} moves or changes tokens of another tokenizer than the model's",
+                hint="pretrain a run with the language, or leave unit: token out",
+                code="conflict",
+            )
+        return self.tokenizer.encode(corpus)
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """A model and the two languages of a transfer.
+
+    Attributes:
+        model: The model that reads the source language.
+        target_model: The model that reads the target language: the same object, or another model on frozen features.
+        source: Way from texts of the source language to ids.
+        target: Way from texts of the target language to ids. The language may still have to be bound.
+        name: Name of the model, or of both, in results.
+        fingerprint: Fingerprint of the weights and the tokenizers.
+        text: Spec of the pretraining text, in which derived languages have sentence pairs. None: it is not known.
+        natural: Whether the target language has sentences of its own and is not derived from the source language.
+        run: Settings and data of the pretraining run that the model is, or whose languages it has.
+        original: Name of f⁰ of continual learning, the model before its adjustment. None: the model itself.
+        checkpoint: Name of the model if it is no pretraining run.
+        numbers: Language → its number in an XLM with language embeddings. Other models have no numbers.
+    """
+
+    model: MaskedLM
+    target_model: MaskedLM
+    source: Reader
+    target: Reader
+    name: str
+    fingerprint: str
+    text: str | None
+    natural: bool = False
+    run: tuple[PretrainConfig, Artifacts] | None = None
+    original: str | None = None
+    checkpoint: str | None = None
+    numbers: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def length(self) -> int:
+        """Length in tokens of the longest row that both models read."""
+        return min(self.model.embeddings.length, self.target_model.embeddings.length)
+
+    @property
+    def has_own_parts(self) -> bool:
+        """Whether the model has weights, or an embedding, for each of its languages."""
+        return bool(self.model.language_specific()) or self.model.embeddings.languages is not None
+
+    @property
+    def notes(self) -> list[str]:
+        """Notes for a reader of the results: a run was not pretrained on the target language."""
+        same = self.target.language.fingerprint == self.source.language.fingerprint
+        if self.run is None or self.model is not self.target_model or self.target.number != 0 or same:
+            return []
+        names = ", ".join(language.name for language in self.run[0].all_languages)
+        return [f"the model was not pretrained on {self.language_name('target')}, only on {names}"]
+
+    def reader_of(self, language: str, natural: bool) -> Reader:
+        """Return how the model of the target language reads a further one, named or given by its spec.
+
+        Raises:
+            InputError: The run does not have the language, or the model is an adjusted run, of which only the two
+                languages of the transfer are open.
+        """
+        if self.run is not None:
+            number, found = find_language(*self.run, language, natural)
+            tokenizer = self.run[1].languages[number].tokenizer
+            number = min(number, self.target_model.language_count - 1)  # an adjusted body knows no languages
+            return replace(self.target, language=found, tokenizer=tokenizer, number=number)
+        if self.source.tokenizer.fingerprint != self.target.tokenizer.fingerprint:
+            reason = f"{self.name} has a tokenizer for each language, and that of {language} is not open"
+            raise InputError(reason, code="unsupported")
+        found = Language(name=language) if natural else parse_language(language)
+        return replace(self.target, language=found, number=number_of(self.numbers, found.name))
+
+    def language_name(self, role: Role) -> str:
+        """Return the name of a language in results.
+
+        Two natural languages have the names that their run gives them, since neither has transforms.
+        """
+        reader = self.source if role == "source" else self.target
+        alike = self.source.language.name == self.target.language.name
+        return reader.tokenizer.name if alike else reader.language.name
+
+
+def find_language(
+    config: PretrainConfig, artifacts: Artifacts, wanted: str | None, natural: bool
+) -> tuple[int, Language]:
+    """Return the number in the model, and the definition, of the language that a transfer of a run goes to.
+
+    A derived language that the run does not have is bound to the source text and read with the number of the source.
+    """
+    known = artifacts.languages
+    found = requested_language(config, wanted, natural)
+    if isinstance(found, int):
+        return found, known[found].language
+    try:
+        language = bind_language(found, known[0].source)
+    except InputError as error:
+        raise no_language(str(wanted), [one.name for one in known], error) from error
+    same = [n for n in derived_numbers(config).values() if known[n].language.fingerprint == language.fingerprint]
+    return (same[0], known[same[0]].language) if same else (0, language)
+
+
+def number_of(numbers: Mapping[str, int], language: str) -> int:
+    """Return the number of a language in a model, 0 in a model that numbers none.
+
+    Raises:
+        InputError: The model has embeddings of languages, and none of this one.
+    """
+    if numbers and language not in numbers:
+        reason = f"the model has no embedding of the language {language!r} (it has {', '.join(numbers)})"
+        raise InputError(reason, keys="language", code="unknown")
+    return numbers.get(language, 0)
+
+
+def bounded_batches(lengths: NDArray[np.int64], rows: int = ROWS, tokens: int = TOKENS) -> list[NDArray[np.int64]]:
+    """Cut rows into batches, longest first.
+
+    Args:
+        lengths: [n] Length of each row in tokens.
+        rows: Most rows of a batch.
+        tokens: Most tokens of a batch with padding. A longer row is a batch of its own.
+
+    Returns:
+        Row numbers of each batch; each row is in one of them.
+    """
+    order = np.argsort(-lengths, kind="stable").astype(np.int64)
+    batches, start = [], 0
+    while start < len(order):
+        count = max(1, min(rows, tokens // max(int(lengths[order[start]]), 1)))
+        batches.append(order[start : start + count])
+        start += count
+    return batches

@@ -1,0 +1,89 @@
+"""The stage that adjusts a model on aligned text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from pretrain.adjust.config import FORMAT, OF_WEIGHTS, AdjustConfig, tokenizer_languages
+from pretrain.config import PretrainConfig
+from pretrain.config.model import numbered
+from pretrain.config.training import micro_batches
+from probes.models.names import has_own_parts
+from probes.stages.base import DONE, ModelStage, Stage, StageKeys, short
+from probes.stages.pretrain import PretrainStage
+from synthlang.errors import InputError
+
+if TYPE_CHECKING:
+    from probes.stages.inputs import Inputs
+    from probes.stages.making import Making
+
+
+class AdjustStage(ModelStage):
+    """Adjust a model.
+
+    An aligner finds other word alignments at each run, so the key has the text that the aligner reads in their place.
+    """
+
+    format = FORMAT
+    content = (DONE,)
+    kind: Literal["adjust"] = "adjust"
+    config: AdjustConfig
+    model: PretrainStage | str
+
+    @property
+    def label(self) -> str:
+        return f"adjust {short(self.model)} by {'+'.join(self.config.texts)}"
+
+    @property
+    def short(self) -> str:
+        return f"{short(self.model)} adjusted"
+
+    @property
+    def root(self) -> Stage | str:
+        return self.model
+
+    def settings(self, keys: StageKeys) -> Any:
+        names = OF_WEIGHTS | {"pairs"}
+        found = {name: value for name, value in keys.settings_of(self.config).items() if name in names}
+        # the names of derived languages choose the tokenizers
+        chosen = [[pair.left.name, pair.right.name] for pair in self.config.texts.values() if pair.kind == "derived"]
+        return {**found, "model": keys.model_hash(self.model), "names": chosen}
+
+    def check(self, inputs: Inputs) -> None:
+        """Raise InputError for settings that do not fit the model, and for aligned text that is missing."""
+        config, known = self.config, inputs.models(self)
+        inputs.check_references(config)
+        inputs.check_pairs(config.texts, config.data)
+        micro_batches(config.rows, config.accumulation, 1)
+        if (limits := known.limits()) is not None:
+            numbered(config.loss.layers, limits.layers, "loss.layers")
+            config.data.longest(limits.positions)
+        if isinstance(self.model, PretrainStage):
+            self._check_languages(self.model.config)
+
+    def _check_languages(self, run: PretrainConfig) -> None:
+        if has_own_parts(run):
+            reason = "the languages of the run have weights of their own, so there is no one model to adjust"
+            raise InputError(reason, code="unsupported")
+        names = [language.name for language in run.all_languages]
+        for name, pair in self.config.texts.items():
+            tokenizer_languages(name, pair, names)
+
+    def run(self, making: Making) -> None:
+        """Adjust, or go on. SIGTERM saves and raises Stopped."""
+        from pretrain.adjust.run import adjust
+        from pretrain.stopping import on_sigterm
+        from synthlang.config import dump_yaml
+        from synthlang.files import atomic_file
+
+        folder = making.folder
+        config = self.config.model_copy(update={"model": making.model_name(self.model)})
+        with making.lock, on_sigterm() as stop:
+            if making.is_intact:
+                return
+            if (folder / "config.yaml").is_file():  # begun by a config that spells its files otherwise
+                with atomic_file(folder / "config.yaml", "w") as handle:
+                    handle.write(dump_yaml(config))
+            making.reopen_run()
+            adjust(config, folder, making.report, stop=stop)
+            making.check_unchanged(folder)

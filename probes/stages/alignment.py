@@ -1,0 +1,52 @@
+"""The stage that measures the word alignment of every pretrained model of a study."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import pydantic
+
+from probes.stages.base import RESULT, Stage, StageKeys, short
+from probes.stages.pretrain import PretrainStage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from probes.stages.inputs import Inputs
+    from probes.stages.making import Making
+
+
+class AlignmentStage(Stage):
+    """Measure the alignment of the word embeddings of a run as the probe ``words`` does, by its defaults."""
+
+    format = 4  # of probes/measures/words/alignment.py
+    content = (RESULT,)
+    kind: Literal["alignment"] = "alignment"
+    pretrained: PretrainStage
+
+    @property
+    def label(self) -> str:
+        return f"alignment of {short(self.pretrained)}"
+
+    @property
+    def configs(self) -> tuple[pydantic.BaseModel, ...]:
+        return (self.pretrained.config.dictionary,)
+
+    def settings(self, keys: StageKeys) -> Any:
+        """Return what counts as translations, which a run whose objective reads no dictionary need not depend on."""
+        return keys.hash_of(self.pretrained.config.dictionary)
+
+    def check(self, inputs: Inputs) -> None:
+        """Do nothing: every pretrained model has word embeddings."""
+
+    def run(self, making: Making) -> None:
+        from probes.measures.words.alignment import alignment_of_run
+        from synthlang.files import atomic_folder, write_json
+
+        run, config = making.done_folder(self.pretrained), self.pretrained.config_in(making)
+
+        def build(path: Path) -> None:
+            with atomic_folder(path) as folder:
+                write_json(folder / RESULT, alignment_of_run(run, config, making.store, making.report))
+
+        making.obtain(build)

@@ -1,0 +1,251 @@
+"""A stage of a study: one piece of work, its key, its check, and how it travels as JSON.
+
+A stage is a folder ``<kind>-<key>`` of the store. Its key is the fingerprint of everything that its content depends on:
+the settings, with the content hash of each reference in the place of its name, the keys of the stages that it reads,
+and the formats of the code. Equal work has one key, whichever cell needs it, and changed work has another key.
+
+    pretrain, adjust       the folder of a run
+    tune                   done.json and export/, as those of a run: a fine-tuned body without its head
+    alignment, transfer    result.json; a transfer also has predictions.parquet
+    probe                  probes.json, figures/, probes.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+
+import pydantic
+
+from pretrain.config import PretrainConfig
+from probes.models.names import ModelLimits
+from probes.stages.content_hashes import ContentHashes, FileStats
+from probes.transfer.config import TransferConfig
+from synthlang import language as languages
+from synthlang import shards, vocabulary
+from synthlang.config import StrictModel
+from synthlang.dictionary import ids, word_dictionary
+from synthlang.errors import InputError
+from synthlang.fingerprint import fingerprint
+from synthlang.language import Language
+from synthlang.parallel import aligners
+from synthlang.references import ModelName, Named, references, resolved
+from synthlang.store import Store
+from synthlang.vocabularies import extension, space
+
+if TYPE_CHECKING:  # with torch, which a finished study does without
+    from probes.models.pretrained import Role
+
+FORMAT = 2  # raise when a stage of the same settings has another content, and no format of its kind says so
+DATA_FORMATS = tuple(
+    module.FORMAT for module in (languages, shards, vocabulary, space, extension, ids, word_dictionary, aligners)
+)
+"""Formats of the code that makes the data which models are trained on."""
+DONE, RESULT, PREDICTIONS, PROBES = "done.json", "result.json", "predictions.parquet", "probes.json"
+"""Files of stages."""
+
+
+class Stage(StrictModel):
+    """One piece of work. It holds the stages that it reads, so it alone determines the whole work.
+
+    A subclass has the settings that its key depends on (``settings``), a check that needs no earlier stage (``check``)
+    and the work itself (``run``). It loads torch inside the last two only.
+    """
+
+    format: ClassVar[int]
+    """Format of the code that makes the stage."""
+    content: ClassVar[tuple[str, ...]]
+    """Files of a finished stage. The first one is written last."""
+    kind: str
+    key: str = ""
+
+    @property
+    def parents(self) -> tuple[Stage, ...]:
+        """The stages that have to be done first."""
+        values = (getattr(self, name) for name in type(self).model_fields)
+        return tuple(value for value in values if isinstance(value, Stage))
+
+    @property
+    def label(self) -> str:
+        """Name of the stage in progress and logs."""
+        raise NotImplementedError
+
+    @property
+    def short(self) -> str:
+        """Name of the model that the stage makes, in labels and results."""
+        return self.label.removeprefix("pretrain ")
+
+    @property
+    def configs(self) -> tuple[pydantic.BaseModel, ...]:
+        """The configs that refer to the input of the stage, without those of its parents."""
+        raise NotImplementedError
+
+    def settings(self, keys: StageKeys) -> Any:
+        """Return everything that the content depends on besides the parents."""
+        raise NotImplementedError
+
+    def check(self, inputs: Any) -> None:
+        """Raise InputError, with keys relative to the config of the stage, if the stage cannot run.
+
+        The parents need not be done: a model that the study will make is known by its settings.
+
+        Args:
+            inputs: The ``Inputs`` that the stages of a study read.
+        """
+        raise NotImplementedError
+
+    def run(self, making: Any) -> None:
+        """Make the stage, whose parents are done, or go on with it; ``making`` is a ``Making``."""
+        raise NotImplementedError
+
+    @property
+    def root(self) -> Stage | str:
+        """The model that this one was adjusted or fine-tuned from, the stage itself if it was not."""
+        return self
+
+    @property
+    def pretraining(self) -> PretrainConfig | None:
+        """Settings of the pretraining that the stage is, None for another stage."""
+        return None
+
+    def config_in(self, making: Any) -> PretrainConfig | None:  # noqa: ARG002
+        """Return the settings that the folder of a pretraining is opened with, None for another stage."""
+        return None
+
+    def limits(self, of_checkpoint: Callable[[str], ModelLimits | None]) -> ModelLimits | None:  # noqa: ARG002
+        """Return the size of the model that the stage makes, None where it is not known."""
+        return None
+
+    def finetune_keys(self, keys: StageKeys) -> dict[Role, str]:  # noqa: ARG002
+        """Return the keys of the fine-tunings of the stage by the language that they are trained on, if it has any."""
+        return {}
+
+    def reread(self, store: Store) -> Stage:
+        """Return the same stage with the files of its languages, which a config holds, read now.
+
+        Raises:
+            InputError: Something that is referred to has other content than when the stage got its key.
+        """
+        reread = _remade(self)
+        if not _is_as_keyed(reread, StageKeys(ContentHashes(store))):
+            reason = f"{self.label}: a file has changed since the study was started"
+            raise InputError(reason, hint="start again", code="changed")
+        return reread
+
+    def unreadable(self, hashes: ContentHashes) -> InputError | None:
+        """Return the error for the first reference of the stage and its parents that cannot be opened, if any."""
+        for config in self.configs:
+            for named in references(config):
+                if (error := hashes.of(named, task_of_items(config)).error) is not None:
+                    return error
+        return next((error for parent in self.parents if (error := parent.unreadable(hashes))), None)
+
+    def files(self, hashes: ContentHashes) -> FileStats:
+        """Return the state of the user's files that the stage and its parents read."""
+        found: FileStats = {}
+        for config in self.configs:
+            for named in references(config):
+                found |= hashes.of(named, task_of_items(config)).files
+        for parent in self.parents:
+            found |= parent.files(hashes)
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the stage as JSON values; ``kinds.stage_from_json`` makes the same stage again."""
+        return self.model_dump(mode="json", round_trip=True)
+
+
+class NamedModel(StrictModel):
+    """A model that is named in the place of a stage."""
+
+    model: ModelName
+
+
+class ModelStage(Stage):
+    """Work on a model: a stage of the study, or any model by its name."""
+
+    config: Any
+    model: Any
+
+    @property
+    def configs(self) -> tuple[pydantic.BaseModel, ...]:
+        return self.config, *((NamedModel(model=self.model),) if isinstance(self.model, str) else ())
+
+
+S = TypeVar("S", bound=Stage)
+
+
+def root_of(model: Stage | str) -> Stage | str:
+    """Return the model that another one was adjusted or fine-tuned from, the model itself if it was not."""
+    return model if isinstance(model, str) else model.root
+
+
+def _remade(stage: S) -> S:
+    return type(stage).model_validate(stage.to_json())
+
+
+def short(model: Stage | str) -> str:
+    """Return the name of a model in labels and results."""
+    return Path(model).name if isinstance(model, str) else model.short
+
+
+def task_of_items(config: pydantic.BaseModel) -> str | None:
+    """Return the task whose items a config refers to, None for a config without items."""
+    return config.task if isinstance(config, TransferConfig) else None
+
+
+# --- keys ---
+
+
+class StageKeys:
+    """Computes the keys of stages. Each config is hashed once, however many stages share it.
+
+    With ``hashes`` a reference counts by its content. Without, nothing is opened, and another spelling of a source or a
+    file counts as another one.
+    """
+
+    def __init__(self, hashes: ContentHashes | None = None) -> None:
+        self.hashes = hashes
+        # with the object itself, so that no other one gets its place in memory
+        self._known: dict[int, tuple[pydantic.BaseModel, str]] = {}
+        self._keyed: dict[tuple[Any, ...], tuple[Stage, Stage]] = {}
+
+    def settings_of(self, config: pydantic.BaseModel) -> dict[str, Any]:
+        """Return the settings as JSON values, each reference replaced by its content hash."""
+        task = task_of_items(config)
+
+        def content(named: Named) -> str:
+            if self.hashes is not None:
+                return self.hashes.of(named, task).hash
+            return named.name.fingerprint if isinstance(named.name, Language) else str(named.name)
+
+        return resolved(config, content)
+
+    def hash_of(self, config: pydantic.BaseModel) -> str:
+        """Return the fingerprint of the settings of a config."""
+        if id(config) not in self._known:
+            self._known[id(config)] = config, fingerprint("settings", settings=self.settings_of(config))
+        return self._known[id(config)][1]
+
+    def model_hash(self, model: Stage | str) -> str | None:
+        """Return the hash of a model that is named, None for a stage, which is a parent."""
+        return None if isinstance(model, Stage) else self.hash_of(NamedModel(model=model))
+
+    def key(self, stage: Stage) -> str:
+        """Return the key of a stage whose parents have theirs."""
+        formats = [FORMAT, stage.format, *DATA_FORMATS]
+        parents = [parent.key for parent in stage.parents]
+        return fingerprint(stage.kind, formats=formats, settings=stage.settings(self), parents=parents)
+
+    def keyed(self, stage: S) -> S:
+        """Return a stage whose parents have their keys with its own; the same object for stages of the same objects."""
+        made_of = type(stage), *(id(v) if isinstance(v, pydantic.BaseModel) else v for _, v in stage)
+        if made_of not in self._keyed:
+            self._keyed[made_of] = stage, stage.model_copy(update={"key": self.key(stage)})
+        return cast(S, self._keyed[made_of][1])
+
+
+def _is_as_keyed(stage: Stage, keys: StageKeys) -> bool:
+    """Return whether all references of a stage and its parents have the content that the keys were computed from."""
+    return keys.key(stage) == stage.key and all(_is_as_keyed(parent, keys) for parent in stage.parents)

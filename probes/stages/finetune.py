@@ -1,0 +1,173 @@
+"""The stage that fine-tunes the body of a model for probes, and what all fine-tunings depend on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from probes.models.names import CellModel, adjusted_from, has_own_parts
+from probes.stages import base
+from probes.stages.adjust import AdjustStage
+from probes.stages.base import DONE, ModelStage, Stage, StageKeys, root_of, short
+from probes.stages.pretrain import PretrainStage
+from probes.transfer.config import FORMAT, TransferConfig
+from synthlang import plugins
+from synthlang.errors import InputError
+from synthlang.fingerprint import fingerprint
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from probes.models.pretrained import Role
+    from probes.stages.inputs import Inputs, KnownModels
+    from probes.stages.making import Making
+
+Untuned = Annotated[PretrainStage | AdjustStage, Field(discriminator="kind")] | str
+"""A model that a fine-tuning starts from."""
+
+
+def has_original(config: TransferConfig, model: Untuned) -> bool:
+    """Return whether continual learning holds the words of an adjusted model where they were before the adjustment."""
+    if config.aligning is None or config.aligning.before not in (None, CellModel.ORIGINAL):
+        return False
+    return adjusted_from(model) is not None if isinstance(model, str) else isinstance(model, AdjustStage)
+
+
+def finetune_settings(config: TransferConfig, model: Untuned, seed: int, keys: StageKeys) -> list[Any]:
+    """Return what a fine-tuned model and its tests depend on besides the parents."""
+    found: list[Any] = [keys.hash_of(config), seed, keys.model_hash(model)]
+    found += ["original"] if has_original(config, model) else []
+    return [*found, *plugins.parts("tasks", [config.task]).values()]
+
+
+def finetune_key(stage: ModelStage, trained: Role, keys: StageKeys) -> str:
+    """Return the key of the fine-tuning of a stage on a language, whichever stages need it."""
+    config: TransferConfig = stage.config
+    settings = finetune_settings(config.of_fit(trained), stage.model, getattr(stage, "seed"), keys)  # noqa: B009
+    parents = [parent.key for parent in stage.parents]
+    formats = [FORMAT, *base.DATA_FORMATS]
+    return fingerprint("fit", formats=formats, settings=settings, parents=parents, trained=trained)
+
+
+def check_finetuning(config: TransferConfig, inputs: Inputs, known: KnownModels) -> None:
+    """Raise InputError for the files, models and aligned text of a fine-tuning, and its layers and rows."""
+    from probes.transfer.config import check_tried
+    from probes.transfer.tasks.base import task_of
+
+    inputs.check_references(config, known.target is not None)
+    limits = known.all_limits(CellModel.ORIGINAL, config.target_model)
+    check_tried(config, [limit.layers for limit in limits])
+    task_of(config, known.length(config)).check_length(all(limit.bert for limit in limits))
+    continual = config.continual if config.continual is not None and config.continual.alpha else None
+    rotation = config.rotation if config.rotation is not None and config.rotation.map is None else None
+    for section, aligned in (("continual", continual), ("rotation", rotation)):
+        if aligned is None:
+            continue
+        try:
+            if limits:
+                aligned.data.longest(min(limit.positions for limit in limits))
+            inputs.check_pairs(aligned.pairs, aligned.data)
+            if not any(aligned.pairs.values()):
+                known.check_constructed(config.language, config.target is not None)
+        except InputError as error:
+            raise error.inside(section) from error
+
+
+def before_of(config: TransferConfig) -> str | None:
+    """Return the name of f⁰ of continual learning, None where it is not named."""
+    return None if config.aligning is None else config.aligning.before
+
+
+class TuneStage(ModelStage):
+    """Fine-tune the body of a model on the source language of a task, for probes to read.
+
+    Attributes:
+        config: Settings without those that the body does not depend on (``TransferConfig.of_source``), so that cells of
+            other target languages share the stage.
+        model: The model before fine-tuning.
+        seed: Seed of the fine-tuning.
+    """
+
+    format = FORMAT
+    content = (DONE,)
+    kind: Literal["tune"] = "tune"
+    config: TransferConfig
+    model: Untuned
+    seed: int
+
+    @property
+    def label(self) -> str:
+        return f"tune {short(self.model)} on {self._task} seed {self.seed}"
+
+    @property
+    def short(self) -> str:
+        return f"{short(self.model)} tuned on {self._task}"
+
+    @property
+    def _task(self) -> str:
+        return self.config.task if self.config.continual is None else f"{self.config.task}+continual"
+
+    @property
+    def root(self) -> Stage | str:
+        return root_of(self.model)
+
+    def settings(self, keys: StageKeys) -> Any:
+        return finetune_settings(self.config, self.model, self.seed, keys)
+
+    def finetune_keys(self, keys: StageKeys) -> dict[Role, str]:
+        return {"source": finetune_key(self, "source", keys)}
+
+    def check(self, inputs: Inputs) -> None:
+        """Raise InputError for settings that give no single body, and for those of any fine-tuning."""
+        from probes.transfer.run import check_one_model
+        from probes.transfer.splits import open_training
+
+        config, known = self.config, inputs.models(self)
+        check_one_model(config, known.run is not None and has_own_parts(known.run))
+        if config.chosen_by != "source":
+            reason = "the model that probes read is chosen on the source's dev set alone"
+            raise InputError(reason, keys="chosen_by", hint="set source", code="conflict")
+        if config.best > 1:
+            reason = "probes read one model, that of the best setting"
+            raise InputError(reason, keys="best", hint="leave it at 1", code="conflict")
+        continual = config.continual
+        if continual is not None and config.language is None and (not known.is_run or continual.has_text):
+            reason = "the language to align with needs a name"
+            raise InputError(reason, keys="language", hint="name it", code="missing")
+        open_training(config, known.text, known.length(config))
+        inputs.check_parser(config.parser)
+        check_finetuning(config, inputs, known)
+
+    def run(self, making: Making) -> None:
+        """Fine-tune on the source language for one seed. Fits in progress lie in ``<stage>.work``."""
+        from probes.models.opening import languages_of, write_model
+        from probes.stages.opened import open_models
+        from probes.stages.shared_finetunes import shared_places
+        from probes.transfer.result import drops
+        from probes.transfer.run import Transfer, check_one_model
+        from probes.transfer.splits import load_training
+        from synthlang.files import atomic_folder
+
+        config = self.config
+        before = before_of(config)
+        if config.continual is None:
+            opened = open_models(making, self.model, None, natural=True, before=before, source_only=True)
+        else:
+            opened = open_models(making, self.model, config.language, config.continual.has_text, before=before)
+        model = opened.pretrained
+        check_one_model(config, model.has_own_parts, model.model.architecture)
+        data = load_training(config, model, making.report)
+        transfer = Transfer(model, data, config, making.report, making.store, shared_places(self, making.store))
+
+        def build(path: Path) -> None:
+            transfer.check()
+            body, fit = transfer.tune(self.seed, making.unfinished)
+            aligned = transfer.aligned.get("aligned", {})
+            texts = {f"aligned text {name}": text["counts"] for name, text in aligned.items()}
+            counts = {**drops(transfer), **texts}
+            record = {"model": model.name, "task": config.task, "seed": self.seed, "fit": fit, "counts": counts}
+            with atomic_folder(path) as folder:
+                write_model(body, languages_of(making.model_name(self.model), model), folder, record)
+
+        making.obtain(build)

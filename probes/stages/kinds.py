@@ -1,0 +1,40 @@
+"""The table of the kinds of stages, by the names that folders and keys have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from probes.stages.adjust import AdjustStage
+from probes.stages.alignment import AlignmentStage
+from probes.stages.base import Stage
+from probes.stages.done import is_intact_stage, is_whole_stage
+from probes.stages.finetune import TuneStage
+from probes.stages.pretrain import PretrainStage
+from probes.stages.probe import ProbeStage
+from probes.stages.transfer import TransferStage
+
+STAGE_KINDS: dict[str, type[Stage]] = {
+    kind.model_fields["kind"].default: kind
+    for kind in (PretrainStage, AdjustStage, TuneStage, AlignmentStage, ProbeStage, TransferStage)
+}
+"""Kind → the class of its stages."""
+
+
+def stage_from_json(data: Any) -> Stage:
+    """Return the stage that ``Stage.to_json`` wrote."""
+    return STAGE_KINDS[data["kind"]].model_validate(data)
+
+
+RUN_STAGES = {"start": "pretrain", "pretrain": "pretrain", "second": "pretrain", "adjust": "adjust", "tuned": "tune"}
+"""Name in a cell → kind of the stages that hold weights, parents first."""
+
+
+def is_whole(kind: str, folder: Path) -> bool:
+    """Return whether a stage of a kind has all of its files, and the one written last is not truncated."""
+    return is_whole_stage(STAGE_KINDS[kind].content, folder)
+
+
+def is_intact(kind: str, folder: Path) -> bool:
+    """Return whether a stage of a kind is whole and its export, if it has one, is as it was written."""
+    return is_intact_stage(STAGE_KINDS[kind].content, folder)

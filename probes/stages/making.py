@@ -1,0 +1,114 @@
+"""Making a stage under its lock: another runner of the store waits, and finds the stage made."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+
+from filelock import BaseFileLock
+
+from probes.stages.base import DONE, Stage
+from probes.stages.content_hashes import ContentHashes
+from probes.stages.done import is_done, is_intact_stage
+from synthlang.errors import InputError
+from synthlang.progress import Report
+from synthlang.store import Store
+
+CHECKPOINTS = "checkpoints"
+"""Folder of the checkpoints of a run."""
+
+
+def make(stage: Stage, store: Store, report: Report) -> None:
+    """Make a stage whose parents are done, or go on with it."""
+    stage.run(Making(stage, store, report))
+
+
+class Making:
+    """A stage that is being made: its place in the store, its parents, and the user's files that it reads."""
+
+    def __init__(self, stage: Stage, store: Store, report: Report) -> None:
+        self.stage, self.store, self.report = stage, store, report
+        self._before = stage.files(ContentHashes(store))
+
+    # --- its place ---
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the stage."""
+        return self.store.path(self.stage.kind, self.stage.key)
+
+    @property
+    def unfinished(self) -> Path:
+        """Folder that keeps the fits of the stage until it is done."""
+        return self.folder.with_name(f"{self.folder.name}.work")
+
+    @cached_property
+    def lock(self) -> BaseFileLock:
+        """The lock of the stage."""
+        return self.store.lock(self.stage.kind, self.stage.key)
+
+    @property
+    def is_intact(self) -> bool:
+        """Whether the stage is there as it was left."""
+        return is_intact_stage(self.stage.content, self.folder)
+
+    def obtain(self, build: Callable[[Path], None]) -> None:
+        """Let ``build`` make the folder of the stage if it is not there or was damaged."""
+
+        def whole(path: Path) -> None:
+            build(path)
+            self.check_unchanged(path)
+            if self.unfinished.exists():
+                shutil.rmtree(self.unfinished)
+
+        with self.lock:
+            if self.folder.exists() and not self.is_intact:
+                shutil.rmtree(self.folder)
+        self.store.obtain(self.stage.kind, self.stage.key, whole)
+
+    def reopen_run(self) -> None:
+        """Let a run go on that is not finished, or was damaged since.
+
+        From a sound last checkpoint nothing is trained, and the export is written anew. A finished run without a sound
+        checkpoint begins anew.
+        """
+        from pretrain.checkpoints import is_sound  # with torch
+        from pretrain.folder import steps_in
+
+        folder = self.folder / CHECKPOINTS
+        is_finished = (self.folder / DONE).exists()
+        if is_finished and not any(is_sound(folder / f"step-{step}") for step in reversed(steps_in(folder))):
+            shutil.rmtree(folder, ignore_errors=True)
+        (self.folder / DONE).unlink(missing_ok=True)
+
+    # --- its parents ---
+
+    def done_folder(self, stage: Stage) -> Path:
+        """Return the folder of a finished stage."""
+        if not is_done(self.store, stage):
+            hint = "start again, which makes anew what of it is damaged or gone"
+            raise InputError(f"{stage.label} is not finished", hint=hint, code="missing")
+        return self.store.path(stage.kind, stage.key)
+
+    def model_name(self, model: Stage | str) -> str:
+        """Return the folder of a model of the study, or the name of another model."""
+        return model if isinstance(model, str) else str(self.done_folder(model))
+
+    # --- the user's files ---
+
+    def check_unchanged(self, made: Path | None = None) -> None:
+        """Raise InputError if a file has other content than when the work began.
+
+        What was read may be neither the old content nor the new one, so the folder ``made`` of it is deleted.
+        """
+        now = self.stage.files(ContentHashes(self.store))
+        changed = [path for path in {**self._before, **now} if self._before.get(path) != now.get(path)]
+        try:
+            if changed:
+                self.stage.reread(self.store)  # touched files, and other files of a folder, leave it the same
+        except InputError:
+            if made is not None:
+                shutil.rmtree(made)
+            raise InputError("has changed while it was read", changed[0], hint="start again", code="changed") from None

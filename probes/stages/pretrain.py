@@ -1,0 +1,116 @@
+"""The stage that pretrains a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+import pydantic
+
+from pretrain.config import PretrainConfig
+from pretrain.config.run import FORMAT, OF_WEIGHTS
+from probes.models.names import ModelLimits, limits_of_run
+from probes.stages.base import DONE, Stage, StageKeys
+
+if TYPE_CHECKING:
+    from probes.stages.inputs import Inputs
+    from probes.stages.making import Making
+
+DATA = frozenset({"source", "language", "languages", "vocabulary", "dictionary", "start"})
+"""Settings that determine which data a pretraining reads, and which words of it are translations."""
+BY_LANGUAGE = frozenset({"source", "language", "languages", "dictionary"})
+"""Settings of the data that the key has as ``members``, or only where the objective reads them."""
+
+
+class PretrainStage(Stage):
+    """Pretrain a model.
+
+    Attributes:
+        config: Settings of the run.
+        init_from: The run that the model is initialised from, by the export of its first language.
+    """
+
+    format = FORMAT
+    content = (DONE,)
+    kind: Literal["pretrain"] = "pretrain"
+    config: PretrainConfig
+    init_from: PretrainStage | None = None
+
+    @property
+    def label(self) -> str:
+        return f"pretrain {self.config.label}" + (f" seed {self.config.seed}" if self.config.seed else "")
+
+    @property
+    def configs(self) -> tuple[pydantic.BaseModel, ...]:
+        return (self.config,)
+
+    def settings(self, keys: StageKeys) -> Any:
+        """Return the settings of the weights and the data, and the names that exports are found by."""
+        config = self.config
+        names = OF_WEIGHTS | DATA - BY_LANGUAGE
+        names |= {"parallel"} if config.objective.needing("pairs") else set()
+        names |= {"dictionary"} if config.objective.needing("dictionary") else set()
+        names |= {"checkpoints", "validation"} if config.checkpoints.select == "best" else set()
+        found = {name: value for name, value in keys.settings_of(config).items() if name in names}
+        languages = [keys.settings_of(language) for language in config.all_languages]
+        return {**found, "objective": config.objective.identity(), "members": languages}
+
+    @property
+    def pretraining(self) -> PretrainConfig:
+        return self.config
+
+    def limits(self, of_checkpoint: Callable[[str], ModelLimits | None]) -> ModelLimits | None:
+        """Return the size of the model, that of a checkpoint where the run starts from one."""
+        if self.init_from is None and self.config.start is not None:
+            return of_checkpoint(self.config.start.model)
+        return limits_of_run(self.config, None if self.init_from is None else self.init_from.config)
+
+    def check(self, inputs: Inputs) -> None:
+        """Raise InputError for a launch of several processes, and for input that is missing or does not fit."""
+        from pretrain.trackers import check_trackers
+
+        config = self.config
+        check_trackers(config.trackers)
+        config.micro_batches(1)  # a stage is one process
+        self._check_initial_model(inputs)
+        inputs.check_references(config)
+        for number, member in enumerate(config.all_languages):
+            own = () if member.source == config.source else ("languages", str(number))
+            inputs.check_source(member.language, member.source, *own)
+
+    def _check_initial_model(self, inputs: Inputs) -> None:
+        """Raise InputError for more layers, or longer rows, than the model that the weights come from has."""
+        from pretrain.model.from_hf import check_length, check_size, check_start
+
+        config = self.config
+        if self.init_from is not None:
+            first = self.init_from.config
+            if first.start is None:
+                check_size("init_from", first.model.layers, config.sharing.layers)
+            if (limits := limits_of_run(first)) is not None:
+                check_length("init_from", limits.positions, config.batch.length)
+        elif config.start is not None and inputs.limits(config.start.model) is not None:
+            check_start(config.start.model, config.batch.length, config.sharing.layers)
+
+    def config_in(self, making: Making) -> PretrainConfig:
+        """Return the settings of the run, with the folder of the model that it is initialised from."""
+        if self.init_from is None:
+            return self.config
+        export = making.done_folder(self.init_from) / "export" / self.init_from.config.all_languages[0].name
+        assert self.config.start is not None, "a run that is initialised from another has the section start"
+        start = self.config.start.model_copy(update={"model": str(export)})
+        return self.config.model_copy(update={"start": start})
+
+    def run(self, making: Making) -> None:
+        """Train, or go on. SIGTERM saves and raises Stopped."""
+        from pretrain.prepare import prepare
+        from pretrain.run import pretrain
+        from pretrain.stopping import on_sigterm
+
+        config = self.config_in(making)
+        prepare(config, making.store, making.report)
+        making.check_unchanged()  # training reads what was prepared
+        with making.lock, on_sigterm() as stop:
+            if not making.is_intact:
+                making.reopen_run()
+            pretrain(config, making.folder, making.store, making.report, stop=stop)

@@ -1,0 +1,192 @@
+"""The stage that runs the probes of one config on a model."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import pydantic
+from pydantic import Field
+
+from pretrain.folder import kept_steps
+from probes.measures.table import FORMAT, ProbeConfig
+from probes.measures.words import no_dictionary, no_rows
+from probes.models.names import CellModel, derived_numbers, is_run, model_path, requested_language
+from probes.stages.adjust import AdjustStage
+from probes.stages.base import PROBES, ModelStage, StageKeys, root_of, short
+from probes.stages.finetune import TuneStage
+from probes.stages.pretrain import PretrainStage
+from synthlang import plugins
+from synthlang.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from probes.stages.inputs import Inputs, KnownModels
+    from probes.stages.making import Making
+
+
+class ProbeStage(ModelStage):
+    """Probe a model, or two.
+
+    Attributes:
+        config: The probes and their settings.
+        model: The model that is probed.
+        target_model: The second model of the cell, if there is one.
+        name: Name of the probes in the study.
+    """
+
+    format = FORMAT
+    content = (PROBES,)
+    kind: Literal["probe"] = "probe"
+    config: ProbeConfig
+    model: Annotated[PretrainStage | AdjustStage | TuneStage, Field(discriminator="kind")] | str
+    target_model: PretrainStage | None = None
+    name: str
+
+    @property
+    def label(self) -> str:
+        return f"probe {self.name} of {short(self.model)}"
+
+    @property
+    def configs(self) -> tuple[pydantic.BaseModel, ...]:
+        return *super().configs, *(run.config.dictionary for run in self._words_of)
+
+    @property
+    def _words_of(self) -> tuple[PretrainStage, ...]:
+        """The run that tells which words are translations; of the run itself also its checkpoints are read."""
+        config, run = self.config, root_of(self.model)
+        reads = "words" in config.probes and config.words.dictionary is None and config.model2 is None
+        return (run,) if reads and isinstance(run, PretrainStage) else ()
+
+    def settings(self, keys: StageKeys) -> Any:
+        found: list[Any] = [keys.hash_of(self.config), keys.model_hash(self.model)]
+        for run in self._words_of:  # settings that runs with one key need not have in common
+            of_steps = self.config.words.checkpoints and run is self.model
+            steps = kept_steps(run.config.checkpoints, run.config.steps) if of_steps else None
+            found += [keys.hash_of(run.config.dictionary), None if steps is None else list(steps)]
+        return [*found, *plugins.parts("probes", self.config.probes).values()]
+
+    # --- the check ---
+
+    def check(self, inputs: Inputs) -> None:
+        """Raise InputError for text, languages, layers and packages that the probes need and cannot have."""
+        config, known = self.config, inputs.models(self)
+        inputs.check_references(config, self.target_model is not None)
+        inputs.check_pairs(config.pairs, config.data if config.fits else None)
+        if config.maps.save is not None:
+            reason = "the cells of a study would write one folder"
+            raise InputError(reason, keys="maps.save", hint="use synthlang probe for that", code="conflict")
+        is_one_run = known.is_run and self.target_model is None
+        if "words" in config.probes and config.words.dictionary is None and not is_one_run:
+            raise no_dictionary()
+        if config.reads_sentences and not any(config.pairs.values()):
+            known.check_constructed(config.language, config.natural)
+        self._check_language(known)
+        if config.reads_sentences:
+            self._check_limits(known)
+        self._check_installed(inputs)
+
+    def _check_installed(self, inputs: Inputs) -> None:
+        """Raise InputError for a package or a parser that a probe needs."""
+        for name, settings in self.config.chosen().items():
+            try:
+                settings.check_installed()
+            except InputError as error:
+                raise error.inside(name) from error
+        if "retrieval" in self.config.probes:
+            inputs.check_parser(self.config.retrieval.parser, "retrieval")
+
+    def _check_language(self, known: KnownModels) -> None:
+        """Raise InputError for a language that the model cannot have, and for one whose words it does not know."""
+        config, run = self.config, known.run
+        if run is None and config.language is None:
+            reason = "the language to compare with needs a name"
+            raise InputError(reason, keys="language", hint="name it", code="missing")
+        if run is None or config.model2 is not None:
+            return
+        found = requested_language(run, config.language, config.natural)
+        if not isinstance(found, int):
+            derived = [(number, run.all_languages[number].language) for number in derived_numbers(run).values()]
+            found = next((n for n, language in derived if language.fingerprint == found.fingerprint), 0)
+        is_run_itself = not isinstance(self.model, AdjustStage | TuneStage)
+        if "words" in config.probes and not found and (is_run_itself or config.words.dictionary is None):
+            raise no_rows(str(config.language), [language.name for language in run.all_languages])
+
+    def _check_limits(self, known: KnownModels) -> None:
+        """Raise InputError for layers that a model does not have, and for sentences longer than a model reads."""
+        config = self.config
+        others: list[str | None] = [config.cka.paraphrase] if "cka" in config.probes else []
+        others += config.distances.before.values() if "distances" in config.probes else []
+        without_layers = {"words"} | ({"retrieval"} if config.retrieval.static is not None else set())
+        if set(config.probes) - without_layers:
+            for limits in known.all_limits(CellModel.ORIGINAL, config.model2, *others):
+                config.numbers(limits.layers)
+        if "distances" in config.probes and (own := known.limits()) is not None:
+            config.distances.drawn(sorted(config.numbers(own.layers)), own.layers)
+        if read := known.all_limits(CellModel.ORIGINAL, config.model2):
+            config.data.longest(min(limits.positions for limits in read))
+
+    # --- the work ---
+
+    def run(self, making: Making) -> None:
+        """Run the probes and write their page."""
+        from probes.measures.probe_command import measure
+        from probes.measures.probe_input import ProbeInput
+        from probes.stages.opened import open_models
+
+        config = self.config
+        opened = open_models(
+            making,
+            self.model,
+            config.language,
+            config.natural,
+            other=self.target_model,
+            target_model=config.model2,
+        )
+        folder = model_path(making.model_name(self.model))
+
+        def build(path: Path) -> None:
+            words = "words" in config.probes and config.words.checkpoints
+            if isinstance(self.model, PretrainStage) and words:
+                _make_checkpoints(self.model, making)
+            run = folder if is_run(folder) else None
+            filled = _with_folders(config, opened.folders)
+            given = ProbeInput(opened.pretrained, filled, run, making.store, making.report)
+            measure(given, path, told=config)
+
+        making.obtain(build)
+
+
+def _with_folders(config: ProbeConfig, folders: Mapping[str, str]) -> ProbeConfig:
+    """Return the config with the folder of each model of the cell in the place of its reference."""
+
+    def folder(name: str | None) -> str | None:
+        return None if name is None else folders.get(name, name)
+
+    cka = config.cka.model_copy(update={"paraphrase": folder(config.cka.paraphrase)})
+    before = {name: folder(model) for name, model in config.distances.before.items()}
+    distances = config.distances.model_copy(update={"before": before})
+    return config.model_copy(update={"cka": cka, "distances": distances, "model2": folder(config.model2)})
+
+
+def _make_checkpoints(stage: PretrainStage, making: Making) -> None:
+    """Make the checkpoints of a run that its config keeps, where the run was trained by a config that keeps others.
+
+    The run is trained once more beside its place: the same steps, with other checkpoints on the way.
+    """
+    from pretrain.run import pretrain
+    from pretrain.stopping import on_sigterm
+
+    run, config = making.done_folder(stage), stage.config_in(making)
+    again = run.with_name(f"{run.name}.again")
+    with making.store.lock(stage.kind, stage.key), on_sigterm() as stop:
+        steps = kept_steps(config.checkpoints, config.steps)
+        missing = [f"step-{step}" for step in steps if not (run / "checkpoints" / f"step-{step}").exists()]
+        if missing:
+            pretrain(config, again, making.store, making.report, stop=stop)
+            for step in missing:
+                (again / "checkpoints" / step).rename(run / "checkpoints" / step)
+        if again.exists():
+            shutil.rmtree(again)

@@ -1,0 +1,69 @@
+"""Fine-tuned models that stages of a study share.
+
+One model, fine-tuned in one way on the same items, is tested in many languages, or after rotations that leave the
+language that is trained on as it is. The runner makes a folder in the store for every fine-tuning that at least two
+stages need, and deletes the folder when the last of them has ended. A stage that finds the folder keeps its
+fine-tuning there, or finds it made. So weights are kept no longer than a stage needs them, and results do not depend on
+which stage made them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from probes.stages.base import Stage, StageKeys
+from probes.stages.content_hashes import ContentHashes
+from probes.transfer.shared import SharedPlace
+from synthlang.store import Store
+
+if TYPE_CHECKING:  # with torch, which a runner does without
+    from probes.models.pretrained import Role
+
+FITS = "fits"
+"""Folder of the store with the shared fine-tunings."""
+
+
+def shared_places(stage: Stage, store: Store) -> dict[Role, SharedPlace]:
+    """Return the places of the fine-tunings of a stage that other stages may need, by the language trained on."""
+    return {role: _place(key, store) for role, key in stage.finetune_keys(StageKeys(ContentHashes(store))).items()}
+
+
+def _place(key: str, store: Store) -> SharedPlace:
+    return SharedPlace(store.root / FITS / key, store.lock("fit", key))
+
+
+def left_places(store: Store) -> list[SharedPlace]:
+    """Return the places that a killed runner left to its next start."""
+    return [_place(folder.name, store) for folder in sorted((store.root / FITS).glob("*"))]
+
+
+class SharedFinetunes:
+    """The places of the fine-tunings that at least two of the ``stages`` to be made need."""
+
+    def __init__(self, stages: Iterable[Stage], store: Store, keys: StageKeys) -> None:
+        self._store = store
+        self._of = {stage.key: tuple(stage.finetune_keys(keys).values()) for stage in stages}
+        self._left = Counter(key for needed in self._of.values() for key in needed)
+        self._running = set[str]()
+        for key, count in self._left.items():
+            if count > 1:
+                _place(key, store).folder.mkdir(parents=True, exist_ok=True)
+
+    def is_busy(self, stage: str) -> bool:
+        """Return whether a stage, given by its key, needs a fine-tuning that a running stage may be making."""
+        needed = set(self._of[stage])
+        return any(not needed.isdisjoint(self._of[other]) for other in self._running)
+
+    def started(self, stage: str) -> None:
+        """Note that a stage runs."""
+        self._running.add(stage)
+
+    def ended(self, stage: str) -> None:
+        """Note that a stage has ended, and delete what no other stage needs."""
+        self._running.discard(stage)
+        for key in self._of.pop(stage, ()):
+            self._left[key] -= 1
+            if not self._left[key]:
+                _place(key, self._store).delete()

@@ -1,0 +1,116 @@
+"""The stage that transfers a model: fine-tunes it on one language and tests it on another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from probes.stages.base import PREDICTIONS, RESULT, ModelStage, Stage, StageKeys, short
+from probes.stages.finetune import Untuned, before_of, check_finetuning, finetune_key, finetune_settings
+from probes.stages.pretrain import PretrainStage
+from probes.transfer.config import FORMAT, TransferConfig
+from synthlang.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from probes.models.pretrained import Role
+    from probes.stages.inputs import Inputs, KnownModels
+    from probes.stages.making import Making
+
+ITEM_SETTINGS = {
+    *("task", "train", "dev", "test", "target", "parser", "length", "score", "language", "mixed", "target_model"),
+    *("chosen_by", "dev_also"),
+}
+"""Settings that determine the items of a transfer, and which columns they must have."""
+
+
+class TransferStage(ModelStage):
+    """Transfer a model, or two, for one seed.
+
+    Attributes:
+        config: Settings of the task and its fine-tuning.
+        model: The model that is fine-tuned.
+        target_model: The second model of the cell, if there is one.
+        name: Name of the task in the study.
+        seed: Seed of the fine-tuning.
+    """
+
+    format = FORMAT
+    content = (RESULT, PREDICTIONS)
+    kind: Literal["transfer"] = "transfer"
+    config: TransferConfig
+    model: Untuned
+    target_model: PretrainStage | None = None
+    name: str
+    seed: int
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} seed {self.seed} of {short(self.model)}"
+
+    def settings(self, keys: StageKeys) -> Any:
+        return finetune_settings(self.config, self.model, self.seed, keys)
+
+    def finetune_keys(self, keys: StageKeys) -> dict[Role, str]:
+        roles: tuple[Role, ...] = ("source", "target") if self.config.sup else ("source",)
+        return {role: finetune_key(self, role, keys) for role in roles}
+
+    def check(self, inputs: Inputs) -> None:
+        """Raise InputError for items that are missing or do not fit, and for settings of the fine-tuning."""
+        known = inputs.models(self)
+        items = self.config.model_dump_json(include=ITEM_SETTINGS)
+        inputs.once(("items", items, *known.identity), lambda: self._check_items(inputs, known))
+        check_finetuning(self.config, inputs, known)
+
+    def _check_items(self, inputs: Inputs, known: KnownModels) -> None:
+        from probes.models.names import language_of
+        from probes.transfer.splits import check_columns, open_splits
+
+        config, made = self.config, isinstance(known.root, Stage)
+        if config.language is None and (config.target is not None or not known.is_run):
+            raise InputError("the target language needs a name", keys="language", hint="name it", code="missing")
+        if not made and known.is_run and config.train is None:
+            return  # the text of a run by its name is opened when it is read
+        splits = open_splits(config, known.text if made else None, known.length(config))[1].source
+        if not made or known.run is None:
+            return
+        inputs.check_parser(config.parser)
+        if config.parser is None and config.target is None and config.target_model is None:
+            check_columns(language_of(config.language, known.run), splits)
+
+    def run(self, making: Making) -> None:
+        """Fine-tune and test for one seed. Fits in progress lie in ``<stage>.work``."""
+        from probes.stages.opened import open_models
+        from probes.stages.shared_finetunes import shared_places
+        from probes.transfer import result as results
+        from probes.transfer.run import Transfer
+        from probes.transfer.splits import load_data
+        from synthlang.files import atomic_folder, write_json
+
+        config = self.config
+        opened = open_models(
+            making,
+            self.model,
+            config.language,
+            config.target is not None,
+            other=self.target_model,
+            target_model=config.target_model,
+            before=before_of(config),
+        )
+        model = opened.pretrained
+        data = load_data(config, model, making.report)
+        transfer = Transfer(model, data, config, making.report, making.store, shared_places(self, making.store))
+
+        def build(path: Path) -> None:
+            transfer.check()
+            found = transfer.run(self.seed, making.unfinished)
+            record = {
+                **results.facts(transfer),
+                **results.seed_record(found, transfer.main.name),
+                **results.of_sets(transfer),
+            }
+            with atomic_folder(path) as folder:
+                write_json(folder / RESULT, record)
+                results.write_predictions(folder / PREDICTIONS, found.predictions)
+
+        making.obtain(build)
