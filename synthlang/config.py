@@ -209,28 +209,6 @@ def assigned(node: Any, keys: Sequence[str], value: Any) -> Any:
     return {**inner, key: assigned(inner.get(key), rest, value)}
 
 
-def renamed_keys(data: Any, renamed: Mapping[str, str]) -> Any:
-    """Return a mapping with its old keys renamed; each old key is a warning that names the new one.
-
-    Args:
-        data: The mapping. Anything else is returned as it is.
-        renamed: Old key → new key.
-
-    Raises:
-        InputError: The mapping has both the old and the new key.
-    """
-    if not isinstance(data, Mapping):
-        return data
-    found = {}
-    for key, value in data.items():
-        if (new := renamed.get(key)) is not None:
-            if new in data:
-                raise InputError(f"is the old name of {new}, which is given as well", keys=key, code="duplicate")
-            warnings.warn(f"the key {key} is now called {new}", FutureWarning, stacklevel=2)
-        found[new or key] = value
-    return found
-
-
 def dump_yaml(model: pydantic.BaseModel) -> str:
     """The complete resolved config as YAML, in the order of the fields; ``load`` reads it back."""
     return write_yaml(model.model_dump(mode="json", round_trip=True))

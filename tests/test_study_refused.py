@@ -8,7 +8,8 @@ import yaml
 
 from probes.results.measures import ALIGNMENT, PRETRAIN
 from probes.study.cells import expand, load_study
-from probes.study.config import parse_study
+from probes.study.config import StudyConfig
+from synthlang.config import parse
 from tests.refusals import refusal, refused
 from tests.study_graphs import BASE, FULL, OWN, STARTED, graph_of
 from tests.test_study_cells import LANGUAGES, A, B, cells_of, study_of
@@ -193,10 +194,10 @@ def test_settings_of_a_fine_tuning_for_probes(values, keys, code):
 def test_sections_by_the_names_that_they_had_first():
     """Each is a warning; of two names for one section there is no telling which counts."""
     base = {key: value for key, value in BASE.items() if key != "finetuned"}
-    with pytest.warns(FutureWarning, match="the key tuned is now called finetuned"):
-        study = parse_study({**base, "tuned": BASE["finetuned"]})
+    with pytest.warns(FutureWarning, match="finetuned"):
+        study = parse(StudyConfig, {**base, "tuned": BASE["finetuned"]})
     assert expand(study) == graph_of(BASE)[1]
-    assert refused(parse_study, {**BASE, "tuned": {}}) == ("tuned", "duplicate")
+    assert refused(parse, StudyConfig, {**BASE, "tuned": {}}) == ("tuned", "duplicate")
     grid = {"product": {"tuned.seed": [0, 5]}}
     cells = graph_of({**BASE, "grid": grid})[1]
     assert [(cell.finetuned_seed, cell.labels) for cell in cells] == [

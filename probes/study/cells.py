@@ -13,11 +13,11 @@ from probes.results.labels import axis_titles, is_seed, numbers_of, short_key
 from probes.stages.base import StageKeys
 from probes.study.builder import CellBuilder
 from probes.study.cell import RECORDED_AS, Cell
-from probes.study.config import LearnedConfig, StudyConfig, parse_study
+from probes.study.config import LearnedConfig, StudyConfig
 from probes.study.graph import graph
 from probes.study.grid import Choice, Point, with_assignments
 from synthlang.catalogue import load_yaml
-from synthlang.config import StrictModel
+from synthlang.config import StrictModel, parse
 from synthlang.errors import InputError
 from synthlang.fingerprint import canonical_json, fingerprint
 from synthlang.smoke import SUFFIX, smaller
@@ -34,7 +34,7 @@ def load_study(path: Path, assignments: list[str], smoke: bool = False) -> tuple
     Raises:
         InputError: A setting is wrong. Nothing has been written.
     """
-    study = parse_study(with_assignments(load_yaml(path, "studies"), assignments), path).beside(path.parent)
+    study = parse(StudyConfig, with_assignments(load_yaml(path, "studies"), assignments), path).beside(path.parent)
     cells = expand(study, path, assignments)
     return smoke_study(study, cells) if smoke else (study, cells)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from probes.claims.papers import read_claims, read_tables
 from probes.study.grid import RENAMED, GridConfig
-from synthlang.config import StrictModel, parse, renamed_keys
+from synthlang.config import StrictModel
 from synthlang.errors import InputError
 from synthlang.files import safe_name, user_path
 from synthlang.fingerprint import fingerprint
@@ -61,6 +61,8 @@ class StudyConfig(StrictModel):
     learned    which models count as trained; default: all
     keep       what stays of a finished run: its ``checkpoints``, the ``final`` weights, or ``results`` only
     """
+
+    renamed_keys: ClassVar[Mapping[str, str]] = RENAMED
 
     name: str
     title: str = ""
@@ -142,11 +144,6 @@ class StudyConfig(StrictModel):
         """Of the name, the seeds and every setting of every cell; a study has one once its cells are known."""
         assert self._content is not None, "the cells are expanded first"
         return fingerprint("study", format=FORMAT, name=self.name, seeds=self.seeds, cells=self._content)
-
-
-def parse_study(data: Mapping[str, Any], path: Path | None = None) -> StudyConfig:
-    """Return the study of a YAML mapping, in which sections may have the names that they had first."""
-    return parse(StudyConfig, renamed_keys(data, RENAMED), path)
 
 
 def check_part_name(root: str, name: str) -> None:

@@ -9,11 +9,12 @@ from rich.console import Console
 
 from pretrain.stopping import EXIT_CODE, Stopped, on_sigterm
 from probes.study.cells import check_not_hidden
-from probes.study.config import parse_study
+from probes.study.config import StudyConfig
 from probes.study.grid import with_assignments
 from probes.study.record import STAGES
 from probes.study.search import ERROR, TRIALS, Search, SearchOptions, ranked, tried
 from synthlang.catalogue import load_yaml
+from synthlang.config import parse
 from synthlang.progress import Display
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def search_command(
     config: Path, out: Path, store: Path | None, options: SearchOptions, overrides: list[str]
 ) -> list[FrozenTrial]:
     """The trials, best first; SystemExit with 143 after SIGTERM."""
-    study = parse_study(with_assignments(load_yaml(config, "studies"), overrides), config)
+    study = parse(StudyConfig, with_assignments(load_yaml(config, "studies"), overrides), config)
     store = store or out / STAGES
     search = Search(study, config, out, store, options)
     check_not_hidden(search.points, overrides)
