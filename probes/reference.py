@@ -11,6 +11,7 @@ import ast
 import importlib
 import inspect
 import json
+import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ import typer
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
+from probes.results.declared import ANY, Entries, Measure, Node, PerLayer, Range
 from synthlang.language import Language
 
 PLACE = re.compile(r"^<!-- reference: (\S+) -->$", re.MULTILINE)
@@ -30,7 +32,7 @@ BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiv
 TYPES = {"integer": "integer", "number": "number", "string": "text", "boolean": "`true`, `false`", "null": "`null`"}
 LARGE = 10**9
 """A bound from here on only keeps a number within 64 bits, so that no reader needs to see it."""
-Node = Mapping[str, Any]
+Schema = Mapping[str, Any]
 
 
 def configs() -> dict[str, type[pydantic.BaseModel]]:
@@ -65,6 +67,7 @@ def parts() -> dict[str, Callable[[], str]]:
         "transforms": _transforms,
         "terms": _terms,
         "probes": _probes,
+        "measures": _measures,
         "tasks": _tasks,
     }
     return of_kinds | {name: lambda model=model: keys(model) for name, model in configs().items()}
@@ -177,6 +180,41 @@ def _probes() -> str:
     return table(("probe", "title", "meaning"), [(f"`{n}`", kind.title, kind.about) for n, kind in PROBES.items()])
 
 
+def _measures() -> str:
+    from probes.measures.table import PROBES
+
+    rows = [
+        (
+            f"`{probe}`",
+            f"`{name}`",
+            measure.unit,
+            "" if measure.within is None else _range(measure.within),
+            measure.over,
+        )
+        for probe, kind in PROBES.items()
+        for name, measure in declared(kind.measures)
+    ]
+    return table(("probe", "measure", "unit", "range", "over"), rows)
+
+
+def declared(node: Node) -> Iterator[tuple[str, Measure]]:
+    """Yield the measures under a node of a tree of declarations; `*` stands for any part of a name."""
+    if isinstance(node, Measure):
+        yield "", node
+    elif isinstance(node, PerLayer):
+        yield from declared(node.measure)
+    elif isinstance(node, Entries):
+        below = declared(node.tree)
+        yield from below if node.part is None else ((f"{ANY}.{name}", measure) for name, measure in below)
+    else:
+        for key, inner in node.items():
+            yield from ((f"{key}.{name}".strip("."), measure) for name, measure in declared(inner))
+
+
+def _range(within: Range) -> str:
+    return " … ".join("∞" if math.isinf(limit) else f"{limit:g}" for limit in within)
+
+
 def _tasks() -> str:
     from probes.transfer.tasks.table import TASKS
 
@@ -239,11 +277,11 @@ def _classes(module: str) -> dict[str, ast.ClassDef]:
 class _Keys:
     """The sections of one schema; ``known`` are its definitions."""
 
-    def __init__(self, known: Mapping[str, Node], is_language: bool) -> None:
+    def __init__(self, known: Mapping[str, Schema], is_language: bool) -> None:
         self.known = known
         self.languages = is_language
 
-    def section(self, node: Node, path: str, default: Any) -> Iterator[str]:
+    def section(self, node: Schema, path: str, default: Any) -> Iterator[str]:
         """Yield the heading, description and table of a model, then the sections of the models inside it."""
         kind = node["properties"].get("kind", {}).get("const")
         if isinstance(default, Mapping) and default.get("kind", kind) != kind:
@@ -263,7 +301,7 @@ class _Keys:
         for model, place, of_key, more in inner:
             yield from self.section(model, place + more, of_key)
 
-    def models(self, node: Node, more: str = "") -> Iterator[tuple[Node, str]]:
+    def models(self, node: Schema, more: str = "") -> Iterator[tuple[Schema, str]]:
         """Yield the models that a value may be, each with what stands after its key: ``[]`` or ``.*``."""
         if "$ref" in node:
             target = self.known[self._name(node)]
@@ -277,7 +315,7 @@ class _Keys:
         for entry in _entries(node):
             yield from self.models(entry, f"{more}[]")
 
-    def values(self, node: Node) -> str:
+    def values(self, node: Schema) -> str:
         """Return the values that are allowed, in words."""
         if "$ref" in node:
             target = self.known[self._name(node)]
@@ -294,11 +332,11 @@ class _Keys:
         bounds = " and ".join(f"{sign} {limit:g}" for sign, limit in limits)
         return f"{TYPES.get(node.get('type', ''), 'any value')} {bounds}".strip()
 
-    def each(self, nodes: Sequence[Node]) -> str:
+    def each(self, nodes: Sequence[Schema]) -> str:
         """Return the values of several nodes, each once."""
         return ", ".join(dict.fromkeys(map(self.values, nodes)))
 
-    def container(self, node: Node) -> str:
+    def container(self, node: Schema) -> str:
         """Return the values of a list or of a mapping from names."""
         if node["type"] == "array":
             return f"list of {self.each(_entries(node))}" if _entries(node) else "list"
@@ -306,11 +344,11 @@ class _Keys:
         return f"name → {self.values(inner)}" if isinstance(inner, Mapping) else "mapping"
 
     @staticmethod
-    def _name(node: Node) -> str:
+    def _name(node: Schema) -> str:
         return str(node["$ref"].rpartition("/")[2])
 
 
-def _entries(node: Node) -> list[Node]:
+def _entries(node: Schema) -> list[Schema]:
     entries = [node["items"]] if isinstance(node.get("items"), Mapping) else []
     return [*entries, *node.get("prefixItems", ())]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from probes.measures.base import ProbeSettings
+from probes.results.declared import ANY, Measure, Tree
 
 if TYPE_CHECKING:
     from probes.measures.probe_input import ProbeInput
@@ -13,15 +14,14 @@ if TYPE_CHECKING:
 
 
 class LengthsConfig(ProbeSettings):
-    """How many words a sentence has.
-
-    most   so many sentences at most
-    """
+    """Settings of the lengths of sentences."""
 
     title: ClassVar[str] = "Lengths of sentences"
     about: ClassVar[str] = "How many words the measured sentences have."
     run: ClassVar[str] = f"{__name__}:lengths_probe"
+    measures: ClassVar[Tree] = {"words": {ANY: Measure("words", "sentences")}}
     most: int = 100
+    """Largest number of sentences."""
 
 
 def lengths_probe(given: ProbeInput, report: Report) -> ProbeResult:

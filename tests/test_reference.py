@@ -86,9 +86,14 @@ def test_the_command_prints_a_part_or_the_list(capsys):
 def test_a_new_kind_of_each_table_is_listed_without_another_edit(tmp_path):
     """A transform, a term, a probe and a task of an installed package, with their keys."""
     install(tmp_path)
-    of_kinds, of_keys = ("transforms", "terms", "probes", "tasks"), ("language", "pretrain", "probe")
+    of_kinds, of_keys = ("transforms", "terms", "probes", "measures", "tasks"), ("language", "pretrain", "probe")
     told = run(tmp_path, "-m", "probes.reference", *of_kinds, *of_keys)
-    for row in ("| `repeat` | `repeat`", "| `small` | `small_mlm` | `small_rate` |", "| `lengths` | ", "| `length` | "):
+    for row in (
+        "| `repeat` | `repeat`",
+        "| `small` | `small_mlm` | `small_rate` |",
+        "| `lengths` | `words.*` | words |",
+        "| `length` | ",
+    ):
         assert row in told, row
     for row in (
         "### `transforms[]` of kind `repeat`",
