@@ -5,7 +5,7 @@ from typing import Any
 
 from probes import reference
 
-VERDICT = re.compile(r"(?<=\| )(?:mostly )?(agrees|differs)(?= [(|])")
+VERDICT = re.compile(r"(?<=\| )(?:(?:mostly )?(agrees|replicates)|differs|does not replicate)(?= [(|])")
 
 
 def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
@@ -17,5 +17,7 @@ def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
     markdown = reference.filled(markdown)
     if page.file.src_path.startswith("findings"):
         page.meta["hide"] = ["toc"]
-        markdown = VERDICT.sub(r'<span class="\1">\g<0></span>', markdown)
+        markdown = VERDICT.sub(
+            lambda found: f'<span class="{"holds" if found[1] else "fails"}">{found[0]}</span>', markdown
+        )
     return re.sub(r"^```yaml \w+$", "```yaml", markdown, flags=re.MULTILINE)
