@@ -1,0 +1,160 @@
+"""The settings of a cell in sections, while the changes of its axes are applied."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+from probes.study.config import StudyConfig, check_part_name
+from probes.study.grid import RENAMED, Setting
+from synthlang.catalogue import BASE, merged
+from synthlang.config import assigned
+from synthlang.errors import InputError
+
+PARTS = ("init_from", "pretrain", "target_model", "adjust", "finetuned", "transfer")
+NAMED = ("tasks", "probes")
+"""Mappings of a name to a section."""
+Place = tuple[str, ...]
+"""Keys of a section of a study: ``("pretrain",)`` or ``("tasks", NAME)``."""
+Keys = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A mapping of settings that is built in layers.
+
+    Attributes:
+        base: Names of the base files, whose keys come first.
+        own: Keys of the study, over those of the base files.
+        changes: (keys, value) of axes, applied in this order; each replaces the value at its keys.
+    """
+
+    base: Any
+    own: Mapping[str, Any]
+    changes: tuple[tuple[Sequence[str], Any], ...] = ()
+
+    @classmethod
+    def of(cls, value: Any) -> Section | None:
+        """Return the section of a mapping as the YAML has it, None for null."""
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            raise InputError(f"must be a section of keys, or null, not {value!r}", code="type")
+        return cls(value.get(BASE, []), {key: inner for key, inner in value.items() if key != BASE})
+
+    def changed(self, keys: Sequence[str], value: Any) -> Section:
+        """Return the section with another value at ``keys``.
+
+        A value of ``base``, or of one of its files by number, changes what the other keys are applied over.
+        """
+        if keys[0] == BASE:
+            return replace(self, base=assigned(self.base, keys[1:], value))
+        return replace(self, changes=(*self.changes, (keys, value)))
+
+    def data(self, read: Callable[[Any], Mapping[str, Any]]) -> dict[str, Any]:
+        """Return the whole mapping; ``read`` returns the content of base files."""
+        whole: dict[str, Any] = merged(read(self.base), self.own)
+        return reduce(lambda data, change: assigned(data, *change), self.changes, whole)
+
+    def sets(self, *keys: str) -> bool:
+        """Return whether the study or the grid, and not only a base file, has the value at nested ``keys``."""
+        changes = (assigned({}, place, value) for place, value in self.changes)
+        return any(_has(data, keys) for data in (self.own, *changes))
+
+
+def _has(value: Any, keys: Sequence[str]) -> bool:
+    return not keys or (isinstance(value, Mapping) and keys[0] in value and _has(value[keys[0]], keys[1:]))
+
+
+class Draft:
+    """The settings of a cell while the changes of its axes are applied, one after another."""
+
+    def __init__(self, study: StudyConfig) -> None:
+        self.values: dict[str, str | None] = {"source": study.source or None, "model": study.model}
+        values: dict[Place, Any] = {(root,): getattr(study, root) for root in PARTS}
+        values |= {(root, name): value for root in NAMED for name, value in (getattr(study, root) or {}).items()}
+        self.sections: dict[Place, Section | None] = {}
+        for place, value in values.items():
+            with inside(*place):
+                self.sections[place] = Section.of(value)
+        self.default_task = study.tasks is None
+
+    def apply(self, setting: Setting) -> None:
+        """Change one value.
+
+        Raises:
+            InputError: The key belongs to a part that the study does not have.
+        """
+        try:
+            self._apply(setting_keys(setting), setting.value)
+        except InputError as error:
+            raise of_axis(error.inside(*setting_keys(setting)), setting) from error
+
+    def _apply(self, keys: Keys, value: Any) -> None:
+        root = keys[0]
+        if root in self.values:
+            if value is not None and not isinstance(value, str):
+                raise InputError(f"must be a text, not {value!r}", code="type")
+            self.values[root] = value
+        elif root in NAMED and len(keys) == 1:
+            if not isinstance(value, dict):
+                raise InputError(f"must be a section of names and their settings, not {value!r}", code="type")
+            self.sections = {place: section for place, section in self.sections.items() if place[0] != root}
+            for name, part in value.items():
+                self._replace((root, str(name)), part)
+            self.default_task = self.default_task and root != "tasks"
+        else:
+            length = 2 if root in NAMED else 1
+            self._change(keys[:length], keys[length:], value)
+
+    def _change(self, place: Place, keys: Keys, value: Any) -> None:
+        if not keys:
+            if value is None and place == ("transfer",):
+                hint = "tasks: {} takes all tasks away"
+                raise InputError("must be a section of keys, not null", hint=hint, code="type")
+            self._replace(place, value)
+            return
+        section = self.sections.get(place)
+        if section is None:
+            known = ", ".join(name for root, *rest in self.sections for name in rest if root == place[0])
+            hint = f"there is {known}" if known else f"give the study a section {'.'.join(place)}"
+            raise InputError("there is nothing to change", hint=hint, code="missing")
+        self.sections[place] = section.changed(keys, value)
+
+    def _replace(self, place: Place, value: Any) -> None:
+        if place[0] in NAMED:
+            check_part_name(*place)
+        self.sections[place] = Section.of(value)
+        self.default_task = self.default_task and place[0] != "tasks"
+
+    def names(self, root: str) -> list[str]:
+        """Return the names of the sections of ``tasks`` or ``probes``."""
+        return [place[1] for place, section in self.sections.items() if place[0] == root and section is not None]
+
+
+@contextmanager
+def inside(*keys: str) -> Iterator[None]:
+    """Place the errors of a block at ``keys``."""
+    try:
+        yield
+    except InputError as error:
+        raise error.inside(*keys) from error
+
+
+def setting_keys(setting: Setting) -> Keys:
+    """Return the keys of a change; the names that sections had first count as their present names."""
+    root, *rest = setting.key.split(".")
+    return RENAMED.get(root, root), *rest
+
+
+def of_axis(error: InputError, setting: Setting) -> InputError:
+    """Return an error with the axis that set the wrong value, where the axis is not called by its key."""
+    if setting.axis == setting.key:
+        return error
+    found = copy.copy(error)
+    found.hint = "; ".join(filter(None, (error.hint, f"the axis {setting.axis!r} sets {setting.key}")))
+    return found
