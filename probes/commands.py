@@ -123,8 +123,8 @@ def write_reports(folders: list[Path], out: Path | None = None) -> None:
 
 def write_findings_page(folder: Path, keep: list[Path], out: Path | None = None) -> None:
     """Keep these studies in ``folder``, then write the page of all that are kept, and say how much that is."""
+    from probes.report.archive import archive_studies
     from probes.report.findings import STUDIES, check_page, write_findings  # with matplotlib
-    from probes.report.kept import keep_studies
 
     check_named(folder)
     page = out or folder.with_name(f"{folder.name}.md")
@@ -132,7 +132,7 @@ def write_findings_page(folder: Path, keep: list[Path], out: Path | None = None)
     _check_studies(keep)
     console = Console()
     with only_writer(folder):
-        for kept in keep_studies(keep, folder / STUDIES):
+        for kept in archive_studies(keep, folder / STUDIES):
             waiting = f", {plural(kept.waiting, 'cell')} not run yet" if kept.waiting else ""
             _say(console, f"kept: {kept.folder} ({decimal(kept.size)}{waiting})")
         found = write_findings(folder, page)

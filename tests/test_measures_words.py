@@ -61,7 +61,7 @@ def test_bands_and_checkpoints_of_a_run(run):
     assert values["language"] == "trans+inv" and values["candidates"]["shared"] == 0
     assert values["candidates"]["other"] >= values["types"]
     points = [step["languages"]["trans+inv"]["scores"]["all"]["cosine"]["mean"] for step in values["checkpoints"]]
-    assert f"from {points[0]:.3g}" in found.figures[0].alt or str(round(points[-1], 1)) in found.figures[0].alt
+    assert len(points) == 3 and found.figures[0].alt.startswith("Curve")
     assert [figure.name for figure in found.figures] == ["words-emergence"]
     assert len(found.tables) == 2 and not found.notes
 
@@ -203,7 +203,7 @@ def test_the_language_asked_for_is_the_one_that_is_shown(several):
         for key, value in values["languages"][name].items():
             assert values[key] == value
         assert len(found.tables) == 2 and all(name in str(table.title) for table in found.tables)
-        assert f"{name}, all" in found.figures[0].alt
+        assert name in found.figures[0].alt
         assert not any(other in found.figures[0].alt for other in both if other != name)
     assert both["trans=0.5"].values["scores"] != both["trans+inv"].values["scores"]
     assert found_of(several).values["language"] == "trans=0.5"

@@ -247,7 +247,9 @@ def test_what_is_not_known_is_counted(tmp_path: Path) -> None:
     write_measures(folder, [])
     change_rows(folder, lambda row, _: {"perplexity": ""} if row["cell"].startswith("MLM") else {})
     made = report(folder)
-    assert "The limit of perplexity cannot judge 3 cells: no perplexity of the parent is known." in made.lead
+    assert (
+        "The limit of perplexity cannot judge 3 cells: the perplexity of the source language is not known." in made.lead
+    )
     assert {line["Training"] for line in made.table("Δ", "Training")} == {"–", "not learned"}
 
 

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from probes.correlation import CorrelateOptions, correlate_command
+from probes.report.archive import archive_studies
 from probes.report.data import read_study
 from probes.report.findings_study import figures_of_study
-from probes.report.kept import keep_studies
 from probes.report.scores import scores_of
 from probes.results.intervals import interval_within
 from probes.results.labels import is_of_tuning
@@ -136,7 +136,7 @@ def test_keys_that_say_how_a_model_is_fine_tuned(key: str, found: bool) -> None:
 
 
 def test_the_page_of_findings_can_draw_it(tmp_path: Path) -> None:
-    [kept] = keep_studies([study(tmp_path / "a")], tmp_path / "kept")
+    [kept] = archive_studies([study(tmp_path / "a")], tmp_path / "kept")
     found = figures_of_study("a", read_study(kept.folder), "moved")
     assert [figure.name for figure in found] == ["a-moved-embeddings-1-pos", "a-moved-layers-1-pos"]
 
@@ -161,14 +161,14 @@ def test_results_of_earlier_versions_are_read_and_kept(tmp_path: Path) -> None:
     path = folder / "results.parquet"
     whole = pq.read_table(path)
     before = report(folder).table("Δ", "SUP")
-    [new] = keep_studies([folder], tmp_path / "kept")
+    [new] = archive_studies([folder], tmp_path / "kept")
     found = pq.read_table(new.folder / "results.parquet")
     assert all(found[column].equals(whole[column]) for column in MOVED)
     pq.write_table(whole.drop_columns(list(MOVED)), path)
     assert not set(MOVED) & set(read_table(folder, {})["measure"])
     made = report(folder)
     assert TITLE not in made.text and made.table("Δ", "SUP") == before
-    [old] = keep_studies([folder], tmp_path / "kept")
+    [old] = archive_studies([folder], tmp_path / "kept")
     assert pq.read_table(old.folder / "results.parquet")["moved_layers"].null_count == len(whole)
     pq.write_table(whole.drop_columns(list(MOVED)), old.folder / "results.parquet")  # as an earlier version kept it
     assert report(old.folder).table("Δ", "SUP") == before

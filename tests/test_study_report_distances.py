@@ -112,7 +112,7 @@ def test_other_seeds_are_counted_and_the_first_run_at_hand_is_drawn(tmp_path, mo
     assert (first.label, second.label) == ("Original", "Adjusted"), "without further axes one under another"
     assert first.auc == found["Original, 1"][0].auc and second.auc == found["Adjusted, 0"][0].auc
     assert "The first run of each condition is drawn; measures.csv has 3 others." in text
-    assert "Without a histogram, since the stage of the probe is not here or cannot be read: Original, 0." in text
+    assert "There is no histogram where the stage of the probe is missing or cannot be read: Original, 0." in text
 
 
 @pytest.mark.parametrize(
@@ -187,4 +187,4 @@ def test_densities_have_area_one_whatever_the_bins(monkeypatch):
         warnings.simplefilter("ignore", UserWarning)  # there is nothing for the legend
         drawing = histogram_panels("h", "H", "l2", [[panels[0], None], panels])
         drawing.figure()
-    assert areas == pytest.approx([1.0] * 12) and drawing.alt.count("m: AUC") == 3
+    assert areas == pytest.approx([1.0] * 12)

@@ -13,7 +13,7 @@ import pytest
 from probes.report import files
 from probes.report.files import ReportPaths, newest_report
 from probes.report.folder import write_joined_report, write_report
-from synthlang.errors import InputError
+from tests.refusals import refused
 from tests.report_study import (
     change,
     make_grid,
@@ -32,34 +32,32 @@ def study(tmp_path: Path) -> Path:
     return make_grid(tmp_path / "a", AXES, tasks=("pos", "ner"))
 
 
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        (("figures/photo.svg", "tables/hand.tex", "report.md"), "is not empty and holds no report"),
-        (("report.html",), "is not empty and holds no report"),
-        (("report.json",), "is not empty and holds no report"),
-        (("main.tex",), "is not empty and holds no report"),
-        (("study.json",), "is a study with a report of its own"),
-        (("",), "is a file"),
-    ],
-)
+TAKEN = [
+    (("figures/photo.svg", "tables/hand.tex", "report.md"), "exists"),
+    (("report.html",), "exists"),
+    (("report.json",), "exists"),
+    (("main.tex",), "exists"),
+    (("study.json",), "conflict"),
+    (("",), "exists"),
+]
+
+
+@pytest.mark.parametrize(("names", "code"), TAKEN)
 def test_a_place_that_is_not_of_a_report_is_left_alone(
-    study: Path, tmp_path: Path, names: tuple[str, ...], message: str
+    study: Path, tmp_path: Path, names: tuple[str, ...], code: str
 ) -> None:
     for name in names:
         path = tmp_path / "paper" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text('{"files": ["report.json"]}')
     before = contents_of(tmp_path)
-    with pytest.raises(InputError, match=message):
-        write_joined_report([study], tmp_path / "paper")
+    assert refused(write_joined_report, [study], tmp_path / "paper") == ("paper", code)
     assert contents_of(tmp_path) == before
 
 
-def test_what_cannot_be_joined_is_an_error(study: Path, tmp_path: Path) -> None:
-    for folders, out, message in (([], "out", "at least one"), ([study], "a", "one of the studies")):
-        with pytest.raises(InputError, match=message):
-            write_joined_report(folders, tmp_path / out)
+def test_what_cannot_be_joined_is_refused(study: Path, tmp_path: Path) -> None:
+    assert refused(write_joined_report, [], tmp_path / "out") == ("", "missing")
+    assert refused(write_joined_report, [study], study) == (study.name, "conflict")
 
 
 @pytest.mark.parametrize("joined", [True, False])
@@ -114,8 +112,7 @@ def test_a_file_in_the_place_of_a_folder_is_told(study: Path) -> None:
     change(study, cells=[])
     (study / "figures").write_text("mine")
     (study / "report.json").write_text('{"made_by": "synthlang report", "files": ["figures/old.svg"]}')
-    with pytest.raises(InputError, match="is a file, where the report needs a folder"):
-        write_report(study)
+    assert refused(write_report, study) == ("figures", "exists")
 
 
 def test_a_folder_in_the_place_of_an_old_file_stays(study: Path) -> None:

@@ -16,9 +16,10 @@ import pytest
 from scipy import stats
 
 from probes.figures.bars import retrieval_bars
-from probes.figures.drawing import draw, shorten, writable
+from probes.figures.drawing import Drawing, draw, shorten, writable
 from probes.figures.lines import Series, curve_figures, dose_response
-from probes.report import layers
+from probes.figures.maps import Setting, settings_map
+from probes.report import layers, maps
 from probes.report.data import WITHOUT_CONTEXT, read_study
 from probes.report.judged import compared
 from probes.report.layers import curves
@@ -98,13 +99,22 @@ def test_doses_that_span_much_have_a_log_axis(doses: list[float], log: bool) -> 
 # --- maps ---
 
 
-def cells_drawn(svg: str) -> dict[tuple[str, str], float]:
-    """Labels up and across → the number, of the text alternative of a map of steps and rate."""
-    told = re.findall(r"steps (\S+), rate (\S+): (-?[\d.]+)(?=[;.])", svg)
-    return {(up, across): float(value) for up, across, value in told}
+@pytest.fixture
+def drawn_maps(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[tuple[str, str], float]]:
+    """Name of each map → labels up and across → the number that is drawn."""
+    found: dict[str, dict[tuple[str, str], float]] = {}
+
+    def recorded(name: str, title: str, table: np.ndarray, up: Setting, across: Setting, *rest: Any) -> Drawing:
+        found[name] = {(up.labels[i], across.labels[j]): value for (i, j), value in np.ndenumerate(table)}
+        return settings_map(name, title, table, up, across, *rest)
+
+    monkeypatch.setattr(maps, "settings_map", recorded)
+    return found
 
 
-def test_two_axes_of_numbers_have_a_map_of_the_means_over_models(tmp_path: Path) -> None:
+def test_two_axes_of_numbers_have_a_map_of_the_means_over_models(
+    tmp_path: Path, drawn_maps: dict[str, dict[tuple[str, str], float]]
+) -> None:
     axes = {"objective": ["MLM", "XLM"], "steps": ["2000", "500"], "rate": ["0.01", "0.1", "0.02"]}
     made = report(make_grid(tmp_path, axes | {"pretrain.seed": ["0", "1"]}, jitter=1.3))
     rows = [(json.loads(row["labels"]), row) for row in read_rows(tmp_path)]
@@ -112,7 +122,7 @@ def test_two_axes_of_numbers_have_a_map_of_the_means_over_models(tmp_path: Path)
         *("map-1-alignment-mlm", "map-2-alignment-xlm", "map-3-pos-mlm", "map-4-pos-xlm")
     }
     for name, column, objective in (("1-alignment-mlm", "alignment_all", "MLM"), ("4-pos-xlm", "delta", "XLM")):
-        drawn = cells_drawn((made.paths.figures / f"map-{name}.svg").read_text())
+        drawn = drawn_maps[f"map-{name}"]
         assert list(drawn) == [(up, across) for up in ("500", "2000") for across in ("0.01", "0.02", "0.1")]
         for (steps, rate), value in drawn.items():
             where = {"objective": objective, "steps": steps, "rate": rate}.items()
@@ -120,14 +130,16 @@ def test_two_axes_of_numbers_have_a_map_of_the_means_over_models(tmp_path: Path)
             assert value == pytest.approx(expected, abs=0.051)
 
 
-def test_a_study_without_tasks_has_a_map_of_its_alignments(tmp_path: Path) -> None:
+def test_a_study_without_tasks_has_a_map_of_its_alignments(
+    tmp_path: Path, drawn_maps: dict[str, dict[tuple[str, str], float]]
+) -> None:
     folder = make_grid(tmp_path, {"steps": ["1", "2"], "rate": ["3", "4"]}, tasks=())
     perplexity, path = "pretrain.perplexity.parent", "alignment.scores.all.cosine.mean"
     cells = [(cell["name"], json.dumps(cell["labels"])) for cell in cells_of(folder)]
     measured = [(*cell, 0, "alignment", path, "", "", 7.0 * i) for i, cell in enumerate(cells)]
     write_measures(folder, [*measured, *((*cell, 0, "pretrain", perplexity, "", "", 9.0) for cell in cells)])
-    drawn = cells_drawn((report(folder).paths.figures / "map-1-alignment.svg").read_text())
-    assert drawn == {("1", "3"): 0.0, ("1", "4"): 7.0, ("2", "3"): 14.0, ("2", "4"): 21.0}
+    report(folder)
+    assert drawn_maps["map-1-alignment"] == {("1", "3"): 0.0, ("1", "4"): 7.0, ("2", "3"): 14.0, ("2", "4"): 21.0}
 
 
 @pytest.mark.parametrize(
@@ -270,7 +282,7 @@ def test_a_run_of_each_condition_has_its_curves_first(tmp_path: Path) -> None:
     curves = re.findall(r"\*\*(\S+, \S+), (\d): curves\*\*", text)
     assert curves == [(f"o{i}, {t}", "0") for i in range(4) for t in "ab"]
     told = "8 runs of the conditions above (other seeds) and 4 runs of 2 conditions (o4, a; o4, b)"
-    assert f"No curves are shown of {told}." in text
+    assert f"No curves are shown for {told}." in text
     alone = make_grid(tmp_path / "alone", {"pretrain.seed": ["0", "1"]})
     text = report(logged(alone, lambda _, step: {"mlm": 5.0 - step})).text
     assert len(re.findall(r"\*\*\d: curves\*\*", text)) == 2 and "No curves" not in text, "there is room for both"

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
-from probes.figures.drawing import INK, TOLD, Drawing, colours, grid, legend_above, shorten
+from probes.figures.drawing import INK, Drawing, alternative, colours, grid, legend_above, shorten
 from probes.statistics import Interval
 from synthlang.errors import InputError
 
@@ -44,7 +44,7 @@ def retrieval_bars(name: str, title: str, bars: Sequence[Bar], note: str) -> Dra
         InputError: If there is no bar.
     """
     if not bars:
-        raise InputError(f"{title}: no part of speech has words to draw")
+        raise InputError(f"{title}: no part of speech has words to draw", code="empty")
     palette = colours([bar.model for bar in bars])
     rows: dict[str, dict[str, list[Bar]]] = {}
     for bar in bars:
@@ -68,9 +68,9 @@ def retrieval_bars(name: str, title: str, bars: Sequence[Bar], note: str) -> Dra
             handles = [Line2D([], [], color=c, linewidth=6, label=shorten(m, 30)) for m, c in palette.items()]
             legend_above(axes, handles)
 
-    told = "; ".join(f"{bar.tag}, {bar.model}: {bar.accuracy.mean:.1f} %" for bar in bars[:TOLD])
+    alt = alternative(f"Bars: {title}", ((f"{bar.tag}, {bar.model}", bar.accuracy.mean) for bar in bars), "{:.1f} %")
     lines = sum(1.3 + len(tags) * max(1.0, 0.55 * len(palette)) for tags in rows.values())
-    return Drawing(name, title, paint, note, f"{title}. {told}.", 0.9 + 0.24 * lines)
+    return Drawing(name, title, paint, note, alt, 0.9 + 0.24 * lines)
 
 
 def _with_number(tag: str, models: Sequence[Bar]) -> str:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import codecs
 import io
+import math
 import re
 import textwrap
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -67,8 +68,8 @@ DPI = 250  # so a PNG is 1,200 pixels wide
 NOTE_POINTS = 7.5
 TITLE_WRAP = 11.5  # a bold line of 10 points is as wide as a plain one of this
 CHARACTERS = 18  # of a note in an inch of width
-TOLD = 40
-"""Largest number of values in the alternative text of a figure."""
+WORDS, NAME = 30, 6
+"""Largest number of words of an alternative text, and of a name in it."""
 
 
 @dataclass(frozen=True)
@@ -203,6 +204,24 @@ def shorten(text: str, length: int = 34) -> str:
     text = " ".join(text.split())
     ends = list(accumulate(1 + _is_wide(letter) for letter in text))
     return text if not ends or ends[-1] <= length else text[: bisect_right(ends, length - 1)] + "…"
+
+
+def alternative(what: str, values: Iterable[tuple[str, float]], form: str = "{:.1f}") -> str:
+    """Return an alternative text of at most WORDS words: what is drawn, and the lowest and the highest value.
+
+    >>> alternative("Bars of Δ", [("MLM", 19.2), ("XLM", 7.1), ("DICT-MLM", 9.0)])
+    'Bars of Δ: from 7.1 (XLM) to 19.2 (MLM).'
+    """
+    known = [(value, name) for name, value in values if math.isfinite(value)]
+    ends = [f"{form.format(value)} ({_words(name, NAME)})" for value, name in (min(known), max(known))] if known else []
+    told = f": from {ends[0]} to {ends[1]}" if len(set(ends)) > 1 else f": {ends[0]}" if ends else ""
+    return f"{_words(what.rstrip('.'), WORDS - len(told.split()) + 1 if told else WORDS)}{told}."
+
+
+def _words(text: str, most: int) -> str:
+    """Return the first words of a text, followed by an ellipsis if there are more."""
+    words = text.split()
+    return text if len(words) <= most else " ".join(words[:most]) + "…"
 
 
 def colours(names: Sequence[str]) -> dict[str, str]:

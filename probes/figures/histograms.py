@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from probes.figures.drawing import COLOURS, Drawing, grid, shorten
+from probes.figures.drawing import COLOURS, Drawing, alternative, grid, shorten
 from probes.statistics import Interval
 
 Distance = Literal["l2", "cosine"]
@@ -36,11 +36,6 @@ class Panel:
     unrelated: Sequence[float]
     medians: tuple[float, float]
     auc: Interval
-
-    @property
-    def said(self) -> str:
-        """The content of the panel in words."""
-        return f"{self.label}: AUC {_interval(self.auc)}"
 
 
 def histogram_panels(name: str, title: str, distance: Distance, rows: Sequence[Sequence[Panel | None]]) -> Drawing:
@@ -68,7 +63,7 @@ def histogram_panels(name: str, title: str, distance: Distance, rows: Sequence[S
         canvas.supylabel("density of pairs of words", fontsize=9.5)
         drawn[0].legend(fontsize=8.5 if columns == 1 else 7)
 
-    alt = f"{title}. {'; '.join(panel.said for panel in known)}."
+    alt = alternative(f"Histograms: {title}; AUC", ((panel.label, panel.auc.mean) for panel in known), "{:.3f}")
     height = 0.7 + (1.45 if columns == 1 else 1.6) * len(rows)
     return Drawing(name, title, paint, NOTE.format(level=100 * known[0].auc.level), alt, height)
 

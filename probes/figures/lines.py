@@ -14,7 +14,19 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 from numpy.typing import ArrayLike
 
-from probes.figures.drawing import COLOURS, INK, MARKERS, Drawing, Figure, draw, grid, legend_above, shorten, slug
+from probes.figures.drawing import (
+    COLOURS,
+    INK,
+    MARKERS,
+    Drawing,
+    Figure,
+    alternative,
+    draw,
+    grid,
+    legend_above,
+    shorten,
+    slug,
+)
 from probes.statistics import Floats, Interval, wilson_interval
 from synthlang.errors import InputError
 
@@ -60,9 +72,9 @@ class Series:
     def __post_init__(self) -> None:
         assert len(self.x) == len(self.y) and len(self.low) == len(self.high) in (0, len(self.x)), self.name
         if not len(self.x):
-            raise InputError(f"{self.name}: no points to draw")
+            raise InputError(f"{self.name}: there are no points to draw", code="empty")
         if not np.isfinite([*self.x, *self.y]).all():
-            raise InputError(f"{self.name}: the points to draw hold NaN or infinity")
+            raise InputError(f"{self.name}: a point to draw is NaN or infinite", code="range")
 
 
 def interval_series(name: str, x: Sequence[float], intervals: Sequence[Interval], *, pair: bool = False) -> Series:
@@ -153,7 +165,7 @@ def rank_series(name: str, difference: ArrayLike, correct: ArrayLike, bins: int 
     hits = np.asarray(correct, dtype=np.float64)
     assert size.ndim == 1 and size.shape == hits.shape and bins >= 1, (size.shape, hits.shape)
     if not len(size) or not np.isfinite([size, hits]).all():
-        raise InputError(f"{name}: no items, or differences or results with NaN or infinity")
+        raise InputError(f"{name}: there are no items, or a value is NaN or infinite", code="range")
     edges = np.unique(np.quantile(size, np.arange(1, bins) / bins))
     number = np.unique(np.searchsorted(edges, size, side="left"), return_inverse=True)[1]
     counts = np.bincount(number)
@@ -176,7 +188,7 @@ def _lines(
     ticks: Mapping[float, str] | None = None,
 ) -> Drawing:
     if not series:
-        raise InputError(f"{title}: no lines to draw")
+        raise InputError(f"{title}: there are no lines to draw", code="empty")
     kinds = np.cumsum([not line.pair for line in series]) - 1  # the number of the colour and marker of each line
     named = int(kinds[-1]) + 1
 
@@ -195,9 +207,12 @@ def _lines(
         if named > 1:
             legend_above(axes)
 
-    ends = "; ".join(f"{line.name}: from {line.y[0]:.3g} to {line.y[-1]:.3g}" for line in series[:20])
+    ends = [(line.name, line.y[-1]) for line in series]
+    if len(series) == 1:
+        ends = [("at first", series[0].y[0]), ("at last", series[0].y[-1])]
+    alt = alternative(f"Curves: {title}; at the end" if len(series) > 1 else f"Curve: {title}", ends, "{:.3g}")
     height = 2.9 + 0.2 * ((named + 1) // 2 if named > 1 else 0)
-    return Drawing(name, title, paint, note, f"{title}. {labels[1]} over {labels[0]}: {ends}.", height)
+    return Drawing(name, title, paint, note, alt, height)
 
 
 def _number_axis(axes: Axes, ticks: Mapping[float, str], *, steps: bool, log: bool) -> None:
@@ -273,10 +288,11 @@ def _panel(file: str, title: str, label: str, curves: Mapping[str, tuple[Floats,
         if len(curves) > 1 or not alignment:
             axes.legend(fontsize=8.5)
 
-    ends = "; ".join(f"{key} from {y[0]:.3g} to {y[-1]:.3g}" for key, (_, y) in curves.items())
+    ends = [(key, y[-1]) for key, (_, y) in curves.items()]
+    alt = alternative(f"Curves: {title} over steps; at the end", ends, "{:.3g}")
     thinned = max(len(x) for x, _ in curves.values()) > CURVE_POINTS
     caption = title + (f" (means of equal blocks of steps, {CURVE_POINTS} points)." if thinned else ".")
-    return Figure(file, draw(3.7, 2.7, paint), f"{title} over steps: {ends}.", caption)
+    return Figure(file, draw(3.7, 2.7, paint), alt, caption)
 
 
 def _curve(records: Records, key: str) -> tuple[Floats, Floats]:

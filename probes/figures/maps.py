@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure as Canvas
 from numpy.typing import ArrayLike
 
-from probes.figures.drawing import TOLD, Drawing, shorten
+from probes.figures.drawing import Drawing, alternative, shorten
 from probes.statistics import Floats
 from synthlang.errors import InputError
 
@@ -33,7 +33,7 @@ def cka_map(name: str, title: str, values: ArrayLike, left: str, right: str) -> 
     table = np.asarray(values, dtype=np.float64)
     assert table.ndim == 2, table.shape
     if not table.size or not np.isfinite(table).all():
-        raise InputError("CKA to draw holds NaN or infinity, or no layer")
+        raise InputError("a value of CKA is NaN or infinite, or there is no layer", code="range")
     rows, columns = table.shape
 
     def paint(canvas: Canvas) -> None:
@@ -78,12 +78,9 @@ def settings_map(
                 [i + 0.5 for i in range(len(setting.labels))], [shorten(text, 10) for text in setting.labels]
             )
 
-    told = [
-        f"{up.name} {up.labels[i]}, {across.name} {across.labels[j]}: {value:.1f}"
-        for (i, j), value in np.ndenumerate(table)
-        if np.isfinite(value)
-    ]
-    alt = f"{title}. {'; '.join(told[:TOLD])}{'; …' if len(told) > TOLD else '.'}"
+    places = np.ndenumerate(table)
+    named = ((f"{up.name} {up.labels[i]}, {across.name} {across.labels[j]}", value) for (i, j), value in places)
+    alt = alternative(f"Map: {title}", named)
     return Drawing(name, title, paint, note, alt, 1.0 + 0.42 * len(up.labels))
 
 

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from probes.figures.bars import under_headings
-from probes.figures.drawing import INK, TOLD, Figure, draw, grid, shorten
+from probes.figures.drawing import INK, Figure, alternative, draw, grid, shorten
 from probes.statistics import Interval
 
 PANEL, ALONE, NAMES = 1.3, 3.3, 1.35
@@ -91,13 +91,11 @@ def bars_beside(
     across = min(ACROSS, len(panels))
     down = -(-len(panels) // across)
     height = 0.5 + down * (0.6 + ROW * (len(rows[:MOST]) + HEADING * sum(map(bool, groups))))
-    said = "; ".join(_told(bar) for bar in bars[:TOLD]) + ("; …" if len(bars) > TOLD else "")
+    alt = alternative(f"Bars: {title}", ((_called(bar), bar.ours.mean) for bar in bars))
     title = title.removesuffix(".")
     caption = f"{title}. {note}".strip()
     caption += f" The first {MOST} of {len(rows):,} conditions." if len(rows) > MOST else ""
-    return Figure(
-        file, draw(NAMES + (PANEL * across if across > 1 else ALONE), height, paint), f"{title}. {said}.", caption
-    )
+    return Figure(file, draw(NAMES + (PANEL * across if across > 1 else ALONE), height, paint), alt, caption)
 
 
 def _of(bars: Sequence[Bar], panel: str, places: Mapping[tuple[str, str], float]) -> list[Bar]:
@@ -130,6 +128,5 @@ def _legend(printed: bool, seeds: bool) -> list[Line2D]:
     return handles + ([Line2D([], [], label="the paper", **DIAMOND)] if printed else [])
 
 
-def _told(bar: Bar) -> str:
-    paper = "" if bar.printed is None else f" (printed {bar.printed:g})"
-    return f"{bar.panel}, {', '.join(filter(None, (bar.group, bar.name)))}: {bar.ours.mean:.1f}{paper}"
+def _called(bar: Bar) -> str:
+    return ", ".join(filter(None, (bar.panel, bar.group, bar.name)))

@@ -20,7 +20,17 @@ from matplotlib.lines import Line2D
 from torch import Tensor
 
 from probes.figures import MOST_PAIRS
-from probes.figures.drawing import COLOURS, FONT, INK, Drawing, legend_above, place_labels, shorten, writable
+from probes.figures.drawing import (
+    COLOURS,
+    FONT,
+    INK,
+    Drawing,
+    alternative,
+    legend_above,
+    place_labels,
+    shorten,
+    writable,
+)
 from probes.statistics import Floats
 from synthlang.errors import InputError
 from synthlang.rng import key_of
@@ -83,12 +93,14 @@ def picture(
     n = len(left)
     assert len(left_words) == len(right_words) == n, (len(left_words), len(right_words), n)
     if not 1 <= n <= MOST_PAIRS:
-        raise InputError(f"a picture shows 1 to {MOST_PAIRS} word pairs, not {n}; choose fewer words")
+        raise InputError(
+            f"a picture shows 1 to {MOST_PAIRS} word pairs, not {n}", hint="choose fewer words", code="range"
+        )
     points = torch.cat([left.detach().double().cpu(), right.detach().double().cpu()])
     if not bool(points.isfinite().all()):
-        raise InputError("the word vectors hold NaN or infinity: the model has diverged or is damaged")
+        raise InputError("the word vectors hold NaN or infinity: the model has diverged or is damaged", code="range")
     if bool((points == points[0]).all()):
-        raise InputError("all word vectors of the picture are the same (all zero, say): there is nothing to draw")
+        raise InputError("all word vectors of the picture are equal, so there is nothing to draw", code="empty")
     explained, perplexity = None, None
     if method == "pca":
         places, explained = principal(points)
@@ -120,11 +132,12 @@ def principal(points: Tensor) -> tuple[Tensor, tuple[float, float]]:
 def _tsne(points: Tensor, seed: int) -> tuple[Tensor, float]:
     """Return [m, 2] by t-SNE from the principal components; perplexity is at most a third of the other points."""
     if len(points) < 4:
-        raise InputError("t-SNE needs at least two word pairs; use the method pca")
+        raise InputError("t-SNE needs at least two word pairs", hint="use the method pca", code="range")
     try:
         tsne = import_module("sklearn.manifold").TSNE
     except ImportError as error:
-        raise InputError("t-SNE needs scikit-learn: pip install 'synthlang[probe]', or use the method pca") from error
+        hint = "run pip install 'synthlang[probe]', or use the method pca"
+        raise InputError("t-SNE needs scikit-learn", hint=hint, code="extra") from error
     perplexity = min(PERPLEXITY, (len(points) - 1) / 3)
     model = tsne(2, perplexity=perplexity, init="pca", random_state=key_of("t-sne", seed) % 2**32, n_jobs=1)
     return torch.from_numpy(model.fit_transform(points.numpy())).double(), perplexity
@@ -174,9 +187,10 @@ def word_pairs(
         note += "Principal components: distances are those of the vectors, seen from their broadest side."
     else:
         note += f"t-SNE, perplexity {drawn.perplexity:.3g}: neighbours are near; distances between groups mean little."
-    alt = (
-        f"{title}. {len(labels)} word pairs of {left} and {right} in a plane; translations are "
-        f"{apart:.3g} apart (median), the words of {left} {spread:.3g} from their middle."
+    alt = alternative(
+        f"Plane of {len(labels)} word pairs of {left} and {right}; median distance",
+        [("translations", apart), (f"{left} from its middle", spread)],
+        "{:.3g}",
     )
     return Drawing(name, title, paint, note, alt, height)
 

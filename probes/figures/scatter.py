@@ -15,9 +15,9 @@ from matplotlib.lines import Line2D
 from probes.figures.drawing import (
     INK,
     MARKERS,
-    TOLD,
     WIDTH,
     Figure,
+    alternative,
     colours,
     draw,
     grid,
@@ -89,11 +89,10 @@ def delta_scatter(
             _label(canvas, axes, points, conditions)
 
     svg = draw(WIDTH, 3.9, paint)
-    named = [f"{point.cell}: {across.form.format(point.x)}, Δ {point.delta.mean:.1f}" for point in points[:TOLD]]
-    alt = f"Scatter of {across.name} against Δ on {task}. " + "; ".join(named) + ("; …" if len(points) > TOLD else ".")
-    caption = f"{task}: one point per model (cell)."
+    alt = alternative(f"Scatter: Δ on {task} against {across.name}", ((p.cell, p.delta.mean) for p in points))
+    caption = f"{task}: each point is a model (cell)."
     has_lines = len(points) <= INTERVALS and any(point.delta.low is not None for point in points)
-    caption += " Lines: 95 % t interval of Δ over fine-tuning seeds." if has_lines else ""
+    caption += " Lines are 95 % t intervals of Δ over fine-tuning seeds." if has_lines else ""
     return Figure(file, svg, alt, caption)
 
 
@@ -168,9 +167,10 @@ def scatter(x: str, y: str, panels: Sequence[Panel], block: str) -> Figure:
             canvas.legend(handles=handles, title=block, loc="outside upper left", ncols=3, fontsize=8.5)
 
     svg = draw(1.0 + 3.1 * across, 0.9 + 2.7 * down, paint)
-    said = "; ".join(f"{panel.name}: {_said(panel)}" for panel in shown)
+    known = [(panel.name, panel.found.r) for panel in shown if panel.found is not None and panel.found.r is not None]
+    alt = alternative(f"Scatter of {y} against {x}; correlation", known, "{:.2f}")
     rest = f" The first {MOST} of {len(panels)} groups." if len(panels) > MOST else ""
-    return Figure("correlation", svg, f"Scatter of {x} against {y}. {said}.{rest}", f"{y} against {x}.{rest}")
+    return Figure("correlation", svg, alt, f"{y} against {x}.{rest}")
 
 
 def _panel(axes: Axes, panel: Panel, palette: dict[str, str], shapes: dict[str, str]) -> None:

@@ -25,9 +25,9 @@ MOVEMENTS = {
 }
 """Column of the results → what it is called."""
 OF_MOVEMENT = (
-    "How far fine-tuning on the parent language moved the weights of the model, its head apart. Word embeddings: the "
-    "mean of ‖e′ − e‖ / ‖e‖ over the embeddings e that changed, 0 where they are frozen. Layers: ‖W′ − W‖ / ‖W‖ of all "
-    "their weights as one vector."
+    "The figures show how far fine-tuning on the source language moved the weights of the model without its head. For "
+    "word embeddings this is the mean of ‖e′ − e‖ / ‖e‖ over the embeddings e that changed, 0 where they are frozen. "
+    "For the layers it is ‖W′ − W‖ / ‖W‖ of all their weights as one vector."
 )
 
 

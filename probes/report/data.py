@@ -43,6 +43,7 @@ LIKE = "like"
 NAMED = 5
 """Largest number of values without a number, and of cells that failed training, that a note names."""
 FAILED = "failed"
+NOT_A_STUDY = "is not the record of a study, which is an object with a list of cells"
 WITHOUT_CONTEXT = {
     "maps.embeddings.words.csls.mean.p@1": "embeddings, rotated",
     "maps.embeddings.static.words.csls.mean.p@1": "static vectors, rotated",
@@ -205,24 +206,24 @@ def read_study(folder: Path) -> Study:
     """
     path = folder / STUDY
     if not folder.is_dir():
-        raise InputError("is no study folder", folder)
+        raise InputError("is not a folder", folder, hint="name the folder of a study", code="missing")
     raw = read_json(path)
     if not isinstance(raw, dict):
-        raise InputError("not a study: an object with a list of cells is needed", path)
+        raise InputError(NOT_A_STUDY, path, code="format")
     if raw.get("format") != FORMAT:
-        raise InputError(
-            f"is of format {raw.get('format', 1)}, this version of synthlang reads {FORMAT}; run the study again", path
-        )
+        reason = f"has format {raw.get('format', 1)}, and this version of synthlang reads {FORMAT}"
+        raise InputError(reason, path, hint="run the study again", code="format")
     known = {"name": folder.resolve().name} | {key: raw[key] for key in RECORDED if raw.get(key) is not None}
     store = folder / str(raw.get("store") or "")
     try:
         known["cells"] = [{**cell, "of": folder, "store": store} for cell in _whole(known.get("cells", ()))]
         study = Study(**known)
     except (KeyError, TypeError) as error:
-        raise InputError("not a study: an object with a list of cells is needed", path) from error
+        raise InputError(NOT_A_STUDY, path, code="format") from error
     except ValidationError as error:
         first = error.errors()[0]
-        raise InputError(f"not a study: {'.'.join(map(str, first['loc']))}: {first['msg']}", path) from error
+        reason = f"is not what a study records: {first['msg']}"
+        raise InputError(reason, path, keys=[str(part) for part in first["loc"]], code="type") from error
     table = read_table(folder, {cell.name: cell.stages for cell in study.cells})
     limits = parse(LearnedConfig, study.config.get("learned") or {}, path)
     scored = (folder / "results.parquet").exists()
@@ -277,7 +278,8 @@ def _not_known(table: pd.DataFrame, limits: LearnedConfig) -> tuple[str, ...]:
     number = table["cell"].nunique() - known.nunique()
     if limits.perplexity is None or not number:
         return ()
-    return (f"The limit of perplexity cannot judge {plural(number, 'cell')}: no perplexity of the parent is known.",)
+    cells = plural(number, "cell")
+    return (f"The limit of perplexity cannot judge {cells}: the perplexity of the source language is not known.",)
 
 
 def _scale(study: Study) -> str:

@@ -29,7 +29,7 @@ NAMED = 3
 """Largest number of cells that a note names."""
 MEASURES = "distances."
 """Start of the names of the measures of the probe."""
-MISSING = "Without a histogram, since the stage of the probe is not here or cannot be read"
+MISSING = "There is no histogram where the stage of the probe is missing or cannot be read"
 
 
 class _Condition(NamedTuple):

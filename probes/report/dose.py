@@ -13,7 +13,7 @@ from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table
 from probes.report.scores import Condition, ScoreTable, delta_axis, grouped, metric_name
 from probes.results.labels import numbers_of
 
-NOTE = "Bands: 95 % t intervals over pretraining runs, or over fine-tuning seeds where there is one run."
+NOTE = "Bands are 95 % t intervals over pretraining runs, or over fine-tuning seeds where there is one run."
 TITLE = "Dose–response"
 MISSING = "–"
 FIGURES = 12
@@ -53,7 +53,7 @@ def dose_responses(scores: ScoreTable, budget: FigureBudget) -> Section | None:
             for line, points in lines.items()
             for _, c in points
         ]
-        table = Table(f"Scores by {title}. Means and 95 % t intervals, percent.", header, body, 4, name, 100)
+        table = Table(f"Scores by {title} in percent: means and 95 % t intervals.", header, body, 4, name, 100)
         blocks.append(Folded(f"Numbers by {title}", [table.without_constant(("Δ",))]))
     return Section(TITLE, blocks) if blocks else None
 
@@ -82,7 +82,7 @@ def _wanted(name: str, title: str, tasks: dict[str, Lines], written: Mapping[flo
             gaps.append(partial(figure, f"{of_task}-delta", f"{task}: Δ", lines, ("delta",), delta_axis(conditions)))
         if "zs" in known:
             what, label = f"{task}: ZS and SUP", f"{metric_name(conditions)} (%)"
-            note = "Solid: ZS; dashed: SUP. "
+            note = "Solid lines are ZS, dashed lines SUP. "
             scores.append(partial(figure, f"{of_task}-scores", what, lines, ("zs", "sup"), label, note))
         if "alignment_all" in known and not aligned:
             label = "word-embedding alignment (%)"

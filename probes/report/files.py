@@ -57,9 +57,10 @@ def check_folder(folder: Path) -> None:
         InputError: If the folder holds anything but a report.
     """
     if folder.exists() and not folder.is_dir():
-        raise InputError("is a file; name a folder for the report", folder)
+        raise InputError("is a file", folder, hint="name a folder for the report", code="exists")
     if folder.exists() and any(folder.iterdir()) and not _written(folder):
-        raise InputError("is not empty and holds no report of synthlang; name a new or empty folder", folder)
+        reason, hint = "is not empty and holds no report of synthlang", "name a new or empty folder"
+        raise InputError(reason, folder, hint=hint, code="exists")
 
 
 def write_files(folder: Path, texts: Mapping[str, str]) -> ReportPaths:
@@ -68,7 +69,7 @@ def write_files(folder: Path, texts: Mapping[str, str]) -> ReportPaths:
     _list(folder, former | texts.keys())  # before any is there: killed in between, all are still known as ours
     for place in (folder / FIGURES, folder / TABLES):
         if place.exists() and not place.is_dir():
-            raise InputError("is a file, where the report needs a folder", place)
+            raise InputError("is a file where the report needs a folder", place, hint="move it away", code="exists")
         place.mkdir(exist_ok=True)
     for name in former - texts.keys():
         if not (folder / name).is_dir():

@@ -1,6 +1,6 @@
 """The pages of the findings, made from archived studies: an overview, and one page for each paper.
 
-FOLDER/studies/        the archived studies (kept.py)
+FOLDER/studies/        the archived studies (archive.py)
 FOLDER/overview.yaml   the text of the first page (findings_overview.py)
 FOLDER/readings.yaml   the readings of papers, and of studies that belong to none (findings_paper.py)
 FOLDER/figures/        the figures of all pages; every SVG file there belongs to the pages
@@ -18,6 +18,7 @@ from pathlib import Path
 
 from probes.claims.papers import read_paper
 from probes.figures.drawing import Figure, standalone_svg
+from probes.report.archive import ArchivedStudy, read_archive
 from probes.report.findings_data import Taken, papers_of, taken
 from probes.report.findings_overview import OVERVIEW, Overview, overview_sections, read_overview
 from probes.report.findings_paper import (
@@ -29,7 +30,6 @@ from probes.report.findings_paper import (
     paper_sections,
     study_sections,
 )
-from probes.report.kept import KeptStudy, read_kept
 from probes.report.numbers import plural
 from probes.report.page import Block, Bullets, Figures, Paragraph, Section, markdown_page
 from synthlang.catalogue import load_yaml
@@ -63,7 +63,7 @@ class Findings:
 class _Material:
     """Everything that the pages are made of: the finished studies, what claims find in them, and the texts."""
 
-    archived: Sequence[KeptStudy]
+    archived: Sequence[ArchivedStudy]
     found: Taken
     readings: Mapping[str, Reading]
     overview: Overview
@@ -73,11 +73,11 @@ class _Material:
         return sorted({paper for one in self.archived for paper in papers_of(one.study)})
 
     @property
-    def own(self) -> list[KeptStudy]:
+    def own(self) -> list[ArchivedStudy]:
         """The studies that belong to no paper."""
         return [one for one in self.archived if not papers_of(one.study)]
 
-    def of(self, paper: str) -> list[KeptStudy]:
+    def of(self, paper: str) -> list[ArchivedStudy]:
         return [one for one in self.archived if paper in papers_of(one.study)]
 
     def figures(self, whose: str, name: str) -> Sequence[Figure]:
@@ -114,7 +114,7 @@ def write_findings(folder: Path, page: Path) -> Findings:
         InputError: No study is archived, one is damaged, a text cannot be read or is of nothing that is archived, or
             ``check_page`` refuses a page.
     """
-    kept = read_kept(folder / STUDIES)
+    kept = read_archive(folder / STUDIES)
     if not kept:
         hint = "archive a finished one with synthlang findings FOLDER --keep STUDY"
         raise InputError("no study is archived here", folder, hint=hint, code="empty")
@@ -140,7 +140,7 @@ def write_findings(folder: Path, page: Path) -> Findings:
 
 
 def _pages(
-    material: _Material, kept: Sequence[KeptStudy], page: Path, folder: Path
+    material: _Material, kept: Sequence[ArchivedStudy], page: Path, folder: Path
 ) -> Iterator[tuple[Path, str, list[Section]]]:
     """File, title and sections of each page, the overview first."""
     names = {paper: page_of(page, paper).name for paper in material.papers}
@@ -179,7 +179,7 @@ def _write(path: Path, text: str) -> None:
         handle.write(text)
 
 
-def _readings(path: Path, kept: Sequence[KeptStudy]) -> Mapping[str, Reading]:
+def _readings(path: Path, kept: Sequence[ArchivedStudy]) -> Mapping[str, Reading]:
     """Paper or study → its reading; nothing without the file."""
     if not path.exists():
         return {}
@@ -193,7 +193,7 @@ def _readings(path: Path, kept: Sequence[KeptStudy]) -> Mapping[str, Reading]:
     return found
 
 
-def _not_finished(kept: Sequence[KeptStudy]) -> list[Section]:
+def _not_finished(kept: Sequence[ArchivedStudy]) -> list[Section]:
     """The studies with cells that were not run yet; no section where there is none."""
     left = [(one.name, one.study.waiting, len(one.study.cells)) for one in kept if one.study.waiting]
     told = [f"{name}: {waiting:,} of {plural(cells, 'cell')} not run yet." for name, waiting, cells in left]

@@ -11,10 +11,10 @@ from pydantic import Field
 from probes.claims.estimates import Outcome
 from probes.claims.papers import read_paper
 from probes.figures.drawing import Figure, shorten
+from probes.report.archive import ArchivedStudy
 from probes.report.findings_data import NOT_DECIDED, ONE_MODEL, WORDS, ClaimLine, Taken
 from probes.report.findings_study import KINDS, figures_of_study, figures_of_tables, scores_table
 from probes.report.join import pools
-from probes.report.kept import KeptStudy
 from probes.report.numbers import Entry, plural
 from probes.report.page import Block, Bullets, Figures, Paragraph, Section, Table
 from probes.report.scores import grouped
@@ -49,7 +49,7 @@ class Reading(StrictModel):
     """Names of figures: tables of the paper, kinds of figures of its studies, or ``KIND of STUDY`` for one study."""
 
 
-def paper_sections(paper: str, archived: Sequence[KeptStudy], found: Taken, reading: Reading) -> list[Section]:
+def paper_sections(paper: str, archived: Sequence[ArchivedStudy], found: Taken, reading: Reading) -> list[Section]:
     """Return the sections of the page of a paper; ``archived`` are the finished studies that name it."""
     told = read_paper(paper)
     lines = [line for line in found.claims if line.paper == paper]
@@ -68,7 +68,7 @@ def paper_sections(paper: str, archived: Sequence[KeptStudy], found: Taken, read
     return [*parts, Section("Scores", [block for one in archived for block in _study(one)])]
 
 
-def study_sections(archived: Sequence[KeptStudy], readings: Mapping[str, Reading]) -> list[Section]:
+def study_sections(archived: Sequence[ArchivedStudy], readings: Mapping[str, Reading]) -> list[Section]:
     """Return one section for each study that belongs to no paper."""
     found = []
     for one in archived:
@@ -89,7 +89,7 @@ def by_claim(lines: Sequence[ClaimLine]) -> dict[tuple[str, str], list[ClaimLine
     return grouped(lines, lambda line: (line.paper, line.words))
 
 
-def figures_of_paper(paper: str, archived: Sequence[KeptStudy], found: Taken, names: Sequence[str]) -> list[Figure]:
+def figures_of_paper(paper: str, archived: Sequence[ArchivedStudy], found: Taken, names: Sequence[str]) -> list[Figure]:
     """Return the named figures; without names the table with most numbers of ours, or what the studies draw."""
     tables = [table for table in found.tables if table.paper == paper and table.numbers]
     counts = Counter({name: sum(len(t.numbers) for t in of) for name, of in grouped(tables, lambda t: t.name).items()})
@@ -104,13 +104,13 @@ def figures_of_paper(paper: str, archived: Sequence[KeptStudy], found: Taken, na
     return figures or [figure for one in archived for figure in figures_of_study(one.name, one.study)]
 
 
-def figures_named(whose: str, archived: Sequence[KeptStudy], names: Sequence[str]) -> list[Figure]:
+def figures_named(whose: str, archived: Sequence[ArchivedStudy], names: Sequence[str]) -> list[Figure]:
     """Return the figures of these kinds; without names the first figures that the studies draw."""
     figures = [figure for kind in names for figure in _of_kind(whose, archived, kind, [*KINDS])]
     return figures or [figure for one in archived for figure in figures_of_study(one.name, one.study)]
 
 
-def _of_kind(whose: str, archived: Sequence[KeptStudy], asked: str, known: Sequence[str]) -> list[Figure]:
+def _of_kind(whose: str, archived: Sequence[ArchivedStudy], asked: str, known: Sequence[str]) -> list[Figure]:
     kind, _, study = asked.partition(" of ")
     of = [one for one in archived if not study or study == one.name]
     found = [f for one in of if kind in KINDS for f in figures_of_study(one.name, one.study, kind)]
@@ -210,7 +210,7 @@ def _figures(figures: Sequence[Figure]) -> list[Block]:
     return [Figures(figures)] if figures else []
 
 
-def _study(one: KeptStudy) -> list[Block]:
+def _study(one: ArchivedStudy) -> list[Block]:
     """The scores of a study after its name and size."""
     study = one.study
     failed = study.count("failed")
@@ -221,6 +221,6 @@ def _study(one: KeptStudy) -> list[Block]:
     return [Paragraph(told), *_notes(one), *scores_table(study)]
 
 
-def _notes(one: KeptStudy) -> list[Block]:
+def _notes(one: ArchivedStudy) -> list[Block]:
     """Cells that failed or did not learn, which a reader must not miss."""
     return [Paragraph(note, "note") for note in (one.study.told_failed, *one.study.notes) if note]

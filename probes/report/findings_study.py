@@ -1,4 +1,4 @@
-"""What the page of findings shows of studies: whether their models learned, their scores, and their figure."""
+"""What the findings show of a study: how well its models learned, its scores, and its figures."""
 
 from __future__ import annotations
 
@@ -23,28 +23,31 @@ from probes.results.labels import layout_of
 from probes.results.scores import PERPLEXITY
 
 PREFERRED = ("delta", "zs")
-"""Of the measures of a table the first of these is drawn, else all."""
+"""The first of these measures that a table has is drawn; all of its measures are drawn if it has neither."""
 PANELS = 4
-"""Most panels of a figure."""
+"""Largest number of panels of a figure."""
 CURVES = 2
-"""Most figures of a study, but for maps and scatters."""
+"""Largest number of figures of a study; maps and scatters have limits of their own."""
 SCATTERS = 3
-"""Most of alignment against Δ: one is of one task."""
+"""Largest number of scatters, one for each task."""
 MAPS = 4
-"""Most maps of a study: each is of one label of the other axes, and they are read beside each other."""
+"""Largest number of maps, which are read beside each other: one for each label of the other axes."""
 ROWS = 60
-"""Most conditions of a table."""
-SHORT = "SUP: trained and tested in the other language; ZS: trained in the parent, tested in the other; Δ = SUP − ZS."
-UNKNOWN = "The perplexity of the parent is not known"
+"""Largest number of conditions of a table."""
+SHORT = (
+    "SUP is fine-tuned and tested on the other language, ZS fine-tuned on the source language and tested on the other. "
+    "Δ = SUP − ZS."
+)
+UNKNOWN = "The perplexity of the source language is not known"
 FAILED_LAST = " Models that failed training stand last and count in nothing else."
 
 
 def figures_of_tables(
     tables: Sequence[PrintedTable], scales: Mapping[str, Sequence[Study]], place: int
 ) -> list[Figure]:
-    """Our numbers beside those of a paper's tables, with what the models of each scale's studies have learned.
+    """Draw our numbers beside those of a paper's tables, with what the models of each pool have learned.
 
-    A name has the same colour in all of them; ``place`` numbers the first.
+    A name has the same colour in all figures. ``place`` is the number of the first figure.
     """
     numbers = [_drawn(table.numbers) for table in tables]
     bars = [_bars(of, table.name) for of, table in zip(numbers, tables, strict=True)]
@@ -69,7 +72,7 @@ def _bars(numbers: Sequence[BothNumbers], table: str) -> list[Bar]:
 
 
 def panel_names(panels: Iterable[str]) -> dict[str, str]:
-    """Panel → its name: of several measures of probes what tells their paths apart.
+    """Return the short name of each panel: of measures of probes, the parts of their paths that differ.
 
     >>> panel_names(["nli Δ", "probe:retrieval.context.mean", "probe:retrieval.types.mean"])
     {'nli Δ': 'nli Δ', 'probe:retrieval.context.mean': 'context', 'probe:retrieval.types.mean': 'types'}
@@ -94,7 +97,7 @@ def _axes(numbers: Sequence[BothNumbers]) -> list[str]:
 
 
 def figures_of_study(name: str, study: Study, kind: str | None = None) -> list[Figure]:
-    """The first figures of a kind, or of the first kind that the study has anything for; none where it has nothing."""
+    """Draw the first figures of a kind, or of the first kind that the study has data for."""
     for draw, most in [KINDS[kind]] if kind else KINDS.values():
         if figures := draw(study)[:most]:
             told = learned([study])
@@ -115,7 +118,7 @@ def _layers(study: Study) -> list[Figure]:
 
 
 def _claimed(study: Study) -> list[str]:
-    """The measures of probes that its claims read."""
+    """Return the measures of probes that the claims of the study read."""
     claims = (claim for name in names_in(study.config.get("claims")) for claim in read_claims(name))
     return probe_measures(quantity for claim in claims for quantity in claim.quantities())
 
@@ -165,13 +168,15 @@ KINDS: dict[str, tuple[Callable[[Study], list[Figure]], int]] = {
     "layers": (_layers, CURVES),
     "words": (_words, CURVES),
 }
-"""What draws a kind, and most figures of it: curves over the numbers of an axis, maps over those of two, curves over
-pretraining; bars of Δ; alignment against Δ, and how far fine-tuning moved the models; measures by layer; words without
-context."""
+"""Kind of figure → the function that draws it, and the largest number of its figures.
+
+The kinds are curves over an axis of numbers, maps over two, curves over pretraining, bars of Δ, alignment and movement
+against Δ, measures by layer, and words without context.
+"""
 
 
 def measures_drawn(study: Study) -> list[str]:
-    """The measures that the curves over layers and over pretraining, and words without context, are of."""
+    """Return the measures that curves over layers and pretraining, and words without context, show."""
     layout, found = scores_of(study).layout, [*WITHOUT_CONTEXT]
     along: Along
     for along in ("step", "layer"):
@@ -181,14 +186,14 @@ def measures_drawn(study: Study) -> list[str]:
 
 
 def learned(studies: Sequence[Study]) -> str:
-    """Whether the models learned: the perplexity of the parent and SUP of each task, from least to most."""
+    """Describe how well the models learned: the ranges of perplexity and of SUP on each task."""
     perplexities = [
         one.perplexities["parent"].mean for s in studies for one in pretrained(s) if "parent" in one.perplexities
     ]
     conditions = [c for study in studies for c in _conditions(scores_of(study))]
     if not perplexities:
         perplexities = [interval.mean for c in conditions if (interval := c.interval(PERPLEXITY)) is not None]
-    told = [f"Perplexity of the parent {_range(perplexities)}" if perplexities else UNKNOWN]
+    told = [f"Perplexity of the source language {_range(perplexities)}" if perplexities else UNKNOWN]
     for task, of in grouped(conditions, lambda c: c.task).items():
         values = [value for c in of if (value := c.mean("sup")) is not None]
         told += [f"SUP of {task} {_range(values)}"] if values else []
@@ -205,8 +210,10 @@ def _range(values: Iterable[float]) -> str:
 
 
 def scores_table(study: Study) -> list[Block]:
-    """A row a condition with perplexity, alignment and for each task SUP, ZS and Δ; of a study without tasks the
-    perplexities of its pretrainings."""
+    """Return a row for each condition with perplexity, alignment and, for each task, SUP, ZS and Δ.
+
+    Of a study without tasks the table has the perplexities of its pretrainings.
+    """
     scores = scores_of(study)
     rows = grouped(_conditions(scores), lambda c: (bool(c.first.failed), *sorted(c.labels.items()))).values()
     if not rows:

@@ -20,6 +20,8 @@ from synthlang.progress import Say, unheard
 if TYPE_CHECKING:
     from probes.report.data import Study
 
+OTHER = "name another folder for the joined report"
+
 __all__ = ["ReportPaths", "write_joined_report", "write_report"]
 
 
@@ -50,11 +52,11 @@ def write_joined_report(folders: Sequence[Path], out: Path, say: Say = unheard) 
     from probes.report.join import joined, same_together
 
     if not folders:
-        raise InputError("name at least one study folder")
+        raise InputError("there is no study folder", hint="name at least one", code="missing")
     if any(folder.resolve() == out.resolve() for folder in folders):
-        raise InputError("is one of the studies; name another folder for the joined report", out)
+        raise InputError("is one of the studies", out, hint=OTHER, code="conflict")
     if (out / STUDY).exists():
-        raise InputError("is a study with a report of its own; name another folder for the joined report", out)
+        raise InputError("is a study with a report of its own", out, hint=OTHER, code="conflict")
     check_folder(out)
     studies = same_together([read_study(folder) for folder in folders])
     under = "Studies " + "; ".join(_under(study) for study in studies)

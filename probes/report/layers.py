@@ -29,14 +29,13 @@ CONDITIONS = 100
 """Largest number of conditions in the table of a measure; measures.csv has all."""
 MOST = 6
 """Largest number of figures over layers, and over steps."""
-NOTE = "Bands: 95 % intervals over pretraining seeds, or over adjustments of one pretraining; one model has none."
+NOTE = "Bands are 95 % intervals over pretraining seeds or over adjustments of one pretraining; one model has none."
 WORDS_ROWS, BARS = 100, 24
 """Largest number of conditions of a table, and of a figure, of words without context."""
 WORDS_NOTE = (
-    "How often the nearest word is a translation (P@1 under CSLS, %, the mean of both directions), of words "
-    "that are one subword in both languages: embeddings before and after a rotation, and static vectors of the "
-    "same words. Lines: 95 % intervals over pretraining seeds, or over adjustments of one pretraining; one "
-    "model has none."
+    "The bars show how often the nearest word is a translation (P@1 under CSLS, %, the mean of both directions) for "
+    "words that are one subword in both languages: by embeddings before and after a rotation, and by static vectors. "
+    "Lines are 95 % intervals over pretraining seeds or over adjustments of one pretraining; one model has none."
 )
 
 
@@ -82,14 +81,14 @@ def by_layer(study: Study, layout: Layout, budget: FigureBudget, claimed: Sequen
     steps = known["step"].fillna(-1)
     keys = [known[name] for name in ("cell", "probe", "measure")]
     final = known[steps == steps.groupby(keys, observed=True).transform("max")]
-    note = f"Layer 0: the embeddings. {NOTE}"
+    note = f"Layer 0 is the embeddings. {NOTE}"
     return _section("By layer", "layer", curves(final, layout, "layer", claimed), over_layers, note, budget)
 
 
 def over_training(study: Study, layout: Layout, budget: FigureBudget, claimed: Sequence[str] = ()) -> Section | None:
     """Return the section on measures at several checkpoints."""
     found = curves(study.measures[study.measures["step"].notna()], layout, "step", claimed)
-    note = f"A point is a checkpoint. {NOTE}"
+    note = f"Each point is a checkpoint. {NOTE}"
     return _section("Over the steps of pretraining", "step", found, over_steps, note, budget)
 
 
@@ -137,7 +136,7 @@ def _section(
     ]
     if body:
         header = ["Measure", "Condition", along.capitalize(), "Value"]
-        caption = f"The measures of the figures by {along}: means over the models of a condition, 95 % intervals."
+        caption = f"The measures of the figures by {along}: means over the models of a condition, with 95 % intervals."
         table = Table(caption, header, body, 3, f"by-{along}", 100, 3)
         blocks.append(Folded(f"Numbers by {along}", [table]))
     return Section(heading, blocks)

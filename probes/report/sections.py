@@ -55,30 +55,30 @@ CONDITIONS, SEEDS, FAILED, LOGS, DROPPED, CELLS = 120, 300, 50, 10, 150, 100
 """Largest number of rows of the tables on the page, and of logs."""
 LOG_LINES = 60
 EXPLAINED = (
-    "Parent: fine-tuned and tested on the parent language. SUP: fine-tuned and tested on the other language. ZS "
-    "(zero-shot): fine-tuned on the parent, tested on the other language. Δ = SUP − ZS. Majority: the score of always "
-    "predicting the most frequent label. Alignment: of word embeddings, the mean of both directions. Intervals are "
-    "over pretraining seeds, each the mean of its fine-tuning seeds; with one pretraining they are over fine-tuning "
-    "seeds."
+    "Parent is the score of a model that was fine-tuned and tested on the source language. SUP (supervised) was "
+    "fine-tuned and tested on the other language. ZS (zero-shot) was fine-tuned on the source language and tested on "
+    "the other. Δ = SUP − ZS. Majority is the score of always predicting the most frequent label. Alignment is that of "
+    "word embeddings, the mean of both directions. Intervals are over pretraining seeds, each the mean of its "
+    "fine-tuning seeds. With one pretraining they are over fine-tuning seeds."
 )
 TITLES = {**SHOWN, "sup": "SUP", MAJORITY: "Majority", "parent": "Parent"}
 """Columns of the tables of scores in their order; on a phone the first are visible without scrolling."""
-OF_PERPLEXITY = "Perplexity: of masked words on the parent's dev set, as logged during pretraining."
+OF_PERPLEXITY = "Perplexity is that of masked words on the source language's dev set, as logged during pretraining."
 OF_FAILED = (
-    "Models that have not learned (by the limits of the study, or hardly better than the majority baseline) stand last "
-    "in each table and are in no mean, figure, comparison or claim."
+    "Models that have not learned stand last in each table, and no mean, figure, comparison or claim includes them. "
+    "They are beyond a limit of the study, or hardly better than the majority baseline."
 )
-LANGUAGES = "The same sentence of the training text in each language, as the tokens that the models read decode to it."
+LANGUAGES = "One sentence of the training text in each language, decoded from the tokens that the models read."
 DROPPED_CAPTION = (
-    "What each kind of stage left out, cut short, changed or could not change, by reason, and how many sentence pairs "
-    "remained. Least and most: the smallest and the largest count in one stage. In stages: in how many of the stages "
-    "that read these data."
+    "Counts of what each kind of stage left out, cut short, changed or could not change, by reason, and of the "
+    "sentence pairs that remained. Least and Most are the smallest and the largest count in one stage. In stages is "
+    "the number of stages with such a count, of those that read these data."
 )
-WRITTEN = "The study file. base names files whose settings it changes."
+WRITTEN = "This is the study file. The key base names files whose settings it changes."
 RESOLVED = (
-    f"All settings after base files, the study and defaults are combined. {DIFFERS} marks settings that differ between "
-    "cells; the labels of the cells, and the column Settings of the cell of tables/cells.csv, have their values. "
-    "cell:model, cell:second and cell:start are models of the same cell."
+    f"These are all settings after base files, the study file and defaults are combined. {DIFFERS} marks settings that "
+    "differ between cells. Their values are in the labels of the cells and in the column Settings of the cell of "
+    "tables/cells.csv. cell:model, cell:second and cell:start are models of the same cell."
 )
 
 
@@ -145,7 +145,7 @@ def _failed(study: Study) -> Section | None:
     cells = [cell for cell in study.cells if cell.status == "failed"]
     if not cells:
         return None
-    caption = "Cells that failed with an error; the others were run."
+    caption = "These cells failed with an error. The others were run."
     table = Table(caption, ["Cell", "Error"], [[c.name, c.error or "no message"] for c in cells], 2, "failed", FAILED)
     logs = [
         Folded(f"{c.name}: log", [Code("\n".join(c.log.rstrip().splitlines()[-LOG_LINES:]))])
@@ -180,13 +180,13 @@ def _every_seed(scores: ScoreTable) -> Table:
         columns.append(("Perplexity", [row.values.get(PERPLEXITY) for row in rows]))
     if scores.failed:
         columns.append(("Not learned", [row.failed or "–" for row in rows]))
-    return Table("One row per fine-tuning seed, in percent.", *by_rows(columns), 3, "seeds", SEEDS, 2)
+    return Table("Scores in percent, a row for each fine-tuning seed.", *by_rows(columns), 3, "seeds", SEEDS, 2)
 
 
 def _table(task: str, conditions: Sequence[Condition], scores: ScoreTable, number: int) -> Table:
     layout = scores.layout
     metric = conditions[0].first.metric.replace("_", " ")
-    caption = f"{task}{f' ({metric})' if metric else ''}: means in percent, 95 % intervals (Student's t) below."
+    caption = f"{task}{f' ({metric})' if metric else ''}: means in percent, with 95 % intervals (Student's t)."
     columns: list[Column] = [
         (layout.titles[axis], [c.labels.get(axis, "–") for c in conditions]) for axis in layout.axes
     ]
@@ -270,7 +270,9 @@ def _provenance(study: Study) -> Section:
         ]
         header = ["Stage", "Number", "Total", "Longest"]
         blocks.append(
-            Table("Computing time of the stages, h:mm:ss; stages that ran side by side count in full.", header, times)
+            Table(
+                "Computing time of the stages (h:mm:ss). Stages that ran at the same time count in full.", header, times
+            )
         )
     else:
         blocks.append(Paragraph("No times were recorded.", "note"))

@@ -152,7 +152,7 @@ def correlate(conditions: Sequence[Condition], which: str) -> Correlated:
 
 NAMES = {
     **{"alignment_all": "all types", "alignment_dictionary": "in dictionary", "alignment_held_out": "held out"},
-    FORWARD: "all types, from the parent",
+    FORWARD: "all types, from the source",
 }
 
 

@@ -27,8 +27,8 @@ LANGUAGES = {PARENT: "parent", "other": "other language"}
 ROWS = 120
 """Largest number of rows of the table of perplexities."""
 CAPTION = (
-    "Perplexity of masked words on the dev set at the selected checkpoint, as logged during pretraining: means over "
-    "models, the best first; 95 % intervals below."
+    "Perplexity of masked words on the dev set at the selected checkpoint, as logged during pretraining. Rows are "
+    "means over models with 95 % intervals, the best first."
 )
 READ = 60
 """Largest number of runs whose logs are read. A log is long, and a figure has no room for more lines."""
@@ -118,7 +118,7 @@ def best_perplexity(study: Study, layout: Layout) -> str:
         return ""
     first, second = known[:2]
     best, next_best = (f"{layout.full_name(one.labels)} ({_with_bounds(one)})" for one in (first, second))
-    return f"The perplexity of the parent is lowest for {best}; next is {next_best}."
+    return f"The perplexity of the source language is lowest for {best}; next is {next_best}."
 
 
 def _with_bounds(one: Pretrained) -> str:
@@ -153,7 +153,7 @@ def training(study: Study, layout: Layout, budget: FigureBudget) -> Section:
             told.append(f"{cells[run][0].name}: {plural(unread, 'line')} of metrics.jsonl could not be read.")
         logs[run] = [{key: value for key, value in line.items() if isinstance(value, int | float)} for line in lines]
     if missing:
-        told.append(f"No curves, since the run folders are not here: {first_few(missing, NAMED, '; ')}.")
+        told.append(f"There are no curves where the run folder is missing: {first_few(missing, NAMED, '; ')}.")
     if silent := [cells[run][0].name for run, records in logs.items() if not records]:
         told.append(f"No metrics were logged: {first_few(silent, NAMED, '; ')}.")
     if len(runs) > READ:
@@ -190,7 +190,7 @@ def _single(
         of = f"{plural(len(several), 'condition')} ({first_few(several, LEFT_OUT, '; ')})"
         told.append(f"{plural(len(rest), 'run')} of {of}")
     if told:
-        blocks.append(Paragraph(f"No curves are shown of {' and '.join(told)}.", "note"))
+        blocks.append(Paragraph(f"No curves are shown for {' and '.join(told)}.", "note"))
     return blocks
 
 
@@ -218,7 +218,7 @@ def _together(conditions: Mapping[str, str], known: Mapping[str, Records]) -> Fi
         return None
     aligned = key == "alignment"
     label = "word-embedding alignment (%)" if aligned else f"{key} (nats per masked token)"
-    note = "One line per condition, as logged. Bands: 95 % intervals over pretraining seeds."
+    note = "Each line is a condition, as logged. Bands are 95 % intervals over pretraining seeds."
     if len(series) > len(COLOURS):
         note += f" The first {len(COLOURS)} of {len(series)} conditions."
     title = f"{'Alignment' if aligned else 'Loss'} over pretraining"

@@ -1,12 +1,12 @@
-"""Finished studies kept in the project: what claims, tables and figures read of them, small enough for a repository.
+"""Archive of finished studies: what claims, tables and figures read of them, small enough for a repository.
 
-KEPT/NAME-SCALE/study.json       the study, its cells and the digests of the tables; nothing of the machine that ran it
-KEPT/NAME-SCALE/results.parquet  as the study wrote it
-KEPT/NAME-SCALE/measures.parquet the measures that claims, printed tables and figures read, and what every run has
+ARCHIVE/NAME-SCALE/study.json        the study, its cells and the hashes of the tables, without paths of the machine
+ARCHIVE/NAME-SCALE/results.parquet   as the study wrote it
+ARCHIVE/NAME-SCALE/measures.parquet  measures that claims, printed tables and figures read, and those of every run
 
-A kept folder is a study folder, too: ``synthlang report`` reads it. A study that takes longer than a machine is there
-can be run and kept in parts: cells that are not run yet in the next part stay as they were kept. So it can grow, by
-seeds for instance: what is kept are cells of the larger study where their stages have the keys that are planned there.
+An archived study is a study folder, so ``synthlang report`` reads it. A long study can be run and archived in parts:
+cells that the next part has not run stay in the archive. A study can also grow, for instance by seeds. Its archived
+cells belong to the larger study if their stages have the keys that are planned there.
 """
 
 from __future__ import annotations
@@ -42,28 +42,29 @@ from synthlang.files import atomic_folder, read_json, write_json
 from synthlang.fingerprint import sha256_file
 
 FORMAT = 1
+AGAIN = "archive the whole study again with synthlang findings --keep"
 RESULTS, MEASURES = "results.parquet", "measures.parquet"
-KEPT, DIGESTS = "kept", "sha256"
-"""Keys of study.json."""
+ARCHIVED, DIGESTS = "kept", "sha256"
+"""Keys of study.json. The first one has the name that it had when the format was made."""
 TRANSFER = "transfer "
-"""How the stages begin that rows of results name themselves."""
+"""Start of the names of stages that rows of results name themselves."""
 PLACE = re.compile(r"(^|:)/(?=[^/])[^:?]*?(?=[^/:?]+(?:/[^/:?]+)?/?(?:[:?]|$))")
-"""The front of an absolute path, in a text of its own or after ``text:``, up to its last two parts."""
+"""The front of an absolute path up to its last two parts, in a text of its own or after ``text:``."""
 ABOVE = "…/"
-"""Stands for it."""
+"""Replacement of the front of a path."""
 
 
 @dataclass(frozen=True)
-class KeptStudy:
-    """A study as it is kept, by the name of its folder."""
+class ArchivedStudy:
+    """An archived study, and the name of its folder."""
 
     name: str
     study: Study
 
 
 @dataclass(frozen=True)
-class KeptFolder:
-    """Where a study is kept, the size of its files in bytes, and how many of its cells are not run yet."""
+class ArchivedFolder:
+    """Folder of an archived study, the size of its files in bytes, and the number of cells not run yet."""
 
     folder: Path
     size: int
@@ -77,71 +78,75 @@ class _Content:
     tables: Mapping[str, pa.Table]
 
 
-def keep_studies(folders: Sequence[Path], into: Path) -> list[KeptFolder]:
-    """Keep these studies, each in place of what was kept of it before; nothing is written unless all can be kept.
+def archive_studies(folders: Sequence[Path], into: Path) -> list[ArchivedFolder]:
+    """Archive these studies, each in place of what was archived of it before.
 
-    A study that is not finished adds the cells that it has run to those of it that are kept. InputError where these are
-    not of the same work, for a study without results, and for one whose claims or papers do not come along.
+    A study that is not finished adds the cells that it has run to those in the archive. Nothing is written unless all
+    studies can be archived.
+
+    Raises:
+        InputError: If the archived cells of an unfinished study have other settings, or if a study has no results or
+            names claims or papers that are not part of synthlang.
     """
     contents = dict[str, _Content]()
     for folder in folders:
         content = _content(folder)
-        if content.study.waiting and (before := contents.get(content.name) or _kept(into / content.name)):
+        if content.study.waiting and (before := contents.get(content.name) or _archived(into / content.name)):
             if other := _of_other_work(before, content.study):
-                told = f"{plural(content.study.waiting, 'cell')} of {len(content.study.cells)} not run yet"
-                raise InputError(
-                    f"{told}, and what is kept of {other} has other settings: finish the study first", folder
-                )
+                left = f"{plural(content.study.waiting, 'cell')} of {len(content.study.cells)} not run yet"
+                reason = f"has {left}, and the archived cell {other} has other settings"
+                raise InputError(reason, folder, hint="finish the study first", code="changed")
             content = _together([content, before])
         contents[content.name] = content
     return [_write(content, into) for content in contents.values()]
 
 
-def read_kept(kept: Path) -> list[KeptStudy]:
-    """The studies that are kept, by their names; none where there is no such folder.
+def read_archive(folder: Path) -> list[ArchivedStudy]:
+    """Read the archived studies in ``folder``, by name; none where there is no such folder.
 
-    InputError for one that is damaged, or was kept by another version.
+    Raises:
+        InputError: If a study is damaged, or was archived by another version.
     """
-    folders = sorted(path for path in kept.iterdir() if path.is_dir()) if kept.is_dir() else []
-    for folder in folders:
-        _check(folder)
-    return [KeptStudy(folder.name, read_study(folder)) for folder in folders]
+    folders = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+    for path in folders:
+        _check(path)
+    return [ArchivedStudy(path.name, read_study(path)) for path in folders]
 
 
 def _check(folder: Path) -> None:
     path = folder / STUDY
-    again = "keep the whole study again (synthlang findings --keep)"
     if not path.is_file():
-        raise InputError(f"is no study that was kept: {STUDY} is missing; {again}", folder)
+        raise InputError(f"{STUDY} is missing", folder, hint=AGAIN, code="missing")
     record = read_json(path)
-    told = record.get(KEPT) if isinstance(record, dict) else None
-    if not isinstance(told, dict):
-        raise InputError(f"is no record of a study that was kept; {again}", path)
-    if told.get("format") != FORMAT:
-        raise InputError(f"was kept in format {told.get('format')}, this version reads {FORMAT}; {again}", path)
-    digests = told.get(DIGESTS)
+    archived = record.get(ARCHIVED) if isinstance(record, dict) else None
+    if not isinstance(archived, dict):
+        raise InputError("is no record of an archived study", path, hint=AGAIN, code="format")
+    if archived.get("format") != FORMAT:
+        reason = f"was archived in format {archived.get('format')}, and this version reads {FORMAT}"
+        raise InputError(reason, path, hint=AGAIN, code="format")
+    digests = archived.get(DIGESTS)
     for name in (RESULTS, MEASURES):
         if not (folder / name).is_file():
-            raise InputError(f"{name} is missing; {again}", folder)
+            raise InputError("is missing", folder / name, hint=AGAIN, code="missing")
         if not isinstance(digests, dict) or digests.get(name) != sha256_file(folder / name):
-            raise InputError(f"is damaged, not what was kept; {again}", folder / name)
+            raise InputError("differs from what was archived", folder / name, hint=AGAIN, code="damaged")
 
 
-def _write(content: _Content, into: Path) -> KeptFolder:
+def _write(content: _Content, into: Path) -> ArchivedFolder:
     path = into / content.name
     with atomic_folder(path, replace=True) as folder:
         for name, table in content.tables.items():
             pq.write_table(table, folder / name, compression="zstd")
         digests = {name: sha256_file(folder / name) for name in content.tables}
-        record = {**_record(content.study), KEPT: {"format": FORMAT, DIGESTS: digests}}
+        record = {**_record(content.study), ARCHIVED: {"format": FORMAT, DIGESTS: digests}}
         write_json(folder / STUDY, record, indent=None)
-    return KeptFolder(path, sum(file.stat().st_size for file in path.iterdir()), content.study.waiting)
+    return ArchivedFolder(path, sum(file.stat().st_size for file in path.iterdir()), content.study.waiting)
 
 
 def _content(folder: Path) -> _Content:
     study = read_study(folder)
     if not (folder / RESULTS).is_file():
-        raise InputError(f"has no {RESULTS}: there is nothing to keep", folder)
+        raise InputError("is missing, so there is nothing to archive", folder / RESULTS, code="missing")
     scored = read_columns(folder / RESULTS, RESULT_COLUMNS, LATER)
     sources = [None if text is None else _without_place(text) for text in scored["source"].to_pylist()]
     scored = scored.set_column(scored.column_names.index("source"), "source", pa.array(sources, pa.string()))
@@ -149,8 +154,8 @@ def _content(folder: Path) -> _Content:
     return _Content(_name(study, folder), study, tables)
 
 
-def _kept(folder: Path) -> _Content | None:
-    """What is kept in this folder; None where nothing is."""
+def _archived(folder: Path) -> _Content | None:
+    """Return the content of an archived folder; None where there is none."""
     if not folder.is_dir():
         return None
     _check(folder)
@@ -158,7 +163,7 @@ def _kept(folder: Path) -> _Content | None:
 
 
 def _of_other_work(before: _Content, study: Study) -> str:
-    """The first cell that was kept and is none of the study, or has stages that are not those planned there; or ""."""
+    """Return the first archived cell that is not planned, or not with these stages, in the study; else ""."""
     made = {cell.name: {*cell.stages.values()} for cell in before.study.cells if cell.status in RANK}
     rows = before.tables[RESULTS]
     for cell, transfer in zip(rows["cell"].to_pylist(), rows["transfer"].to_pylist(), strict=True):
@@ -169,7 +174,7 @@ def _of_other_work(before: _Content, study: Study) -> str:
 
 
 def _together(parts: Sequence[_Content]) -> _Content:
-    """Parts of one study as one: each cell, with its rows, from the part that has gone furthest with it."""
+    """Merge the parts of a study: each cell, with its rows, from the part where its state has the lowest rank."""
     chosen = cells_of_parts([part.study for part in parts])
     names, of = pa.array([cell.name for cell, _ in chosen], pa.string()), pa.array([number for _, number in chosen])
     tables = {}
@@ -184,16 +189,17 @@ def _together(parts: Sequence[_Content]) -> _Content:
 
 
 def _name(study: Study, folder: Path) -> str:
-    """The study's name with its scale, where it says one: studies of several scales have one name."""
+    """Return the study's name with its declared scale, since studies of several scales share a name."""
     scale = str(study.config.get("scale") or "")
     words = re.findall(r"[A-Za-z0-9_.+]+", study.name if scale in study.name else f"{study.name} {scale}")
     if not words:
-        raise InputError(f"the name of the study ({study.name!r}) has no letter that a folder can have", folder)
+        reason = f"the name of the study ({study.name!r}) has no letter that a folder can have"
+        raise InputError(reason, folder, keys="name", code="format")
     return "-".join(words)
 
 
 def _record(study: Study) -> dict[str, Any]:
-    """What study.json says of the study; the scale that was read from a run folder is written down."""
+    """Return the content of study.json; it includes the scale that was read from a run folder."""
     config = {**study.config, **({"scale": study.scale} if study.scale else {})}
     return {
         "format": STUDY_FORMAT,
@@ -208,7 +214,10 @@ def _record(study: Study) -> dict[str, Any]:
 
 
 def _cells(cells: Iterable[Cell]) -> Iterator[dict[str, Any]]:
-    """The cells; of those that differ in seeds alone all but the first are ``like`` it, with what they change in it."""
+    """Yield the record of each cell.
+
+    Of cells that differ only in seeds all but the first are ``like`` it and have only what they change in it.
+    """
     firsts = dict[str, Cell]()
     for cell in cells:
         first = firsts.setdefault(unseeded(cell.labels), cell)
@@ -225,7 +234,7 @@ def _cells(cells: Iterable[Cell]) -> Iterator[dict[str, Any]]:
 
 
 def _measures(path: Path, study: Study) -> pa.Table:
-    """The rows of measures.parquet that something reads; none of a study that has no such file."""
+    """Return the rows of measures.parquet that something reads; none of a study without that file."""
     if not path.exists():
         return pa.table({name: pa.array([], kind) for name, kind in MEASURE_COLUMNS.items()})
     table = read_columns(path, MEASURE_COLUMNS)
@@ -241,20 +250,25 @@ def _measures(path: Path, study: Study) -> pa.Table:
 
 
 def _after_tuning(study: Study) -> list[str]:
-    """The alignment of models that probes read after fine-tuning; that of the results is of the models before."""
-    is_finetuned = any(study.config.get(key) is not None for key in ("finetuned", "tuned"))  # kept under either name
+    """Return the alignments that probes measured after fine-tuning. Those in the results are from before."""
+    is_finetuned = any(
+        study.config.get(key) is not None for key in ("finetuned", "tuned")
+    )  # archived under either name
     probes = study.config.get("probes") or {} if is_finetuned else {}
     return [f"{probe}.{ALIGNMENT_MEASURES[ALIGNMENT].partition('.')[2]}" for probe in probes]
 
 
 def _quantities(study: Study) -> Iterator[Quantity]:
-    """All that its claims and printed tables look up; InputError for files that do not come along with synthlang."""
+    """Yield everything that the claims and printed tables of the study look up.
+
+    Raises:
+        InputError: If the study names files that are not part of synthlang.
+    """
     claims, tables = names_in(study.config.get("claims")), names_in(study.config.get("paper"))
     for name in (*claims, *tables):
         if name.endswith(YAML) or any(f"{ending}/" in name for ending in YAML):
-            raise InputError(
-                f"study {study.name}: {name} is not kept with it; name claims and papers of synthlang configs"
-            )
+            reason = f"study {study.name} names {name}, which is not archived with it"
+            raise InputError(reason, hint="name claims and papers of synthlang configs", code="unsupported")
     for name in claims:
         for claim in read_claims(name):
             yield from claim.quantities()
@@ -265,7 +279,7 @@ def _quantities(study: Study) -> Iterator[Quantity]:
 
 
 def _without_places(value: Any) -> Any:
-    """Settings without the folders of the machine: ``text:/home/me/data/text/en`` is ``text:…/text/en``."""
+    """Return settings without folders of the machine: ``text:/home/me/data/text/en`` is ``text:…/text/en``."""
     if isinstance(value, Mapping):
         return {key: _without_places(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -274,7 +288,8 @@ def _without_places(value: Any) -> Any:
 
 
 def _without_place(text: str) -> str:
-    """
+    """Replace the front of absolute paths.
+
     >>> _without_place("text:/home/me/data/text/en?x=1"), _without_place("/data/ner"), _without_place("text:data/en")
     ('text:…/text/en?x=1', '…/data/ner', 'text:data/en')
     """
