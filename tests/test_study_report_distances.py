@@ -20,7 +20,7 @@ from probes.measures.distances.separation import Separation
 from probes.measures.distances.show import Measured
 from probes.report import distances
 from probes.report.data import FigureBudget, read_study
-from probes.report.scores import scores_of
+from probes.report.scores import material_of
 from synthlang.files import write_json
 from tests.report_study import (
     change,
@@ -161,8 +161,8 @@ def test_what_the_budget_has_no_room_for_is_told(tmp_path):
     study = read_study(tmp_path)
     budget = FigureBudget(8)
     budget.left = 1
-    section = distances.word_distances(study, scores_of(study).layout, budget)
-    assert section is not None and "3 further figures of distances left out here" in str(section.blocks)
+    section = distances.word_distances(material_of(study, budget))
+    assert section is not None and "3 further figures left out" in str(section.blocks)
 
 
 def test_conditions_that_are_not_read_are_counted_once_and_figures_without_any_named(tmp_path, monkeypatch):

@@ -8,10 +8,8 @@ from typing import Any
 
 from probes.figures.drawing import Figure, colours, slug
 from probes.figures.scatter import Across, Point, delta_scatter
-from probes.report.data import FigureBudget, Study
-from probes.report.numbers import plural
-from probes.report.page import Block, Figures, Paragraph, Section
-from probes.report.scores import ScoreTable, delta_axis, grouped
+from probes.report.page import Block, Paragraph, Section
+from probes.report.scores import Material, ScoreTable, delta_axis, figure_blocks, grouped
 from probes.report.summary import correlations
 from probes.results.labels import axes_that_set, is_of_tuning, numbers_of
 
@@ -31,16 +29,19 @@ OF_MOVEMENT = (
 )
 
 
-def alignment(scores: ScoreTable, budget: FigureBudget) -> Section:
+def alignment(material: Material) -> Section | None:
     """Return alignment against Δ, a figure for each task, and their correlations."""
+    scores = material.scores
     points = _points(scores, "alignment_all")
+    if not scores.rows:
+        return None
     if not points:
         return Section("Alignment and transfer", [Paragraph("No cell has both an alignment and a Δ.", "note")])
-    blocks = by_task(scores, points, budget, SCATTERS, "alignment", partial(delta_scatter, across=ALIGNMENT))
+    blocks = by_task(material, points, "alignment", partial(delta_scatter, across=ALIGNMENT))
     return Section("Alignment and transfer", [*blocks, *correlations({task: scores.tasks[task] for task in points})])
 
 
-def movements(study: Study, scores: ScoreTable, budget: FigureBudget) -> Section | None:
+def movements(material: Material) -> Section | None:
     """Return how far fine-tuning moved the models against Δ, two figures for each task.
 
     An axis of numbers forms no groups of points, since the position of a point already shows its effect.
@@ -48,7 +49,7 @@ def movements(study: Study, scores: ScoreTable, budget: FigureBudget) -> Section
     Returns:
         None unless conditions that differ in how they are fine-tuned moved differently.
     """
-    layout = scores.layout
+    study, scores, layout = material.study, material.scores, material.layout
     axes = [axis for axis in layout.axes if axis in axes_that_set(study.config, is_of_tuning) or is_of_tuning(axis)]
     if not any(_differ(scores, column, axes) for column in MOVEMENTS):
         return None
@@ -58,7 +59,7 @@ def movements(study: Study, scores: ScoreTable, budget: FigureBudget) -> Section
         points = _points(scores, column, *numbers)
         moved = {task: of for task, of in points.items() if any(point.x > 0 for point in of)}
         name, draw = column.replace("_", "-"), partial(delta_scatter, across=across)
-        blocks += by_task(scores, moved, budget, SCATTERS, name, draw)
+        blocks += by_task(material, moved, name, draw)
     return Section("How far fine-tuning moved the model", blocks)
 
 
@@ -82,28 +83,17 @@ def _points(scores: ScoreTable, column: str, *left_out: str) -> dict[str, list[P
     return points
 
 
-def by_task(
-    scores: ScoreTable,
-    tasks: Mapping[str, Any],
-    budget: FigureBudget,
-    most: int,
-    name: str,
-    draw: Callable[..., Figure],
-) -> list[Block]:
+def by_task(material: Material, tasks: Mapping[str, Any], name: str, draw: Callable[..., Figure]) -> list[Block]:
     """Draw a figure for each task.
 
     Each label of the main axis has a colour, also if only measures have the label.
     """
-    layout = scores.layout
+    layout = material.layout
     main = layout.main
     labels = [] if main is None else [layout.text(main, {main: label}) for label in layout.axes[main]]
     palette = colours(labels or [layout.alone])
-    figures = [
-        draw(f"{name}-{slug(task, i)}", task, drawn, palette, delta_axis(scores.tasks[task]))
-        for i, (task, drawn) in enumerate(list(tasks.items())[: budget.take(len(tasks), most)], 1)
+    draws = [
+        partial(draw, f"{name}-{slug(task, i)}", task, drawn, palette, delta_axis(material.scores.tasks[task]))
+        for i, (task, drawn) in enumerate(tasks.items(), 1)
     ]
-    blocks: list[Block] = [Figures(figures)] if figures else []
-    if left := len(tasks) - len(figures):
-        text = f"{plural(left, 'further task')} without a figure: the tables have the numbers."
-        blocks.append(Paragraph(text, "note"))
-    return blocks
+    return figure_blocks(draws, material.budget, SCATTERS)

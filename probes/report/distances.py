@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from probes.figures.drawing import Figure, slug
 from probes.figures.histograms import LABEL, NAMES, Distance, Panel, histogram_panels
-from probes.report.data import FigureBudget, Study
+from probes.report.data import FigureBudget
 from probes.report.numbers import first_few, plural
-from probes.report.page import Block, Figures, Paragraph, Section
+from probes.report.page import Block, Paragraph, Section
+from probes.report.scores import Material, figure_blocks
 from probes.results.labels import Layout, settings_of
 from probes.results.read import distinct
 from probes.stages.base import PROBES
@@ -43,7 +45,7 @@ ConditionGroup = dict[str, _Condition]
 """Label → condition, for one probe and one label of the axes that are not compared."""
 
 
-def word_distances(study: Study, layout: Layout, budget: FigureBudget) -> Section | None:
+def word_distances(material: Material) -> Section | None:
     """Return histograms of every condition, a figure for each language and distance.
 
     Each condition is read once, from its first run that is at hand.
@@ -51,6 +53,7 @@ def word_distances(study: Study, layout: Layout, budget: FigureBudget) -> Sectio
     Returns:
         None where no probe measured distances.
     """
+    study, layout = material.study, material.layout
     measures = study.measures[study.measures["measure"].astype(str).str.startswith(MEASURES)]
     if measures.empty:
         return None
@@ -85,7 +88,8 @@ def word_distances(study: Study, layout: Layout, budget: FigureBudget) -> Sectio
         told.append(f"{count} not read and not drawn: there are too many{named}.")
     if missing:
         told.append(f"{MISSING}: {first_few(missing, NAMED, '; ')}.")
-    return Section("Distances of words", [*_drawn(groups, layout, budget), *(Paragraph(t, "note") for t in told)])
+    notes = [Paragraph(note, "note") for note in told]
+    return Section("Distances of words", [*_drawn(groups, layout, material.budget), *notes])
 
 
 def _panels(folder: Path | None, label: str) -> Mapping[Distance, Panel] | None:
@@ -118,12 +122,8 @@ def _drawn(groups: Mapping[tuple[str, str], ConditionGroup], layout: Layout, bud
         for (probe, under), group in known.items()
         for distance in NAMES
     ]
-    given = budget.take(len(wanted), FIGURES)
-    figures = [_figure(place, *one, layout) for place, one in enumerate(wanted[:given], 1)]
-    blocks: list[Block] = [Figures(figures)] if figures else []
-    if left := len(wanted) - given:
-        blocks.append(Paragraph(f"{plural(left, 'further figure')} of distances left out here.", "note"))
-    return blocks
+    draws = [partial(_figure, place, *one, layout) for place, one in enumerate(wanted, 1)]
+    return figure_blocks(draws, budget, FIGURES)
 
 
 def _figure(place: int, of: str, group: Iterable[_Condition], distance: Distance, layout: Layout) -> Figure:

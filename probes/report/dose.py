@@ -7,10 +7,9 @@ from functools import partial
 
 from probes.figures.drawing import COLOURS, Figure, slug
 from probes.figures.lines import Series, dose_response, interval_series
-from probes.report.data import FigureBudget
-from probes.report.numbers import Entry, plural
-from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table
-from probes.report.scores import Condition, ScoreTable, delta_axis, grouped, metric_name
+from probes.report.numbers import Entry
+from probes.report.page import Block, Folded, Paragraph, Section, Table
+from probes.report.scores import Condition, Material, ScoreTable, delta_axis, figure_blocks, grouped, metric_name
 from probes.results.labels import numbers_of
 
 NOTE = "Bands are 95 % t intervals over pretraining runs, or over fine-tuning seeds where there is one run."
@@ -23,9 +22,9 @@ Lines = dict[str, list[tuple[float, Condition]]]
 """The other labels of a line → its points, ordered by the number."""
 
 
-def dose_responses(scores: ScoreTable, budget: FigureBudget) -> Section | None:
+def dose_responses(material: Material) -> Section | None:
     """Return curves over every axis that varies and has only numbers as labels; None where there is none."""
-    blocks: list[Block] = []
+    scores, blocks = material.scores, list[Block]()
     known = {
         axis: numbers_of([label for label in labels if label != MISSING]) for axis, labels in scores.layout.axes.items()
     }
@@ -38,12 +37,7 @@ def dose_responses(scores: ScoreTable, budget: FigureBudget) -> Section | None:
             continue
         name = f"dose-{slug(title, place)}"
         wanted = _wanted(name, title, tasks, {number: label for label, number in numbers.items()})
-        given = budget.take(len(wanted), FIGURES)
-        if given:
-            blocks.append(Figures([draw() for draw in wanted[:given]]))
-        if given < len(wanted):
-            left = plural(len(wanted) - given, "further figure")
-            blocks.append(Paragraph(f"{title}: {left} left out; the table has the numbers.", "note"))
+        blocks += figure_blocks(wanted, material.budget, FIGURES, title)
         if max(map(len, tasks.values())) > len(COLOURS):
             blocks.append(Paragraph(f"{title}: figures have the first {len(COLOURS)} lines.", "note"))
         header = [title, "Other settings", "Task", "Seeds", "ZS", "SUP", "Δ", "Alignment, all types"]

@@ -17,7 +17,17 @@ from probes.report.layers import Along, by_layer, curves, over_training, words_a
 from probes.report.maps import maps
 from probes.report.numbers import number
 from probes.report.page import Block, Figures, Paragraph, Section, Table, flat
-from probes.report.scores import FAILED_TRAINING, Column, Condition, ScoreTable, by_rows, grouped, scores_of
+from probes.report.scores import (
+    FAILED_TRAINING,
+    Column,
+    Condition,
+    Material,
+    ScoreTable,
+    by_rows,
+    grouped,
+    material_of,
+    scores_of,
+)
 from probes.report.training import pretrained, pretraining
 from probes.results.labels import layout_of
 from probes.results.scores import PERPLEXITY
@@ -98,23 +108,12 @@ def _axes(numbers: Sequence[BothNumbers]) -> list[str]:
 
 def figures_of_study(name: str, study: Study, kind: str | None = None) -> list[Figure]:
     """Draw the first figures of a kind, or of the first kind that the study has data for."""
+    material = material_of(study, FigureBudget(0), _claimed(study))
     for draw, most in [KINDS[kind]] if kind else KINDS.values():
-        if figures := draw(study)[:most]:
+        if figures := _figures_in(draw(material))[:most]:
             told = learned([study])
             return [replace(one, name=f"{name}-{one.name}", caption=f"{one.caption} {told}") for one in figures]
     return []
-
-
-def _doses(study: Study) -> list[Figure]:
-    return _drawn_in(dose_responses(scores_of(study), FigureBudget(0)))
-
-
-def _steps(study: Study) -> list[Figure]:
-    return _drawn_in(over_training(study, scores_of(study).layout, FigureBudget(0), _claimed(study)))
-
-
-def _layers(study: Study) -> list[Figure]:
-    return _drawn_in(by_layer(study, scores_of(study).layout, FigureBudget(0), _claimed(study)))
 
 
 def _claimed(study: Study) -> list[str]:
@@ -123,52 +122,36 @@ def _claimed(study: Study) -> list[str]:
     return probe_measures(quantity for claim in claims for quantity in claim.quantities())
 
 
-def _alignments(study: Study) -> list[Figure]:
-    scores = scores_of(study)
-    return _drawn_in(alignment(scores, FigureBudget(0))) if scores.rows else []
-
-
-def _movements(study: Study) -> list[Figure]:
-    return _drawn_in(movements(study, scores_of(study), FigureBudget(0)))
-
-
-def _maps(study: Study) -> list[Figure]:
-    return _drawn_in(maps(study, scores_of(study), FigureBudget(0)))
-
-
-def _words(study: Study) -> list[Figure]:
-    return _drawn_in(words_alone(study, scores_of(study).layout, FigureBudget(0)))
-
-
-def _drawn_in(section: Section | None) -> list[Figure]:
+def _figures_in(section: Section | None) -> list[Figure]:
     blocks = flat(section.blocks) if section else ()
     return [figure for block in blocks if isinstance(block, Figures) for figure in block.figures]
 
 
-def _deltas(study: Study) -> list[Figure]:
-    scores, bars = scores_of(study), list[Bar]()
-    for c in scores.conditions:
+def _deltas(material: Material) -> Section | None:
+    bars = list[Bar]()
+    for c in material.scores.conditions:
         if c.delta is not None:
-            names = scores.layout.group(c.labels), scores.layout.name(c.labels)
+            names = material.layout.group(c.labels), material.layout.name(c.labels)
             bars.append(Bar(f"{c.task} Δ", *names, c.delta, values=c.values("delta")))
     panels = list(dict.fromkeys(bar.panel for bar in bars))
     bars = [bar for bar in bars if bar.panel in panels[:PANELS]]
     more = f" The first {PANELS} of {len(panels)} tasks." if len(panels) > PANELS else ""
     palette = colours([bar.name for bar in bars])
-    return [bars_beside("delta", study.title, bars, palette, f"Δ, lower is better.{more}")] if bars else []
+    figures = [bars_beside("delta", material.study.title, bars, palette, f"Δ, lower is better.{more}")] if bars else []
+    return Section("Δ", [Figures(figures)])
 
 
-KINDS: dict[str, tuple[Callable[[Study], list[Figure]], int]] = {
-    "dose": (_doses, CURVES),
-    "maps": (_maps, MAPS),
-    "steps": (_steps, CURVES),
+KINDS: dict[str, tuple[Callable[[Material], Section | None], int]] = {
+    "dose": (dose_responses, CURVES),
+    "maps": (maps, MAPS),
+    "steps": (over_training, CURVES),
     "delta": (_deltas, CURVES),
-    "alignment": (_alignments, SCATTERS),
-    "moved": (_movements, CURVES),
-    "layers": (_layers, CURVES),
-    "words": (_words, CURVES),
+    "alignment": (alignment, SCATTERS),
+    "moved": (movements, CURVES),
+    "layers": (by_layer, CURVES),
+    "words": (words_alone, CURVES),
 }
-"""Kind of figure → the function that draws it, and the largest number of its figures.
+"""Kind of figure → the section that draws it, and the largest number of its figures.
 
 The kinds are curves over an axis of numbers, maps over two, curves over pretraining, bars of Δ, alignment and movement
 against Δ, measures by layer, and words without context.

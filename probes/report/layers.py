@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 import pandas as pd
@@ -12,10 +12,10 @@ import pandas as pd
 from probes.figures.bars import Bar, retrieval_bars
 from probes.figures.drawing import COLOURS, Drawing, Figure, slug
 from probes.figures.lines import interval_series, over_layers, over_steps
-from probes.report.data import WITHOUT_CONTEXT, FigureBudget, Study
+from probes.report.data import WITHOUT_CONTEXT, FigureBudget
 from probes.report.numbers import Entry, plural
 from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table
-from probes.report.scores import CLIPPED, conditions_of, intervals_over_models
+from probes.report.scores import CLIPPED, Material, conditions_of, figure_blocks, intervals_over_models
 from probes.results.labels import Layout
 from probes.results.measures import measure_of
 from probes.statistics import Interval
@@ -72,24 +72,27 @@ def _title(probe: str, measure: str) -> str:
     return (declared.title if declared else "") or path.replace("_", " ").replace(".", ", ")
 
 
-def by_layer(study: Study, layout: Layout, budget: FigureBudget, claimed: Sequence[str] = ()) -> Section | None:
+def by_layer(material: Material) -> Section | None:
     """Return the section on measures at each layer, such as CKA and retrieval; of several checkpoints the last.
 
     Measures that claims read (``claimed``) are drawn first.
     """
-    known = study.measures[study.measures["layer"].notna()]
+    measures = material.study.measures
+    known = measures[measures["layer"].notna()]
     steps = known["step"].fillna(-1)
     keys = [known[name] for name in ("cell", "probe", "measure")]
     final = known[steps == steps.groupby(keys, observed=True).transform("max")]
     note = f"Layer 0 is the embeddings. {NOTE}"
-    return _section("By layer", "layer", curves(final, layout, "layer", claimed), over_layers, note, budget)
+    found = curves(final, material.layout, "layer", material.claimed)
+    return _section("By layer", "layer", found, over_layers, note, material.budget)
 
 
-def over_training(study: Study, layout: Layout, budget: FigureBudget, claimed: Sequence[str] = ()) -> Section | None:
+def over_training(material: Material) -> Section | None:
     """Return the section on measures at several checkpoints."""
-    found = curves(study.measures[study.measures["step"].notna()], layout, "step", claimed)
+    measures = material.study.measures
+    found = curves(measures[measures["step"].notna()], material.layout, "step", material.claimed)
     note = f"Each point is a checkpoint. {NOTE}"
-    return _section("Over the steps of pretraining", "step", found, over_steps, note, budget)
+    return _section("Over the steps of pretraining", "step", found, over_steps, note, material.budget)
 
 
 def curves(measures: pd.DataFrame, layout: Layout, along: Along, claimed: Sequence[str] = ()) -> list[Curve]:
@@ -121,11 +124,9 @@ def _section(
 ) -> Section | None:
     if not found:
         return None
-    drawn = found[: budget.take(len(found), MOST)]
-    figures = [curve.figure(along, number, draw, note) for number, curve in enumerate(drawn, 1)]
-    blocks: list[Block] = [Figures(figures)] if figures else []
-    if left := len(found) - len(drawn):
-        blocks.append(Paragraph(f"{plural(left, 'further measure')} without a figure: see measures.csv.", "note"))
+    draws = [partial(curve.figure, along, number, draw, note) for number, curve in enumerate(found, 1)]
+    blocks = figure_blocks(draws, budget, MOST)
+    drawn = found[: sum(len(block.figures) for block in blocks if isinstance(block, Figures))]
     if any(len(curve.lines) > len(COLOURS) for curve in drawn):
         blocks.append(Paragraph(f"Figures have the first {len(COLOURS)} conditions.", "note"))
     body: list[list[Entry]] = [
@@ -142,17 +143,18 @@ def _section(
     return Section(heading, blocks)
 
 
-def words_alone(study: Study, layout: Layout, budget: FigureBudget) -> Section | None:
+def words_alone(material: Material) -> Section | None:
     """Return a figure and a table for each probe of rows of the embedding matrix; None where there is none."""
-    rows = study.measures[study.measures["measure"].isin(list(WITHOUT_CONTEXT))]
-    rows = rows.assign(condition=conditions_of(rows, layout))
+    measures = material.study.measures
+    rows = measures[measures["measure"].isin(list(WITHOUT_CONTEXT))]
+    rows = rows.assign(condition=conditions_of(rows, material.layout))
     found: dict[str, dict[str, dict[str, Interval]]] = {}
     for (probe, condition, measure), interval in intervals_over_models(rows, ["probe", "condition"]).items():
         found.setdefault(probe, {}).setdefault(condition, {})[measure] = interval
     blocks: list[Block] = []
     for number, (probe, conditions) in enumerate(found.items(), 1):
         name, title = f"words-alone-{slug(probe, number)}", f"Words of one subword, {probe}"
-        if budget.take(1, 1):
+        if material.budget.take(1, 1):
             blocks.append(Figures([_words_figure(name, title, conditions)]))
         if len(conditions) > BARS:
             blocks.append(Paragraph(f"{plural(len(conditions) - BARS, 'further condition')} not drawn.", "note"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,10 +11,8 @@ import pandas as pd
 from probes.claims.estimates import over_models
 from probes.figures.drawing import Figure, slug
 from probes.figures.maps import Setting, settings_map
-from probes.report.data import FigureBudget, Study
-from probes.report.numbers import plural
-from probes.report.page import Block, Figures, Paragraph, Section
-from probes.report.scores import ScoreTable, delta_axis, grouped
+from probes.report.page import Figures, Section
+from probes.report.scores import Material, delta_axis, figure_blocks, grouped
 from probes.results.labels import Layout, numbers_of, settings_of
 from probes.results.measures import ALIGNMENT_MEASURES
 from probes.results.read import columns_of, labels_of
@@ -30,7 +29,7 @@ Cells = dict[tuple[str, str], float]
 """Labels up and across → the mean over models."""
 
 
-def maps(study: Study, scores: ScoreTable, budget: FigureBudget) -> Section | None:
+def maps(material: Material) -> Section | None:
     """Return maps over the last two axes of numbers, for each label of the other axes.
 
     There is a map of the alignment, and a map of Δ for each task.
@@ -38,34 +37,29 @@ def maps(study: Study, scores: ScoreTable, budget: FigureBudget) -> Section | No
     Returns:
         None where the grid has no two such axes.
     """
-    layout = scores.layout
+    study, layout = material.study, material.layout
     numbers = {axis: numbers_of(labels) for axis, labels in layout.axes.items()}
     crossed = [axis for axis, known in numbers.items() if known and len(set(known.values())) > 1]
     if len(crossed) < 2:
         return None
     up, across = crossed[-2:]
-    aligned = study.table["measure"].isin(
-        ["alignment_all", ALIGNMENT_MEASURES["alignment_all"]]
-    )  # one number, told twice
+    # one number under two names
+    aligned = study.table["measure"].isin(["alignment_all", ALIGNMENT_MEASURES["alignment_all"]])
     wanted = [("Alignment", ALIGNED, aligned)]
-    for task, conditions in scores.tasks.items():
+    for task, conditions in material.scores.tasks.items():
         of_task = (study.table["measure"] == "delta") & (study.table["task"] == task)
         wanted.append((f"{task}: Δ", delta_axis(conditions), of_task))
-    drawn, left = list[Figure](), 0
-    for what, label, rows in wanted:
-        for rest, cells in _panels(study.table[rows], layout, up, across).items():
-            if len(drawn) == FIGURES or not budget.take():
-                left += 1
-                continue
-            title = f"{what}, {rest}" if rest else what
-            drawn.append(_figure(title, len(drawn) + 1, label, cells, layout, up, across))
-    if not drawn:
-        return None
-    blocks: list[Block] = [Figures(drawn)]
-    if left:
-        told = f"{plural(left, 'further map')} left out; results.csv and measures.csv have the numbers."
-        blocks.append(Paragraph(told, "note"))
-    return Section("Maps", blocks)
+    found = [
+        (f"{what}, {rest}" if rest else what, label, cells)
+        for what, label, rows in wanted
+        for rest, cells in _panels(study.table[rows], layout, up, across).items()
+    ]
+    draws = [
+        partial(_figure, title, number, label, cells, layout, up, across)
+        for number, (title, label, cells) in enumerate(found, 1)
+    ]
+    blocks = figure_blocks(draws, material.budget, FIGURES, what="map")
+    return Section("Maps", blocks) if any(isinstance(block, Figures) for block in blocks) else None
 
 
 def _panels(rows: pd.DataFrame, layout: Layout, up: str, across: str) -> dict[str, Cells]:

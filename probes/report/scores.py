@@ -12,8 +12,10 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from probes.claims.estimates import over_models
-from probes.report.data import FAILED, Study
+from probes.figures.drawing import Figure
+from probes.report.data import FAILED, FigureBudget, Study
 from probes.report.numbers import Badge, Entry, plural
+from probes.report.page import Block, Figures, Paragraph
 from probes.results.intervals import interval_within
 from probes.results.labels import Layout, axes_that_set, is_of_languages, layout_of, settings_of
 from probes.results.read import columns_of, distinct, is_score, labels_of
@@ -159,6 +161,51 @@ class ScoreTable:
     def tasks(self) -> dict[str, list[Condition]]:
         """Task → its conditions."""
         return grouped(self.conditions, lambda condition: condition.task)
+
+
+@dataclass(frozen=True)
+class Material:
+    """Everything that sections of a report are made of.
+
+    Attributes:
+        claimed: Measures of probes that claims read, which are drawn first.
+    """
+
+    study: Study
+    scores: ScoreTable
+    budget: FigureBudget
+    claimed: Sequence[str] = ()
+
+    @property
+    def layout(self) -> Layout:
+        """The order and the titles of the axes."""
+        return self.scores.layout
+
+
+def material_of(study: Study, budget: FigureBudget, claimed: Sequence[str] = ()) -> Material:
+    """Return the material of the sections of a study."""
+    return Material(study, scores_of(study), budget, claimed)
+
+
+def figure_blocks(
+    wanted: Sequence[Callable[[], Figure]], budget: FigureBudget, most: int, where: str = "", what: str = "figure"
+) -> list[Block]:
+    """Draw as many figures as the budget allows, at most ``most``, and count the rest in a note.
+
+    Args:
+        wanted: Functions that draw the figures.
+        budget: The figures that the report may still have.
+        most: Largest number of these figures.
+        where: The heading that the note begins with.
+        what: What a figure is called in the note.
+    """
+    figures = [draw() for draw in wanted[: budget.take(len(wanted), most)]] if wanted else []
+    blocks: list[Block] = [Figures(figures)] if figures else []
+    if left := len(wanted) - len(figures):
+        further = plural(left, f"further {what}")
+        told = f"{where}: {further}" if where else further
+        blocks.append(Paragraph(f"{told} left out; the tables have the numbers.", "note"))
+    return blocks
 
 
 def scores_of(study: Study) -> ScoreTable:

@@ -41,7 +41,7 @@ from probes.report.scores import (
     ScoreTable,
     by_rows,
     grouped,
-    scores_of,
+    material_of,
 )
 from probes.report.summary import NAMES
 from probes.report.training import pretraining, training
@@ -84,11 +84,12 @@ RESOLVED = (
 
 def sections(study: Study, comparisons: Comparisons) -> list[Section]:
     """Return all sections of a report that have content."""
-    scores, budget = scores_of(study), FigureBudget(len(study.cells))
+    material = material_of(study, FigureBudget(len(study.cells)), comparisons.measures)
+    scores = material.scores
     found = differences(study, scores)
-    doses = dose_responses(scores, budget)
-    steps = over_training(study, scores.layout, budget, comparisons.measures)
-    curves = training(study, scores.layout, budget)
+    doses = dose_responses(material)
+    steps = over_training(material)
+    curves = training(material)
     first = Overview(study, scores, comparisons, found)
     doses, steps, training_curves = (first.takes_from(part) for part in (doses, steps, curves))
     parts = (
@@ -101,12 +102,12 @@ def sections(study: Study, comparisons: Comparisons) -> list[Section]:
         _scores(scores) if scores.rows or study.perplexities.empty else None,
         pretraining(study, scores.layout),
         doses,
-        maps(study, scores, budget),
-        alignment(scores, budget) if scores.rows else None,
-        movements(study, scores, budget),
-        word_distances(study, scores.layout, budget),
-        words_alone(study, scores.layout, budget),
-        by_layer(study, scores.layout, budget, comparisons.measures),
+        maps(material),
+        alignment(material),
+        movements(material),
+        word_distances(material),
+        words_alone(material),
+        by_layer(material),
         steps,
         training_curves,
         _dropped(study),

@@ -13,7 +13,7 @@ from probes.figures.lines import curve_figures, interval_series, over_steps
 from probes.report.data import FAILED, FigureBudget, Study
 from probes.report.numbers import bounds, first_few, number, plural
 from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table
-from probes.report.scores import FAILED_TRAINING, Column, by_rows, grouped
+from probes.report.scores import FAILED_TRAINING, Column, Material, by_rows, grouped
 from probes.results.intervals import interval_within
 from probes.results.labels import Layout, settings_of
 from probes.results.measures import PERPLEXITIES
@@ -127,8 +127,9 @@ def _with_bounds(one: Pretrained) -> str:
     return number(interval.mean) + (f", 95 % interval {between}" if between else "")
 
 
-def training(study: Study, layout: Layout, budget: FigureBudget) -> Section:
+def training(material: Material) -> Section:
     """Return curves of the runs; cells that share a run share its curves."""
+    study, layout, budget = material.study, material.layout, material.budget
     cells = grouped((cell for cell in study.cells if cell.run), lambda cell: cell.run)
     if not cells:
         return Section("Training", [Paragraph("No pretraining run was recorded.", "note")])
