@@ -129,7 +129,7 @@ def test_results_that_cannot_be_read_are_named(tmp_path, broken):
     probe_study(tmp_path, {"method": ["Original", "Adjusted"]})
     (tmp_path / "stages" / f"probe-{1:016x}" / "probes.json").write_text(broken)
     made = report(tmp_path)
-    assert "since the stage of the probe is not here or cannot be read: Adjusted." in made.text
+    assert "where the stage of the probe is missing or cannot be read: Adjusted." in made.text
     assert sum(name.startswith("histograms-") for name in made.figures) == 2, "the others are drawn"
 
 

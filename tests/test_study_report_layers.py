@@ -68,7 +68,7 @@ def test_dose_response_has_every_point_with_the_interval_over_runs(tmp_path: Pat
     drawn = {f"dose-1-strength-{n}-{t}-{kind}" for n, t in ((1, "pos"), (2, "ner")) for kind in ("delta", "scores")}
     assert drawn | {"dose-1-strength-alignment"} <= made.figures
     figure = (made.paths.figures / "dose-1-strength-1-pos-delta.svg").read_text()
-    assert "trans: from 11.5 to 17.5" in figure and "inv: from 20.5 to 26.5" in figure
+    assert "pos: Δ over strength; at the end: from 17.5 (trans) to 26.5 (inv)." in figure
     numbers = {line["strength"] for line in made.table("transform", "strength", "Δ")}
     assert numbers == {line["strength"] for line in made.table("strength", "Other settings")} == {"0", "0.50", "1"}
 
@@ -292,7 +292,7 @@ def test_alignment_over_training_has_the_languages_of_all_conditions(tmp_path: P
     folder = make_grid(tmp_path, {"transform": ["trans", "inv"]})
     made = report(logged(folder, lambda cell, step: {f"alignment/{cell['name']}": 10.0 * step}))
     svg = (made.paths.figures / "training.svg").read_text()
-    assert "trans: from 10 to 30; inv: from 10 to 30" in svg
+    assert "Alignment over pretraining; at the end: from 30 (inv) to 30 (trans)." in svg
 
 
 def test_the_terms_of_an_adjustment_are_no_losses_of_masked_tokens() -> None:
