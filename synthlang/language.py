@@ -1,7 +1,7 @@
-"""A language: transforms in order and a seed; what it does to a corpus and back, and how it is read and written.
+"""A language: transforms in order and a seed. It rewrites a corpus and back, and is read from and written to files.
 
-A path in a language file (of an order model, a dictionary, a word list) is looked up beside that file first, then in
-the working folder. Where a language is written down for others, its files go with it.
+A path in a language file (of an order model, a dictionary or a word list) is looked up beside that file first, then
+in the working folder. Where a language is written for others, its files are written with it.
 """
 
 from __future__ import annotations
@@ -37,23 +37,29 @@ from synthlang.transforms.transliterate import Transliterate
 if TYPE_CHECKING:  # tokenizers is heavy, and most languages need none
     from synthlang.vocabulary import Encoded, Subwords, Vocabulary
 
-FOLDER = "language"  # beside language.yaml: the files that it names
+FOLDER = "language"  # the folder beside language.yaml with the files that it names
 FORMAT = 2  # raise when a transform gives other output for the same spec
 
 
 class Language(StrictModel):
-    """A language derived from a parent. No transforms: the parent itself.
+    """A language derived from a source language. Without transforms it is the source language itself.
 
-    As YAML: ``{name: trans+inv, seed: 0, transforms: [{kind: transliterate}, {kind: invert}]}``;
-    transforms apply from first to last. An entity or slot that a transform tears apart becomes
-    ``several`` ones, or its sentence is left out (``drop``); either way it is counted.
+    As YAML: ``{name: trans+inv, seed: 0, transforms: [{kind: transliterate}, {kind: invert}]}``. Transforms apply
+    from first to last.
     """
 
-    reference: ClassVar[Kind] = "language"  # what a config that holds one names by it
+    reference: ClassVar[Kind] = "language"  # the kind of reference that a language in a config is
     name: str
+    """Label of the language, which can be a file name."""
     seed: int = Field(default=0, ge=0)
+    """Seed of all random choices."""
     transforms: tuple[AnyTransform, ...] = ()
+    """Transforms, in the order in which they apply."""
     torn_entities: Literal["several", "drop"] = "several"
+    """Treatment of an entity or slot that a transform splits, which is counted either way.
+
+    ``several`` makes several entities of it, and ``drop`` leaves out its sentence.
+    """
     _bound_to: str | None = PrivateAttr(default=None)
     _subwords: Subwords | None = PrivateAttr(default=None)
 
@@ -66,16 +72,19 @@ class Language(StrictModel):
     def _fits_together(self) -> Language:
         units = [_unit(t) for t in self.transforms]
         if sum(isinstance(t, Transliterate) for t in self.transforms) > 1:
-            raise ValueError("a language is transliterated at most once")
+            reason = "a language can be transliterated only once"
+            raise InputError(reason, keys="transforms", hint="delete all transliterate steps but one", code="conflict")
         if "token" in units and "word" in units[units.index("token") :]:
-            raise ValueError("a transform of words stands after one of tokens; put those with unit: token last")
+            reason = "a transform of words follows one of tokens"
+            raise InputError(reason, keys="transforms", hint="put those with unit: token last", code="conflict")
         if self.name == "parent" and self.transforms:
-            raise ValueError("the name parent is that of the language without transforms; choose another")
+            reason = "the name parent belongs to the language without transforms"
+            raise InputError(reason, keys="name", hint="choose another name", code="conflict")
         return self
 
     @property
     def fingerprint(self) -> str:
-        """Of the spec; the name is a label and not part of it."""
+        """Fingerprint of the settings. The name is a label and is not part of it."""
         steps = [t.identity() for t in self.transforms]
         subwords = self._subwords.vocabulary.fingerprint if self._subwords and self.on_tokens else None
         parts: dict[str, Any] = {
@@ -92,31 +101,31 @@ class Language(StrictModel):
 
     @property
     def invertible(self) -> bool:
-        """Whether ``invert`` restores the parent's sentences."""
+        """True if ``invert`` restores the sentences of the source."""
         return all(t.invertible for t in self.transforms)
 
     @property
     def on_tokens(self) -> bool:
-        """Whether it moves or changes tokens of a vocabulary: then its words *are* tokens."""
+        """True if a transform moves or changes tokens of a vocabulary. The words are then tokens."""
         return any(_unit(t) == "token" for t in self.transforms)
 
     @property
     def needs_counts(self) -> bool:
-        """Whether a transform depends on how often words occur: see ``bind_language``."""
+        """True if a transform depends on word counts; see ``bind_language``."""
         return any(t.needs_counts for t in self.transforms)
 
     @property
     def script(self) -> Script | None:
-        """The script of the transliterated words, None if there are none."""
+        """The script of the transliterated words, or None if there are none."""
         kinds = [t for t in self.transforms if isinstance(t, Transliterate)]
         return SCRIPTS[kinds[0].script] if kinds else None
 
     @cached_property
     def keys(self) -> tuple[int, ...]:
-        """The key of each transform: of the seed, its kind and which of that kind it is.
+        """The key of each transform: a function of the seed, its kind and its rank among its kind.
 
-        Strength and the other transforms stay out of it, so a stronger language changes the
-        words a weaker one changed and more, and ``trans+inv`` writes words as ``trans`` does.
+        Strength and the other transforms are not part of it. A stronger language therefore changes the words that a
+        weaker one changed and more, and ``trans+inv`` writes words as ``trans`` does.
         """
         seen: Counter[str] = Counter()
         keys = []
@@ -126,16 +135,18 @@ class Language(StrictModel):
         return tuple(keys)
 
     def redrawn(self, number: int) -> Language:
-        """The same language with other draws of what is drawn for each word of a text (``code_switch``), numbered from
-        1; itself for 0, and where nothing is."""
+        """Return the language with the ``number``-th set of draws for the words of a text (``code_switch``).
+
+        Sets are numbered from 1. The language itself is returned for 0, and where nothing is drawn for each word.
+        """
         steps = tuple(transform.redrawn(number) for transform in self.transforms) if number else self.transforms
         changed = any(new is not old for new, old in zip(steps, self.transforms, strict=True))
         return self.model_copy(update={"transforms": steps}) if changed else self
 
     def rewrite(self, corpus: Corpus) -> Rewrite:
-        """The rewrite of a batch of the parent: all transforms composed.
+        """Return the rewrite of a batch of the source: all transforms composed.
 
-        Transforms see one more column, ``parent``: the word of the parent that each word was.
+        Transforms see one more column, ``parent``, with the source word of each word.
         """
         current = replace(corpus, columns={**corpus.columns, "parent": corpus.form})
         result = step = None
@@ -143,10 +154,13 @@ class Language(StrictModel):
             current = current if step is None else step.apply(current)
             step = make(current)
             result = step if result is None else result.then(step)
-        return self._without_torn(Rewrite.identity(corpus) if result is None else result, corpus)
+        return self._with_split_mentions(Rewrite.identity(corpus) if result is None else result, corpus)
 
     def _steps(self) -> Iterator[Callable[[Corpus], Rewrite]]:
-        """The transforms with their keys; before the first one of tokens the step from words to tokens."""
+        """Yield the transforms with their keys.
+
+        The step from words to tokens precedes the first transform of tokens.
+        """
         are_words = True
         for transform, key in zip(self.transforms, self.keys, strict=True):
             if are_words and _unit(transform) == "token":
@@ -154,25 +168,29 @@ class Language(StrictModel):
                 yield self._tokens().split
             yield partial(transform.rewrite, key=key)
 
-    def _without_torn(self, result: Rewrite, corpus: Corpus) -> Rewrite:
+    def _with_split_mentions(self, result: Rewrite, corpus: Corpus) -> Rewrite:
+        """Count the mentions that the rewrite split, and drop their sentences where ``torn_entities`` is ``drop``."""
         columns = [name for name in SPAN_COLUMNS if name in corpus.columns and self.transforms]
-        torn = [result.split_mentions(corpus, name) for name in columns]
-        counts = {f"{name}: mentions torn apart": mentions for name, mentions in zip(columns, torn, strict=True)}
-        whole = np.all([np.ones(len(result), bool), *(mentions == 0 for mentions in torn)], axis=0)
+        split = [result.split_mentions(corpus, name) for name in columns]
+        counts = {f"{name}: mentions torn apart": mentions for name, mentions in zip(columns, split, strict=True)}
+        whole = np.all([np.ones(len(result), bool), *(mentions == 0 for mentions in split)], axis=0)
         if self.torn_entities == "drop" and not whole.all():
             counts["sentences dropped, a mention torn apart"] = ~whole
             result = result.take(np.flatnonzero(whole))
         return result.counted({**result.counts, **counts})
 
     def derive(self, corpus: Corpus) -> Corpus:
-        """The batch in this language, with every label on the word it belongs to.
+        """Return the batch in this language, with every label on the word it belongs to.
 
-        Sentences that the language leaves out are not there; the ids say which are.
+        Sentences that the language leaves out are missing. The ids show which sentences are there.
         """
         return self.rewrite(corpus).apply(corpus)
 
     def encode(self, derived: Corpus, vocabulary: Vocabulary) -> Encoded:
-        """The token ids of a batch in this language; a control token that it spells is the unknown one."""
+        """Return the token ids of a batch in this language.
+
+        A word that spells a control token becomes the unknown token.
+        """
         from synthlang.vocabulary import encode_corpus
 
         if self.on_tokens:
@@ -180,7 +198,11 @@ class Language(StrictModel):
         return encode_corpus(vocabulary.tokenizer(self.script), derived).as_text()
 
     def invert(self, corpus: Corpus) -> Corpus:
-        """The parent's sentences from derived ones: invert(derive(x)) = x; InputError if there is no inverse."""
+        """Return the source sentences of derived ones: invert(derive(x)) = x.
+
+        Raises:
+            InputError: A transform has no inverse.
+        """
         are_words = not self.on_tokens
         for transform, key in zip(reversed(self.transforms), reversed(self.keys), strict=True):
             if not are_words and _unit(transform) == "word":
@@ -190,7 +212,8 @@ class Language(StrictModel):
 
     def _tokens(self) -> Subwords:
         if self._subwords is None:
-            raise InputError(f"language {self.name}: a transform has unit: token, which needs a vocabulary")
+            reason = f"the language {self.name} has a transform with unit: token, which needs a vocabulary"
+            raise InputError(reason, hint="name a vocabulary", code="missing")
         return self._subwords
 
 
@@ -208,12 +231,14 @@ def check_source(language: Language, source: Source, name: str) -> None:
 def bind_language(
     language: Language, source: Source, vocabulary: Vocabulary | None = None, split: str | None = None
 ) -> Language:
-    """The language with what its transforms need: word counts of the source's training split, a vocabulary.
+    """Give a language what its transforms need: word counts of the source's training split, and a vocabulary.
 
-    A language that needs nothing is returned as it is. The fingerprint of a bound one covers what it
-    is bound to, so that data of another source is derived by the counts of the training text. Raises
-    InputError if the source lacks a column or, where no other ``split`` is named, a training split to
-    count words in, or if there is no vocabulary for transforms of tokens.
+    A language that needs nothing is returned as it is. The fingerprint of a bound language covers what it is bound
+    to, so data of another source is derived by the counts of the training text.
+
+    Raises:
+        InputError: The source lacks a column. The source has no training split to count words in, and no other
+            ``split`` is named. There is no vocabulary for transforms of tokens.
     """
     check_source(language, source, "the source")
     bound = language.model_copy()
@@ -234,12 +259,11 @@ def bind_language(
 
 
 def parse_language(spec: str | dict[str, Any]) -> Language:
-    """A language from a name (``trans``, ``trans:0.5+perm``, ``trans+reorder@ga``), a YAML file or a mapping.
+    """Return a language by its name, from a YAML file or from a mapping.
 
-    Or from the name of one in the catalogue.
-
-    ``parent`` is the language without transforms. A number after a colon is the strength, a word
-    after an @ the option that matters most: a script, an order model, a window. Either may come first.
+    A name is one of the catalogue, or made of short names (``trans``, ``trans:0.5+perm``, ``trans+reorder@ga``).
+    ``parent`` is the language without transforms. A number after a colon is the strength. A word after an @ is the
+    most important option: a script, an order model, a window. Either may come first.
     """
     if isinstance(spec, dict):
         return parse(Language, spec)
@@ -252,15 +276,15 @@ def parse_language(spec: str | dict[str, Any]) -> Language:
 
 
 def _named(value: Any) -> Any:
-    return parse_language(value) if isinstance(value, str | dict) else value  # the rest is left to pydantic
+    return parse_language(value) if isinstance(value, str | dict) else value  # pydantic checks any other value
 
 
 NamedLanguage = Annotated[Language, BeforeValidator(_named)]
-"""The type of a field of a config that holds a language: by its name, a YAML file or its settings."""
+"""The type of a config's field that holds a language: by its name, a YAML file or its settings."""
 
 
 _NUMBER = r"[0-9]+\.?[0-9]*|\.[0-9]+"
-# the strength stands before the option or after it: trans:0.5@hangul, trans@hangul:0.5
+# The strength stands before the option or after it: trans:0.5@hangul, trans@hangul:0.5.
 SHORT = re.compile(
     rf"(?P<kind>[a-z]+)(?::(?P<before>{_NUMBER})(?=@))?(?:@(?P<option>[^@:+]+))?(?::(?P<after>{_NUMBER}))?"
 )
@@ -280,23 +304,22 @@ def _from_name(spec: str) -> Language:
         if strength is not None:
             given["strength"] = float(strength)
         transforms.append(given)
-        label = "" if option is None else f"-{option.rpartition('/')[2]}"  # of a path its last part
+        label = "" if option is None else f"-{option.rpartition('/')[2]}"  # the last part of a path
         labels.append(f"{match['kind']}{label}" + ("" if strength is None else f"={strength}"))
     name = "+".join(labels)
-    return parse(Language, {"name": name, "transforms": transforms}, f"language {spec!r}")
+    return parse(Language, {"name": name, "transforms": transforms}, f"language {spec}")
 
 
 def _from_catalogue(spec: str, part: str) -> Language:
     if spec in names("derived"):
         return parse(Language, find("derived", spec).data, spec)
-    raise InputError(
-        f"language {spec!r}: {part!r} is none of {', '.join(SHORT_NAMES)} (as in trans+inv or trans:0.5), nor a .yaml; "
-        f"{did_you_mean(spec, names('derived'))}all kinds and options can be given in a YAML file"
-    )
+    reason = f"{part!r} is none of {', '.join(SHORT_NAMES)} (as in trans+inv or trans:0.5), nor a .yaml"
+    hint = f"{did_you_mean(spec, names('derived'))}all kinds and options can be given in a YAML file"
+    raise InputError(reason, f"language {spec}", hint=hint, code="unknown")
 
 
 def beside(data: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The data of a language file with the paths of files that are in ``folder``, its own."""
+    """Return the data of a language file with the paths of the files that are in its folder."""
     transforms = data.get("transforms")
     if not isinstance(transforms, list):
         return data
@@ -309,14 +332,14 @@ def _with_paths(step: Any, folder: Path) -> Any:
     found = {}
     for field in KINDS[step["kind"]].file_fields:
         value = step.get(field)
-        # a bare name is that of something we have: fr, parent
+        # A bare name is that of something that comes with the package (fr), or parent.
         if isinstance(value, str) and Path(value).suffix and (path := folder / user_path(value)).is_file():
             found[field] = str(path)
     return {**step, **found}
 
 
 def portable(language: Language) -> tuple[dict[str, Any], dict[str, Path]]:
-    """The spec with its files named as ``write_spec`` names them, and which file each name is."""
+    """Return the settings with files named as ``write_spec`` writes them, and the file behind each name."""
     data = language.model_dump(mode="json", round_trip=True)
     files: dict[str, Path] = {}
     for step, transform in zip(data["transforms"], language.transforms, strict=True):
@@ -334,7 +357,7 @@ def spec_yaml(language: Language) -> str:
 
 
 def write_spec(language: Language, out: Path) -> list[Path]:
-    """Write language.yaml and the files it names into a folder; returns them all."""
+    """Write language.yaml and the files that it names into a folder, and return all of them."""
     _, files = portable(language)
     with atomic_file(out / "language.yaml", "w") as handle:
         handle.write(spec_yaml(language))

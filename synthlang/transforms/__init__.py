@@ -1,1 +1,1 @@
-"""The transforms, a kind a file; base.py says what each is, table.py has all of them."""
+"""The transforms, one file for each kind: base.py has their base class, table.py lists all of them."""

@@ -1,4 +1,4 @@
-"""What every transform is: a frozen spec with a strength, and a rewrite of batches."""
+"""The base class of transforms: frozen settings with a strength, and a rewrite of batches."""
 
 from __future__ import annotations
 
@@ -18,79 +18,105 @@ from synthlang.files import user_path
 from synthlang.rewrite import Rewrite
 from synthlang.rng import key_of, uniform
 
-MOST_WORDS = 1_000_000  # of a piece of a sentence
+MOST_WORDS = 1_000_000
+"""Largest number of words that a window, a chunk or a distance may have."""
 
 
 class Transform(StrictModel):
-    """A transform; ``strength`` is its dial from 0 (identity) to 1 (full)."""
+    """A function from sentences to sentences, with a dial ``strength`` from 0 (identity) to 1 (full).
 
-    short_name: ClassVar[tuple[str, str] | None] = None  # in names of languages, and the option after @: reorder@ga
-    file_fields: ClassVar[tuple[str, ...]] = ()  # options that may name a file
+    Attributes:
+        short_name: The name of the transform in the short names of languages, and the option that follows the @
+            there, as in ``reorder@ga``.
+        file_fields: The options that may name a file.
+    """
+
+    short_name: ClassVar[tuple[str, str] | None] = None
+    file_fields: ClassVar[tuple[str, ...]] = ()
 
     kind: str
+    """Kind of the transform."""
     strength: float = Field(default=1.0, ge=0.0, le=1.0)
+    """Amount of change, from 0 (none) to 1 (full): a share of the word types or of the sentences."""
 
     @property
     def requires(self) -> tuple[str, ...]:
-        """The columns it reads besides the forms; a subclass may also give a ClassVar."""
+        """The columns that the transform reads besides the forms. A subclass may give a ClassVar instead."""
         return ()
 
     @property
     def invertible(self) -> bool:
-        """Whether ``inverse`` restores the parent exactly; a subclass may also give a ClassVar."""
+        """True if ``inverse`` restores the source exactly. A subclass may give a ClassVar instead."""
         return True
 
     @property
     def needs_counts(self) -> bool:
-        """Whether ``bind`` must come first: the transform depends on how often words occur."""
+        """True if the transform depends on word counts, so that ``bind`` must come first."""
         return False
 
     def bind(self, counts: Mapping[str, int]) -> Self:
-        """The transform that knows how often each word occurs in the parent's training text."""
+        """Return the transform with the word counts of the source language's training text."""
         del counts
         return self
 
     def redrawn(self, number: int) -> Self:
-        """The transform with other draws where it draws for each word of a text anew, numbered; itself if it does not.
+        """Return the transform with the ``number``-th set of draws for the words of a text.
 
-        What is of the language stays: which types of words change, and how.
+        A transform that makes no such draws returns itself. Properties of the language stay the same: which word
+        types change, and how.
         """
         del number
         return self
 
     def files(self) -> dict[str, Path]:
-        """The files that options name, by option."""
+        """Return the files that options name, by option."""
         named = {field: getattr(self, field) for field in self.file_fields}
         paths = {field: user_path(value) for field, value in named.items() if value is not None}
         return {field: path for field, path in paths.items() if path.is_file()}
 
     def identity(self) -> dict[str, Any]:
-        """What the fingerprint of a language takes: the settings, files by their content."""
+        """Return what the fingerprint of a language covers: the settings, with files by their content."""
         return self.model_dump(mode="json")
 
     @abstractmethod
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
-        """The rewrite of a batch: a function of its sentences, their ids and ``key``."""
+        """Return the rewrite of a batch. It is a function of the sentences, their ids and ``key``."""
 
     def inverse(self, corpus: Corpus, key: int) -> Rewrite:
-        """The rewrite that undoes ``rewrite`` with the same key on its output."""
+        """Return the rewrite that undoes ``rewrite`` with the same key on its output.
+
+        Raises:
+            InputError: The transform has no inverse.
+        """
         del corpus, key
-        raise InputError(f"{self.kind} has no inverse; the column origin of the data set has the parent's order")
+        hint = "the column origin of a derived data set has the order of the source"
+        raise InputError(f"the transform {self.kind} has no inverse", hint=hint, code="unsupported")
 
 
 def chosen_sentences(corpus: Corpus, key: int, strength: float) -> NDArray[np.bool_]:
-    """[sentences] a share ``strength`` of them, by their ids; a larger share holds every smaller one."""
+    """Choose a share ``strength`` of the sentences by their ids, [sentences].
+
+    A larger share includes every smaller one.
+    """
     return uniform(key_of("sentence", key), corpus.ids) < strength
 
 
 def parent_words(corpus: Corpus) -> Column:
-    """The parent's word of each word, ``_`` for an inserted one; of a corpus that is none of a language, its words."""
+    """Return the source word of each word, or ``_`` for an inserted one.
+
+    A corpus that no language rewrites has no such column. Its source words are its own words.
+    """
     return corpus.columns.get("parent", corpus.form)
 
 
 def check_columns(corpus: Corpus, transform: Transform) -> None:
-    """Raise InputError if the corpus lacks a column that the transform reads."""
+    """Check that the corpus has every column that the transform reads.
+
+    Raises:
+        InputError: A column is missing.
+    """
     missing = [name for name in transform.requires if name not in corpus.columns]
     if missing and len(corpus):
         columns = ", ".join(name for name in corpus.columns if name != "parent")
-        raise InputError(f"{transform.kind} needs the column {missing[0]!r}; the corpus has {columns}")
+        reason = f"the transform {transform.kind} needs the column {missing[0]!r}, and the corpus has only {columns}"
+        raise InputError(reason, hint="name a source with annotations, or give a parser", code="missing")

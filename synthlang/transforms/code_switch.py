@@ -15,6 +15,7 @@ from pydantic import Field, PrivateAttr, field_validator
 
 from synthlang.corpus import Column, Corpus
 from synthlang.dictionary.word_dictionary import read_muse, read_weighted
+from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.rewrite import Rewrite
@@ -28,30 +29,38 @@ Flags = NDArray[np.bool_]
 
 
 class CodeSwitch(Transform):
-    """Replace words by their translations; ``strength`` scales ``probability`` and ``cap``.
+    """Replace words by their translations. ``strength`` scales ``probability`` and ``cap``.
 
-    dictionary       ``parent``: the word of the parent itself; or a file with ``source target`` a line, looked up by
-                     the parent's word as it is, then in lower case
-    coverage         share of the parent's word types that are in the dictionary, by a hash of the form
-    translations     of several: the ``first``, or one drawn ``uniform``\\ ly or ``weighted``, by the file's third
-                     column (the quality of a translation in PanLex, as the paper has it; without one uniformly)
-    cap              at most this share of the words of each batch of ``batch_sentences`` (exactly
-                     floor(cap · words) where more were drawn): those with the smallest random numbers
-
-    A word whose translation is the word itself is no candidate. Has no inverse.
+    A word whose translation is the word itself is no candidate. The transform has no inverse.
     """
 
-    invertible: ClassVar[bool] = False  # a replaced word does not tell what it replaced
+    invertible: ClassVar[bool] = False  # a replaced word does not determine what it replaced
     file_fields: ClassVar[tuple[str, ...]] = ("dictionary",)
     short_name: ClassVar[tuple[str, str] | None] = ("switch", "dictionary")
 
     kind: Literal["code_switch"] = "code_switch"
     dictionary: str = PARENT_WORDS
+    """``parent`` for the source words themselves, or a file with ``source target`` on each line.
+
+    The source word is looked up as it is, then in lower case.
+    """
     coverage: float = Field(default=1.0, ge=0.0, le=1.0)
+    """Share of the source's word types that are in the dictionary, chosen by a hash of the form."""
     probability: float = Field(default=0.3, ge=0.0, le=1.0)
+    """Probability that a word in the dictionary is replaced."""
     cap: float = Field(default=0.15, ge=0.0, le=1.0)
+    """Largest share of the words of a batch that are replaced.
+
+    Where more were drawn, exactly floor(cap · words) are replaced: those with the smallest random numbers.
+    """
     batch_sentences: int = Field(default=1000, ge=1)
+    """Number of sentences of a batch for ``cap``. It must divide 2,000."""
     translations: Literal["first", "uniform", "weighted"] = "first"
+    """Choice among several translations: the ``first``, or one drawn at random (``uniform``) or ``weighted``.
+
+    The weights are the third column of the file: in PanLex the quality of a translation, as in the paper. Without
+    that column, ``weighted`` draws uniformly.
+    """
     _pairs: dict[str, tuple[str, ...]] | None = PrivateAttr(default=None)
     _weights: dict[str, tuple[float, ...]] = PrivateAttr(default_factory=dict)
     _draws: int = PrivateAttr(default=0)
@@ -60,11 +69,12 @@ class CodeSwitch(Transform):
     @classmethod
     def _divides(cls, value: int) -> int:
         if BATCH_SENTENCES % value:
-            raise ValueError(f"must divide {BATCH_SENTENCES}, so that no batch is cut in two")
+            hint = "use a divisor, so that no batch is cut in two"
+            raise InputError(f"{value} is no divisor of {BATCH_SENTENCES}", hint=hint, code="range")
         return value
 
     def model_post_init(self, context: Any, /) -> None:
-        """Keep the pairs: the file is read once, so what runs is what the fingerprint says."""
+        """Read the dictionary once, so that the pairs in use are those of the fingerprint."""
         del context
         if self.dictionary == PARENT_WORDS:
             return
@@ -83,13 +93,16 @@ class CodeSwitch(Transform):
         return {**super().identity(), "dictionary": content} | ({"draws": self._draws} if self._draws else {})
 
     def redrawn(self, number: int) -> Self:
-        """Other words are switched, and other translations drawn; the words of the dictionary are the same."""
+        """Return the transform with other draws of words and translations.
+
+        The words in the dictionary stay the same.
+        """
         redrawn = self.model_copy()
         redrawn._draws = number
         return redrawn
 
     def _of_words(self, key: int) -> int:
-        """The key of what is drawn for each word."""
+        """Return the key of the draws for each word."""
         return key_of("draws", key, self._draws) if self._draws else key
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
@@ -110,7 +123,7 @@ class CodeSwitch(Transform):
         return Rewrite.identity(corpus, form).counted(counts)
 
     def _targets(self, corpus: Corpus, ids: NDArray[np.int64], key: int) -> tuple[NDArray[np.int32], Column]:
-        """The codes of the words, and the translation of each word or the word itself, under the same names."""
+        """Return the codes of the words, and the translation of each word or the word itself, under the same names."""
         parent = parent_words(corpus)
         names = parent.names or ()
         options = self._translations(names, key)
@@ -124,7 +137,7 @@ class CodeSwitch(Transform):
             draw = uniform(key_of("translation", self._of_words(key)), ids, corpus.position)
             pick = (draw * many[parent.codes]).astype(np.int64)
         if self.translations == "weighted" and self._pairs is not None:
-            # bounds of all types one after another, those of type t between t and t + 1
+            # The bounds of all types stand one after another, with those of type t between t and t + 1.
             bounds = [t + bound for t, name in enumerate(names) if many[t] for bound in self._bounds(name)]
             pick = np.searchsorted(np.asarray(bounds), parent.codes + draw, side="right") - starts[parent.codes]
             pick = np.minimum(pick, np.maximum(many[parent.codes] - 1, 0))
@@ -134,7 +147,7 @@ class CodeSwitch(Transform):
         return codes, Column(np.where(known, flat[at], codes).astype(np.int32), tuple(index))
 
     def _translations(self, words: Sequence[str], key: int) -> list[tuple[str, ...]]:
-        """The translations of each word, none for a word that is not in the dictionary."""
+        """Return the translations of each word. A word that is not in the dictionary has none."""
         found: list[tuple[str, ...]] = [(word,) for word in words]
         if self._pairs is not None:
             most = 1 if self.translations == "first" else None
@@ -145,16 +158,19 @@ class CodeSwitch(Transform):
         return found
 
     def _entry(self, word: str) -> str:
-        """What a word is looked up by."""
+        """Return the dictionary entry of a word."""
         return word if word in (self._pairs or ()) else word.lower()
 
     def _bounds(self, word: str) -> NDArray[np.float64]:
-        """Up to where in [0, 1] a number draws each translation of a word."""
+        """Return for each translation of a word the upper bound in [0, 1] of the numbers that draw it."""
         sums = np.cumsum(self._weights[self._entry(word)])
         return np.asarray(sums / sums[-1])
 
     def _below_cap(self, corpus: Corpus, drawn: Flags, number: NDArray[np.float64]) -> Flags:
-        """[words] the drawn words with the smallest numbers of each batch, at most floor(cap · words) of them."""
+        """Select from each batch the drawn words with the smallest numbers, [words].
+
+        At most floor(cap · words) words of a batch are selected.
+        """
         _, batch = np.unique(corpus.ids // self.batch_sentences, return_inverse=True)
         words = np.bincount(batch, weights=corpus.lengths)
         limit = np.floor(self.cap * self.strength * words + 1e-9)

@@ -1,8 +1,8 @@
 """Laying trees out: from a side for every dependent to an order of the words.
 
-A dependent that keeps its side keeps its closeness to the head among those that keep theirs. One that
-changes sides goes to the mirrored place: as many dependents from the head as before, outside the lower
-layers of the new side and inside the higher ones (``relations``).
+A dependent that keeps its side keeps its closeness to the head among those that keep theirs. A dependent that
+changes sides goes to the mirrored place: as many dependents from the head as before, outside the lower layers of
+the new side and inside the higher ones.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Rows = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Keys = NDArray[np.float64]
 BEFORE, AFTER = 0, 1
-STEP = 0.05  # just outside a neighbour; neighbours are 1 apart
-BY_LAYER, BY_CLOSENESS = 1e-3, 1e-7  # order of those that go to the same place
+STEP = 0.05  # distance to a neighbour that an item is put next to, where neighbours are 1 apart
+BY_LAYER, BY_CLOSENESS = 1e-3, 1e-7  # these order the items that go to the same place
 
-# a negation keeps its label here: it has a layer of its own
+# A negation keeps its label here because it has a layer of its own.
 VERSION_1 = {v1: v2 for v1, v2 in V1_TO_V2.items() if v1 != "neg"} | {"foreign": "flat"}
 RELATIONS = frozenset(V1_TO_V2)
 _VERSION_2 = (
@@ -37,12 +37,12 @@ TAGS = frozenset(_TAGS.split())
 SUBJECTS, OBJECTS = ("nsubj", "csubj"), ("obj", "iobj")
 COORDINATION = ("conj", "cc")
 LOOSE = (*COORDINATION, "list", "parataxis", "discourse", "vocative", "dislocated", "reparandum", "orphan")
-UNITS = ("fixed", "flat", "goeswith", "_")  # parts of one word or name; "_": a word that a transform inserted
+UNITS = ("fixed", "flat", "goeswith", "_")  # parts of one word or name; "_" is an inserted word
 MARKERS = ("case", "mark")
 
-# Layers around a head, innermost first: a dependent that changes sides stands outside the lower layers there and
-# inside the higher ones. Nouns: adjective, numeral, demonstrative, genitive, relative clause (Greenberg 1963,
-# universal 20, and its mirror image); clauses: auxiliary, object, subject, adverbial, clause.
+# Layers around a head, innermost first. A dependent that changes sides stands outside the lower layers there and
+# inside the higher ones. Nouns have the layers adjective, numeral, demonstrative, genitive, relative clause (Greenberg
+# 1963, universal 20, and its mirror image). Clauses have auxiliary, object, subject, adverbial, clause.
 LAYERS = {
     **dict.fromkeys((*UNITS, "compound"), 0),
     **dict.fromkeys(("aux", "cop", "neg", "expl", "amod"), 1),
@@ -56,7 +56,7 @@ OTHER_LAYER, INNER_MARKER, OUTER_MARKER, EDGE = 4, 7, 9, 10
 
 
 def modern(label: str) -> str:
-    """The label as version 2 writes it.
+    """Return the label as version 2 writes it.
 
     >>> modern("nsubjpass"), modern("nmod:poss")
     ('nsubj:pass', 'nmod:poss')
@@ -65,7 +65,7 @@ def modern(label: str) -> str:
 
 
 def base(label: str) -> str:
-    """The universal relation of a label, of either version, without its subtype.
+    """Return the universal relation of a label of either version, without its subtype.
 
     >>> base("nsubjpass"), base("acl:relcl")
     ('nsubj', 'acl')
@@ -74,16 +74,17 @@ def base(label: str) -> str:
 
 
 def layer(label: str) -> int:
-    """The layer of a label; ``case`` and ``mark`` and punctuation at the edge have their own."""
+    """Return the layer of a label. ``case``, ``mark`` and punctuation at the edge have layers of their own."""
     return LAYERS.get(modern(label), LAYERS.get(base(label), OTHER_LAYER))
 
 
 def attach_inserted(corpus: Corpus) -> Corpus:
-    """The corpus with a head for every word that has none (head −1): inserted, or its head was left out.
+    """Return the corpus with a head for every word that has none (head −1).
 
-    The head is the nearest word with a head to the left of the word and all that depends on it; if there is
-    none, the nearest one to the right in the root's tree. So a tree comes of it, a projective one stays
-    one, and the word moves with the word it was put to. ``head`` of other words is as it was.
+    Such a word was inserted, or its head was left out. Its new head is the nearest word with a head to the left of
+    the word and of all that depends on it. If there is none, the head is the nearest one to the right in the root's
+    tree. The result is a tree, a projective tree stays projective, and the word moves with the word that it was put
+    beside. The heads of other words do not change.
     """
     head = corpus.columns["head"].codes.astype(np.int64)
     if not (head < 0).any():
@@ -103,7 +104,10 @@ def attach_inserted(corpus: Corpus) -> Corpus:
 
 
 def layout_forest(corpus: Corpus) -> Forest:
-    """The trees for a layout: the punctuation that ends a sentence hangs on the root, so it can stay there."""
+    """Return the trees for a layout.
+
+    The punctuation that ends a sentence hangs on the root, so that it can stay there.
+    """
     corpus = attach_inserted(corpus)
     forest = Forest.of(corpus)
     hung = hung_on_root(corpus, forest)
@@ -111,7 +115,10 @@ def layout_forest(corpus: Corpus) -> Forest:
 
 
 def hung_on_root(corpus: Corpus, forest: Forest) -> NDArray[np.int32] | None:
-    """[words] the heads with the final punctuation, of which nothing depends, on the root; None if it is there."""
+    """Return the heads with the final punctuation on the root, [words], or None if it is there already.
+
+    Only punctuation on which nothing depends is attached to the root.
+    """
     final = final_punctuation(corpus) & (forest.size == 1) & (forest.depth > 1)
     if not final.any():
         return None
@@ -123,9 +130,10 @@ def hung_on_root(corpus: Corpus, forest: Forest) -> NDArray[np.int32] | None:
 
 
 def attached_anew(rewrite: Rewrite, corpus: Corpus, laid_out: Flags) -> Rewrite:
-    """The rewrite with final punctuation on the root where else the new order would not be projective.
+    """Attach the final punctuation to the root where the new order would otherwise not be projective.
 
-    It stays at the end while its head has moved; ``laid_out`` [sentences] are those that were projective.
+    The punctuation stays at the end while its head has moved. ``laid_out`` [sentences] marks the sentences that
+    were projective.
     """
     derived = rewrite.apply(corpus)
     whole = attach_inserted(derived)
@@ -140,7 +148,7 @@ def attached_anew(rewrite: Rewrite, corpus: Corpus, laid_out: Flags) -> Rewrite:
 
 
 def final_punctuation(corpus: Corpus) -> Flags:
-    """[words] whether the word and all after it in its sentence are punctuation."""
+    """Return whether each word and all words after it in its sentence are punctuation, [words]."""
     other = corpus.columns["upos"].lookup(lambda name: name != "PUNCT")
     last = np.full(len(corpus), -1, np.int64)
     np.maximum.at(last, corpus.sentence_of_word[other], np.flatnonzero(other))
@@ -150,12 +158,13 @@ def final_punctuation(corpus: Corpus) -> Flags:
 class Layout:
     """The dependents of a batch as items with a head, a side, a closeness and a layer.
 
-    items    [m] rows of the dependents
-    head     [m] rows of their heads
-    side     [m] BEFORE or AFTER the head, in the parent
-    place    [m] closeness: 1 is next to the head on that side
-    layer    [m] see LAYERS
-    is_final [m] punctuation at the end of the sentence, after its head
+    Attributes:
+        items: Rows of the dependents, [m].
+        head: Rows of their heads, [m].
+        side: BEFORE or AFTER the head, in the source, [m].
+        place: Closeness to the head, [m]. 1 is next to the head on that side.
+        layer: Layer of each item, [m]; see LAYERS.
+        is_final: Whether the item is punctuation at the end of the sentence, after its head, [m].
     """
 
     def __init__(self, corpus: Corpus, forest: Forest) -> None:
@@ -168,7 +177,7 @@ class Layout:
         self.layer = self._layers(final_punctuation(corpus)[self.items])
 
     def _slot(self, side: Rows) -> Rows:
-        """[m] a number for each side of each head."""
+        """Return a number for each side of each head, [m]."""
         return self.head * 2 + side
 
     @staticmethod
@@ -181,14 +190,15 @@ class Layout:
         return place
 
     def is_base(self, *relations: str) -> Flags:
-        """[m] whether the relation, without its subtype, is one of these."""
+        """Return whether the relation, without its subtype, is one of ``relations``, [m]."""
         return self.relation.lookup(lambda name: base(name) in relations)
 
     def _layers(self, final: Flags) -> Rows:
         layers = self.relation.lookup(layer, np.int64)
         words = len(self.forest.parent)
         for marker in MARKERS:
-            # of a coordination, unless a later conjunct has a marker of its own: "to cats and to dogs"
+            # A marker belongs to a whole coordination, unless a later conjunct has one of its own: "to cats and to
+            # dogs".
             mine = self.is_base(marker)
             marked = np.zeros(words, bool)
             marked[self.head[mine]] = True
@@ -196,7 +206,7 @@ class Layout:
             each = np.zeros(words, bool)
             each[self.head[conjunct]] = True
             layers[mine] = np.where(each[self.head[mine]], INNER_MARKER, OUTER_MARKER)
-        # punctuation beyond all other dependents encloses them; elsewhere it stands where it is
+        # Punctuation beyond all other dependents encloses them. Elsewhere it stays where it is.
         punctuation = self.is_base("punct")
         last = np.zeros(2 * words, np.int64)
         slot = self._slot(self.side)
@@ -206,7 +216,7 @@ class Layout:
         return layers
 
     def keys(self, side: Rows) -> Keys:
-        """[m] distance from the head on the new ``side`` [m]: smaller is closer."""
+        """Return the distance from the head on the new ``side`` [m]: a smaller one is closer, [m]."""
         moved = side != self.side
         slot = self._slot(side)
         keys = self.place.astype(np.float64)
@@ -234,7 +244,7 @@ class Layout:
         keys[short] = reach[slot[short]] + STEP + self.place[short] * BY_CLOSENESS
 
     def order(self, keys: Keys, side: Rows) -> Rows:
-        """For each output word the row of its source word; the final punctuation comes last."""
+        """Return for each output word the row of its source word. The final punctuation comes last."""
         rank = np.zeros(len(self.forest.parent))
         rank[self.items] = np.where(side == AFTER, keys, -keys)
         final = self.items[self.is_final & (self.forest.parent[self.head] < 0)]

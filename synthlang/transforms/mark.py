@@ -1,7 +1,7 @@
-"""Marking: morphology and particles that a dependency tree tells where to put, and function words left out.
+"""Marking: morphology and particles placed by a dependency tree, and function words left out.
 
-Which words get which marker is a choice [words]: the index of a marker for each word, −1 for none. Edits put words
-beside words, leave words out and join something to words.
+A choice [words] holds the index of a marker for each word, or −1 for none. Edits put words beside words, leave
+words out and join markers to words.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pydantic import Field, field_validator, model_validator
 
 from synthlang.config import StrictModel
 from synthlang.corpus import Column, Corpus
-from synthlang.errors import InputError
+from synthlang.errors import InputError, did_you_mean
 from synthlang.rewrite import INSERTED, Rewrite
 from synthlang.transforms.base import MOST_WORDS, Transform, check_columns, chosen_sentences, parent_words
 from synthlang.transforms.layout import RELATIONS, TAGS, attach_inserted, base, modern
@@ -26,14 +26,16 @@ Rows = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 CASE_TAGS = ("NOUN", "PROPN", "PRON")
 VERB_TAGS = ("VERB", "AUX")
-INSERTED_TAG = "_"  # the tags of a word that a transform inserted
-AFTER_VERB = 9  # farther from the word than its markers
+INSERTED_TAG = "_"  # the tags of an inserted word
+OTHER_MARKER = "choose another marker or separator"
+AFTER_VERB = 9  # place of a word after a verb: farther from the verb than its markers
 
 
 class Insertion(NamedTuple):
-    """A word ``word`` at each of the rows ``rows`` [n]; ``place`` < 0 before the row, > 0 after it.
+    """A word ``word`` inserted at each of the rows ``rows`` [n].
 
-    Of several at one row the larger place stands further right; equal ones in the order given.
+    ``place`` < 0 puts it before the row, > 0 after it. Of several words at one row, the one with the larger place
+    stands further right. Words with equal places stay in the order given.
     """
 
     rows: Rows
@@ -42,27 +44,27 @@ class Insertion(NamedTuple):
 
 
 def edit(corpus: Corpus, form: Column, keep: Flags, insertions: Sequence[Insertion]) -> Rewrite:
-    """The rewrite to ``form`` [words] with only the words to ``keep`` [words] and the inserted ones.
+    """Return the rewrite to ``form`` [words] that keeps the words in ``keep`` [words] and inserts others.
 
     A place beside a word that is left out is where that word was.
     """
     kept = np.flatnonzero(keep)
-    index: dict[str, int] = {}  # names that became equal are one
+    index: dict[str, int] = {}  # names that became equal get one code
     own = np.asarray([index.setdefault(name, len(index)) for name in form.names or ()], np.int32)
     codes = [index.setdefault(i.word, len(index)) for i in insertions]
     lengths = [len(i.rows) for i in insertions]
     anchors = np.concatenate([kept, *(i.rows for i in insertions)]).astype(np.int64)
     places = np.repeat([0, *(i.place for i in insertions)], [len(kept), *lengths])
     all_codes = np.concatenate([own[form.codes[kept]], np.repeat(np.asarray(codes, np.int32), lengths)])
-    origin = np.concatenate([corpus.position[kept], np.full(sum(lengths), INSERTED)])
+    source = np.concatenate([corpus.position[kept], np.full(sum(lengths), INSERTED)]).astype(np.int32)
     order = np.lexsort((places, anchors))
     of_sentence = np.bincount(corpus.sentence_of_word[anchors], minlength=len(corpus))
     offsets = np.concatenate([[0], np.cumsum(of_sentence)]).astype(np.int64)
-    return Rewrite(offsets, origin[order].astype(np.int32), Column(all_codes[order].astype(np.int32), tuple(index)))
+    return Rewrite(offsets, source[order], Column(all_codes[order].astype(np.int32), tuple(index)))
 
 
 class Choice(NamedTuple):
-    """A kind of marker: ``which`` [words] says which of ``texts`` each word has, −1 for none."""
+    """A kind of marker: ``which`` [words] is the index into ``texts`` of each word's marker, −1 for none."""
 
     name: str
     which: Rows
@@ -70,7 +72,7 @@ class Choice(NamedTuple):
 
 
 def join_affixes(form: Column, choices: Sequence[Choice], before: bool) -> Column:
-    """The forms with the chosen texts joined to them, the first choice nearest to the word, after or ``before`` it."""
+    """Join the chosen texts to the forms, after or ``before`` the word. The first choice is nearest to the word."""
     for _, which, texts in choices:
         pairs, inverse = np.unique(form.codes * np.int64(len(texts) + 1) + which + 1, return_inverse=True)
         names, affixes = form.names or (), ("", *texts)
@@ -82,7 +84,7 @@ def join_affixes(form: Column, choices: Sequence[Choice], before: bool) -> Colum
 
 
 def agreement_choice(corpus: Corpus, agreement: Mapping[str, str], marked: Flags) -> Rows:
-    """The marker of each verb: the first key that fits the first of its subjects."""
+    """Choose the marker of each verb: the first key that fits the first of its subjects."""
     forest = Forest.of(attach_inserted(corpus))
     is_subject = corpus.columns["deprel"].lookup(lambda name: base(name) == "nsubj")
     subjects = np.flatnonzero(is_subject & (forest.parent >= 0))
@@ -91,13 +93,13 @@ def agreement_choice(corpus: Corpus, agreement: Mapping[str, str], marked: Flags
     is_verb = corpus.columns["upos"].lookup(lambda name: name in VERB_TAGS)
     verbs = np.flatnonzero(marked & (first < len(marked)) & is_verb)
     choice = np.full(len(marked), -1, np.int64)
-    for index, wanted in reversed(list(enumerate(agreement))):  # so the first that fits is written last
+    for index, wanted in reversed(list(enumerate(agreement))):  # so that the first key that fits is written last
         choice[verbs[_fits(corpus, wanted)[first[verbs]]]] = index
     return choice
 
 
 def _fits(corpus: Corpus, wanted: str) -> Flags:
-    """[words] whether a word has a UPOS tag, or all of some features."""
+    """Return whether each word has a UPOS tag, or all of some features, [words]."""
     if "=" not in wanted:
         return corpus.columns["upos"].lookup(lambda name: name == wanted)
     features = set(wanted.split("|"))
@@ -105,7 +107,10 @@ def _fits(corpus: Corpus, wanted: str) -> Flags:
 
 
 def dropped(corpus: Corpus, kinds: Sequence[str], articles: Sequence[str]) -> Flags:
-    """[words] articles and subject pronouns to leave out: those that nothing depends on, so no word loses its head."""
+    """Return the articles and subject pronouns to leave out, [words].
+
+    Only words on which nothing depends are left out, so no word loses its head.
+    """
     wanted = np.zeros(len(corpus.form.codes), bool)
     if not kinds:
         return wanted
@@ -123,7 +128,10 @@ def dropped(corpus: Corpus, kinds: Sequence[str], articles: Sequence[str]) -> Fl
 
 
 def words_after_verbs(corpus: Corpus, marked: Flags, keep: Flags, distance: int) -> Rows:
-    """For each verb the row ``distance`` words after it, or of the last word of its sentence; no punctuation counts."""
+    """Return for each verb the row ``distance`` words after it, or of the last word of its sentence.
+
+    Punctuation does not count as a word.
+    """
     upos = corpus.columns["upos"]
     words = np.flatnonzero(keep & upos.lookup(lambda name: name != "PUNCT"))
     verbs = np.flatnonzero(marked & keep & upos.lookup(lambda name: name == "VERB"))
@@ -132,46 +140,60 @@ def words_after_verbs(corpus: Corpus, marked: Flags, keep: Flags, distance: int)
 
 
 class AfterVerb(StrictModel):
-    """A word put ``distance`` words after each verb, punctuation not counted, or at the end of its sentence."""
+    """A word put some words after each verb (Kallini et al. 2024, "Mission: Impossible Language Models")."""
 
     word: str
+    """The word that is inserted."""
     distance: int = Field(default=4, ge=0, le=MOST_WORDS)
+    """Number of words between the verb and the inserted word. Punctuation does not count.
+
+    If the sentence ends first, the word stands at its end, before the final mark.
+    """
 
 
 class Mark(Transform):
     """Insert markers and leave words out, in a share ``strength`` of the sentences.
 
-    case         relation → marker on the NOUN, PROPN or PRON that has it; ``nmod`` also covers ``nmod:poss``
-                 unless that has a marker of its own
-    number       marker on a NOUN with Number=Plur (needs the column ``feats``)
-    agreement    property of the subject → marker on its VERB or AUX; a UPOS tag (``PRON``) or features
-                 (``Number=Plur|Person=3``, which need ``feats``); the first that fits
-    after_verb   a word some words after each verb (Kallini et al. 2024, "Mission: Impossible Language
-                 Models"); at the end of the sentence, before the final mark, if that comes first
-    drop         ``articles`` (det among ``articles``) and subject ``pronouns``, if nothing depends on them
-    as_words     markers are words of their own (origin −1), else joined by ``separator``: ``cat·ka``
-    place        markers stand ``after`` their word or ``before`` it
-
-    Exactly invertible unless words are left out; so a word of the parent that looks like a marked one is refused.
+    The transform is exactly invertible unless words are left out. A source word that looks like a marked one is
+    therefore refused.
     """
 
     kind: Literal["mark"] = "mark"
     case: Mapping[str, str] = Field(default_factory=dict)
+    """Marker for each relation, put on the NOUN, PROPN or PRON that has the relation.
+
+    ``nmod`` also covers ``nmod:poss``, unless that has a marker of its own.
+    """
     number: str | None = None
+    """Marker of a NOUN with Number=Plur. It needs the column ``feats``."""
     agreement: Mapping[str, str] = Field(default_factory=dict)
+    """Marker of a VERB or AUX for each property of its subject. The first property that fits is used.
+
+    A property is a UPOS tag (``PRON``) or features (``Number=Plur|Person=3``), which need the column ``feats``.
+    """
     after_verb: AfterVerb | None = None
+    """A word put some words after each verb."""
     drop: tuple[Literal["articles", "pronouns"], ...] = ()
+    """Words to leave out if nothing depends on them: ``articles``, subject ``pronouns``."""
     articles: tuple[str, ...] = Field(default=("the", "a", "an"), min_length=1)
+    """Words with the relation det that count as articles, in any case."""
     as_words: bool = False
+    """Insert markers as words of their own (source_index −1).
+
+    Otherwise ``separator`` joins them to the word: ``cat·ka``.
+    """
     place: Literal["after", "before"] = "after"
+    """Side of the markers: ``after`` their word or ``before`` it."""
     separator: str = "·"
+    """Characters between a word and its marker."""
 
     @field_validator("case")
     @classmethod
     def _relations(cls, value: Mapping[str, str]) -> Mapping[str, str]:
         unknown = [relation for relation in value if relation.partition(":")[0] not in RELATIONS]
         if unknown:
-            raise ValueError(f"{unknown[0]!r} is no relation of Universal Dependencies: {', '.join(sorted(RELATIONS))}")
+            allowed = f"{did_you_mean(unknown[0], RELATIONS)}allowed: {', '.join(sorted(RELATIONS))}"
+            raise InputError(f"{unknown[0]!r} is no relation of Universal Dependencies", hint=allowed, code="unknown")
         return value
 
     @field_validator("agreement")
@@ -179,23 +201,28 @@ class Mark(Transform):
     def _properties(cls, value: Mapping[str, str]) -> Mapping[str, str]:
         unknown = [key for key in value if "=" not in key and key not in TAGS]
         if unknown:
-            raise ValueError(f"{unknown[0]!r} is neither a feature (Number=Plur) nor a tag: {', '.join(sorted(TAGS))}")
+            reason = f"{unknown[0]!r} is neither a feature, such as Number=Plur, nor a UPOS tag"
+            raise InputError(reason, hint=f"tags: {', '.join(sorted(TAGS))}", code="unknown")
         return value
 
     @model_validator(mode="after")
     def _told_apart(self) -> Mark:
         if not (self.markers or self.after_verb or self.drop):
-            raise ValueError("give at least one of case, number, agreement, after_verb, drop")
+            hint = "set at least one of case, number, agreement, after_verb, drop"
+            raise InputError("nothing is marked", hint=hint, code="no_effect")
         if self.separator.split() != [self.separator]:
-            raise ValueError(f"the separator {self.separator!r} must be one or more characters without a space")
+            reason = f"{self.separator!r} must be one or more characters without a space"
+            raise InputError(reason, keys="separator", code="format")
         for word in (*self.markers, *([self.after_verb.word] if self.after_verb else [])):
             if word.split() != [word] or word == "_":
-                raise ValueError(f"the marker {word!r} must be one word without a space")
+                raise InputError(f"the marker {word!r} must be one word without a space", code="format")
             if not self.as_words and word in self.markers and self.separator in word:
-                raise ValueError(f"the marker {word!r} holds the separator {self.separator!r}, so it has no inverse")
+                reason = f"the marker {word!r} contains the separator {self.separator!r}, so there would be no inverse"
+                raise InputError(reason, hint=OTHER_MARKER, code="conflict")
         for one, other in permutations(map(self._joined, self.markers), 2):
             if one.startswith(other) if self.place == "before" else one.endswith(other):
-                raise ValueError(f"a word marked {one!r} looks like one marked {other!r}; choose another separator")
+                reason = f"a word marked {one!r} looks like one marked {other!r}"
+                raise InputError(reason, hint=OTHER_MARKER, code="conflict")
         return self
 
     @property
@@ -205,7 +232,7 @@ class Mark(Transform):
 
     @property
     def requires(self) -> tuple[str, ...]:
-        """Tags, and trees or features where an option reads them."""
+        """The tags and relations, and the trees or features where an option reads them."""
         head = ("head",) if self.agreement or self.drop else ()
         feats = ("feats",) if self.number or any("=" in key for key in self.agreement) else ()
         return ("upos", "deprel", *head, *feats)
@@ -241,7 +268,10 @@ class Mark(Transform):
         return edit(corpus, form, ~gone, insertions).counted(counts)
 
     def _choices(self, corpus: Corpus, marked: Flags) -> list[Choice]:
-        """Nearest to the word first: a noun has number and case, a verb agreement."""
+        """Return the markers of each word.
+
+        The first is nearest to the word: a noun has number and case, a verb agreement.
+        """
         choices = []
         upos = corpus.columns["upos"]
         if self.number is not None:
@@ -251,7 +281,7 @@ class Mark(Transform):
         if self.case:
             index = {relation: i for i, relation in enumerate(self.case)}
 
-            def of(label: str) -> int:  # of the relation, else of the relation without its subtype
+            def of(label: str) -> int:  # the marker of the relation, else of the relation without its subtype
                 return index.get(label, index.get(modern(label), index.get(base(label), -1)))
 
             nouns = marked & upos.lookup(lambda name: name in CASE_TAGS)
@@ -266,23 +296,23 @@ class Mark(Transform):
         return text + self.separator if self.place == "before" else self.separator + text
 
     def _refuse_marked(self, corpus: Corpus) -> None:
-        """Raise InputError for a word that the inverse would take for a marked or inserted one."""
+        """Refuse a word that the inverse would take for a marked or inserted one."""
         wrong = self._insertions(corpus) | corpus.form.lookup(lambda name: self._bare(name) != name)
         if wrong.any():
             word = (corpus.form.names or ())[int(corpus.form.codes[wrong][0])]
-            raise InputError(
-                f"mark: the word {word!r} looks like one that it marks, so there would be no inverse; "
-                "choose another marker or separator"
+            reason = (
+                f"the word {word!r} looks like one that the transform mark has marked, so there would be no inverse"
             )
+            raise InputError(reason, hint=OTHER_MARKER, code="conflict")
 
     def _insertions(self, corpus: Corpus) -> Flags:
-        """[words] whether the word is one this transform inserted."""
+        """Return whether each word is one that this transform inserted, [words]."""
         words = {*([self.after_verb.word] if self.after_verb else []), *(self.markers if self.as_words else [])}
         tag = corpus.columns["upos"].lookup(lambda name: name == INSERTED_TAG)
         return np.asarray(tag & corpus.form.lookup(lambda name: name in words))
 
     def inverse(self, corpus: Corpus, key: int) -> Rewrite:
-        """Take the markers off again; what they look like tells where they are."""
+        """Remove the markers. Their letters show where they are."""
         if not self.invertible:
             return super().inverse(corpus, key)
         if not len(corpus):
@@ -292,7 +322,7 @@ class Mark(Transform):
         return edit(corpus, form, ~self._insertions(corpus), [])
 
     def _bare(self, word: str) -> str:
-        """The word without its markers: no word of the parent ends in one, so taking off all is exact."""
+        """Return the word without its markers. No source word ends in one, so removing all of them is exact."""
         strip = str.removeprefix if self.place == "before" else str.removesuffix
         ends = [] if self.as_words else [self._joined(marker) for marker in self.markers]
         shorter = next((short for end in ends if (short := strip(word, end)) != word), None)

@@ -1,7 +1,7 @@
 """Syntactic reordering: the dependents of nouns and verbs in the order of another language.
 
-Each node of a dependency tree draws an order of its items from the order model of the
-superstrate, mixed with a little of the substrate's own (Wang & Eisner 2016).
+Each node of a dependency tree draws an order of its items from the order model of the superstrate, mixed with a
+little of the substrate's own (Wang & Eisner 2016).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field, field_validator, model_validator
 
 from synthlang.corpus import Corpus
+from synthlang.errors import InputError
 from synthlang.order.items import MOST_ITEMS, NodeClass, Scheme
 from synthlang.order.model import load_model
 from synthlang.order.nodes import find_nodes, heads_of, item_count
@@ -28,38 +29,47 @@ Flags = NDArray[np.bool_]
 class Reorder(Transform):
     """Draw an order for every node, in a share ``strength`` of the sentences.
 
-    model substrate    a shipped order model (``fr``) or a path; no substrate: the superstrate alone
-    substrate_weight   m of w = (1 − m) · superstrate + m · substrate
-    temperature        T of p ∝ exp(w · f / T)
-    choose             ``sample`` from the distribution, or its ``best`` order
-    labels             ``mapped``: look labels up in the model's scheme; ``faithful``: as they stand
-    corpus_labels      the label scheme of the corpus
-    policy             what cannot be reordered (a tree that is not projective, a node of more than
-                       ``max_items`` items): ``skip-node`` leaves it as it is, ``drop-sentence`` leaves
-                       out the whole sentence, as the paper does
-    nouns verbs        which nodes: those of NOUN, PROPN, PRON heads, those of VERB heads
-
-    A word that has no head (inserted, or its head was left out) is no item of any node: it stays beside the
-    word that ``attach_inserted`` puts it to, and the others get the order that they would get without it.
+    A word without a head (an inserted word, or one whose head was left out) is no item of any node. It stays beside
+    the word that ``attach_inserted`` attaches it to, and the others get the order that they would get without it.
     """
 
-    invertible: ClassVar[bool] = False  # the order of the parent is in ``origin`` only
+    invertible: ClassVar[bool] = False  # only ``source_index`` records the order of the source
     requires: ClassVar[tuple[str, ...]] = ("upos", "head", "deprel")
     file_fields: ClassVar[tuple[str, ...]] = ("model", "substrate")
     short_name: ClassVar[tuple[str, str] | None] = ("reorder", "model")
 
     kind: Literal["reorder"] = "reorder"
     model: str = "fr"
+    """Order model of the superstrate: one that comes with the package, such as ``fr``, or a file."""
     substrate: str | None = None
+    """Order model of the substrate. None uses the superstrate alone."""
     substrate_weight: float = Field(default=0.05, ge=0.0, le=1.0)
-    temperature: float = Field(default=1.0, ge=1e-3, le=1e3)
+    """Weight m of the substrate: w = (1 − m) · superstrate + m · substrate."""
     choose: Literal["sample", "best"] = "sample"
+    """Order of a node: a ``sample`` of the distribution, or its ``best`` order."""
     labels: Literal["faithful", "mapped"] = "mapped"
+    """Lookup of labels in the model's scheme (``mapped``), or use of the labels as they stand (``faithful``)."""
     corpus_labels: Scheme = "ud2"
+    """Label scheme of the corpus."""
     policy: Literal["skip-node", "drop-sentence"] = "skip-node"
+    """Treatment of a tree that is not projective and of a node with more than ``max_items`` items.
+
+    ``skip-node`` leaves it as it is, and ``drop-sentence`` leaves out the whole sentence, as the paper does.
+    """
     max_items: int = Field(default=7, ge=2, le=MOST_ITEMS)
+    """Largest number of items of a node that is reordered."""
     nouns: bool = True
+    """Reorder the nodes with heads NOUN, PROPN and PRON."""
     verbs: bool = True
+    """Reorder the nodes with VERB heads."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_temperature(cls, values: Any) -> Any:
+        """Accept files that were written when there was an option ``temperature``, with its default 1.0."""
+        if isinstance(values, dict) and values.get("temperature") == 1.0:
+            return {key: value for key, value in values.items() if key != "temperature"}
+        return values
 
     @field_validator("model", "substrate")
     @classmethod
@@ -71,15 +81,18 @@ class Reorder(Transform):
     @model_validator(mode="after")
     def _something(self) -> Reorder:
         if not (self.nouns or self.verbs):
-            raise ValueError("nouns and verbs are both false, so nothing would be reordered")
+            reason = "nouns and verbs are both false, so nothing would be reordered"
+            raise InputError(reason, hint="set one of them to true", code="no_effect")
         return self
 
     def identity(self) -> dict[str, Any]:
         named = {"model": self.model, "substrate": self.substrate}
-        return super().identity() | {name: value and load_model(value).content for name, value in named.items()}
+        contents = {name: value and load_model(value).content for name, value in named.items()}
+        # fingerprints have covered the temperature since it was an option
+        return super().identity() | {"temperature": 1.0, **contents}
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
-        """Lay the trees out anew; ``counts`` has what was reordered and what was not, by reason."""
+        """Lay the trees out anew. ``counts`` has what was reordered, and by reason what was not."""
         if not len(corpus):
             return Rewrite.identity(corpus)
         check_columns(corpus, self)
@@ -106,18 +119,18 @@ class Reorder(Transform):
         counts[f"reorder: nodes left, more than {self.max_items} items"] = nodes & long_node
         nodes &= ~long_node
         counts["reorder: nodes reordered"] = nodes
-        # a tree that is not projective has no layout of whole subtrees that is its own order
+        # No layout of whole subtrees restores the order of a tree that is not projective.
         index = np.where(ready[sentence], self._index(corpus, forest, nodes, glued, key), np.arange(len(sentence)))
         result = Rewrite.reorder(corpus, index).counted(counts)
         return result if whole.all() else result.take(np.flatnonzero(whole))
 
     def _classes(self) -> tuple[NodeClass, ...]:
-        asked = {"N": self.nouns, "V": self.verbs}
-        return tuple(c for c in load_model(self.model).classes if asked[c])
+        included = {"N": self.nouns, "V": self.verbs}
+        return tuple(c for c in load_model(self.model).classes if included[c])
 
     def _index(self, corpus: Corpus, forest: Forest, nodes: Flags, glued: Flags | None, key: int) -> NDArray[np.int64]:
-        """For each output word the row of its source word."""
-        # SciPy takes a while to import, and --help needs none of it
+        """Return for each output word the row of its source word."""
+        # SciPy is slow to import, and --help does not need it.
         from synthlang.order.distribution import shared_distribution
         from synthlang.order.permutations import all_orders
 
@@ -132,17 +145,17 @@ class Reorder(Transform):
                     order = models[node].best(group)
                 else:
                     u = uniform(key_of("order", key), ids[group.head], position[group.head])
-                    order = models[node].sample(group, u, self.temperature)
+                    order = models[node].sample(group, u)
                 places = all_orders(n).places[order]
                 own_rank[group.head] = places[:, 0]
                 rank[group.rows[:, 1:]] = places[:, 1:]
-        if glued is not None:  # of equal ranks the one that stood first stands first
+        if glued is not None:  # items with equal ranks stay in their order
             rank = np.where(glued & (forest.parent >= 0), own_rank[forest.parent], rank)
         return forest.linearise(rank, own_rank)
 
 
 def _position(corpus: Corpus, glued: Flags | None) -> NDArray[np.int64]:
-    """[words] how many words that are items stand before each in its sentence."""
+    """Return for each word the number of words before it in its sentence that are items, [words]."""
     if glued is None:
         return corpus.position
     before = np.concatenate([[0], np.cumsum(~glued)]).astype(np.int64)

@@ -1,4 +1,4 @@
-"""The table of transforms, a kind a file: ours, a line each, and those of plugins."""
+"""The table of transforms: one line for each of ours, and those of plugins."""
 
 from __future__ import annotations
 
@@ -32,14 +32,19 @@ def kind_of(transform: type[Transform]) -> Any:
 
 
 def short_names(kinds: dict[str, type[Transform]]) -> dict[str, tuple[type[Transform], str]]:
-    """Short name → the transform, and the option after the @; InputError where two have the same."""
+    """Map each short name to its transform and to the option after the @.
+
+    Raises:
+        InputError: Two transforms have the same short name.
+    """
     found: dict[str, tuple[type[Transform], str]] = {}
     for name, kind in kinds.items():
         if kind.short_name is not None:
             short, option = kind.short_name
             if short in found:
                 other = kind_of(found[short][0])
-                raise InputError(f"the transforms {other} and {name} have the same short name {short!r}")
+                reason = f"the transforms {other} and {name} have the same short name {short!r}"
+                raise InputError(reason, hint="rename one, or uninstall the package that adds it", code="duplicate")
             found[short] = kind, option
     return found
 
@@ -49,5 +54,5 @@ KINDS |= added("transforms", Transform, KINDS, kind_of)
 SHORT_NAMES = short_names(KINDS)
 if TYPE_CHECKING:
     AnyTransform = Transform
-else:  # a union that the table spells out, told apart by kind
+else:  # a union of the classes in the table, discriminated by kind
     AnyTransform = Annotated[Union[tuple(KINDS.values())], Field(discriminator="kind")]  # noqa: UP007

@@ -23,16 +23,12 @@ from synthlang.transforms.base import Transform, parent_words
 class Transliterate(Transform):
     """Write a share ``strength`` of the words in ``script``: ``the cat`` → ``тхе цат``.
 
-    unit     what is changed: words, or the tokens of a vocabulary
-    by       what the share counts: word ``type`` or ``token`` (running words of the training text)
-    order    which types come first: drawn ``uniform``\\ ly by a hash of the form, or the most ``frequent``
-    types    a file that lists the types the share is of; the others stay. None: all
+    A word type is the source word. The choice of types is therefore the same in every text, whatever other
+    transforms do, and grows with the strength. As ids, every token of a chosen word moves by V (see
+    ``vocabulary``).
 
-    A type is the parent's word, so the choice is the same in every text, whatever other transforms do,
-    and grows with the strength. As ids, every token of a chosen word moves by V (see vocabulary.py).
-
-    A sentence with a word that stays although it has letters of the script is left out and counted: that word could
-    not be told from a transliterated one.
+    A sentence is dropped and counted if one of its words stays although it has letters of the script: that word
+    could not be distinguished from a transliterated one.
     """
 
     file_fields: ClassVar[tuple[str, ...]] = ("types",)
@@ -40,10 +36,15 @@ class Transliterate(Transform):
 
     kind: Literal["transliterate"] = "transliterate"
     script: str = "cyrillic"
+    """Script of the transliterated words."""
     unit: Literal["word", "token"] = "word"
+    """Unit of change: words, or the tokens of a vocabulary."""
     by: Literal["type", "token"] = "type"
+    """Unit of the share: word types, or tokens (running words of the training text)."""
     order: Literal["uniform", "frequent"] = "uniform"
+    """Order in which types are chosen: ``uniform`` by a hash of the form, or the most ``frequent`` first."""
     types: Path | None = Field(default=None)
+    """A file that lists the types that the share is taken of. The other types stay. None stands for all types."""
     _listed: frozenset[str] | None = PrivateAttr(default=None)
     _counts: Mapping[str, int] | None = PrivateAttr(default=None)
     _limits: dict[int, float] = PrivateAttr(default_factory=dict)
@@ -53,11 +54,11 @@ class Transliterate(Transform):
     @classmethod
     def _known(cls, value: str) -> str:
         if value not in SCRIPTS:
-            raise ValueError(f"must be one of {', '.join(SCRIPTS)}")
+            raise InputError(f"unknown script {value!r}", hint=f"allowed: {', '.join(SCRIPTS)}", code="unknown")
         return value
 
     def model_post_init(self, context: Any, /) -> None:
-        """Keep the listed words: the file is read once, so what runs is what the fingerprint says."""
+        """Read the listed words once, so that the words in use are those of the fingerprint."""
         del context
         self._listed = None if self.types is None else read_types(self.types)
 
@@ -90,7 +91,7 @@ class Transliterate(Transform):
         return below if listed is None else [b and form in listed for b, form in zip(below, forms, strict=True)]
 
     def _limit(self, key: int) -> float:
-        """The hash below which a type is chosen."""
+        """Return the hash below which a type is chosen."""
         if not self.needs_counts:
             return self.strength
         if key not in self._limits:
@@ -100,10 +101,8 @@ class Transliterate(Transform):
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
         if self.needs_counts and self._counts is None:
-            raise InputError(
-                f"transliterate by {self.by}, order {self.order}, needs the word counts of a training text; "
-                "bind the language to its source (bind_language)"
-            )
+            reason = f"transliterate by {self.by}, order {self.order}, needs the word counts of a training text"
+            raise InputError(reason, hint="bind the language to its source (bind_language)", code="missing")
         script = SCRIPTS[self.script]
         if self.unit == "token":
             return Rewrite.identity(corpus, self._tokens(corpus, script, key))
@@ -116,74 +115,86 @@ class Transliterate(Transform):
         return result.take(np.flatnonzero(whole)).counted({reason: ~whole})
 
     def _tokens(self, corpus: Corpus, script: Script, key: int) -> Column:
-        """The tokens with the chosen ones in the script; no token has a letter of one before."""
+        """Return the tokens with the chosen ones in the script. No token had a letter of the script before."""
         names = corpus.form.names or ()
         chosen = self.chosen(names, key)
         return corpus.form.map_names(script.encode_token(n) if c else n for n, c in zip(names, chosen, strict=True))
 
     def _words(self, corpus: Corpus, script: Script, key: int) -> tuple[Column, NDArray[np.bool_]]:
-        """The forms with those of the chosen types in the script; [words] which stay and have letters of it."""
+        """Return the forms with the chosen types in the script, and flags of unclear words, [words].
+
+        A word is unclear if it stays and has letters of the script.
+        """
         if self.strength >= 1.0 and self._listed is None:
             every = corpus.form.map_names(_encode_all(script, corpus.form.names or ()))
             return every, np.zeros(len(every.codes), bool)
         form, parent = corpus.form, parent_words(corpus)
         names, parents = form.names or (), parent.names or ()
         if names is not parents or not np.array_equal(form.codes, parent.codes):
-            # earlier transforms changed or inserted words: one name for each pair of a form and its parent
+            # Earlier transforms changed or inserted words: each pair of a form and its source word gets one name.
             pairs, codes = np.unique(form.codes.astype(np.int64) * len(parents) + parent.codes, return_inverse=True)
             both = [(names[pair // len(parents)], parents[pair % len(parents)]) for pair in pairs.tolist()]
             names = tuple(name for name, _ in both)
-            parents = tuple(name if parent == "_" else parent for name, parent in both)  # an inserted word is its own
+            # an inserted word is its own source word
+            parents = tuple(name if parent == "_" else parent for name, parent in both)
             form = Column(codes.astype(np.int32), names)
         chosen = self.chosen(parents, key)
         unclear = [not is_chosen and script.occurs_in(name) for name, is_chosen in zip(names, chosen, strict=True)]
         stays_unclear = np.asarray(unclear, bool)[form.codes]
         written = iter(_encode_all(script, [name for name, is_chosen in zip(names, chosen, strict=True) if is_chosen]))
         forms = [next(written) if is_chosen else name for name, is_chosen in zip(names, chosen, strict=True)]
-        # a form may have had several parents
+        # A form may have had several source words.
         column = form.map_names(forms) if names is corpus.form.names else Column.of(forms).take(form.codes)
         return column, stays_unclear
 
     def inverse(self, corpus: Corpus, key: int) -> Rewrite:
-        del key  # the script itself tells which words were changed
+        del key  # the letters show which words were changed
         script = SCRIPTS[self.script]
         decode = script.decode_token if self.unit == "token" else script.decode
         return Rewrite.identity(corpus, corpus.form.map_names(decode(name) for name in corpus.form.names or ()))
 
 
 def type_hashes(key: int, forms: Sequence[str]) -> NDArray[np.float64]:
-    """A number in [0, 1) for each form, the same in every text: it is chosen by shares that are larger."""
+    """Return a number in [0, 1) for each form, the same in every text.
+
+    A share chooses the forms whose number is smaller than it.
+    """
     return uniform_of_keys([key_of("type", key, form) for form in forms])
 
 
 def read_types(path: Path) -> frozenset[str]:
-    """The words of a list: one a line, or the first column of a table with tabs. InputError with the line."""
+    """Read a list of words: one on each line, or the first column of a table with tabs.
+
+    Raises:
+        InputError: A line does not hold one word, or the file holds none.
+    """
     words = set()
     for number, line in read_lines(path):
         word = line.split("\t")[0].strip()
         if word and word.split() != [word]:
-            raise InputError(f"{word!r} is not one word; one a line, or the first column of a table", path, number)
+            hint = "write one word on each line, or in the first column of a table"
+            raise InputError(f"{word!r} is not one word", path, number, hint=hint, code="format")
         if not word and line.strip():
-            raise InputError("the first column is empty", path, number)
+            raise InputError("the first column is empty", path, number, code="format")
         words.add(word)
     words.discard("")
     if not words:
-        raise InputError("holds no word", path)
+        raise InputError("holds no word", path, code="empty")
     return frozenset(words)
 
 
 def most_frequent(counts: Mapping[str, int], candidates: Iterable[str], share: float, by_token: bool) -> frozenset[str]:
-    """The most frequent candidates, equal counts in the order of the form.
+    """Return the most frequent candidates. Equal counts are in the order of the forms.
 
-    By type ``round(share · candidates)`` of them; by token as many as it takes to reach ``share`` of
-    the candidates' running words (the rule of ``DictionarySpec``).
+    By type, ``round(share · candidates)`` of them are returned. By token, as many are returned as it takes to reach
+    ``share`` of the candidates' running words (the rule of ``DictionarySpec``).
     """
     ordered = sorted(candidates, key=lambda form: (-counts.get(form, 0), form))
     return frozenset(ordered[: _until(ordered, counts, share) if by_token else round(share * len(ordered))])
 
 
 def hash_limit(counts: Mapping[str, int], candidates: Iterable[str], share: float, key: int) -> float:
-    """The hash below which types are chosen so that they make up ``share`` of the candidates' running words."""
+    """Return the hash below which the chosen types make up ``share`` of the candidates' running words."""
     forms = sorted(candidates)
     hashes = type_hashes(key, forms)
     rank = np.argsort(hashes, kind="stable")
@@ -192,20 +203,20 @@ def hash_limit(counts: Mapping[str, int], candidates: Iterable[str], share: floa
 
 
 def _until(ordered: list[str], counts: Mapping[str, int], share: float) -> int:
-    """How many types, one after another, it takes to reach the share of running words."""
+    """Return the number of leading types that it takes to reach the share of running words."""
     running = np.asarray([counts.get(form, 0) for form in ordered], np.int64)
     return int((np.cumsum(running) - running < share * running.sum()).sum())
 
 
 def _encode_all(script: Script, words: Sequence[str]) -> list[str]:
-    """``script.encode`` of each word, at once: a text has few letters and many words."""
-    end = "\n"  # in no word
+    """Encode all words at once as ``script.encode`` does. A text has few letters and many words."""
+    end = "\n"  # no word contains it
     text = end.join(words)
     if not words:
         return []
     letters = dict(enumerate(script.letters))
     written = text.encode("utf-8").decode("latin-1").translate(letters).split(script.letters[ord(end)])
-    if any(token in text for token in SPECIAL_TOKENS):  # which stay as they are
+    if any(token in text for token in SPECIAL_TOKENS):  # special tokens stay as they are
         for i, word in enumerate(words):
             if "<" in word:
                 written[i] = script.encode(word)

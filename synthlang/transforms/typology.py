@@ -1,7 +1,8 @@
-"""Typology: deterministic word orders of Universal Dependencies trees by values as in WALS.
+"""Typology: deterministic word orders of Universal Dependencies trees, given by values as in WALS.
 
-The World Atlas of Language Structures (Dryer & Haspelmath 2013) describes word order by features such as 81A,
-the order of subject, object and verb. Here a value moves the dependents it speaks of to a side of their head.
+The World Atlas of Language Structures (Dryer & Haspelmath 2013) describes word order by features such as 81A, the
+order of subject, object and verb. Here the value of a feature moves the dependents that the feature is about to one
+side of their head.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from synthlang.corpus import Corpus
+from synthlang.errors import InputError
 from synthlang.rewrite import Rewrite
 from synthlang.transforms.base import Transform, check_columns, chosen_sentences, parent_words
 from synthlang.transforms.layout import (
@@ -46,48 +48,56 @@ BASES = {  # option → universal relations it moves
 
 
 class Typology(Transform):
-    """Word order by values; what has none (None) stays as the parent has it.
+    """Set word order by features. A feature without a value (None) stays as in the source.
 
-    order             81A: of subject (nsubj, csubj), object (obj, iobj) and verb, in every clause
-    oblique           84A: obl of verbs and adjectives (in v1 labels nmod), before or after
-    adposition        85A: case            genitive     86A: nmod and nmod:poss of nouns
-    adjective         87A: amod            demonstrative 88A: det among ``demonstratives``
-    numeral           89A: nummod          relative_clause 90A: acl
-    subordinator      94A: mark            article: det among ``articles``
-    auxiliary copula  aux and cop
-    head_direction    all dependents to one side (``final``: before the head) but punctuation, coordination
-                      and the parts of fixed phrases and names; values of single features come first
-
-    Subtrees move as blocks (see layout.py); the punctuation that ends a sentence stays. A sentence that is no
-    tree or not projective stays as it is and is counted. ``strength`` is the share of the sentences.
+    Subtrees move as blocks (see ``layout``), and the punctuation that ends a sentence stays. A sentence that is no
+    tree or is not projective stays as it is and is counted. ``strength`` is the share of the sentences.
     """
 
-    invertible: ClassVar[bool] = False  # which side a dependent came from is in ``origin`` only
+    invertible: ClassVar[bool] = False  # only ``source_index`` records which side a dependent came from
     requires: ClassVar[tuple[str, ...]] = ("upos", "head", "deprel")
     short_name: ClassVar[tuple[str, str] | None] = ("typology", "order")
 
     kind: Literal["typology"] = "typology"
     order: Literal["SOV", "SVO", "VSO", "VOS", "OVS", "OSV"] | None = None
+    """WALS 81A: order of subject (nsubj, csubj), object (obj, iobj) and verb in every clause."""
     oblique: Side | None = None
+    """WALS 84A: side of obl of verbs and adjectives (nmod in labels of version 1)."""
     adposition: Literal["preposition", "postposition"] | None = None
+    """WALS 85A: side of case."""
     genitive: Side | None = None
+    """WALS 86A: side of nmod and nmod:poss of nouns."""
     adjective: Side | None = None
+    """WALS 87A: side of amod."""
     demonstrative: Side | None = None
+    """WALS 88A: side of det among ``demonstratives``."""
     numeral: Side | None = None
+    """WALS 89A: side of nummod."""
     relative_clause: Side | None = None
+    """WALS 90A: side of acl."""
     subordinator: Side | None = None
+    """WALS 94A: side of mark."""
     article: Side | None = None
+    """Side of det among ``articles``."""
     auxiliary: Side | None = None
+    """Side of aux."""
     copula: Side | None = None
+    """Side of cop."""
     head_direction: Literal["initial", "final"] | None = None
+    """Side of all dependents but punctuation, coordination and the parts of fixed phrases and names.
+
+    ``final`` puts them before the head. Values of single features take precedence.
+    """
     demonstratives: tuple[str, ...] = Field(default=("this", "that", "these", "those"), min_length=1)
+    """Words that are demonstratives, in any case."""
     articles: tuple[str, ...] = Field(default=("the", "a", "an"), min_length=1)
+    """Words that are articles, in any case."""
 
     @model_validator(mode="after")
     def _something(self) -> Typology:
         features = [name for name in type(self).model_fields if name not in NO_FEATURES]
         if all(getattr(self, name) is None for name in features):
-            raise ValueError(f"give a value to at least one of {', '.join(features)}")
+            raise InputError("no feature has a value", hint=f"set one of {', '.join(features)}", code="no_effect")
         return self
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
@@ -114,11 +124,11 @@ class Typology(Transform):
 
     @staticmethod
     def _subject_is_outer(order: str) -> bool:
-        """Where subject and object stand on the same side of the verb: which is farther from it."""
+        """Return whether the subject is farther from the verb than the object, where both are on the same side."""
         return abs(order.index("S") - order.index("V")) > abs(order.index("O") - order.index("V"))
 
     def _sides(self, corpus: Corpus, layout: Layout) -> Rows:
-        """[items] the side of each dependent in the new order."""
+        """Return the side of each dependent in the new order, [items]."""
         side = layout.side.copy()
         if self.head_direction:
             fixed = layout.is_base("punct", *COORDINATION, *UNITS, "list")
@@ -128,7 +138,7 @@ class Typology(Transform):
         return side
 
     def _moves(self, corpus: Corpus, layout: Layout) -> Iterator[tuple[str, Flags]]:
-        """(value, the items it speaks of) for each feature that has a value."""
+        """Yield for each feature with a value that value and the items that the feature is about."""
         if self.order:
             for letter, core in (("S", SUBJECTS), ("O", OBJECTS)):
                 before = self.order.index(letter) < self.order.index("V")

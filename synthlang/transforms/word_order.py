@@ -1,6 +1,6 @@
-"""Inversion and permutation: the words of a sentence in another order, whatever they are.
+"""Inversion and permutation: the words of a sentence in an order that does not depend on the words.
 
-ALIGN-MLM, section 4, T_inv; Deshpande et al. 2021, T_perm.
+Inversion is T_inv of ALIGN-MLM, section 4. Permutation is T_perm of Deshpande et al. 2021.
 """
 
 from __future__ import annotations
@@ -21,27 +21,26 @@ from synthlang.transforms.base import MOST_WORDS, Transform, chosen_sentences
 
 Rows = NDArray[np.int64]
 _TOKENS = [SPACE + "".join(byte_characters()[byte] for byte in mark.encode()) for mark in ENDS]
-# A standalone mark is still that mark after a transliteration, so transforms compose in any order.
+# A standalone mark is found after a transliteration, too, so transforms compose in any order.
 _MARKS = ENDS | {s.encode(mark) for s in SCRIPTS.values() for mark in ENDS}
 _MARKS |= {*_TOKENS, *(s.encode_token(token) for s in SCRIPTS.values() for token in _TOKENS)}
 
 
 class Reordering(Transform):
-    """A transform that only moves words, in a share ``strength`` of the sentences.
-
-    With ``keep_final_punctuation`` a standalone ``. ! ?``, or another mark that ends sentences
-    (``segmentation.ENDS``: ``。 । ؟ …``), stays where it is and the words between two such marks
-    move among themselves (ALIGN-MLM, appendix F); otherwise the
-    words of the whole sentence do. With ``unit: token`` the words are those of a vocabulary's
-    tokens (Deshpande et al. 2021), see ``vocabulary``.
-    """
+    """A transform that only moves words, in a share ``strength`` of the sentences."""
 
     keep_final_punctuation: bool = True
+    """Leave a standalone ``. ! ?``, or another mark that ends sentences (``。 । ؟ …``), in its place.
+
+    The words between two such marks then move among themselves (ALIGN-MLM, appendix F). Otherwise all words of the
+    sentence move.
+    """
     unit: Literal["word", "token"] = "word"
+    """Unit that moves: words, or the tokens of a vocabulary (Deshpande et al. 2021)."""
 
     @abstractmethod
     def order(self, corpus: Corpus, segments: Rows, key: int) -> Rows:
-        """For each output word the row of its source word; rows stay inside their segment."""
+        """Return for each output word the row of its source word. Rows stay inside their segment."""
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
         return Rewrite.reorder(corpus, self._index(corpus, key))
@@ -57,7 +56,7 @@ class Reordering(Transform):
 
 
 def segment_of_word(corpus: Corpus, split_at_marks: bool) -> Rows:
-    """For each word the number of its segment [words]: a sentence, or a piece of one between marks."""
+    """Return the number of each word's segment, [words]: a sentence, or the part of one between marks."""
     starts = np.zeros(corpus.offsets[-1], bool)
     starts[corpus.offsets[:-1][corpus.lengths > 0]] = True
     if split_at_marks:
@@ -68,7 +67,10 @@ def segment_of_word(corpus: Corpus, split_at_marks: bool) -> Rows:
 
 
 def cut_segments(segments: Rows, size: int | None) -> Rows:
-    """The segments [words] cut into consecutive pieces of ``size`` words, the last one shorter; None: as they are."""
+    """Cut the segments [words] into consecutive pieces of ``size`` words, the last one shorter.
+
+    ``size`` None leaves the segments as they are.
+    """
     if size is None:
         return segments
     starts = np.flatnonzero(np.diff(segments, prepend=-1))
@@ -77,18 +79,19 @@ def cut_segments(segments: Rows, size: int | None) -> Rows:
 
 
 class Invert(Reordering):
-    """Reverse the words: ``he saw her .`` → ``her saw he .`` (origin 2 1 0 3).
-
-    With ``chunk`` k each k consecutive words are reversed by themselves: ``a b c d e`` → ``b a d c e`` for k = 2.
-    """
+    """Reverse the words: ``he saw her .`` → ``her saw he .`` (source_index 2 1 0 3)."""
 
     short_name: ClassVar[tuple[str, str] | None] = ("inv", "chunk")
 
     kind: Literal["invert"] = "invert"
     chunk: int | None = Field(default=None, ge=2, le=MOST_WORDS)
+    """Number k of consecutive words that are reversed by themselves. None reverses the whole segment.
+
+    For k = 2, ``a b c d e`` becomes ``b a d c e``.
+    """
 
     def order(self, corpus: Corpus, segments: Rows, key: int) -> Rows:
-        """Row i of a segment [a, b) comes from row a + b − 1 − i."""
+        """Take row i of a segment [a, b) from row a + b − 1 − i."""
         del corpus, key  # inversion is not random
         segments = cut_segments(segments, self.chunk)
         starts = np.flatnonzero(np.diff(segments, prepend=-1))
@@ -97,15 +100,13 @@ class Invert(Reordering):
 
 
 class Permute(Reordering):
-    """Shuffle the words of each sentence, uniformly over all orders.
-
-    With ``window`` k each k consecutive words are shuffled among themselves: a local shuffle.
-    """
+    """Shuffle the words of each sentence, uniformly over all orders."""
 
     short_name: ClassVar[tuple[str, str] | None] = ("perm", "window")
 
     kind: Literal["permute"] = "permute"
     window: int | None = Field(default=None, ge=2, le=MOST_WORDS)
+    """Number k of consecutive words that are shuffled among themselves. None shuffles the whole segment."""
 
     def order(self, corpus: Corpus, segments: Rows, key: int) -> Rows:
         """Sort each segment by random keys, a function of (key, sentence id, position)."""
