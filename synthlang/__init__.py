@@ -1,7 +1,8 @@
-"""synthlang derives synthetic languages from natural ones, and exports them as data sets.
+"""Derive synthetic languages from natural ones, and export them as data sets.
 
-The functions here are what the commands of the same name do (``docs/python.md``). They import what they need when they
-are called, and raise ``synthlang.errors.InputError``, one line that says what to do, for what a caller can mend.
+The functions here do what the commands of the same name do (``docs/python.md``). They import what they need when
+they are called. For faults that a caller can correct, they raise ``synthlang.errors.InputError``, one line that
+describes what to do.
 """
 
 from __future__ import annotations
@@ -37,19 +38,19 @@ def derive(
     Args:
         source: ``builtin:mini-english?sentences=2000``, ``text:PATH``, ``conllu:PATH``, …; or a task, ``nli:PATH``.
         language: A name such as ``trans+inv`` or ``trans:0.5``, one of the catalogue, or a YAML file.
-        out: The folder to write; it must not exist. ``datasets.load_dataset(out, "parallel")`` reads it.
-        workers: Processes; the bytes that are written do not depend on it.
-        parser: Gives the sentences trees first: ``spacy:NAME`` or ``stanza:LANG``.
-        fields: Of a task: the configuration ``mixed`` has only these in the derived language.
-        licence: Of the source, for the data set's card.
-        vocabulary: Also give token ids: how many tokens to train, or the folder of a tokenizer.
-        counts: Where the words are counted that language and vocabulary need: a split, or another source (default: the
-            training split).
-        cache: Where parses are kept (default: ``~/.cache/synthlang/parses``).
-        examples: How many sentences to return.
+        out: The folder to write, which must not exist. ``datasets.load_dataset(out, "parallel")`` reads it.
+        workers: Number of worker processes. The output is identical for any number.
+        parser: Parser that gives the sentences trees first: ``spacy:NAME`` or ``stanza:LANG``.
+        fields: For a task: the fields that the configuration ``mixed`` has in the derived language.
+        licence: Licence of the source, for the data set's card.
+        vocabulary: Number of tokens to train, or the folder of a tokenizer. The data set then also has token ids.
+        counts: A split or another source in which the words are counted that language and vocabulary need (default:
+            the training split).
+        cache: Folder in which parses are stored (default: ``~/.cache/synthlang/parses``).
+        examples: Number of sentences to return.
 
     Returns:
-        The first sentences as pairs (parent, derived); none for a task.
+        The first sentences as pairs (source, derived). For a task there are none.
     """
     from synthlang.derive_command import derive_command
 
@@ -78,19 +79,19 @@ def parse(
     workers: int = 1,
     cache: Path | None = None,
 ) -> dict[str, int]:
-    """Parse every split of a source and write it as CoNLL-U. A parse that is there already is left alone.
+    """Parse every split of a source and write it as CoNLL-U. A split that was parsed before is left as it is.
 
     Args:
-        source: As for ``derive``.
+        source: A source, as for ``derive``.
         out: The folder to write.
         engine: The parser.
         model: A spaCy pipeline or folder (default: ``en_core_web_sm``), or a language of Stanza (``en``).
-        tokens: Keep the words of the source, or let the engine cut words and sentences anew.
-        workers: Processes.
-        cache: Where parses are kept; what an interrupted call parsed is not parsed again.
+        tokens: Whether the words of the source are kept, or the engine splits words and sentences anew.
+        workers: Number of worker processes.
+        cache: Folder in which parses are stored, so that an interrupted call does not parse anything again.
 
     Returns:
-        Sentences by split.
+        Number of sentences by split.
     """
     from synthlang.parsing.parse_command import parse_command
 
@@ -113,12 +114,12 @@ def draw_dictionary(
     Args:
         spec: A language such as ``trans``, which needs a source, or a MUSE file of a natural pair.
         out: The folder to write.
-        source: Its training split is counted.
-        target_source: Of a natural pair: the text of the other language, to whose words the pairs are restricted.
+        source: The source whose training split is counted.
+        target_source: For a natural pair: the text of the other language, to whose words the pairs are restricted.
         coverage: The share of the words that are in the dictionary.
-        by: What the share counts: types, or running words.
-        order: Drawn uniformly, or the most frequent first.
-        seed: Of the draw.
+        by: Whether the share counts types or running words.
+        order: Whether words are drawn uniformly or the most frequent come first.
+        seed: Seed of the draw.
 
     Returns:
         The manifest: counts, coverage, fingerprints.
@@ -130,12 +131,12 @@ def draw_dictionary(
 
 
 def push(folder: str | Path, repo: str, *, public: bool = False) -> str:
-    """Upload a data set folder to the hub and return its address; nothing is uploaded without this call.
+    """Upload a data set folder to the hub and return its address. Nothing is uploaded without this call.
 
     Args:
-        folder: What ``derive`` wrote.
+        folder: A folder that ``derive`` wrote.
         repo: USER/NAME.
-        public: Private unless this is true.
+        public: Whether the repository is public. It is private by default.
     """
     from synthlang.export import push_to_hub
 
@@ -158,7 +159,7 @@ def fit_order_model(
 ) -> OrderModel:
     """Fit an order model to a treebank and write it with its card.
 
-    It maximises Σ log p(order in the text | items) − λ/2 · ‖w‖² (Wang & Eisner 2016).
+    The model maximises Σ log p(order in the text | items) − λ/2 · ‖w‖² (Wang & Eisner 2016).
 
     Args:
         treebank: A source with trees, such as ``conllu:PATH``.
@@ -167,10 +168,10 @@ def fit_order_model(
         held_out: Splits to score on (default: the test split).
         choose_on: Splits on which λ is chosen, if there are several.
         l2: Values of λ.
-        max_items: Learn from nodes of up to so many items.
+        max_items: Largest number of items of a node to learn from.
         labels: The label scheme of the treebank.
-        title: Of the treebank, for the card.
-        licence: Of the treebank, for the card.
+        title: Title of the treebank, for the card.
+        licence: Licence of the treebank, for the card.
         attribution: Authors of the treebank, for the card.
     """
     from synthlang.order.model_commands import order_fit
@@ -187,7 +188,7 @@ def fit_order_model(
 def import_order_model(
     noun: str | Path, verb: str | Path, out: str | Path, *, labels: Literal["ud1", "ud2"] = "ud1"
 ) -> OrderModel:
-    """Turn a released pair of files (``fr@N.orm``, ``fr@V.orm``) into a model file."""
+    """Convert a released pair of files (``fr@N.orm``, ``fr@V.orm``) to a model file."""
     from synthlang.order.model_commands import order_import
 
     return order_import(Path(noun), Path(verb), Path(out), Path(out).name.partition(".")[0], labels)
@@ -205,21 +206,21 @@ def show_order_model(
     temperature: float = 1.0,
     corpus_labels: Literal["ud1", "ud2"] = "ud2",
 ) -> dict[str, Any]:
-    """The probability of every order of a head and its dependents.
+    """Return the probability of every order of a head and its dependents.
 
     Args:
-        model: A model that comes along (``de``, ``en``, ``fr``, ``ga``), or a file.
+        model: A model that comes with the package (``de``, ``en``, ``fr``, ``ga``), or a file.
         conllu: A CoNLL-U file.
         sentence: The ``sent_id`` of a sentence, or its number from 1.
         node: The id of the head word.
-        labels: Take labels as they stand, or map them to the model's scheme.
+        labels: Whether labels are used as they stand or mapped to the model's scheme.
         substrate: A second model to mix in.
-        substrate_weight: Its weight, 0 to 1.
+        substrate_weight: Weight of the second model, 0 to 1.
         temperature: T of p ∝ exp(w · f / T).
         corpus_labels: The label scheme of the file, for ``labels="mapped"``.
 
     Returns:
-        ``node``, ``class``, ``items`` and ``orders`` (most probable first; an order lists items by index).
+        ``node``, ``class``, ``items`` and ``orders``, the most probable first. An order lists items by index.
     """
     from synthlang.order.model_commands import show
 
@@ -235,7 +236,10 @@ def evaluate_order_model(
     train: Sequence[str] = (),
     labels: Literal["faithful", "mapped"] = "mapped",
 ) -> dict[str, Any]:
-    """Score a model on splits of a treebank: mean log p a node, beside uniform and (with ``train``) directions."""
+    """Score a model on splits of a treebank by the mean log p of a node.
+
+    Uniform orders and, with ``train``, directions are scored beside it.
+    """
     from synthlang.order.model_commands import order_evaluate
 
     return order_evaluate(model, treebank, held_out, train, labels)
@@ -251,9 +255,9 @@ def compare_order_model(
     substrate: str | None = None,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """How far a parent treebank is from a target one before and after a model reorders it.
+    """Measure the distance of a source treebank to a target one before and after a model reorders it.
 
-    The distance is the mean over relations of |share of dependents before their head − that in the target|.
+    The distance is the mean over relations of |share of dependents before their head − that share in the target|.
     """
     from synthlang.order.model_commands import order_compare
 

@@ -1,7 +1,7 @@
 """Settings from YAML files and from the catalogue, the configs that come with the package.
 
-A file may be based on others (``base:``), and so may an entry of the catalogue, which is called by its kind and its
-name. A file of the catalogue maps kinds to entries, and has words that its entries are written with::
+A file may be based on others (``base:``), and so may an entry of the catalogue, which has a kind and a name. A file
+of the catalogue maps kinds to entries, and defines words that its entries are written with::
 
     words: {size: {lab: {rows: 256}, tiny: {rows: 80}}}
     runs:
@@ -9,11 +9,11 @@ name. A file of the catalogue maps kinds to entries, and has words that its entr
 
 - ``{size}`` in a key stands for one key for each item of the word, a list or a mapping: here for the entries
   mlm/trans/lab and mlm/trans/tiny. ``{size in natural}`` takes the items of the word ``natural``.
-- In what such a key holds, ``{size}`` is the item, and the words that the item has (``rows``) are known, too.
-- A text that is nothing but ``{rows}`` becomes the value of the word, whatever that is. In a list it becomes all values
-  of a word that is a list, and an item ``{"{size}": VALUE}`` becomes one for each size.
+- In the value of such a key, ``{size}`` is the item, and the item's own words (``rows``) are known, too.
+- A text that is nothing but ``{rows}`` becomes the value of the word. In a list it becomes all values of a word that
+  is a list, and an item ``{"{size}": VALUE}`` becomes one item for each size.
 - Where two keys stand for the same, the later one is merged over the earlier one.
-- ``about`` says what an entry is; it is no setting. The words of words.yaml are known in every file.
+- ``about`` describes an entry and is no setting. The words of words.yaml are known in every file.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from synthlang.files import user_path
 from synthlang.strict_yaml import read_yaml
 
 BASE, ABOUT, WORDS = "base", "about", "words"
-SIZES = ("paper", "lab", "tiny")  # the last part of a name, if it has a size
+SIZES = ("paper", "lab", "tiny")  # the last part of the name of an entry with a size
 YAML = (".yaml", ".yml")
 WORD, KEY_WORD = re.compile(r"\{(\w+)\}"), re.compile(r"\{(\w+)(?: in (\w+))?\}")
 FILES = {  # kind → its file, or the folder of its files, each of which has the entries that begin with its name
@@ -47,38 +47,44 @@ FILES = {  # kind → its file, or the folder of its files, each of which has th
     "sizes": "runs.yaml",
     "parts": "studies",
 }
-WHOLE = ("papers", "claims")  # kinds of which each file is one entry
+WHOLE = ("papers", "claims")  # kinds where each file is one entry
 Words = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry of the catalogue: ``data`` with that of its bases below it, and what is said about it and them.
+    """An entry of the catalogue.
 
-    Where an entry says something of itself (``is_told``), what its bases of the same kind say is marked as of these.
+    Where an entry has a description of its own, the descriptions of its bases of the same kind are marked as
+    theirs.
+
+    Attributes:
+        about: Its description, then those of its bases.
+        data: Its settings over those of its bases.
+        is_described: Whether the entry has a description of its own.
     """
 
     kind: str
     name: str
     about: tuple[str, ...]
     data: dict[str, Any]
-    is_told: bool
+    is_described: bool
 
     @property
     def summary(self) -> str:
-        """What it is, in a line."""
+        """A description of the entry in one line."""
         return str(self.data.get("title") or (self.about or ("",))[0])
 
 
 def folder() -> Path:
-    """Where the catalogue lies: in the package where it is installed, beside the package in a checkout."""
+    """Return the folder of the catalogue: in the package where it is installed, beside the package in a checkout."""
     package = Path(__file__).resolve().parent
     inside = package / "configs"
     return inside if inside.is_dir() else package.parent / "configs"
 
 
 def run_folder(config: Path) -> Path:
-    """Where the results of a config go if nobody says where: ``runs/NAME``.
+    """Return the default folder for the results of a config: ``runs/NAME``.
 
     >>> run_folder(Path("mlm/trans/tiny")).as_posix(), run_folder(Path("studies/my-study.yaml")).as_posix()
     ('runs/mlm-trans-tiny', 'runs/my-study')
@@ -91,9 +97,12 @@ def run_folder(config: Path) -> Path:
 def load_yaml(path: str | PathLike[str], kind: str | None = None) -> dict[str, Any]:
     """Read a YAML file with a mapping at the top, or with a ``kind`` also the entry of that name.
 
-    ``base: NAME`` or ``base: [NAME, …]`` are read first: paths from this file's folder, or KIND/NAME of the catalogue.
-    Mappings are merged key by key, any other value of a later base replaces that of an earlier one, and this file is
-    the last. InputError with the line of what is wrong.
+    ``base: NAME`` or ``base: [NAME, …]`` are read first: paths from this file's folder, or KIND/NAME of the
+    catalogue. Mappings are merged key by key. Any other value of a later base replaces that of an earlier one, and
+    this file comes last.
+
+    Raises:
+        InputError: It names the line of what is wrong.
     """
     name, file = str(path), user_path(path)
     if kind is None or name.endswith(YAML) or file.is_file() or (file.exists() and name not in names(kind)):
@@ -102,26 +111,30 @@ def load_yaml(path: str | PathLike[str], kind: str | None = None) -> dict[str, A
 
 
 def load_bases(names: Any, place: Path, below: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """What ``base: NAME`` or ``base: [NAME, …]`` in a file of the folder ``place`` stands for.
+    """Return the merged settings of ``base: NAME`` or ``base: [NAME, …]`` in a file of the folder ``place``.
 
-    ``below`` are the files that led here. InputError for a name of neither a file nor an entry.
+    ``below`` are the files that led here.
+
+    Raises:
+        InputError: A name is neither a file nor an entry.
     """
     listed = names if isinstance(names, list) else [names]
     if not all(isinstance(name, str) and name for name in listed):
-        raise InputError(f"base must be the name of a YAML file or a list of names, not {names!r}")
+        raise InputError(f"must be the name of a YAML file or a list of names, not {names!r}", keys=BASE, code="type")
     result = dict[str, Any]()
     for path_or_name in [_base(name, place) for name in listed]:
         if isinstance(path_or_name, str):
             result = merged(result, find(*path_or_name.split("/", 1)).data)
         elif path_or_name.resolve() in below:
-            raise InputError(f"base: {path_or_name} is based on this file, so neither can be read first")
+            reason = f"{path_or_name} is based on this file, so neither can be read first"
+            raise InputError(reason, keys=BASE, code="conflict")
         else:
             result = merged(result, _with_bases(path_or_name, below))
     return result
 
 
 def files_behind(path: Path) -> list[Path]:
-    """A YAML file, which can be read, and the files that it is based on, but for the catalogue's."""
+    """Return a YAML file, which must be readable, and the files that it is based on, without those of the catalogue."""
     data = read_yaml(path)
     names = data.get(BASE, []) if isinstance(data, dict) else []
     bases = [_base(name, path.parent) for name in (names if isinstance(names, list) else [names])]
@@ -129,7 +142,7 @@ def files_behind(path: Path) -> list[Path]:
 
 
 def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """``changes`` over ``base``: mappings are merged key by key, any other value replaces.
+    """Merge ``changes`` over ``base``: mappings are merged key by key, any other value replaces.
 
     >>> merged({"a": {"b": 1, "c": 2}, "d": [1]}, {"a": {"b": 5}, "d": []})
     {'a': {'b': 5, 'c': 2}, 'd': []}
@@ -143,14 +156,18 @@ def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
 
 @cache
 def find(kind: str, name: str) -> Entry:
-    """The entry of that name; InputError with the nearest names if there is none."""
+    """Return the entry of that name.
+
+    Raises:
+        InputError: There is none. The error names the nearest ones.
+    """
     stem = _stem(kind, name)
     written = _entries(kind, stem).get(name) if stem else None
     if written is None:
         known = names(kind)
         near = [candidate for candidate in known if candidate.startswith(f"{name}/")] or get_close_matches(name, known)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"synthlang configs {kind} lists them"
-        raise InputError(f"{kind}: there is no file and no entry {name!r}; {hint}")
+        hint = f"did you mean {' or '.join(near)}?" if near else f"list them with: synthlang configs {kind}"
+        raise InputError(f"there is no file and no entry {name!r} of the kind {kind}", hint=hint, code="unknown")
     value = dict[str, Any]()
     for raw, words in written:
         value = merged(value, filled(raw, words))
@@ -162,31 +179,32 @@ def find(kind: str, name: str) -> Entry:
         data = merged(data, layer)
     about = [value[ABOUT]] if ABOUT in value else []
     for base in bases:
-        changed = ABOUT in value and base.is_told and base.kind == kind  # what it says need not hold here
+        changed = ABOUT in value and base.is_described and base.kind == kind  # its description need not hold here
         about += [f"Changed from {base.kind}/{base.name}: {base.about[0]}", *base.about[1:]] if changed else base.about
     return Entry(kind, name, tuple(dict.fromkeys(about)), data, ABOUT in value)
 
 
 def names(kind: str) -> list[str]:
-    """The names of all entries of a kind, in the order of the catalogue."""
+    """Return the names of all entries of a kind, in the order of the catalogue."""
     return [name for stem in _stems(kind) for name in ([stem] if kind in WHOLE else _entries(kind, stem))]
 
 
 def whole_file(kind: str, name: str, place: Path | None = None) -> Path:
-    """The file of a paper or of claims by its name, or a YAML file itself, from ``place``."""
+    """Return the file of a paper or of claims by its name, or a YAML file itself, from ``place``."""
     if name.endswith(YAML):
         path = (place or Path()) / user_path(name)
         if not path.is_file():
-            raise InputError("no such file", path)
+            raise InputError("no such file", path, code="missing")
         return path
     if name not in _stems(kind):
         known = ", ".join(_stems(kind)) or "none"
-        raise InputError(f"{kind}: there is no {name!r}; name a YAML file or one of: {known}")
+        hint = f"name a YAML file or one of: {known}"
+        raise InputError(f"there is no {name!r} among the {kind}", hint=hint, code="unknown")
     return folder() / kind / f"{name}.yaml"
 
 
 def filled(value: Any, words: Words) -> Any:
-    """The value with each ``{word}`` filled in, and each key with a word of several items once for each of them.
+    """Fill in each ``{word}``, and repeat each key with a word of several items for each of them.
 
     >>> filled({"{x}-en": "data/{x}", "k": "{n}"}, {"x": ["de", "fr"], "n": 5})
     {'de-en': 'data/de', 'fr-en': 'data/fr', 'k': 5}
@@ -206,7 +224,7 @@ def filled(value: Any, words: Words) -> Any:
 
 
 def _items(item: Any, words: Words) -> list[Any]:
-    """What one item of a list stands for."""
+    """Return the items that one item of a list stands for."""
     key = next(iter(item)) if isinstance(item, dict) and len(item) == 1 else ""
     if KEY_WORD.fullmatch(key):
         return [filled(item[key], known) for _, known in _spelled(key, words)]
@@ -215,7 +233,7 @@ def _items(item: Any, words: Words) -> list[Any]:
 
 
 def _spelled(key: str, words: Words) -> Iterator[tuple[str, Words]]:
-    """The keys that one stands for, each with the words that are known below it."""
+    """Yield the keys that one key stands for, each with the words that are known below it."""
     several = next((m for m in KEY_WORD.finditer(key) if m[2] or isinstance(words[m[1]], list | dict)), None)
     if several is None:
         yield WORD.sub(lambda m: str(words[m[1]]), key), words
@@ -227,24 +245,25 @@ def _spelled(key: str, words: Words) -> Iterator[tuple[str, Words]]:
 
 
 def _with_bases(path: Path, below: tuple[Path, ...]) -> dict[str, Any]:
-    """The mapping of a file over those of its bases."""
+    """Return the mapping of a file over those of its bases."""
     data = read_yaml(path)
     if not isinstance(data, dict):
-        found = "the file is empty" if data is None else "it is a list" if isinstance(data, list) else "it is one value"
-        raise InputError(f"the file must consist of keys and values at its top level; {found}", path)
+        found = "is empty" if data is None else "is a list" if isinstance(data, list) else "is one value"
+        hint = "the file must consist of keys and values at its top level"
+        raise InputError(found, path, hint=hint, code="empty" if data is None else "type")
     if BASE not in data:
         return data
     bases = data.pop(BASE)
     try:
         if bases == []:
-            raise InputError("base must be the name of a YAML file or a list of names, not []")
+            raise InputError("must be the name of a YAML file or a list of names, not []", keys=BASE, code="empty")
         return merged(load_bases(bases, path.parent, (*below, path.resolve())), data)
     except InputError as error:
         raise error.inside(path=path) from error
 
 
 def _base(name: str, place: Path) -> Path | str:
-    """The file that a base names, or its name if that is one of the catalogue."""
+    """Return the file that a base names, or the name of an entry of the catalogue."""
     path = place / user_path(name)
     kind, _, rest = name.partition("/")
     if path.is_file() or (path.exists() and kind not in FILES):
@@ -252,19 +271,19 @@ def _base(name: str, place: Path) -> Path | str:
     if kind not in FILES or name.endswith(YAML):
         known = [] if name.endswith(YAML) else [f"{kind}/{entry}" for kind in FILES for entry in names(kind)]
         hint = did_you_mean(name, [entry for entry in known if entry.endswith(f"/{name}")] or known).rstrip()
-        raise InputError(f"base: there is no file {path}{hint and '; '}{hint}")
+        raise InputError(f"there is no file {path}", keys=BASE, hint=hint, code="missing")
     find(kind, rest)
     return name
 
 
 def _stems(kind: str) -> list[str]:
-    """The names, without their ending, of the files that have entries of a kind."""
+    """Return the names, without their ending, of the files that have entries of a kind."""
     where = folder() / FILES.get(kind, kind)
     return [where.stem] if where.suffix else sorted(path.stem for path in where.glob("*.yaml"))
 
 
 def _stem(kind: str, name: str) -> str | None:
-    """That of the file that an entry is in."""
+    """Return the name, without its ending, of the file that an entry is in."""
     stems = _stems(kind)
     if FILES[kind] == "studies":
         stems = [stem for stem in stems if re.match(rf"{re.escape(stem)}(?![\w.])", name)]
@@ -280,7 +299,10 @@ def _read(path: Path) -> dict[str, Any]:
 
 @cache
 def _entries(kind: str, stem: str) -> dict[str, list[tuple[Any, Words]]]:
-    """Name → what is written under it, and the words that are known there, the more specific later."""
+    """Return for each name the values written under it, and the words that are known there.
+
+    Later values are more specific.
+    """
     where = folder() / FILES[kind]
     data = _read(where if where.suffix else where / f"{stem}.yaml")
     words = merged(_read(folder() / "words.yaml"), data.get(WORDS, {}))

@@ -1,7 +1,7 @@
-"""Strict configuration: frozen models, dotted overrides, errors that name the key.
+"""Strict configuration: frozen models, dotted overrides, and errors that name the key.
 
-A value must have the type of its field (``"5"`` is no number, ``1.0`` no integer), so that a
-slip is seen before any work starts. How YAML is read: ``strict_yaml``.
+A value must have the type of its field (``"5"`` is no number, ``1.0`` no integer), so that a slip is found before
+any work starts. ``strict_yaml`` reads the YAML.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ from os import PathLike
 from typing import Any, ClassVar, TypeVar, get_args, get_origin
 
 import pydantic
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from synthlang.catalogue import load_yaml
 from synthlang.config_errors import faults
 from synthlang.errors import InputError
+from synthlang.field_docs import field_docs
 from synthlang.strict_yaml import parse_yaml, write_yaml
 
 M = TypeVar("M", bound=pydantic.BaseModel)
@@ -32,16 +35,31 @@ KEY = re.compile(r"[^\s.=]+(\.[^\s.=]+)*")
 class StrictModel(pydantic.BaseModel):
     """Base of every config: immutable, no unknown keys, no NaN or infinity, checked defaults.
 
+    The explanation of a field is a docstring below it (see ``field_docs``).
+
     Attributes:
-        smoke: What ``--smoke`` makes of fields: the most that a number may be, or a function of the config.
-        renamed_keys: Old key → new key. ``parse`` reads an old key as the new one, with a warning. Fields, and with
-            them all fingerprints, have the new names.
+        smoke: Changes to fields for ``--smoke``: the largest value of a number, or a function of the config.
+        renamed_keys: New key of each old key. ``parse`` reads an old key as the new one, with a warning. Fields, and
+            with them all fingerprints, have the new names.
     """
 
     smoke: ClassVar[Mapping[str, Any]] = {}
     renamed_keys: ClassVar[Mapping[str, str]] = {}
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True)
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: pydantic.GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Return the JSON schema with the explanation of each field as its description."""
+        schema = handler(core_schema)
+        properties = handler.resolve_ref_schema(schema).get("properties", {})
+        for name, text in field_docs(cls).items():
+            key = cls.model_fields[name].alias or name
+            if key in properties:
+                properties[key].setdefault("description", text)
+        return schema
 
 
 def renamed_values(field: str, **names: str) -> Any:
@@ -118,25 +136,28 @@ def _has_renamed_keys(annotation: Any, seen: frozenset[Any] = frozenset()) -> bo
 
 
 def load(model: type[M], path: str | PathLike[str], assignments: Sequence[str] = (), kind: str | None = None) -> M:
-    """Read ``path``, or with a ``kind`` also the catalogue's entry of that name, apply ``KEY=VALUE`` assignments and
-    check everything against ``model``."""
+    """Read a config, apply ``KEY=VALUE`` assignments and check everything against ``model``.
+
+    With a ``kind``, ``path`` may also be the name of an entry of the catalogue.
+    """
     return parse(model, override(load_yaml(path, kind), assignments), path)
 
 
 def parse(model: type[M], data: Mapping[str, Any], path: PathName = None) -> M:
     """Check plain data (as from YAML or JSON) against ``model``.
 
-    Raises InputError that names each wrong key, its value and what is allowed.
+    Raises:
+        InputError: It names each wrong key, its value and what is allowed.
     """
     try:
         data = with_new_keys(model, data)
     except InputError as error:
         raise error.inside(path=path) from error
     try:
-        # JSON mode is strict about types, yet takes a list for a tuple and a string for a path.
+        # JSON mode is strict about types, yet accepts a list for a tuple and a string for a path.
         model.model_validate_json(json.dumps(data), strict=True)
     except pydantic.ValidationError as error:
-        # It also refuses a default that JSON cannot write (a Path): only what is wrong with ``data`` counts.
+        # It also refuses a default that JSON cannot write (a Path), so only faults of ``data`` count.
         _refuse(faults(model, error, data, defaults=False), path)
     try:
         return model.model_validate(data)
@@ -149,13 +170,16 @@ def _refuse(found: Sequence[InputError], path: PathName) -> None:
     """Raise the first fault with the others beside it, if there are any."""
     if found:
         first, *others = found
-        raise InputError(first.reason, path, keys=first.keys, hint=first.hint, code=first.code, others=others)
+        first.others = tuple(others)
+        raise first.inside(path=path)
 
 
 def override(
     config: Mapping[str, Any], assignments: Sequence[str], example: str = "objective.alpha=5"
 ) -> dict[str, Any]:
-    """A new config with each ``a.b=VALUE`` applied; VALUE is YAML, a number indexes a list. Errors show ``example``.
+    """Return a new config with each ``a.b=VALUE`` applied. VALUE is YAML, and a number in a key indexes a list.
+
+    Errors show ``example``.
 
     >>> override({"a": {"b": 1, "c": 2}}, ["a.b=5", "d=[x, no]"])
     {'a': {'b': 5, 'c': 2}, 'd': ['x', 'no']}
@@ -168,7 +192,7 @@ def override(
             raise InputError(f"must be KEY=VALUE with a dotted key, as in {example}", where, code="format")
         if not value.strip():
             hint = f"write {key}=null for none or {key}='' for an empty text"
-            raise InputError("has no value", where, hint=hint, code="format")
+            raise InputError("has no value", where, hint=hint, code="empty")
         new = parse_yaml(value, where)
         try:
             result = assigned(result, key.split("."), new)
@@ -178,7 +202,7 @@ def override(
 
 
 def assignments(overrides: Overrides) -> list[str]:
-    """Overrides as texts KEY=VALUE, each value as JSON, which YAML reads.
+    """Return overrides as texts KEY=VALUE, with each value as JSON, which is YAML, too.
 
     >>> assignments({"objective.alpha": 5.0, "seeds": [0, 1]}), assignments(["steps=3"])
     (['objective.alpha=5.0', 'seeds=[0, 1]'], ['steps=3'])
@@ -189,7 +213,9 @@ def assignments(overrides: Overrides) -> list[str]:
 
 
 def assigned(node: Any, keys: Sequence[str], value: Any) -> Any:
-    """A copy of nested mappings and lists with one value replaced; missing mappings are made, a number indexes a list.
+    """Return a copy of nested mappings and lists with one value replaced.
+
+    Missing mappings are made, and a number indexes a list.
 
     >>> assigned({"a": [1, {"b": 2}]}, ["a", "1", "b"], 3)
     {'a': [1, {'b': 3}]}
@@ -210,5 +236,5 @@ def assigned(node: Any, keys: Sequence[str], value: Any) -> Any:
 
 
 def dump_yaml(model: pydantic.BaseModel) -> str:
-    """The complete resolved config as YAML, in the order of the fields; ``load`` reads it back."""
+    """Write the complete config as YAML, in the order of the fields. ``load`` reads it back."""
     return write_yaml(model.model_dump(mode="json", round_trip=True))

@@ -1,4 +1,4 @@
-"""Faults that pydantic finds in a config, one a key: the key, the value, what is allowed."""
+"""Faults that pydantic finds in a config, one for each key: the key, the value and what is allowed."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pydantic_core import ErrorDetails
 
 from synthlang.errors import Code, InputError, did_you_mean
 
-SHOWN_VALUE = 60  # characters
+SHOWN_VALUE = 60  # characters of a value that a message shows
 JSON_TYPES = (dict, list, str, int, float, NoneType)
 SECTIONS = frozenset({"model_type", "model_attributes_type", "dict_type", "mapping_type", "dataclass_type"})
-"""Kinds of pydantic's errors where keys with values are needed."""
+"""Kinds of pydantic's errors that mean that keys with values are needed."""
 CODES: dict[str, Code] = {
     "literal_error": "unknown",
     "enum": "unknown",
@@ -29,16 +29,16 @@ CODES: dict[str, Code] = {
     "string_too_long": "range",
     "string_pattern_mismatch": "format",
 }
-"""Kinds of pydantic's errors that are no wrong type."""
+"""Code of each kind of pydantic's errors that is not about a wrong type."""
 Location = Sequence[int | str]
 
 
 def faults(
     model: type[pydantic.BaseModel], error: pydantic.ValidationError, data: Any, defaults: bool
 ) -> list[InputError]:
-    """Return one error for each wrong key of ``data``; with ``defaults`` also for wrong defaults.
+    """Return one error for each wrong key of ``data``, and with ``defaults`` also for wrong defaults.
 
-    The alternatives of a union are joined by ``or``.
+    The reasons of a union's alternatives are joined by ``or``.
     """
     found: dict[tuple[str, ...], InputError] = {}
     items = error.errors(include_url=False)
@@ -46,7 +46,7 @@ def faults(
         at = item["loc"]
         below = (len(o["loc"]) > len(at) and o["loc"][: len(at)] == at for o in items)
         if item["type"] == "too_short" and any(below):
-            continue  # it has too few only without the wrong ones
+            continue  # pydantic counts only the valid items, and the wrong ones are reported themselves
         if not defaults and not isinstance(item["input"], JSON_TYPES):
             continue
         fault = _fault(model, item, data)
@@ -60,7 +60,7 @@ def faults(
 
 
 def _fault(model: type[pydantic.BaseModel], item: ErrorDetails, data: Any) -> InputError:
-    """One fault of pydantic's as an error of ours."""
+    """Return one fault of pydantic's as an error of ours."""
     kind, context, value, message = item["type"], item.get("ctx", {}), item["input"], item["msg"]
     keys = _keys(item["loc"], data, value, kind == "missing")
     if kind == "extra_forbidden":
@@ -84,14 +84,17 @@ def _fault(model: type[pydantic.BaseModel], item: ErrorDetails, data: Any) -> In
 
 
 def _broken_rule(keys: Sequence[str], value: Any, rule: Exception) -> InputError:
-    """A rule of a validator of ours; one that is about several keys names them itself."""
+    """Return the error of a validator. A rule about several keys names them itself."""
     if isinstance(rule, InputError):
         return rule.inside(*keys)
     return InputError(str(rule) if isinstance(value, dict) else f"{_show(value)}: {rule}", keys=keys)
 
 
 def _keys(loc: Location, data: Any, value: Any, missing: bool) -> list[str]:
-    """A location as a user writes it, without the tag, class or type by which pydantic names the member of a union."""
+    """Return a location as a user writes it, without the parts by which pydantic names the member of a union.
+
+    Such a part is a tag, a class or a type.
+    """
     keys = []
     for number, part in enumerate(loc, start=1):
         items = dict(enumerate(data)) if isinstance(data, list | tuple) else data
@@ -104,7 +107,10 @@ def _keys(loc: Location, data: Any, value: Any, missing: bool) -> list[str]:
 
 
 def _allowed(model: type[pydantic.BaseModel], keys: Sequence[str], data: Any) -> list[str]:
-    """The keys of what may stand at ``keys``; of a union those of the members that the tags in ``data`` name."""
+    """Return the keys that may stand at ``keys``.
+
+    For a union, they are those of the members that tags in ``data`` name.
+    """
     schema = model.model_json_schema()
 
     def members(node: dict[str, Any]) -> list[dict[str, Any]]:
@@ -130,7 +136,7 @@ def _allowed(model: type[pydantic.BaseModel], keys: Sequence[str], data: Any) ->
 
 
 def _show(value: Any) -> str:
-    """The value as in YAML, and not all of a long one."""
+    """Write a value as in YAML, and shorten a long one."""
     if isinstance(value, dict):
         return "a mapping"
     if value is None or isinstance(value, bool):

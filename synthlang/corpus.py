@@ -1,9 +1,8 @@
 """Corpus: sentences as columns.
 
-A corpus is a batch of sentences. The words of all sentences stand one after another;
-``offsets`` says where each sentence starts. A column gives one value for each word,
-either a number (``head``) or a code into a list of names (``form``, ``upos``, …).
-Large data is a stream of such batches, so memory is bounded by the batch.
+A corpus is a batch of sentences. The words of all sentences stand one after another, and ``offsets`` holds the
+start of each sentence. A column gives one value for each word, either a number (``head``) or a code into a list of
+names (``form``, ``upos``, …). Large data is a stream of such batches, so memory is bounded by the batch.
 
     words   the cat sat .  it ran .        offsets  [0, 4, 7]
     head    2 3 0 3        2 0 2           (1-based in the sentence, 0 = root, as CoNLL-U)
@@ -26,47 +25,47 @@ LABEL_COLUMNS = ("upos", "deprel", "ner", "slot", "feats")
 
 @dataclass(frozen=True)
 class Column:
-    """Values for words: ``codes`` [words]; with ``names`` they are indices into it."""
+    """Values for words: ``codes`` [words]. With ``names``, the codes are indices into it."""
 
     codes: NDArray[np.int32]
     names: tuple[str, ...] | None = None
 
     @staticmethod
     def of(values: Sequence[str]) -> Column:
-        """Encode strings; names are in order of first occurrence.
+        """Encode strings. Names are in order of first occurrence.
 
         >>> Column.of(["a", "b", "a"])
         Column(codes=array([0, 1, 0], dtype=int32), names=('a', 'b'))
         """
         index: defaultdict[str, int] = defaultdict()
-        index.default_factory = index.__len__  # a new value gets the next number, without a step of Python
+        index.default_factory = index.__len__  # a new value gets the next number without running Python code
         codes = np.fromiter(map(index.__getitem__, values), np.int32, len(values))
         return Column(codes, tuple(index))
 
     def values(self) -> list[Any]:
-        """The values as a Python list: strings if there are names, else numbers."""
+        """Return the values as a Python list: strings if there are names, else numbers."""
         if self.names is None:
             return list(self.codes.tolist())
         names = self.names
         return [names[code] for code in self.codes.tolist()]
 
     def take(self, index: NDArray[Any]) -> Column:
-        """The values at ``index``."""
+        """Return the values at ``index``."""
         return replace(self, codes=self.codes[index])
 
     def lookup(self, of_name: Callable[[str], Any], dtype: type = bool) -> NDArray[Any]:
-        """[words] ``of_name(value)`` for the value of each word, computed once a name."""
+        """Return ``of_name(value)`` for the value of each word, [words], computed once for each name."""
         table: NDArray[Any] = np.asarray([of_name(name) for name in self.names or ()], dtype)
         return table[self.codes] if len(self.codes) else np.zeros(0, dtype)
 
     def map_names(self, names: Iterable[str]) -> Column:
-        """The same codes under other names (one for each old name)."""
+        """Return the same codes under other names, one for each old name."""
         return replace(self, names=tuple(names))
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """One sentence for people and tests: ``columns`` maps a name to its list of values."""
+    """One sentence for people and tests. ``columns`` maps a name to its list of values."""
 
     id: int
     columns: Mapping[str, list[Any]]
@@ -78,7 +77,7 @@ class Sentence:
 
     @property
     def text(self) -> str:
-        """The words with a space between each two."""
+        """The words, separated by single spaces."""
         return " ".join(self.words)
 
 
@@ -86,10 +85,11 @@ class Sentence:
 class Corpus:
     """A batch of sentences in columns.
 
-    offsets   [sentences + 1] int64, offsets[0] = 0
-    columns   name → Column of length offsets[-1]; ``form`` is always there
-    ids       [sentences] int64, the index of each sentence in its split: the counter of
-              every random decision about it, so a batch may be cut anywhere
+    Attributes:
+        offsets: Start of each sentence, [sentences + 1] int64, offsets[0] = 0.
+        columns: Column of length offsets[-1] for each name. ``form`` is always there.
+        ids: Index of each sentence in its split, [sentences] int64. It is the counter of every random decision
+            about the sentence, so a batch may be cut anywhere.
     """
 
     offsets: NDArray[np.int64]
@@ -105,7 +105,7 @@ class Corpus:
 
     @staticmethod
     def of(sentences: Sequence[Mapping[str, Sequence[Any]]], first: int = 0) -> Corpus:
-        """Build a corpus from sentences given as {column: values}; all with the same columns."""
+        """Build a corpus from sentences given as {column: values}, all with the same columns."""
         lengths = [len(sentence[FORM]) for sentence in sentences]
         names = list(sentences[0]) if sentences else [FORM]
         columns = {}
@@ -131,17 +131,17 @@ class Corpus:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """Words of each sentence, [sentences]."""
+        """Number of words of each sentence, [sentences]."""
         return np.diff(self.offsets)
 
     @property
     def sentence_of_word(self) -> NDArray[np.int64]:
-        """For each word the row of its sentence, [words]."""
+        """Row of each word's sentence, [words]."""
         return np.repeat(np.arange(len(self), dtype=np.int64), self.lengths)
 
     @property
     def position(self) -> NDArray[np.int64]:
-        """For each word its 0-based position in its sentence, [words]."""
+        """0-based position of each word in its sentence, [words]."""
         return np.arange(self.offsets[-1], dtype=np.int64) - self.offsets[:-1][self.sentence_of_word]
 
     def __getitem__(self, row: int) -> Sentence:
@@ -154,20 +154,20 @@ class Corpus:
         return (self[row] for row in range(len(self)))
 
     def take(self, rows: NDArray[np.int64]) -> Corpus:
-        """The sentences at ``rows`` [n], in that order; they keep their ids."""
+        """Return the sentences at ``rows`` [n], in that order. They keep their ids."""
         lengths = self.lengths[rows]
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         words = np.arange(offsets[-1], dtype=np.int64) + np.repeat(self.offsets[:-1][rows] - offsets[:-1], lengths)
         return Corpus(offsets, {n: c.take(words) for n, c in self.columns.items()}, self.ids[rows])
 
     def texts(self) -> list[str]:
-        """Each sentence as text: its words with a space between each two."""
+        """Return each sentence as text: its words, separated by single spaces."""
         words = self.form.values()
         bounds = self.offsets.tolist()
         return [" ".join(words[a:b]) for a, b in pairwise(bounds)]
 
     def between(self, start: int, stop: int) -> Corpus:
-        """The sentences ``start`` … ``stop`` − 1, as a slice would give them."""
+        """Return the sentences ``start`` … ``stop`` − 1, as a slice would give them."""
         start, stop, _ = slice(start, stop).indices(len(self))
         first, last = int(self.offsets[start]), int(self.offsets[max(start, stop)])
         columns = {n: replace(c, codes=c.codes[first:last]) for n, c in self.columns.items()}
@@ -175,7 +175,7 @@ class Corpus:
 
 
 def concatenate(batches: Sequence[Corpus]) -> Corpus:
-    """Join batches that have the same columns; names are merged."""
+    """Join batches that have the same columns. Names are merged."""
     if not batches:
         return Corpus.of_words([])
     columns = {name: _join([b.columns[name] for b in batches]) for name in batches[0].columns}

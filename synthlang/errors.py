@@ -10,27 +10,27 @@ from typing import Literal, Self
 
 Code = Literal[
     "missing",  # a file, folder, column, split or required key is not there
-    "unknown",  # a name is none of those allowed: a key, a kind, a language, an axis
+    "unknown",  # a name is not one of those allowed: a key, a kind, a language, an axis
     "type",  # a value has another type than its key
     "range",  # a number, a length or a count is outside what is allowed
     "conflict",  # two settings, or a setting and the data, exclude each other
     "no_effect",  # a setting would change nothing
     "format",  # the content of a file or a value is not written as it must be
     "duplicate",  # a name, a key or a line stands twice
-    "empty",  # nothing is there, or nothing is left
+    "empty",  # there is nothing, or nothing is left
     "damaged",  # a file is truncated or its checksum differs
-    "exists",  # the output is there already, and is something else
+    "exists",  # something else is in the place of the output
     "locked",  # another process writes there
     "changed",  # settings or data differ from those that the work was started with
     "unsupported",  # the request is understood and cannot be met
     "extra",  # an optional package or program is not installed
     "resources",  # memory or disk space does not suffice
     "failed",  # a program or a service that was called failed
-    "invalid",  # none of the above
+    "invalid",  # any other fault
 ]
 """The kind of fault. Programs and tests compare it; people read the message."""
 SHOWN = 3
-"""Faults of one input that the message shows; it counts the rest."""
+"""Number of faults of one input that the message shows. It counts the others."""
 
 
 class InputError(ValueError):
@@ -80,8 +80,8 @@ class InputError(ValueError):
     @property
     def text(self) -> str:
         """Keys, reason and hint of this fault alone, without the file."""
-        told = f"{self.reason}; {self.hint}" if self.hint else self.reason
-        return f"{'.'.join(self.keys)}: {told}" if self.keys else told
+        message = f"{self.reason}; {self.hint}" if self.hint else self.reason
+        return f"{'.'.join(self.keys)}: {message}" if self.keys else message
 
     @property
     def place(self) -> tuple[str | PathLike[str] | None, int | None, tuple[str, ...]]:
@@ -89,9 +89,10 @@ class InputError(ValueError):
         return self.path, self.line, self.keys
 
     def inside(self, *keys: str, path: str | PathLike[str] | None = None, line: int | None = None) -> Self:
-        """Return this error as one of a larger input: ``keys`` lead to what it is about, which stands in ``path``.
+        """Return this error as an error of a larger input.
 
-        A file that the error names itself stays.
+        ``keys`` lead to the part that the error is about, and ``path`` is the file with that part. A file that the
+        error names itself stays.
 
         >>> print(InputError("must be at least 1", keys="steps").inside("pretrain", path="study.yaml"))
         study.yaml: pretrain.steps: must be at least 1
@@ -105,6 +106,6 @@ class InputError(ValueError):
 
 
 def did_you_mean(name: str, allowed: Collection[str]) -> str:
-    """Return ``"did you mean X? "`` for the one of ``allowed`` that is most like ``name``, "" if none is like it."""
+    """Return ``"did you mean X? "`` for the most similar name in ``allowed``, or "" if none is similar."""
     near = get_close_matches(name, allowed, n=1)
     return f"did you mean {near[0]}? " if near else ""

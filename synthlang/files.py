@@ -1,7 +1,7 @@
 """Atomic files and folders, an output folder for one process, strict JSON, safe names.
 
-A reader never sees a half-written artifact: everything is written beside its place under
-a temporary name, flushed to disk and renamed.
+A reader never sees a half-written artifact: everything is written beside its place under a temporary name, flushed
+to disk and renamed.
 """
 
 from __future__ import annotations
@@ -27,44 +27,62 @@ from synthlang.errors import InputError
 
 SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+=,-]{0,127}")
 LONGEST_LINE = 1 << 24  # bytes
-GZIP = b"\x1f\x8b"  # how packed files begin
+GZIP = b"\x1f\x8b"  # the first bytes of packed files
 TEMPORARY = ".tmp-"
 
 
 def safe_name(name: str, what: str = "name") -> str:
-    """Return ``name`` if it can be a file name on any system, else raise InputError."""
+    """Return ``name`` if it can be a file name on any system.
+
+    Raises:
+        InputError: It cannot.
+    """
     if not SAFE_NAME.fullmatch(name):
-        raise InputError(f"{what} {name!r} must be 1 to 128 letters, digits or _.+=,- and start with a letter or digit")
+        hint = "use 1 to 128 letters, digits or _.+=,- and start with a letter or digit"
+        raise InputError(f"{what} {name!r} cannot be a file name", hint=hint, code="format")
     return name
 
 
 def check_named(path: Path) -> None:
-    """Raise InputError for a place to write that has no name of its own, such as ``.`` or nothing."""
+    """Check that a path to write has a name of its own, unlike ``.`` or an empty path.
+
+    Raises:
+        InputError: It has none.
+    """
     if path.name in ("", ".."):
-        raise InputError(f"{str(path)!r} is no name for what is to be written; name a new file or folder")
+        raise InputError(f"{str(path)!r} is no name of an output", hint="name a new file or folder", code="format")
 
 
 def user_path(name: str | os.PathLike[str]) -> Path:
-    """The path with ``~`` and ``~user`` filled in; InputError if there is no such user."""
+    """Return the path with ``~`` and ``~user`` expanded.
+
+    Raises:
+        InputError: There is no such user.
+    """
     try:
         return Path(name).expanduser()
     except RuntimeError as error:
-        raise InputError(f"{name}: there is no such home folder") from error
+        raise InputError("there is no such home folder", name, code="missing") from error
 
 
 class DiskError(InputError):
-    """Something cannot be written, whatever the input; once there is room the same command goes on."""
+    """Something cannot be written, whatever the input. Once there is room, the same command continues."""
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """What goes wrong as a file or folder is written is a DiskError: no space, no permission, a file in the way, …"""
+    """Raise a DiskError for what goes wrong while ``path`` is written.
+
+    It may be no space, no permission, a file in the way, and so on.
+    """
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskError("no space left on the disk; free some and run the same command again", path) from error
-        raise DiskError(f"cannot write: {error.strerror or type(error).__name__}", path) from error
+            hint = "free some and run the same command again"
+            raise DiskError("no space is left on the disk", path, hint=hint, code="resources") from error
+        reason = f"cannot be written: {error.strerror or type(error).__name__}"
+        raise DiskError(reason, path, code="failed") from error
 
 
 def _temporary(path: Path) -> Path:
@@ -102,11 +120,11 @@ def atomic_file(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
 def atomic_folder(path: Path, replace: bool = False) -> Iterator[Path]:
     """Give a temporary folder that becomes ``path`` when the block ends without an error.
 
-    With ``replace`` an existing folder is moved aside and removed afterwards; without it
-    an existing ``path`` is an error before any work starts.
+    With ``replace`` an existing folder is moved aside and removed afterwards. Without it an existing ``path`` is an
+    error before any work starts.
     """
     if path.exists() and not replace:
-        raise InputError("exists already; name a new folder", path)
+        raise InputError("exists already", path, hint="name a new folder", code="exists")
     temporary, old = _temporary(path), _temporary(path)
     try:
         with writing(path):
@@ -136,13 +154,16 @@ def append_line(path: Path, line: str) -> None:
 
 
 def remove_leftovers(folder: Path, name: str = "", rest: str = "*") -> None:
-    """Delete what killed writers left in ``folder``: of names that begin with ``name`` and end as the glob ``rest``."""
+    """Delete files and folders of killed writers in ``folder``.
+
+    Only those are deleted whose names begin with ``name`` and end as the glob ``rest``.
+    """
     for path in folder.glob(f"{TEMPORARY}{glob.escape(name)}{rest}"):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def write_json(path: Path, value: Any, indent: int | None = 2) -> None:
-    """Write JSON atomically: indented (or on one line: None), sorted keys, no NaN."""
+    """Write JSON atomically: indented (None: on one line), with sorted keys, without NaN."""
     with atomic_file(path, "w") as handle:
         json.dump(value, handle, indent=indent, sort_keys=True, ensure_ascii=False, allow_nan=False)
         handle.write("\n")
@@ -150,51 +171,63 @@ def write_json(path: Path, value: Any, indent: int | None = 2) -> None:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """What goes wrong as a file is read is an InputError: it is not there, or a folder, or no UTF-8, …"""
+    """Raise an InputError for what goes wrong while ``path`` is read.
+
+    The file may be missing, be a folder, hold no UTF-8, and so on.
+    """
     try:
         yield
     except UnicodeDecodeError as error:
-        raise InputError("not UTF-8", path, error.object[: error.start].count(b"\n") + 1) from error
+        line = error.object[: error.start].count(b"\n") + 1
+        raise InputError("not UTF-8", path, line, code="format") from error
     except FileNotFoundError as error:
-        raise InputError("no such file", path) from error
+        raise InputError("no such file", path, code="missing") from error
     except OSError as error:
-        raise InputError(f"cannot read: {error.strerror or error}", path) from error
+        raise InputError(f"cannot be read: {error.strerror or error}", path, code="failed") from error
 
 
 def read_json(path: Path) -> Any:
-    """Read JSON; a missing, truncated or badly encoded file is an InputError."""
+    """Read JSON.
+
+    Raises:
+        InputError: The file is missing, truncated or badly encoded.
+    """
     with reading(path):
         return json_of(path.read_bytes(), path)
 
 
 def json_of(raw: bytes, path: Path, codec: str = "utf-8") -> Any:
-    """The JSON value that the bytes of ``path`` spell, else InputError."""
+    """Return the JSON value in the bytes of ``path``.
+
+    Raises:
+        InputError: The bytes are no JSON.
+    """
     with reading(path):
         text = raw.decode(codec)
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise InputError(f"not JSON: {error.msg}", path, error.lineno) from error
+        raise InputError(f"not JSON: {error.msg}", path, error.lineno, code="format") from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
-        raise InputError(f"not JSON that can be read: {error}", path) from error
+        raise InputError(f"not JSON that can be read: {error}", path, code="format") from error
 
 
 def lines_of(handle: IO[bytes], path: Path) -> Iterator[tuple[int, str]]:
-    """(line number, line without its end) of an open UTF-8 file; ``path`` is named in errors."""
+    """Yield (line number, line without its end) of an open UTF-8 file. Errors name ``path``."""
     for number, raw in enumerate(iter(lambda: handle.readline(LONGEST_LINE), b""), start=1):
         if number == 1 and raw.startswith(GZIP):
-            raise InputError("is packed with gzip: unpack it first (gunzip)", path)
+            raise InputError("is packed with gzip", path, hint="unpack it first (gunzip)", code="unsupported")
         if len(raw) == LONGEST_LINE:
-            raise InputError(f"the line has more than {LONGEST_LINE >> 20} MB", path, number)
+            raise InputError(f"the line has more than {LONGEST_LINE >> 20} MB", path, number, code="range")
         try:
             line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
-            raise InputError(f"not UTF-8 (byte {error.start} of the line)", path, number) from error
+            raise InputError(f"not UTF-8 (byte {error.start} of the line)", path, number, code="format") from error
         yield number, line.rstrip("\r\n")
 
 
 def count_lines(path: Path) -> int:
-    """How many lines ``read_lines`` yields; the text is not looked at."""
+    """Return the number of lines that ``read_lines`` yields, without decoding the text."""
     count, last = 0, b"\n"
     with reading(path), path.open("rb") as handle:
         while block := handle.read(LONGEST_LINE):
@@ -209,17 +242,20 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 LOCK = ".lock-"
-"""How the lock of a folder, and what is kept of a store's locks, begins."""
+"""Beginning of the names of a folder's lock and of a store's locks."""
 
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """No other process that asks writes ``folder``, or the file of this path, in the block; it need not exist.
+    """Keep other processes from writing ``folder``, or the file of this path, in the block. It need not exist.
 
-    Every command takes this lock of what it writes, and waits for nothing. If the block fails, parents made for the
-    folder go unless used. Raises InputError, which says who holds it, if another process writes it.
+    Every command takes this lock for its output and waits for nothing. If the block fails, parents that were made
+    for the folder are removed unless used.
+
+    Raises:
+        InputError: Another process writes it. The error names the process.
     """
-    place = folder.resolve()  # by whatever name the other process calls it
+    place = folder.resolve()  # the other process may use another name of the same folder
     check_named(place)
     parents = [parent for parent in place.parents if not parent.exists()]  # deepest first
     path = _lock_of(place)
@@ -231,40 +267,46 @@ def only_writer(folder: Path) -> Iterator[None]:
                 lock.acquire(timeout=0)
             except Timeout as error:
                 holder = path.read_text(encoding="utf-8") if path.exists() else ""
-                busy = f"is being written by {holder or 'another process'}; wait for it, or name another folder"
-                raise InputError(busy, folder) from error
+                reason = f"is being written by {holder or 'another process'}"
+                hint = "wait for it, or name another folder"
+                raise InputError(reason, folder, hint=hint, code="locked") from error
             command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
             path.write_text(f"process {os.getpid()} on {socket.gethostname()} ({shorten(command, 100)})", "utf-8")
         try:
             yield
         finally:
-            path.unlink(missing_ok=True)  # while it is ours; who opened it meanwhile finds it gone and gives up
+            # Deleted while the lock is held: a process that opened the file meanwhile finds it gone and gives up.
+            path.unlink(missing_ok=True)
             lock.release()
     except BaseException:
         for parent in parents:
-            with suppress(OSError):  # it is not empty: somebody else uses it by now
+            with suppress(OSError):  # it is not empty, so another process uses it by now
                 parent.rmdir()
         raise
 
 
 def _lock_of(folder: Path) -> Path:
-    """The lock file of a folder: beside it, or in it where nothing can be written beside it (a mounted volume)."""
+    """Return the lock file of a folder: beside it, or in it if nothing can be written beside it (a mounted volume)."""
     inside = folder.is_dir() and not os.access(folder.parent, os.W_OK)
     return folder / f"{LOCK}self" if inside else folder.with_name(LOCK + folder.name)
 
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """A new folder that no other process writes meanwhile; InputError if it exists or another process writes it."""
+    """Reserve a new folder that no other process writes meanwhile.
+
+    Raises:
+        InputError: The folder exists, or another process writes it.
+    """
     with only_writer(folder):
         if folder.exists():
-            raise InputError("exists already; name a new folder", folder)
+            raise InputError("exists already", folder, hint="name a new folder", code="exists")
         yield
 
 
 @contextmanager
 def claimed_folder(folder: Path) -> Iterator[Path]:
-    """``atomic_folder`` of a folder that is ``claimed``."""
+    """Give the temporary folder of ``atomic_folder`` for a folder that is ``claimed``."""
     with claimed(folder):
         remove_leftovers(folder.parent, folder.name, "-????????")
         with atomic_folder(folder) as temporary:

@@ -1,8 +1,7 @@
-"""Fingerprints: what an artifact is made of, as sixteen hexadecimal digits.
+"""Fingerprints: sixteen hexadecimal digits that identify the content of an artifact.
 
-A fingerprint covers everything that affects the content of an artifact (its kind, the
-version of the code format that wrote it, its settings, the fingerprints of its parents)
-and nothing else: no path, no time, no number of workers.
+A fingerprint covers everything that affects the content (the kind of artifact, the version of the code format that
+wrote it, its settings, the fingerprints of its parents) and nothing else: no path, no time, no number of workers.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ LENGTH = 16
 
 
 def canonical_json(value: Any) -> str:
-    """One text for equal values: sorted keys, no spaces, no NaN.
+    """Return one text for equal values: sorted keys, no spaces, no NaN.
 
     >>> canonical_json({"b": 1, "a": [1.0, None]})
     '{"a":[1.0,null],"b":1}'
@@ -26,18 +25,18 @@ def canonical_json(value: Any) -> str:
 
 
 def fingerprint(kind: str, **parts: Any) -> str:
-    """The fingerprint of an artifact of ``kind`` made from ``parts`` (JSON values)."""
+    """Return the fingerprint of an artifact of ``kind`` made from ``parts`` (JSON values)."""
     text = canonical_json({"kind": kind, **parts})
     return hashlib.sha256(text.encode("utf-8")).hexdigest()[:LENGTH]
 
 
 def digest_files(paths: Iterable[Path]) -> str:
-    """Fingerprint of the names and bytes of files, read in blocks."""
+    """Return the fingerprint of the names and bytes of files, read in blocks."""
     parts = [(path.name, sha256_file(path)) for path in sorted(paths)]
     return fingerprint("files", files=parts)
 
 
 def sha256_file(path: Path) -> str:
-    """SHA-256 of a file in hexadecimal, read in blocks."""
+    """Return the SHA-256 of a file in hexadecimal, read in blocks."""
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""A folder to a repository of the hub."""
+"""Upload of a folder to a repository of the hub."""
 
 from __future__ import annotations
 
@@ -12,9 +12,14 @@ REPOSITORY = re.compile(r"(?:[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*")
 
 
 def check_repository(repo_id: str) -> None:
-    """InputError for what is no name of a repository."""
+    """Check that a text can be the name of a repository.
+
+    Raises:
+        InputError: It cannot.
+    """
     if not REPOSITORY.fullmatch(repo_id) or len(repo_id) > 96:
-        raise InputError(f"repository {repo_id!r} must be NAME or OWNER/NAME of letters, digits and _.-")
+        hint = "write NAME or OWNER/NAME with letters, digits and _.-"
+        raise InputError(f"{repo_id!r} is no name of a repository", hint=hint, code="format")
 
 
 def upload(
@@ -27,10 +32,20 @@ def upload(
     api: Any | None = None,
     card: str | None = None,
 ) -> str:
-    """Upload a folder, and a ``card`` that is not in it, with the commit message ``note``; returns the address.
+    """Upload a folder, and a ``card`` that is not in it, and return the address.
 
-    ``token`` is by default the one that ``hf auth login`` stored; ``api`` stands in for ``huggingface_hub.HfApi``.
-    Whatever the hub refuses is an InputError of one line.
+    Args:
+        folder: The folder.
+        repo_id: NAME or OWNER/NAME.
+        kind: Kind of the repository.
+        note: Commit message.
+        private: Whether a new repository is private.
+        token: Access token (default: the one that ``hf auth login`` stored).
+        api: Object used in place of ``huggingface_hub.HfApi``.
+        card: Content of README.md.
+
+    Raises:
+        InputError: The hub refuses the upload.
     """
     check_repository(repo_id)
     if api is None:
@@ -45,5 +60,5 @@ def upload(
             api.upload_file(repo_id=repo_id, repo_type=kind, **readme)
     except Exception as error:  # anything that the library or the network may raise
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise InputError(f"hub repository {repo_id}: cannot upload: {reason.strip()}") from error
+        raise InputError(f"cannot upload: {reason.strip()}", f"hub repository {repo_id}", code="failed") from error
     return str(address)

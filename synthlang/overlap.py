@@ -1,7 +1,7 @@
-"""How much vocabulary two languages share: exact counts of words, by type and by token.
+"""The vocabulary that two languages share: exact counts of words, by type and by token.
 
-Papers quote a nominal share ("50 % of the vocabulary kept"); what is really shared depends on
-which types those are, so it is counted.
+Papers give a nominal share ("50 % of the vocabulary kept"). The real share depends on which types those are, so it
+is counted.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from synthlang.corpus import Corpus
 
 @dataclass(frozen=True)
 class Overlap:
-    """Shared words of a parent and a derived text.
+    """Shared words of a source text and a derived text.
 
-    types_shared     the parent's word types that occur in the derived text too
-    types            the parent's word types
-    tokens_shared    Σ over words of min(count in the parent, count in the derived text)
-    tokens           the parent's running words
+    Attributes:
+        types_shared: Number of the source's word types that also occur in the derived text.
+        types: Number of the source's word types.
+        tokens_shared: Σ over words of min(count in the source, count in the derived text).
+        tokens: Number of the source's running words.
     """
 
     types_shared: int
@@ -32,17 +33,20 @@ class Overlap:
 
     @property
     def by_type(self) -> float:
-        """Share of the parent's types, 0–1; 0 of an empty text."""
+        """Shared share of the source's types, 0–1; 0 for an empty text."""
         return self.types_shared / max(self.types, 1)
 
     @property
     def by_token(self) -> float:
-        """Share of the parent's running words, 0–1: if each derived word has its parent word, those that are equal."""
+        """Shared share of the source's running words, 0–1.
+
+        If each derived word has one source word, it is the share of the words that are equal.
+        """
         return self.tokens_shared / max(self.tokens, 1)
 
 
 def overlap(parent: Mapping[str, int], derived: Mapping[str, int]) -> Overlap:
-    """The overlap of two texts given as word counts; words that occur 0 times do not count.
+    """Return the overlap of two texts given as word counts. Words with the count 0 do not count.
 
     >>> overlap({"a": 3, "b": 1}, {"a": 1, "c": 3})
     Overlap(types_shared=1, types=2, tokens_shared=1, tokens=4)

@@ -1,12 +1,13 @@
-"""What installed packages add to the tables of ours: transforms, terms of the objective, probes, downstream tasks.
+"""Additions of installed packages to our tables: transforms, terms of the objective, probes, downstream tasks.
 
-A package names it in its metadata, as in this part of a ``pyproject.toml``, and nothing of ours is edited::
+A package names its additions in its metadata, as in this part of a ``pyproject.toml``, and no file of ours is
+edited::
 
     [project.entry-points."synthlang.transforms"]
     repeat = "my_package.repeat:Repeat"
 
-Names are read when a table is first needed, and what they stand for is imported then, in workers as well. Fingerprints
-of what a plugin makes have the name and version of its package (``parts``): another version is other work.
+The names are read when a table is first needed, and the objects are imported then, in workers as well. Fingerprints
+of what a plugin makes include the name and version of its package (``parts``), so another version is other work.
 """
 
 from __future__ import annotations
@@ -37,13 +38,16 @@ def _package(entry: EntryPoint) -> str:
 
 
 def parts(group: Group, names: Collection[str]) -> dict[str, dict[str, str]]:
-    """A part of fingerprints: ``{"plugins": {name: "package version"}}``, of ``names`` that are plugins, or {}."""
+    """Return the part of a fingerprint for those of ``names`` that are plugins, or {} if there are none.
+
+    The part is ``{"plugins": {name: "package version"}}``.
+    """
     found = {entry.name: _package(entry) for entry in _entries(group) if entry.name in names}
     return {"plugins": found} if found else {}
 
 
 def installed() -> list[str]:
-    """A line on each plugin: what it adds, its name, its package and version."""
+    """Return a line on each plugin: its table, its name, its package and version."""
     return [f"{group}: {entry.name} of {_package(entry)}" for group in GROUPS for entry in _entries(group)]
 
 
@@ -54,36 +58,49 @@ def added(
     name_of: Callable[[Any], str] | None = None,
     instances: bool = False,
 ) -> dict[str, Any]:
-    """Name → what plugins add to a table: subclasses of ``kind``, or with ``instances`` its instances.
+    """Return what plugins add to a table, by name.
 
-    ``name_of`` says what such a class calls itself. InputError for a name that is taken, for what cannot be imported,
-    is of another kind or calls itself otherwise.
+    Args:
+        group: The table.
+        kind: The class whose subclasses, or with ``instances`` whose instances, the table holds.
+        taken: The names that the table has already.
+        name_of: Gives the name that such a class has itself.
+        instances: Whether the table holds instances.
+
+    Raises:
+        InputError: A name is taken. An object cannot be imported, is of another kind or has another name itself.
     """
     found: dict[str, Any] = {}
     for entry in _entries(group):
-        told = f"plugin {entry.name} ({entry.group}, {entry.value}) of {_package(entry)}"
+        plugin = f"plugin {entry.name} ({entry.group}, {entry.value}) of {_package(entry)}"
         if entry.name in (*taken, *found):
-            other = "by another package" if entry.name in found else "here"
-            raise InputError(f"{told}: the name is taken {other}; rename it, or uninstall the package")
+            reason = f"the name is taken by {'another package' if entry.name in found else 'synthlang'}"
+            raise InputError(reason, plugin, hint="rename it, or uninstall the package", code="duplicate")
         try:
             value = entry.load()
         except Exception as error:
             problem = f"{type(error).__name__}: {error}".replace("\n", " ")
-            raise InputError(f"{told} cannot be imported: {problem}; CONTRIBUTING.md says how it is written") from error
+            hint = "see CONTRIBUTING.md, A package of your own"
+            raise InputError(f"cannot be imported: {problem}", plugin, hint=hint, code="failed") from error
         fits = isinstance(value, kind) if instances else isinstance(value, type) and issubclass(value, kind)
         if not fits:
-            raise InputError(f"{told}: must be {'an instance' if instances else 'a subclass'} of {kind.__name__}")
+            reason = f"must be {'an instance' if instances else 'a subclass'} of {kind.__name__}"
+            raise InputError(reason, plugin, code="type")
         if name_of is not None and name_of(value) != entry.name:
-            raise InputError(f"{told}: calls itself {name_of(value)!r}; both names must be the same")
+            reason = f"has the name {name_of(value)!r} in its class"
+            raise InputError(reason, plugin, hint="give it the same name in both places", code="conflict")
         found[entry.name] = value
     return found
 
 
 def optional_field(field: FieldInfo) -> tuple[Any, Any]:
-    """A field that a plugin adds to a config, as ``create_model`` takes it: at its default it is not written, and is in
-    no fingerprint, so that the config is read where the plugin is not."""
+    """Return a field that a plugin adds to a config, as ``create_model`` takes it.
+
+    At its default the field is not written and is in no fingerprint, so that the config can be read where the
+    plugin is not installed.
+    """
     if field.is_required():
-        raise InputError(f"a setting of a plugin must have a default: {field.annotation}")
+        raise InputError(f"the plugin's setting {field.annotation} has no default", hint="give it one", code="missing")
     default = field.get_default(call_default_factory=True)
     kind = Annotated[field.annotation, *field.metadata, OmitDefaultFromHash()]  # type: ignore[name-defined]
     return kind, Field(default=default, exclude_if=partial(operator.eq, default))

@@ -1,9 +1,14 @@
-"""Progress of long work: bars on a terminal, plain lines elsewhere, messages from workers; rates and the time left.
+"""Progress of long work: bars on a terminal, plain lines elsewhere, messages from workers, rates and the time left.
 
-Short work that is done many times, such as a search at each layer, is told once in SECONDS_BETWEEN_LINES.
+Short work that is done many times, such as a search at each layer, is reported at most once in
+SECONDS_BETWEEN_LINES seconds.
 
-Work reports through a function ``report(task, done, total, note)``, or ``count(part, amount)`` where it streams; who
-shows it is not its business. ``done`` counts from 0 to ``total``; the note is free text such as a loss.
+Work reports through a function ``report(task, done, total, note)``, or through ``count(part, amount)`` where it
+streams. It does not depend on how the reports are shown. ``done`` counts from 0 to ``total``, and the note is free
+text such as a loss.
+
+The bars, counts and elapsed times are those of ``rich``. The rate is our own, since ``rich`` has one for each task:
+here all parts of a task share it, work that an earlier run did does not count, and plain lines show it, too.
 """
 
 from __future__ import annotations
@@ -17,16 +22,19 @@ from rich import progress as bars
 from rich.console import Console
 from rich.text import Text
 
-WINDOW, FEWEST = 60.0, 5  # seconds and steps that a rate looks back at least: it follows a change, also of slow work
-SHORTEST = 1.0  # seconds: what less time says is chance
+WINDOW, FEWEST = (
+    60.0,
+    5,
+)  # a rate covers at least so many seconds and steps, so that it also follows changes of slow work
+SHORTEST = 1.0  # seconds; a rate over less time would be chance
 LEFT = " left"
-"""What a note ends with that tells the time left itself: it stands for the pace then."""
+"""End of a note that contains the time left itself. The note then replaces the pace."""
 BAR, BESIDE = 16, 41
-"""Characters of a bar, and of what stands beside it: the numbers, the time and the pace."""
+"""Characters of a bar, and of the numbers, the time and the pace beside it."""
 
 
 class Pace:
-    """The rate, of late, of work whose ``done`` is counted up from a first number, where the clock starts."""
+    """The recent rate of work whose ``done`` is counted up from a first number, where the clock starts."""
 
     def __init__(self, done: int = 0) -> None:
         self.done = done
@@ -34,7 +42,7 @@ class Pace:
         self._samples = deque([(self._began, done)])
 
     def shown(self, done: float, total: float | None) -> str:
-        """The rate and, with a total, the time left; "" as long as there is too little to tell."""
+        """Return the rate and, with a total, the time left, or "" while there is too little to estimate them from."""
         now = time.monotonic()
         if self.done > self._samples[-1][1]:
             self._samples.append((now, self.done))
@@ -49,15 +57,17 @@ class Pace:
 
 
 class PaceColumn(bars.ProgressColumn):
-    """The ``pace`` of a task, computed when the bar is drawn, not at each report."""
+    """The pace of a task, computed when the bar is drawn and not at each report."""
 
     def render(self, task: bars.Task) -> Text:
         return Text("" if task.fields["note"].endswith(LEFT) else task.fields["pace"].shown(task.completed, task.total))
 
 
 class NameColumn(bars.ProgressColumn):
-    """The name of a task and its note, as much of them as leaves room for the bar: of a long name, such as that of a
-    cell, the beginning and the end."""
+    """The name of a task or its note, shortened so that there is room for the bar.
+
+    Of a long name, such as that of a cell, the beginning and the end are shown.
+    """
 
     def __init__(self, console: Console, field: str) -> None:
         super().__init__()
@@ -71,7 +81,8 @@ class NameColumn(bars.ProgressColumn):
 
 
 def squeezed(text: str, length: int) -> str:
-    """
+    """Shorten a text to ``length`` characters by leaving out its middle.
+
     >>> squeezed("MLM, trans+inv, pretrain seed=0: pretrain", 24), squeezed("short", 24), squeezed("none", 0)
     ('MLM, trans+…=0: pretrain', 'short', '')
     """
@@ -82,7 +93,7 @@ def squeezed(text: str, length: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time to two digits or so.
+    """Write a time with about two digits.
 
     >>> [duration(s) for s in (0.4, 119.4, 150, 7199, 7200, 200_000)]
     ['0 s', '119 s', '2 min', '120 min', '2.0 h', '56 h']
@@ -101,20 +112,20 @@ SECONDS_BETWEEN_LINES = 10.0
 
 
 def silent(task: str, done: int, total: int, note: str) -> None:
-    """Report to nobody."""
+    """Ignore a report."""
 
 
 def unheard(text: str) -> None:
-    """Say it to nobody."""
+    """Ignore a message."""
 
 
 def already(count: Count, part: str, amount: int) -> None:
-    """Count what an earlier run did: it brings the end nearer but says nothing of the speed."""
+    """Count work that an earlier run did. It brings the end nearer but does not affect the rate."""
     getattr(count, "already", count)(part, amount)
 
 
 class Display:
-    """Shows reports: a bar for each task on a terminal, a line now and then elsewhere."""
+    """Shows reports: a bar for each task on a terminal, an occasional line elsewhere."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(stderr=True)
@@ -154,7 +165,10 @@ class Display:
         self._show(task, done, total, pace, note, ended=done >= total)
 
     def counter(self, task: str, size: Callable[[str], int | None] | None = None) -> Counter:
-        """Counts work in parts, such as splits; ``size(part)`` tells the total of one, about, where that is known."""
+        """Return a counter of work in parts, such as splits.
+
+        ``size(part)`` gives the approximate total of one, if known.
+        """
         return Counter(self, task, size)
 
     def message(self, text: str) -> None:
@@ -163,20 +177,20 @@ class Display:
 
     def _show(self, task: str, done: int, total: int | None, pace: Pace, note: str, ended: bool = False) -> None:
         now = time.monotonic()
-        told = ended and now - self._ended.get(task, -SECONDS_BETWEEN_LINES) >= SECONDS_BETWEEN_LINES
-        if told:
+        is_due = ended and now - self._ended.get(task, -SECONDS_BETWEEN_LINES) >= SECONDS_BETWEEN_LINES
+        if is_due:
             self._ended[task] = now
         if self.live:
             if task not in self._tasks:
                 self._tasks[task] = self._bars.add_task(task, total=total, note=note, pace=pace)
-            # update() takes the total None for no change, which is right: a total is not forgotten
+            # update() keeps the total if it is given None.
             self._bars.update(self._tasks[task], completed=done, total=total, note=note, pace=pace)
-            if ended:  # a finished task becomes a line, so that a long grid does not fill the screen
+            if ended:  # a finished task becomes a line, so that a long grid of cells does not fill the screen
                 self._bars.remove_task(self._tasks.pop(task))
-                if told:
+                if is_due:
                     self.message(f"{task}: done ({total}) {note}".rstrip())
             return
-        if told or now - self._printed.get(task, -SECONDS_BETWEEN_LINES) >= SECONDS_BETWEEN_LINES:
+        if is_due or now - self._printed.get(task, -SECONDS_BETWEEN_LINES) >= SECONDS_BETWEEN_LINES:
             self._printed[task] = now
             percent = "" if total is None else f"{100 * done / max(total, 1):.0f} %"
             facts = ", ".join(
@@ -187,12 +201,12 @@ class Display:
 
 
 class Counter:
-    """Counts the work of one task, ``count(part, amount)``; its parts may be done one after another or side by side."""
+    """Counts the work of one task, ``count(part, amount)``. Its parts may be done one after another or side by side."""
 
     def __init__(self, display: Display, task: str, size: Callable[[str], int | None] | None) -> None:
         self._display, self._task, self._size = display, task, size
         self._done: dict[str, int] = {}
-        # one for all parts: several may end together, and the time of one is not known by itself
+        # All parts share a pace: several may end together, and the time of one alone is not known.
         self._pace = Pace()
 
     def __call__(self, part: str, amount: int) -> None:
@@ -202,7 +216,7 @@ class Counter:
 
     def already(self, part: str, amount: int) -> None:
         """Show that ``amount`` more units of a part were done before this run."""
-        if not self._pace.done:  # the time until now, of checksums say, was not spent on new ones
+        if not self._pace.done:  # the time until now, for example of checksums, was not spent on new units
             self._pace = Pace()
         self._count(part, amount)
 

@@ -1,8 +1,8 @@
 """Counter-based randomness: every number is a function of (key, counters).
 
-No state travels between calls, so the same numbers come out for any number of workers,
-shards or restarts. The mixer is SplitMix64's finaliser (Steele, Lea & Flood 2014, "Fast
-splittable pseudorandom number generators", OOPSLA, figure 16), applied once per counter.
+No state is kept between calls, so the numbers are the same for any number of workers, shards or restarts. The mixer
+is SplitMix64's finaliser (Steele, Lea & Flood 2014, "Fast splittable pseudorandom number generators", OOPSLA,
+figure 16), applied once for each counter.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Integers = NDArray[Any] | int
 
 
 def key_of(*parts: str | int) -> int:
-    """A 64-bit key from names and numbers; different parts give unrelated keys."""
+    """Return a 64-bit key from names and numbers. Different parts give unrelated keys."""
     text = "\x1f".join(f"{type(part).__name__}:{part}" for part in parts)
     return int.from_bytes(hashlib.sha256(text.encode("utf-8")).digest()[:8], "little")
 
@@ -34,10 +34,10 @@ def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def random_bits(key: int, *counters: Integers) -> NDArray[np.uint64]:
-    """64 random bits for each element of the broadcast ``counters`` (integers ≥ 0).
+    """Return 64 random bits for each element of the broadcast ``counters`` (integers ≥ 0).
 
-    Shape: the broadcast shape of the counters. Equation: h0 = mix(key + γ),
-    h_i = mix(h_{i-1} + γ·(counter_i + 1)), γ the golden ratio in 64 bits.
+    The shape is the broadcast shape of the counters. The equation is h0 = mix(key + γ), h_i = mix(h_{i-1} +
+    γ·(counter_i + 1)), with γ the golden ratio in 64 bits.
     """
     with np.errstate(over="ignore"):
         state = _mix(np.asarray([key], dtype=np.uint64) + GOLDEN)
@@ -48,22 +48,22 @@ def random_bits(key: int, *counters: Integers) -> NDArray[np.uint64]:
 
 
 def uniform(key: int, *counters: Integers) -> NDArray[np.float64]:
-    """Uniform numbers in [0, 1) with 53 bits, one for each element of ``counters``."""
+    """Return uniform numbers in [0, 1) with 53 bits, one for each element of ``counters``."""
     return (random_bits(key, *counters) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def uniform_of_keys(keys: Sequence[int]) -> NDArray[np.float64]:
-    """``uniform(key)`` of each key, at once: [keys]."""
+    """Return ``uniform(key)`` of each key, [keys]."""
     with np.errstate(over="ignore"):
         bits = _mix(np.asarray(keys, dtype=np.uint64) + GOLDEN)
     return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def permutation(key: int, size: int) -> NDArray[np.int64]:
-    """A random permutation of 0 … size − 1, a function of (key, size)."""
+    """Return a random permutation of 0 … size − 1, a function of (key, size)."""
     return np.argsort(random_bits(key, np.arange(size)), kind="stable").astype(np.int64)
 
 
 def integers(key: int, high: int, *counters: Integers) -> NDArray[np.int64]:
-    """Random integers in [0, high), one for each element of ``counters``."""
+    """Return random integers in [0, high), one for each element of ``counters``."""
     return (uniform(key, *counters) * high).astype(np.int64)

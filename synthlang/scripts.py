@@ -1,8 +1,8 @@
 """Scripts: reversible alphabets of 256 letters, one for each byte of UTF-8.
 
-A word in a script is its UTF-8 bytes, each written as one letter. So every word of every
-language can be written, and read back, and the byte-level BPE of the parent has an exact
-parallel in the script (vocabulary.py): token ids move by V and nothing else changes.
+A word in a script is its UTF-8 bytes, each written as one letter. So every word of every language can be written
+and read back, and the byte-level BPE of the source has an exact parallel in the script (``vocabulary``): token ids
+move by V and nothing else changes.
 
     cyrillic   the cat ,  →  тхе цат ђ
 """
@@ -17,22 +17,22 @@ from functools import cache, cached_property, lru_cache
 from synthlang.errors import InputError
 
 SPECIAL_TOKENS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
-CONTROL_WORDS = "words that are control tokens (<mask>, …), read as unknown"  # what they are counted as
-SPACE = "Ġ"  # how byte-level BPE writes the byte of the space
+CONTROL_WORDS = "words that are control tokens (<mask>, …), read as unknown"  # the reason that they are counted under
+SPACE = "Ġ"  # the character of byte-level BPE for the byte of the space
 _SPECIAL = re.compile("(" + "|".join(re.escape(token) for token in SPECIAL_TOKENS) + ")")
 
-# The letters that look or sound closest, so that a person can read the derived text.
+# These letters look or sound most alike, so that a person can read the derived text.
 _CYRILLIC = dict(zip("abcdefghijklmnopqrstuvwxyz", "абцдефгхийклмнопщрстувшжыз", strict=True))
-# Bytes that no UTF-8 text contains: they take the code points of a block that are no letters.
+# No UTF-8 text contains these bytes, so they take the code points of a block that are no letters.
 _NEVER = (0xC0, 0xC1, *range(0xF5, 0x100))
 
 
 @dataclass(frozen=True)
 class Script:
-    """256 consecutive code points from ``first`` (a multiple of 64, so lead bytes are few).
+    """An alphabet of 256 consecutive code points from ``first`` (a multiple of 64, so there are few lead bytes).
 
-    ``preferred`` gives the letters of chosen bytes; ``unfit`` are code points of the block
-    that are no letters. The rest is assigned in order.
+    ``preferred`` gives the letters of chosen bytes. ``unfit`` are code points of the block that are no letters. The
+    other code points are assigned in order.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Script:
         return self.letters[ord(" ")]
 
     def encode(self, word: str) -> str:
-        """Write a word in the script; special tokens such as ``<mask>`` stay as they are.
+        """Write a word in the script. Special tokens such as ``<mask>`` stay as they are.
 
         >>> SCRIPTS["cyrillic"].encode("cat")
         'цат'
@@ -73,14 +73,15 @@ class Script:
         return _encode(self.name, word)
 
     def decode(self, word: str) -> str:
-        """Read a word back: decode(encode(w)) = w; words without a letter of the script stay.
+        """Read a word back: decode(encode(w)) = w. Words without a letter of the script stay.
 
-        Raises InputError if the letters do not spell UTF-8.
+        Raises:
+            InputError: The letters do not spell UTF-8.
         """
         return _decode(self.name, word)
 
     def encode_token(self, token: str) -> str:
-        """Write a token of byte-level BPE in the script, byte by byte; a special token stays.
+        """Write a token of byte-level BPE in the script, byte by byte. A special token stays.
 
         >>> SCRIPTS["cyrillic"].encode_token("cat")
         'цат'
@@ -89,12 +90,12 @@ class Script:
         return token if token in SPECIAL_TOKENS else "".join(self.letters[table[char]] for char in token)
 
     def decode_token(self, token: str) -> str:
-        """Read such a token back: decode_token(encode_token(t)) = t."""
+        """Read a token back: decode_token(encode_token(t)) = t."""
         characters = byte_characters()
         return "".join(characters[self.bytes_of[c]] if c in self.bytes_of else c for c in token)
 
     def occurs_in(self, word: str) -> bool:
-        """Whether the word has a letter of the script: written as it is, it looks like a transliterated one."""
+        """Return whether the word has a letter of the script, so that it looks like a transliterated one."""
         return self.pattern.search(word) is not None
 
 
@@ -115,7 +116,7 @@ SCRIPTS: dict[str, Script] = {
 
 @cache
 def byte_characters() -> tuple[str, ...]:
-    """The character that byte-level BPE writes for each byte value (GPT-2's table)."""
+    """Return the character that byte-level BPE writes for each byte value (GPT-2's table)."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = iter(range(0x100, 0x200))
     return tuple(chr(byte) if byte in printable else chr(next(others)) for byte in range(256))
@@ -126,7 +127,7 @@ def _bytes_of_characters() -> dict[str, int]:
     return {char: byte for byte, char in enumerate(byte_characters())}
 
 
-@lru_cache(maxsize=32_000)  # words; 0.4 kB each, in every process
+@lru_cache(maxsize=32_000)  # words of 0.4 kB each, in every process
 def _encode(name: str, word: str) -> str:
     letters = SCRIPTS[name].letters
     parts = _SPECIAL.split(word)
@@ -141,6 +142,6 @@ def _decode(name: str, word: str) -> str:
         try:
             return bytes(script.bytes_of[letter] for letter in match.group()).decode("utf-8")
         except UnicodeDecodeError as error:
-            raise InputError(f"{match.group()!r} is no word written in {name}") from error
+            raise InputError(f"{match.group()!r} is no word written in the script {name}", code="format") from error
 
     return re.sub(f"(?:{script.pattern.pattern})+", read, word)

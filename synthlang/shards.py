@@ -1,10 +1,10 @@
 """Shards: the token ids of a split in one language, memory-mapped, with a manifest.
 
-tokens.bin        ids of all sentences one after another, little-endian uint16 or uint32
-offsets.npy       [sentences + 1] int64, where each sentence starts
-sentence_ids.npy  [sentences] int64, the number of each sentence in its split (``Corpus.ids``): what pairs go by
-counts.npy        [ids of the tokenizer] int64, how often each id occurs
-manifest.json     parents by fingerprint, sizes, what the language left out or could not do by reason, checksums
+tokens.bin        ids of all sentences one after another, little-endian uint16 or uint32 offsets.npy
+[sentences + 1] int64, where each sentence starts sentence_ids.npy  [sentences] int64, the number of each sentence
+in its split (``Corpus.ids``), by which pairs are found counts.npy        [ids of the tokenizer] int64, how often
+each id occurs manifest.json     parents by fingerprint, sizes, what the language left out or could not do by
+reason, checksums
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ if TYPE_CHECKING:
     from synthlang.vocabularies import LanguageTokenizer
 
 FORMAT = 2
-KEYS = {"fingerprint", "format", "dtype", "tokens", "sha256"}  # of the manifest, what reading needs
+KEYS = {"fingerprint", "format", "dtype", "tokens", "sha256"}  # the keys of the manifest that reading needs
 FILES = ("counts.npy", "offsets.npy", "sentence_ids.npy", "tokens.bin")
+AGAIN = "delete the folder and run again"
 
 
 def shards_fingerprint(source: Source, split: str, language: Language, tokenizer: LanguageTokenizer) -> str:
-    """Of all that the ids depend on."""
+    """Return the fingerprint of everything that determines the token ids."""
     return fingerprint("shards", format=FORMAT, split=split, parents=_parents(source, language, tokenizer))
 
 
@@ -43,7 +44,7 @@ def _parents(source: Source, language: Language, tokenizer: LanguageTokenizer) -
 
 @dataclass(frozen=True, eq=False)
 class Shards:
-    """Token ids on disk: all but ``counts`` are memory maps, so reading is bounded by what is touched."""
+    """Token ids on disk. All arrays but ``counts`` are memory maps, so only what is used is read."""
 
     tokens: NDArray[Any]
     offsets: NDArray[np.int64]
@@ -53,12 +54,12 @@ class Shards:
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint that the manifest names."""
+        """The fingerprint in the manifest."""
         return str(self.manifest["fingerprint"])
 
     @property
     def reasons(self) -> dict[str, int]:
-        """What the language left out or could not do, by reason."""
+        """Number of times by reason that the language left something out or could not do it."""
         return dict(self.manifest.get("reasons", {}))
 
     def __len__(self) -> int:
@@ -66,7 +67,11 @@ class Shards:
 
 
 def write_shards(source: Source, split: str, language: Language, tokenizer: LanguageTokenizer, folder: Path) -> None:
-    """Derive a split, encode it and write it, batch by batch."""
+    """Derive a split, encode it and write it, batch by batch.
+
+    Raises:
+        InputError: The language leaves no sentence of the split.
+    """
     size = tokenizer.size
     dtype = np.dtype("<u2" if size <= 2**16 else "<u4")
     counts = np.zeros(size, np.int64)
@@ -87,7 +92,7 @@ def write_shards(source: Source, split: str, language: Language, tokenizer: Lang
         reasons.update(remarks_of(source, split))
         offsets = np.concatenate([[0], *lengths]).cumsum(dtype=np.int64)
         if len(offsets) == 1:
-            raise InputError(f"the language {language.name} leaves no sentence of the split {split}")
+            raise InputError(f"the language {language.name} leaves no sentence of the split {split}", code="empty")
         np.save(temporary / "offsets.npy", offsets)
         np.save(temporary / "sentence_ids.npy", np.concatenate(numbers).astype(np.int64))
         np.save(temporary / "counts.npy", counts)
@@ -109,24 +114,27 @@ def write_shards(source: Source, split: str, language: Language, tokenizer: Lang
 def read_shards(folder: Path, expected: str | None = None) -> Shards:
     """Open shards, whose checksums must be those of their manifest.
 
-    InputError for another fingerprint (``shards_fingerprint``) than the one ``expected``, or another format.
+    Args:
+        folder: Where the shards are.
+        expected: The fingerprint that they must have (``shards_fingerprint``).
+
+    Raises:
+        InputError: The fingerprint or the format is another one, or a file is damaged.
     """
     manifest = read_json(folder / "manifest.json")
     if not isinstance(manifest, dict) or not manifest.keys() >= KEYS:
-        raise InputError("is no manifest of shards; delete the folder and run again", folder / "manifest.json")
+        raise InputError("is no manifest of shards", folder / "manifest.json", hint=AGAIN, code="format")
     if expected is not None and manifest["fingerprint"] != expected:
-        raise InputError(
-            f"shards {manifest['fingerprint']} of another tokenizer, language or source, {expected} are needed; "
-            "delete the folder and run again",
-            folder,
-        )
+        reason = f"has the shards {manifest['fingerprint']} of another tokenizer, language or source, not {expected}"
+        raise InputError(reason, folder, hint=AGAIN, code="changed")
     if manifest.get("format") != FORMAT:
-        raise InputError(f"shards of format {manifest.get('format')}, {FORMAT} is needed; delete the folder", folder)
+        reason = f"has shards of format {manifest.get('format')}, not {FORMAT}"
+        raise InputError(reason, folder, hint=AGAIN, code="format")
     for name in FILES:
         if not (folder / name).exists() or sha256_file(folder / name) != manifest["sha256"].get(name):
-            raise InputError("differs from its manifest; delete the folder and run again", folder / name)
+            raise InputError("differs from its manifest", folder / name, hint=AGAIN, code="damaged")
     count, dtype = manifest["tokens"], np.dtype(manifest["dtype"])
-    # numpy cannot map an empty file; plain arrays over the map are quicker to index than the map's own class
+    # NumPy cannot map an empty file. Plain arrays over a map are quicker to index than the map's own class.
     tokens = np.memmap(folder / "tokens.bin", dtype, "r", shape=(count,)) if count else np.zeros(0, dtype)
     offsets, numbers = (
         np.asarray(np.load(folder / name, mmap_mode="r", allow_pickle=False))

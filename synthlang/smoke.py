@@ -1,6 +1,7 @@
-"""``--smoke``: the same settings made so small that they run in seconds, to see that all of it works.
+"""``--smoke``: the same settings made so small that they run in seconds, to check that everything works.
 
-A class of settings says in ``smoke`` what becomes of its fields, so that what depends on each other shrinks together.
+A class of settings declares in ``smoke`` how its fields shrink, so that settings that depend on each other shrink
+together.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from synthlang.config import StrictModel
 
 C = TypeVar("C", bound=StrictModel)
 SUFFIX = "-smoke"
-NOTE = "smoke run: it shows that everything works, its numbers mean nothing"
+NOTE = "smoke run: it shows that everything works; its numbers mean nothing"
 BUILTIN = re.compile(r"(builtin:mini-english)(?:\?([^#]*))?")
 MOST = {"sentences": 300, "dev": 60, "test": 60}
-"""Of mini-English; what has no default here would have thousands."""
+"""Numbers of sentences of mini-English. Without a number here, a split would have thousands."""
 
 
 def smaller(config: C) -> C:
-    """The same config, of seconds."""
+    """Return the config made so small that it runs in seconds."""
     update = {name: _smaller(value) for name, value in config if name in type(config).model_fields}
     for name, most in config.smoke.items():
         value = update[name]
@@ -40,7 +41,7 @@ def _smaller(value: Any) -> Any:
 
 
 def smaller_source(spec: str) -> str:
-    """The spec of a source or of items; of what is built in, a few sentences."""
+    """Return the spec of a source or of items, with few sentences if it is built in."""
     return BUILTIN.sub(_smaller_builtin, spec)
 
 
@@ -52,7 +53,7 @@ def _smaller_builtin(match: re.Match[str]) -> str:
 
 
 def smoke_path(path: Path) -> Path:
-    """Where a smoke run writes what would go to ``path``, so that nobody takes it for a result.
+    """Return the path of a smoke run in place of ``path``, so that nobody mistakes it for a result.
 
     >>> smoke_path(Path("runs/a")).as_posix(), smoke_path(Path("a.json")).as_posix()
     ('runs/a-smoke', 'a-smoke.json')

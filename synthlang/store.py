@@ -1,4 +1,4 @@
-"""A folder of artifacts named by kind and fingerprint: built once, never stale."""
+"""A folder of artifacts named by kind and fingerprint. Each is built once and is never stale."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from synthlang.files import remove_leftovers
 
 
 class Store:
-    """``path(kind, fingerprint)`` is a folder that is either complete or not there."""
+    """A folder of artifacts. ``path(kind, fingerprint)`` is a complete folder or does not exist."""
 
     LOCKS = ".locks"
 
@@ -19,14 +19,14 @@ class Store:
         self.root = root
 
     def path(self, kind: str, fingerprint: str) -> Path:
-        """Where an artifact is or will be."""
+        """Return the folder of an artifact, whether it is there or not."""
         return self.root / f"{kind}-{fingerprint}"
 
     def obtain(self, kind: str, fingerprint: str, build: Callable[[Path], None]) -> Path:
-        """The folder of an artifact; ``build(path)`` makes it (atomically) if it is not there.
+        """Return the folder of an artifact. ``build(path)`` makes it (atomically) if it is not there.
 
-        Two processes that want the same artifact build it once: the second waits. The lock
-        is the operating system's, so a killed process holds none.
+        Two processes that need the same artifact build it once: the second waits. The lock belongs to the operating
+        system, so a killed process holds none.
         """
         path = self.path(kind, fingerprint)
         if path.exists():
@@ -39,7 +39,7 @@ class Store:
         return path
 
     def lock(self, kind: str, fingerprint: str) -> FileLock:
-        """The lock of one artifact, for builders that go on where a killed one stopped."""
+        """Return the lock of one artifact, for builders that continue where a killed one stopped."""
         locks = self.root / self.LOCKS
         locks.mkdir(parents=True, exist_ok=True)
         return FileLock(locks / f"{kind}-{fingerprint}")

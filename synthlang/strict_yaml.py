@@ -1,4 +1,7 @@
-"""YAML 1.2 as plain data: ``no`` and dates are texts, ``1e-4`` a number, a key stands once, no tag builds an object."""
+"""YAML 1.2 as plain data.
+
+``no`` and dates are texts, ``1e-4`` is a number, a key occurs once, and no tag builds an object.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from synthlang.files import reading
 
 TAG = "tag:yaml.org,2002:"
 PLAIN = ("null", "bool", "int", "float", "str", "seq", "map")
-YAML_1_1 = re.compile(r"(?i)y|n|yes|no|on|off|=|<<|[-+]?[0-9][0-9_:.]*")  # no texts for readers of version 1.1
+YAML_1_1 = re.compile(r"(?i)y|n|yes|no|on|off|=|<<|[-+]?[0-9][0-9_:.]*")  # readers of version 1.1 see no texts in these
 OTHER_VERSION = re.compile(r"\ufeff?(?:[ \t]*(?:[#%].*)?\n)*?%YAML\s+(?!1\.2\s)\S+")
 RARE_BREAKS = re.compile("[\x85\u2028\u2029]")  # the writer would fold them
 
@@ -36,7 +39,7 @@ class _Constructor(SafeConstructor):
 
 
 class _Representer(SafeRepresenter):
-    """Writes a part out each time it occurs, and so that readers of YAML 1.1 see the same values."""
+    """Writes a repeated part each time it occurs, and values so that readers of YAML 1.1 see the same ones."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
         return True
@@ -56,39 +59,45 @@ _Representer.add_representer(float, _Representer.represent_float)
 
 
 def read_yaml(path: str | PathLike[str]) -> Any:
-    """The value of a YAML file; anything wrong is an InputError with its line."""
+    """Return the value of a YAML file.
+
+    Raises:
+        InputError: It names the line of what is wrong.
+    """
     with reading(Path(path)):
         text = Path(path).read_bytes().decode("utf-8-sig")
     return parse_yaml(text, path)
 
 
 def parse_yaml(text: str, path: str | PathLike[str]) -> Any:
-    """The value of one YAML document; ``path`` is for the messages."""
+    """Return the value of one YAML document. ``path`` is the place of errors."""
     if OTHER_VERSION.match(text):
-        raise InputError("declares a YAML version other than 1.2; delete the %YAML line", path)
+        hint = "delete the %YAML line"
+        raise InputError("declares a YAML version other than 1.2", path, hint=hint, code="unsupported")
     try:
-        return _with_text_keys(_loaded(text))  # a copy
+        return _with_text_keys(_loaded(text))  # a copy, since the loaded value is cached
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         message = " ".join(part for part in (error.context, error.problem) if part)
         where = f" (column {mark.column + 1})" if mark else ""
-        raise InputError(message.replace(TAG, "!!") + where, path, mark.line + 1 if mark else None) from error
+        line = mark.line + 1 if mark else None
+        raise InputError(message.replace(TAG, "!!") + where, path, line, code="format") from error
     except (YAMLError, ValueError, KeyError) as error:  # the last two: thousands of digits, !!int x, !!bool x
-        raise InputError(f"not YAML: {error}", path) from error
+        raise InputError(f"not YAML: {error}", path, code="format") from error
     except RecursionError as error:
-        raise InputError("nested too deeply, or inside itself", path) from error
+        raise InputError("nested too deeply, or inside itself", path, code="format") from error
 
 
 @lru_cache(maxsize=64)
 def _loaded(text: str) -> Any:
-    """What a text says; a study reads the same claims, tables and bases many times."""
+    """Load a text. A study reads the same claims, tables and bases many times."""
     reader = YAML(typ="safe", pure=True)
     reader.Constructor = _Constructor
     return reader.load(text)
 
 
 def _with_text_keys(value: Any) -> Any:
-    """The value with keys such as ``1`` as texts; no other key but a text is allowed."""
+    """Return the value with keys such as ``1`` as texts. No key may be anything but a text or an integer."""
     if isinstance(value, list):
         return [_with_text_keys(item) for item in value]
     if not isinstance(value, dict):
@@ -98,13 +107,13 @@ def _with_text_keys(value: Any) -> Any:
         if not isinstance(key, str | int) or isinstance(key, bool):
             raise YAMLError(f"a key must be a text, not {key!r}")
         if str(key) in found:
-            raise YAMLError(f"the key {key} stands twice, once as a text and once as a number")
+            raise YAMLError(f"the key {key} occurs twice, once as a text and once as a number")
         found[str(key)] = _with_text_keys(item)
     return found
 
 
 def write_yaml(data: Any) -> str:
-    """YAML that ``parse_yaml`` reads back as equal data, keys in their order."""
+    """Write YAML that ``parse_yaml`` reads back as equal data, with keys in their order."""
     writer, out = YAML(typ="safe", pure=True), io.StringIO()
     writer.Representer = _Representer
     writer.default_flow_style = False

@@ -1,10 +1,10 @@
-"""Dependency trees of a batch as arrays: which are trees, which projective, and how to lay them out in a new order.
+"""Dependency trees of a batch as arrays: which are trees, which are projective, and how to lay them out in a new order.
 
     word    1 the  2 cat  3 saw  4 her        head   2 3 0 3
     nodes   saw has the items (cat, saw, her), cat has (the, cat)
 
-An order of the items of every node is an order of the words: a dependent stands for its
-whole subtree. That is how every syntactic transform moves words (Wang & Eisner 2016, section 4).
+An order of the items of every node is an order of the words: a dependent stands for its whole subtree. Every
+syntactic transform moves words in this way (Wang & Eisner 2016, section 4).
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Forest:
-    """The trees of a batch; a row is the index of a word in the batch.
+    """The trees of a batch. A row is the index of a word in the batch.
 
-    parent      [words] row of the head; −1 at a root, and at every word of a sentence that is no tree
-    depth       [words] edges up to the root
-    is_tree     [sentences] one root, heads in the sentence, no cycle; a sentence without words is one
-    offsets     [sentences + 1] as in the corpus
+    Attributes:
+        parent: Row of each word's head, [words]; −1 at a root, and at every word of a sentence that is no tree.
+        depth: Number of edges up to the root, [words].
+        is_tree: Whether each sentence has one root, heads inside the sentence and no cycle, [sentences]. A sentence
+            without words is a tree.
+        offsets: Start of each sentence, [sentences + 1], as in the corpus.
     """
 
     parent: Rows
@@ -37,7 +39,7 @@ class Forest:
 
     @staticmethod
     def of(corpus: Corpus) -> Forest:
-        """Read the column ``head`` (1-based, 0 = root); what is no tree is marked, never an error."""
+        """Read the column ``head`` (1-based, 0 = root). A sentence that is no tree is marked and is never an error."""
         sentence, lengths = corpus.sentence_of_word, corpus.lengths
         head = corpus.columns["head"].codes.astype(np.int64)
         legal = (head >= 0) & (head <= lengths[sentence])
@@ -54,20 +56,20 @@ class Forest:
             depth[active] += 1
             above = parent[above]
             active, above = active[above >= 0], above[above >= 0]
-        bad[sentence[active]] = True  # the walk up from these never ended
+        bad[sentence[active]] = True  # the walk up from these words did not end
         parent[bad[sentence]] = -1
         depth[bad[sentence]] = 0
         return Forest(parent, depth, ~bad, corpus.offsets)
 
     @cached_property
     def levels(self) -> list[Rows]:
-        """The rows at depth 0, 1, 2, …"""
+        """The rows at each depth 0, 1, 2, …."""
         order = np.argsort(self.depth, kind="stable").astype(np.int64)
         return np.split(order, np.cumsum(np.bincount(self.depth))[:-1]) if len(order) else []
 
     @cached_property
     def size(self) -> Rows:
-        """[words] words in the subtree of each word, itself included."""
+        """Number of words in the subtree of each word, itself included, [words]."""
         size = np.ones(len(self.parent), np.int64)
         for rows in reversed(self.levels[1:]):
             np.add.at(size, self.parent[rows], size[rows])
@@ -75,22 +77,22 @@ class Forest:
 
     @cached_property
     def is_projective(self) -> NDArray[np.bool_]:
-        """[sentences] whether it is a tree in which every subtree is contiguous."""
+        """True for sentences that are a tree in which every subtree is contiguous, [sentences]."""
         rows = np.arange(len(self.parent), dtype=np.int64)
         first, last = rows.copy(), rows.copy()
         for level in reversed(self.levels[1:]):
             np.minimum.at(first, self.parent[level], first[level])
             np.maximum.at(last, self.parent[level], last[level])
         sentence = np.repeat(np.arange(len(self.is_tree)), np.diff(self.offsets))
-        torn = np.bincount(sentence, weights=last - first + 1 != self.size, minlength=len(self.is_tree)) > 0
-        return self.is_tree & ~torn
+        has_gap = np.bincount(sentence, weights=last - first + 1 != self.size, minlength=len(self.is_tree)) > 0
+        return self.is_tree & ~has_gap
 
     def linearise(self, rank: NDArray[np.float64], own_rank: NDArray[np.float64]) -> Rows:
-        """The word order that orders of the items give: for each output position the row of its word.
+        """Return the word order that orders of the items give: for each output position the row of its word.
 
-        The items of a node are its dependents, at ``rank`` [words], and the head itself, at
-        ``own_rank`` [words]; smaller stands first, equal ranks in the order of the rows. With both
-        equal to the rows a projective sentence keeps its order. A sentence that is no tree always does.
+        The items of a node are its dependents, at ``rank`` [words], and the head itself, at ``own_rank`` [words].
+        The smaller rank stands first, and equal ranks are in the order of the rows. With both equal to the rows a
+        projective sentence keeps its order. A sentence that is no tree always keeps it.
         """
         words = len(self.parent)
         rows = np.arange(words, dtype=np.int64)
@@ -102,7 +104,7 @@ class Forest:
         before = np.cumsum(size[order]) - size[order]
         starts = np.flatnonzero(np.diff(node[order], prepend=-1))
         offset = np.empty(len(node), np.int64)
-        # every node has its own item, so the nodes in order are simply all rows
+        # Every node has its own item, so the nodes in order are all rows.
         offset[order] = before - before[starts][node[order]]
         begin = np.repeat(self.offsets[:-1], np.diff(self.offsets))
         within = np.zeros(words, np.int64)

@@ -1,27 +1,26 @@
-"""Tokenizers: byte-level BPE of the parent, and its exact parallel in a script.
+"""Tokenizers: byte-level BPE of the source language, and its exact parallel in a script.
 
-The text of a corpus is words with one space between each two. The parent's tokenizer has
-V tokens, ids 0–4 are the special ones. The tokenizer of a transliterated language knows
-the same tokens and a copy of each at id + V, so that
+The text of a corpus is words, separated by single spaces. The source's tokenizer has V tokens, and the ids 0–4 are
+the special ones. The tokenizer of a transliterated language has the same tokens and a copy of each at id + V, so
+that
 
     encode(T(text)) = encode(text) + V        for every token of a transliterated word
 
-for any text and any share of transliterated words. It is a plain byte-level BPE: a word in
-the script first merges to its 256 letters, each the copy of one byte, and from there on a
-copy of every merge of the parent applies. The space before such a word becomes the letter
-of the space, so that the copy of ``Ġthe`` exists too. The five special ids have no copy:
-``<s> <pad> </s> <unk> <mask>`` are shared; their places V … V + 4 are never emitted.
+for any text and any share of transliterated words. It is a plain byte-level BPE: a word in the script first merges
+to its 256 letters, each the copy of one byte, and then a copy of every merge of the source applies. The space
+before such a word becomes the letter of the space, so that the copy of ``Ġthe`` exists, too. The five special ids
+have no copy: ``<s> <pad> </s> <unk> <mask>`` are shared, and the ids V … V + 4 are never emitted.
 
 The tokenizers read these five strings as the special tokens wherever a text spells them, as every tokenizer of
-Hugging Face does. What is written for training must not have them: there ``Encoded.as_text`` makes the unknown token of
-the four that control a model, and counts the words.
+Hugging Face does. Ids that are written for training must not contain them: there ``Encoded.as_text`` replaces the
+four that control a model by the unknown token and counts the words.
 
-For transforms with ``unit: token`` tokens are the words of a corpus:
+For transforms with ``unit: token``, tokens are the words of a corpus:
 
-    words   the cats .        tokens   Ġthe Ġcat s Ġ.        origin  0 1 1 2
+    words   the cats .        tokens   Ġthe Ġcat s Ġ.        source_index  0 1 1 2
 
-A token is written as the tokenizer writes it, a transliterated one in the letters of the script; either way its id is
-known, so what such a language derives is ids first.
+A token is written as the tokenizer writes it, and a transliterated token in the letters of the script. Its id is
+known in both cases, so such a language derives ids directly.
 """
 
 from __future__ import annotations
@@ -50,14 +49,19 @@ from synthlang.scripts import SPACE, SPECIAL_TOKENS, Script, byte_characters
 FORMAT = 1
 BOS, PAD, EOS, UNK, MASK = range(5)
 CONTROL = (BOS, PAD, EOS, MASK)
-LONGEST_LEARNED = 10_000  # characters of a word: what training takes grows with their square
+LONGEST_LEARNED = 10_000  # characters of a word; the time of training grows with their square
 
 
 def train_tokenizer(texts: Iterable[str], size: int, min_frequency: int = 2) -> Tokenizer:
-    """A byte-level BPE of at most ``size`` tokens, specials and 256 bytes included."""
+    """Train a byte-level BPE of at most ``size`` tokens, specials and 256 bytes included.
+
+    Raises:
+        InputError: The size is smaller than the number of specials and bytes.
+    """
     smallest = len(SPECIAL_TOKENS) + 256
     if size < smallest:
-        raise InputError(f"vocabulary size {size} is too small: {smallest} tokens are specials and bytes")
+        reason = f"a vocabulary of {size} tokens is too small: {smallest} tokens are specials and bytes"
+        raise InputError(reason, code="range")
     tokenizer = Tokenizer(models.BPE())
     _set_pipeline(tokenizer, None)
     trainer = trainers.BpeTrainer(
@@ -72,16 +76,16 @@ def train_tokenizer(texts: Iterable[str], size: int, min_frequency: int = 2) -> 
 
 
 def _in_pieces(text: str) -> str:
-    """The text with a word of more than LONGEST_LEARNED characters cut into several, to learn from in bounded time."""
+    """Split words of more than LONGEST_LEARNED characters, so that the time of training is bounded."""
     if len(text) <= LONGEST_LEARNED:
         return text
     return re.sub(r"\S+", lambda word: " ".join(re.findall(f".{{1,{LONGEST_LEARNED}}}", word[0])), text)
 
 
 def parallel_tokenizer(parent: Tokenizer, script: Script, offset: int) -> Tokenizer:
-    """The tokenizer of a language in ``script``: every token also at id + ``offset`` (V, 2V, …).
+    """Return the tokenizer of a language in ``script``: every token is also at id + ``offset`` (V, 2V, …).
 
-    Ids between V and ``offset`` belong to other scripts; no text of this one has them.
+    Ids between V and ``offset`` belong to other scripts. No text in this script has them.
     """
     model = json.loads(parent.to_str())["model"]
     vocab: dict[str, int] = dict(model["vocab"])
@@ -89,20 +93,20 @@ def parallel_tokenizer(parent: Tokenizer, script: Script, offset: int) -> Tokeni
     table = byte_characters()
     spelled = ["".join(table[byte] for byte in letter.encode("utf-8")) for letter in script.letters]
     letter_of = dict(zip(table, spelled, strict=True))
-    # a copy has a letter of the script for each byte of the token
+    # A copy has one letter of the script for each byte of the token.
     copies = {token: "".join(letter_of[char] for char in token) for token in vocab if token not in SPECIAL_TOKENS}
-    # a parent written in the script has tokens that spell the same as copies: the copies go first, since a
-    # word in the script is always a transliterated one here, and the tokens' ids stay taken
+    # A source that is written in the script has tokens that spell the same as copies. The copies take precedence,
+    # since a word in the script is always a transliterated one here, and the ids of those tokens stay taken.
     taken = set(copies.values())
     joint = {f"<shadowed{index}>" if token in taken else token: index for token, index in vocab.items()}
     joint |= {copies[token]: index + offset for token, index in vocab.items() if token in copies}
     own = [pair for pair in merges if taken.isdisjoint((*pair, pair[0] + pair[1]))]
-    # letters of three bytes are merged in two steps; the prefixes take the places of the specials' copies
+    # Letters of three bytes are merged in two steps. The prefixes take the places of the specials' copies.
     prefixes = sorted({letter[:2] for letter in spelled if len(letter) == 3})
     spell = [(text[:-1], text[-1]) for text in (*prefixes, *spelled)]
     fillers = [*prefixes, *(f"<unused{i}>" for i in range(len(prefixes), len(SPECIAL_TOKENS)))]
     joint |= {token: offset + i for i, token in enumerate(fillers)}
-    # a name with a space, which no token has; a file of a vocabulary must have a name for every id
+    # The file of a vocabulary must have a name for every id. No token has a space in its name.
     joint |= {f"<unused {index}>": index for index in range(len(vocab), offset)}
     parallel = [(copies[left], copies[right]) for left, right in merges_of_text(merges)]
     tokenizer = Tokenizer(models.BPE(vocab=joint, merges=[*spell, *parallel, *own]))
@@ -113,13 +117,16 @@ def parallel_tokenizer(parent: Tokenizer, script: Script, offset: int) -> Tokeni
 
 
 def merges_of_text(merges: Iterable[Sequence[str]]) -> list[tuple[str, str]]:
-    """The merges without those that spell a special token: training learns such, but a tokenizer finds it before."""
+    """Return the merges without those that spell a special token.
+
+    Training learns such merges, but a tokenizer finds the special token first.
+    """
     special = set(SPECIAL_TOKENS)
     return [(left, right) for left, right in merges if special.isdisjoint((left, right, left + right))]
 
 
 def _set_pipeline(tokenizer: Tokenizer, script: Script | None) -> None:
-    """Words with one space before each; in a script the space becomes its letter."""
+    """Set the steps of a tokenizer: words with one space before each, which in a script becomes its letter."""
     space = script.space if script else ""
     steps: list[Any] = [normalizers.Strip(), normalizers.Replace(Regex(r"\s+"), " "), normalizers.Prepend(" ")]
     to_text: list[Any] = [decoders.ByteLevel()]
@@ -135,10 +142,10 @@ def _set_pipeline(tokenizer: Tokenizer, script: Script | None) -> None:
 
 
 class Vocabulary:
-    """The parent's tokenizer and those of its derived languages, in one id space.
+    """The source's tokenizer and those of its derived languages, in one id space.
 
-    ``size`` is V. A language without a script shares the parent's ids; one with a script
-    has them at ``offset`` = V.
+    ``size`` is V. A language without a script shares the source's ids. A language with a script has them at
+    ``offset`` = V.
     """
 
     def __init__(self, parent: Tokenizer) -> None:
@@ -147,15 +154,15 @@ class Vocabulary:
 
     @property
     def size(self) -> int:
-        """V: the number of tokens of the parent."""
+        """V: the number of tokens of the source."""
         return int(self.parent.get_vocab_size())
 
     def size_with(self, script: Script | None) -> int:
-        """The number of ids of a model of the parent and a language in ``script``: V or 2V."""
+        """Return the number of ids of a model of the source and a language in ``script``: V or 2V."""
         return self.size * 2 if script else self.size
 
     def tokenizer(self, script: Script | None) -> Tokenizer:
-        """The tokenizer of the language in ``script`` (None: the parent's)."""
+        """Return the tokenizer of the language in ``script``. None stands for the source's."""
         if script is None:
             return self.parent
         if script.name not in self._parallel:
@@ -164,7 +171,7 @@ class Vocabulary:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of the tokens, the merges and the way to ids."""
+        """Fingerprint of the tokens, the merges and the mapping to ids."""
         return fingerprint("vocabulary", format=FORMAT, tokenizer=json.loads(self.parent.to_str()))
 
     def save(self, folder: Path, script: Script | None = None) -> None:
@@ -173,27 +180,36 @@ class Vocabulary:
 
     @staticmethod
     def load(folder: Path) -> Vocabulary:
-        """Read the parent's tokenizer from a folder that ``save`` wrote; InputError for any other tokenizer."""
+        """Read the source's tokenizer from a folder that ``save`` wrote.
+
+        Raises:
+            InputError: The folder holds no such tokenizer.
+        """
         path = folder / "tokenizer.json"
         if not path.exists():
-            raise InputError("no such file; is this a tokenizer folder?", path)
+            raise InputError("no such file", path, hint="name a tokenizer folder", code="missing")
         tokenizer = read_tokenizer(path)
         if not _is_ours(tokenizer):
-            raise InputError("is no parent's vocabulary that this project trained (a byte-level BPE of words)", path)
+            reason = "is no vocabulary that synthlang trained (a byte-level BPE of words)"
+            raise InputError(reason, path, code="unsupported")
         return Vocabulary(tokenizer)
 
 
 def read_tokenizer(path: Path) -> Tokenizer:
-    """A tokenizer from its tokenizer.json; InputError if the file holds none."""
+    """Read a tokenizer from its tokenizer.json.
+
+    Raises:
+        InputError: The file holds no tokenizer.
+    """
     data = read_json(path)
     try:
         return Tokenizer.from_str(json.dumps(data))
     except Exception as error:  # the library raises nothing narrower
-        raise InputError(f"is no tokenizer: {error}", path) from error
+        raise InputError(f"is no tokenizer: {error}", path, code="format") from error
 
 
 def _is_ours(tokenizer: Tokenizer) -> bool:
-    """Whether a tokenizer cuts text as those of ``train_tokenizer`` do, with our special ids and every byte."""
+    """Return whether a tokenizer cuts text as those of ``train_tokenizer`` do, with our special ids and every byte."""
     data = json.loads(tokenizer.to_str())
     pipeline = Tokenizer(models.BPE())
     _set_pipeline(pipeline, None)
@@ -222,7 +238,7 @@ def train_vocabulary(batches: Iterable[Corpus], size: int, min_frequency: int = 
 class Encoded:
     """Token ids of a batch without <s> and </s>: ``ids`` [tokens], ``word_offsets`` [words + 1].
 
-    ``control_words``: how many words spelled a control token, which is the unknown one now.
+    ``control_words`` counts the words that spelled a control token and became the unknown token.
     """
 
     ids: NDArray[np.int64]
@@ -230,7 +246,7 @@ class Encoded:
     control_words: int = 0
 
     def as_text(self, control: Collection[int] = CONTROL, unknown: int = UNK) -> Encoded:
-        """The same with the unknown token for control ones: a text that spells one means no mask or padding."""
+        """Replace control tokens by the unknown token. A text that spells a mask or padding does not mean one."""
         spelled = np.isin(self.ids, list(control))
         if not spelled.any():
             return self
@@ -239,7 +255,7 @@ class Encoded:
 
 
 def encode_corpus(tokenizer: Tokenizer, corpus: Corpus) -> Encoded:
-    """Encode a batch as the tokenizer reads it. Words encode apart from each other, so each type is encoded once."""
+    """Encode a batch as the tokenizer reads it. Words are encoded independently, so each type is encoded once."""
     encodings = tokenizer.encode_batch(list(corpus.form.names or ()), add_special_tokens=False)
     lengths = np.fromiter((len(e) for e in encodings), np.int64, len(encodings))
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -252,10 +268,10 @@ def encode_corpus(tokenizer: Tokenizer, corpus: Corpus) -> Encoded:
 
 
 def save_tokenizer(tokenizer: Tokenizer, folder: Path, settings: Mapping[str, Any] | None = None) -> None:
-    """Write tokenizer.json and tokenizer_config.json; ``settings`` are those of the latter (default: RoBERTa's).
+    """Write tokenizer.json and tokenizer_config.json, the latter with ``settings`` (default: RoBERTa's).
 
-    The class is always the one that reads tokenizer.json as it is: transformers 5 makes any other one anew,
-    with other ids, from what it takes the file to mean.
+    The class is always the one that reads tokenizer.json as it is. For any other class, transformers 5 builds a new
+    tokenizer with other ids from its interpretation of the file.
     """
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "tokenizer.json", json.loads(tokenizer.to_str()))
@@ -267,31 +283,33 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path, settings: Mapping[str, An
 
 
 def nothing_read(where: str, words: int, tokenizer: str) -> InputError:
-    """What is said where no word of a set has a token: a model would be trained and scored on nothing."""
-    return InputError(
-        f"{where}: none of the {words:,} words has a token in {tokenizer}, so nothing would be read; name a model "
-        "whose tokenizer has tokens for this text"
-    )
+    """Return the error for a set in which no word has a token: a model would be trained and scored on nothing."""
+    reason = f"none of the {words:,} words has a token in {tokenizer}, so nothing would be read"
+    return InputError(reason, where, hint="name a model whose tokenizer has tokens for this text", code="empty")
 
 
 @dataclass(frozen=True)
 class Subwords:
-    """Words to tokens, tokens to ids and back to words, in the id space of a vocabulary and a script."""
+    """The mapping from words to tokens, to ids and back to words, in the id space of a vocabulary and a script."""
 
     vocabulary: Vocabulary
     script: Script | None
 
     def split(self, corpus: Corpus) -> Rewrite:
-        """Each word becomes its tokens; InputError for a word the vocabulary has no tokens for."""
+        """Replace each word by its tokens.
+
+        Raises:
+            InputError: The vocabulary has no tokens for a word.
+        """
         encoded = encode_corpus(self.vocabulary.tokenizer(self.script), corpus)
         pieces = np.diff(encoded.word_offsets)
         if (pieces == 0).any():
             word = corpus.form.values()[int(np.argmax(pieces == 0))]
-            raise InputError(f"the word {word!r} has no token")
+            raise InputError(f"the word {word!r} has no token", code="unsupported")
         used, codes = np.unique(encoded.ids, return_inverse=True)
         form = Column(codes.astype(np.int32), tuple(self._token(i) for i in used.tolist()))
-        origin = np.repeat(corpus.position, pieces).astype(np.int32)
-        return Rewrite(encoded.word_offsets[corpus.offsets], origin, form)
+        source_index = np.repeat(corpus.position, pieces).astype(np.int32)
+        return Rewrite(encoded.word_offsets[corpus.offsets], source_index, form)
 
     def encode(self, corpus: Corpus) -> Encoded:
         table = np.asarray([self._id(name) for name in corpus.form.names or ()], np.int64)
@@ -299,7 +317,7 @@ class Subwords:
         return Encoded(table[codes] if len(codes) else codes.astype(np.int64), np.arange(len(codes) + 1))
 
     def join(self, corpus: Corpus) -> Corpus:
-        """Each run of tokens, from one that starts a word to before the next, as that word again."""
+        """Join each run of tokens, from one that starts a word to before the next, to that word."""
         first = starts_word(corpus.form, self.script)
         first[corpus.offsets[:-1][corpus.lengths > 0]] = True
         rows = np.flatnonzero(first)
@@ -312,7 +330,7 @@ class Subwords:
         return joined.apply(_heads_to_first(corpus, rows, first))
 
     def token_counts(self, words: Mapping[str, int]) -> Counter[str]:
-        """How often each token of the parent occurs in text of these word counts."""
+        """Count how often each token of the source occurs in text of these word counts."""
         counts: Counter[str] = Counter()
         encodings = self.vocabulary.parent.encode_batch(list(words), add_special_tokens=False)
         for encoding, count in zip(encodings, words.values(), strict=True):
@@ -336,7 +354,7 @@ class Subwords:
 
 
 def _heads_to_first(corpus: Corpus, rows: NDArray[np.int64], first: NDArray[np.bool_]) -> Corpus:
-    """The same, with every head the first token of its word: only those are left when tokens are joined."""
+    """Move every head to the first token of its word. Only these are left when tokens are joined."""
     if "head" not in corpus.columns:
         return corpus
     head = corpus.columns["head"].codes
@@ -348,7 +366,7 @@ def _heads_to_first(corpus: Corpus, rows: NDArray[np.int64], first: NDArray[np.b
 
 
 def starts_word(form: Column, script: Script | None) -> NDArray[np.bool_]:
-    """[tokens] whether each token is the first of its word; a special token is a word."""
+    """Return whether each token is the first of its word, [tokens]. A special token is a word."""
     heads = (SPACE, script.space) if script else (SPACE,)
     names = form.names or ()
     table = np.asarray([n.startswith(heads) or n in SPECIAL_TOKENS for n in names] or [False])

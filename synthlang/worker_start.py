@@ -1,7 +1,8 @@
-"""How the server that workers are forked from starts: it finds modules where this process does, and hears no Ctrl-C.
+"""Start of the server that workers are forked from: it finds modules where this process does and ignores Ctrl-C.
 
-Left alone, Python looks into the working folder first, where a user may have a ``statistics.py`` or ``pretrain/``, and
-the server would import that. It imports this module before any other of ours, which gives its environment back.
+By default Python looks into the working folder first, where a user may have a ``statistics.py`` or ``pretrain/``,
+and the server would import that. The server imports this module before any other of ours, and this module restores
+its environment.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ CHANGED = ("PYTHONPATH", "PYTHONSAFEPATH")
 
 @contextmanager
 def as_here() -> Iterator[None]:
-    """Inside, a Python that is started has this one's ``sys.path`` and does not hear Ctrl-C."""
+    """Start Pythons in this block with ``sys.path`` of this one, and with Ctrl-C blocked."""
     before = json.dumps({name: os.environ.get(name) for name in CHANGED})
     path = os.pathsep.join(place or os.getcwd() for place in sys.path)
     os.environ |= {"PYTHONPATH": path, "PYTHONSAFEPATH": "1", BEFORE: before}
-    resource_tracker.ensure_running()  # which unblocks the signal
+    resource_tracker.ensure_running()  # it unblocks the signal, so it must run before
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -34,7 +35,7 @@ def as_here() -> Iterator[None]:
 
 
 def _give_back() -> None:
-    """Make the environment what it was before ``as_here``; where that is not known, nothing."""
+    """Restore the environment from before ``as_here``. Without a record of it, do nothing."""
     for name, value in json.loads(os.environ.pop(BEFORE, "{}")).items():
         if value is None:
             os.environ.pop(name, None)

@@ -1,8 +1,8 @@
 """An ordered map over processes: the same results in the same order for any number of workers.
 
-A worker that dies is an error at once, and when the process that started the workers dies, however it does, they end
-too. Workers are forked from a small server process that has imported the function's module and nothing else, so they
-share its memory; the script that runs the map is not imported again in each of them.
+A worker that dies is an error at once. When the process that started the workers dies, for whatever reason, they
+end, too. Workers are forked from a small server process that has imported the function's module and nothing else,
+so they share its memory, and the script that runs the map is not imported again in each of them.
 """
 
 from __future__ import annotations
@@ -26,19 +26,21 @@ from synthlang import worker_start
 
 In = TypeVar("In")
 Out = TypeVar("Out")
-WAITING = 2  # items a worker has at a time: one in work and the next one
+WAITING = 2  # items that a worker has at a time: one in work and the next one
 
 
 class WorkerDiedError(RuntimeError):
-    """A worker ended without a word: killed, most often for want of memory."""
+    """A worker was killed, usually because memory ran out."""
 
 
 def ordered_map(function: Callable[[In], Out], items: Iterable[In], workers: int = 1) -> Iterator[Out]:
     """Yield ``function(item)`` for each item in order.
 
-    With more than one worker at most 2 · workers items are on their way at a time. The function and the items must be
-    picklable (they travel between our own processes only). What the function raises is raised here; WorkerDiedError if
-    a worker was killed.
+    With more than one worker, at most 2 · workers items are in work or waiting. The function and the items must be
+    picklable. They travel between our own processes only.
+
+    Raises:
+        WorkerDiedError: A worker was killed. Errors of the function are raised as they are.
     """
     if workers <= 1:
         yield from map(function, items)
@@ -55,22 +57,26 @@ def ordered_map(function: Callable[[In], Out], items: Iterable[In], workers: int
         while waiting:
             yield waiting.popleft().result()
     except BrokenProcessPool as error:
-        raise WorkerDiedError("a worker process was killed, most often for want of memory") from error
+        raise WorkerDiedError("a worker process was killed, usually because memory ran out") from error
     finally:
-        for process in list((pool._processes or {}).values()):  # what is in work may take long, and nobody waits for it
+        # items in work may take long, and nobody waits for them
+        for process in list((pool._processes or {}).values()):
             process.terminate()
         pool.shutdown(cancel_futures=True)
 
 
 def cores() -> int:
-    """Processor cores that this process may use (a cluster's job or a container may have fewer than the machine)."""
+    """Return the number of processor cores that this process may use.
+
+    A cluster's job or a container may have fewer cores than the machine.
+    """
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def warm_up(module: str) -> Any:
-    """Start the server that workers are forked from, without waiting for its imports; returns the context."""
+    """Start the server that workers are forked from, without waiting for its imports, and return the context."""
     methods = multiprocessing.get_all_start_methods()
-    # a plain fork would copy other libraries' threads half-way
+    # A plain fork would copy the threads of other libraries in an inconsistent state.
     context: Any = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
     if "forkserver" in methods:
         context.set_forkserver_preload([worker_start.__name__, module])
@@ -81,7 +87,7 @@ def warm_up(module: str) -> Any:
 
 @contextmanager
 def plain_main(is_plain: bool = True) -> Iterator[None]:
-    """Hide the main module while processes start: each would import it again, with all that it imports."""
+    """Hide the main module while processes start. Otherwise each would import it again, with all that it imports."""
     main = sys.modules["__main__"]
     if is_plain:
         sys.modules["__main__"] = ModuleType("__main__")
@@ -96,7 +102,7 @@ def _watch_parent() -> None:
 
 
 def end_with_parent() -> None:
-    """Wait for the process that started this one to end, then end at once; for a thread of a worker."""
+    """Wait until the process that started this one ends, then exit at once. A thread of each worker runs this."""
     parent = multiprocessing.parent_process()
     assert parent is not None, "a worker has a parent"
     wait([parent.sentinel])

@@ -12,6 +12,7 @@ from synthlang import catalogue
 from synthlang.catalogue import FILES, WHOLE, filled, find, folder, load_yaml, names
 from synthlang.errors import InputError
 from synthlang.strict_yaml import parse_yaml, read_yaml
+from tests.refusals import place_and_code, refusal
 
 TEXT = {path: path.read_text(encoding="utf-8") for path in folder().rglob("*.yaml")}
 PARTS = ("rows", "languages", "sizes", "parts")
@@ -94,27 +95,24 @@ def test_a_file_of_ones_own_is_based_on_entries_and_files(tmp_path):
 
 
 BAD = [
-    (
-        "runs",
-        "align_mlm/trans/tin",
-        "runs: there is no file and no entry 'align_mlm/trans/tin'; did you mean align_mlm/trans/tiny",
-    ),
+    ("runs", "align_mlm/trans/tin", "", "unknown", "did you mean align_mlm/trans/tiny"),
     (
         "studies",
         "align_mlm-table3",
+        "",
+        "unknown",
         "did you mean align_mlm-table3/paper or align_mlm-table3/lab or align_mlm-table3/tiny?",
     ),
-    ("studies", "quikstart", "did you mean quickstart?"),
-    ("adjust", "zzzz", "synthlang configs adjust lists them"),
-    ("runs", "runs/mine.yaml", "runs/mine.yaml: no such file"),
+    ("studies", "quikstart", "", "unknown", "did you mean quickstart?"),
+    ("adjust", "zzzz", "", "unknown", "list them with: synthlang configs adjust"),
+    ("runs", "runs/mine.yaml", "mine.yaml", "missing", ""),
 ]
 
 
-@pytest.mark.parametrize(("kind", "name", "message"), BAD)
-def test_a_name_of_nothing(kind, name, message):
-    with pytest.raises(InputError) as info:
-        load_yaml(name, kind)
-    assert message in str(info.value) and "\n" not in str(info.value)
+@pytest.mark.parametrize(("kind", "name", "place", "code", "hint"), BAD)
+def test_a_name_of_nothing(kind, name, place, code, hint):
+    error = refusal(load_yaml, name, kind)
+    assert place_and_code(error) == (place, code) and error.hint.startswith(hint)
 
 
 def run(*words: str) -> str:
@@ -175,7 +173,7 @@ def test_configs_lists():
         (["cao2020"], "there are several: synthlang configs adjust cao2020, synthlang configs probes cao2020"),
         (["quikstart"], "there is no 'quikstart'; did you mean quickstart? synthlang configs lists all"),
         (["nonsense", "x"], "there is no kind 'nonsense'; there are: runs, studies"),
-        (["runs", "mlm"], "runs: there is no file and no entry 'mlm'"),
+        (["runs", "mlm"], "there is no file and no entry 'mlm' of the kind runs"),
     ],
 )
 def test_configs_of_nothing(words, message):

@@ -14,13 +14,13 @@ from pretrain.run import pretrain
 from synthlang.config import parse
 from synthlang.corpus import Corpus
 from synthlang.derive_command import derive_command
-from synthlang.errors import InputError
 from synthlang.files import write_json
 from synthlang.scripts import CONTROL_WORDS, SCRIPTS
 from synthlang.store import Store
 from synthlang.vocabularies import LanguageTokenizer, Specials
 from synthlang.vocabularies.build import prefixed
 from synthlang.vocabulary import CONTROL, UNK, encode_corpus, train_vocabulary
+from tests.refusals import refusal, refused
 from tests.tiny import PRETRAIN, changed
 
 CONTROL_LINE = "<s> </s> <mask> <pad> <unk>"
@@ -72,11 +72,8 @@ def test_a_run_says_how_many_there_are(text, tmp_path):
 def test_shards_of_an_earlier_version_are_refused(text, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("synthlang.vocabulary.Encoded.as_text", lambda self, control, unknown: self)
-        with pytest.raises(InputError, match="holds control tokens that the text spells"):
-            prepare(config_of(text), Store(tmp_path))
-    with pytest.raises(InputError, match="delete the folder") as caught:
-        prepare(config_of(text), Store(tmp_path))
-    assert "\n" not in str(caught.value)
+        assert refused(prepare, config_of(text), Store(tmp_path))[1] == "format"
+    assert refusal(prepare, config_of(text), Store(tmp_path)).hint == "delete the folder and run again"
 
 
 def test_a_text_without_such_words_has_no_such_count(tmp_path):

@@ -22,6 +22,7 @@ from synthlang.files import (
 )
 from synthlang.fingerprint import canonical_json, digest_files, fingerprint
 from synthlang.store import Store
+from tests.refusals import refused
 
 
 def listing(folder):
@@ -50,12 +51,12 @@ def test_no_space_left_for_real(tmp_path, monkeypatch):
     """Writing to a device that is always full ends in one clear line."""
     monkeypatch.setattr("synthlang.files._temporary", lambda path: type(path)("/dev/full"))
     monkeypatch.setattr(type(tmp_path), "unlink", lambda self, missing_ok=False: None)
-    with pytest.raises(InputError, match="no space left on the disk"), atomic_file(tmp_path / "a") as handle:
+    with pytest.raises(InputError, match="no space is left on the disk"), atomic_file(tmp_path / "a") as handle:
         handle.write(b"x" * 100_000)
 
 
 def test_no_space_left_in_a_folder(tmp_path):
-    with pytest.raises(InputError, match="d: no space left on the disk; free some"), atomic_folder(tmp_path / "d"):
+    with pytest.raises(InputError, match="d: no space is left on the disk; free some"), atomic_folder(tmp_path / "d"):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert listing(tmp_path) == []
 
@@ -75,36 +76,32 @@ def test_a_folder_is_replaced_as_a_whole(tmp_path):
 
 @pytest.mark.parametrize("name", ["", ".x", "a/b", "..", "a b", "x" * 200, "a\n", "-a"])
 def test_unsafe_names(name):
-    with pytest.raises(InputError, match="must be 1 to 128"):
-        safe_name(name)
+    assert refused(safe_name, name) == ("", "format")
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "place", "code"),
     [
-        (b"[" * 100_000, "a: not JSON"),
-        (b"9" * 5000, "a: not JSON"),
-        (None, "a: no such file"),
-        (b"", "a:1: not JSON"),
-        (b'{"a": 1', "a:1: not JSON"),
-        (b"\xff\xfe", "a:1: not UTF-8"),
+        (b"[" * 100_000, "a", "format"),
+        (b"9" * 5000, "a", "format"),
+        (None, "a", "missing"),
+        (b"", "a:1", "format"),
+        (b'{"a": 1', "a:1", "format"),
+        (b"\xff\xfe", "a:1", "format"),
     ],
 )
-def test_bad_json(tmp_path, content, message):
+def test_bad_json(tmp_path, content, place, code):
     if content is not None:
         (tmp_path / "a").write_bytes(content)
-    with pytest.raises(InputError, match=message):
-        read_json(tmp_path / "a")
+    assert refused(read_json, tmp_path / "a") == (place, code)
 
 
 def test_lines_name_the_bad_one(tmp_path):
     (tmp_path / "a").write_bytes(b"\xef\xbb\xbfone\r\ntwo\n\xff")
     lines = read_lines(tmp_path / "a")
     assert [next(lines), next(lines)] == [(1, "one"), (2, "two")]
-    with pytest.raises(InputError, match="a:3: not UTF-8"):
-        next(lines)
-    with pytest.raises(InputError, match="cannot read: Is a directory"):
-        next(read_lines(tmp_path))
+    assert refused(next, lines) == ("a:3", "format")
+    assert refused(next, read_lines(tmp_path)) == (tmp_path.name, "failed")
 
 
 def test_fingerprints(tmp_path):
@@ -139,8 +136,7 @@ def test_the_store_builds_once(tmp_path):
 def test_a_line_without_an_end_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "LONGEST_LINE", 1 << 20)
     (tmp_path / "a").write_bytes(b"ok\n" + b"x" * (1 << 20))
-    with pytest.raises(InputError, match="a:2: the line has more than 1 MB"):
-        list(read_lines(tmp_path / "a"))
+    assert refused(list, read_lines(tmp_path / "a")) == ("a:2", "range")
 
 
 @pytest.mark.parametrize("place", ["", ".", "..", "a/.."])
@@ -176,7 +172,7 @@ def test_two_runs_to_one_folder(tmp_path):
 def test_a_failure_leaves_no_new_parents(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "file").write_text("x")
-    with pytest.raises(InputError, match="cannot write"), claimed_folder(tmp_path / "file" / "d"):
+    with pytest.raises(InputError, match="cannot be written"), claimed_folder(tmp_path / "file" / "d"):
         pass
     with pytest.raises(InputError, match="wrong"), claimed_folder(tmp_path / "a" / "b" / "c" / "d"):
         raise InputError("wrong")
@@ -194,6 +190,5 @@ def test_what_others_put_into_a_new_parent_stays(tmp_path):
             (tmp_path / "b" / "theirs").write_text("x")
             raise InputError("wrong")
 
-    with pytest.raises(InputError, match="wrong"):
-        fail()
+    assert refused(fail) == ("", "invalid")
     assert listing(tmp_path / "b") == ["theirs"]

@@ -155,7 +155,7 @@ def test_tokens_that_a_table_cannot_hold_are_written_out(tmp_path):
     space = IdSpace("copied", 522, OURS, (language, replace(language, name="y")), (0, 0), 261)
     train: list[Any] = [SimpleNamespace(counts=np.ones(261, np.int64), fingerprint="f")] * 2
     pairs = np.stack([np.arange(5, 261)] * 2, axis=1)
-    object.__setattr__(space, "counterparts", lambda which, own_rows: pairs)
+    object.__setattr__(space, "translations", lambda which, own_rows: pairs)
     built((space, train), tmp_path)
     (file,) = tmp_path.glob("built/dictionary-*/dictionary.tsv")
     lines = file.read_bytes().decode().split("\n")[:-1]

@@ -196,7 +196,7 @@ def test_the_cards_name(tmp_path, name, card):
         *((name, "name the model such as") for name in ("m.md", "m.MD", "m.md.json", ".gz", "folder")),
         ("my.md/deep/m.json", "name the model such as"),
         ("my.json", r"my\.md: would be the card of my\.json, but is no card"),
-        ("/proc/none/m.json", "cannot write"),
+        ("/proc/none/m.json", "cannot be written"),
     ],
 )
 def test_places_where_no_model_can_be_are_told_before_the_fit(tmp_path, name, reason, bank):

@@ -126,7 +126,7 @@ def all_candidates(
     parent, *others = id_space.languages
     found = []
     for number, language in enumerate(others, start=1):
-        pairs, left_out = id_space.counterparts(number, own_rows), dict[str, int]()
+        pairs, left_out = id_space.translations(number, own_rows), dict[str, int]()
         if words:
             if number not in words:
                 continue

@@ -1,10 +1,8 @@
 """Ids of all languages of a run in one space: copied, joint, joined or prefixed, or those of a checkpoint.
 
-space.py        settings, and what every kind gives: the ids of a run and the tokenizer of each language
-build.py        kinds that are trained here
-checkpoint.py   the tokenizer of a checkpoint
-extension.py    the ids of a checkpoint, as they are or with new subwords of one language
-grow.py         learning these
+space.py        settings, and what every kind gives: the ids of a run and the tokenizer of each language build.py
+the kinds that are trained here checkpoint.py   the tokenizer of a checkpoint extension.py    the ids of a
+checkpoint, as they are or with new subwords of one language grow.py         how new subwords are learned
 """
 
 from synthlang.vocabularies.build import SourcedLanguage, build_id_space

@@ -1,9 +1,8 @@
-"""From settings and languages to the ids of a run, for the kinds of vocabulary that are trained here.
+"""Build the ids of a run from settings and languages, for the kinds of vocabulary that are trained here.
 
-copied    the tokens of one source, and exact copies of them for each script at V, 2V, …
-joint     one BPE for all
-joined    the union of one BPE for each
-prefixed  one BPE for each, without anchors: the tokens of each language under its own prefix
+copied    the tokens of one source, and exact copies of them for each script at V, 2V, … joint     one BPE for all
+joined    the union of one BPE for each prefixed  one BPE for each, without anchors: the tokens of each language
+under its own prefix
 
 Two languages that share no token cannot be aligned by shared ones (Conneau et al. 2020, "Emerging Cross-lingual
 Structure in Pretrained Language Models", no anchors). Only the five specials are shared:
@@ -15,7 +14,7 @@ continuing-subword prefix marks every symbol, and the first merges join the spac
 
     the cats  →  Ġen:the Ġen:cat en:s
 
-What those merges pass through (``Ġ``, ``Ġe``, ``Ġen``) are the fillers; no text has their ids.
+The intermediate results of those merges (``Ġ``, ``Ġe``, ``Ġen``) are the fillers. No text has their ids.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ Text = tuple[Source, Language | None]  # None: the source as it is
 
 
 def texts_of(languages: Sequence[SourcedLanguage], bound: Sequence[Language]) -> list[Text]:
-    """The training texts of languages bound to their sources."""
+    """Return the training texts of languages that are bound to their sources."""
     return [(source, own if own.transforms else None) for (_, source, _), own in zip(languages, bound, strict=True)]
 
 
@@ -59,14 +58,17 @@ def text_fingerprint(text: Text) -> dict[str, str | None]:
 
 
 def batches_of_text(text: Text) -> Iterator[Corpus]:
-    """The training text, batch by batch, derived on the way."""
+    """Yield the batches of a training text, derived on the way."""
     source, language = text
     for batch in source.batches("train"):
         yield batch if language is None else language.derive(batch)
 
 
 def trained(spec: VocabularySpec, texts: Sequence[Text], store: Store) -> Vocabulary:
-    """One BPE of all the texts, read from the store or trained and put there. Memory grows with word types only."""
+    """Return one BPE of all the texts, from the store or trained and stored there.
+
+    Memory grows with word types only.
+    """
     parts = {"size": spec.size, "min_frequency": spec.min_frequency, "texts": [text_fingerprint(t) for t in texts]}
     name = fingerprint("vocabulary-training", format=FORMAT, **parts)
 
@@ -83,7 +85,7 @@ KEEP_FORMS = (Reordering, Reorder, Typology)  # transforms that only move words
 
 
 def copied_space(names: Sequence[str], languages: Sequence[Language], vocabulary: Vocabulary) -> IdSpace:
-    """The space of a source's vocabulary and its copies; languages in the same script share one."""
+    """Return the space of a source's vocabulary and its copies. Languages in the same script share one copy."""
     V = vocabulary.size
     scripts: dict[str, Script] = {}
     for language in languages:
@@ -97,7 +99,7 @@ def copied_space(names: Sequence[str], languages: Sequence[Language], vocabulary
         offset = offsets[script.name] if script else 0
         tokenizer = made[script.name] if script else vocabulary.parent
         subwords = Subwords(vocabulary, script) if language.on_tokens else None
-        # the specials and the tokens of the parent, of the copies at ``offset``, or of both
+        # The ids are the specials, and the tokens of the source, their copies at ``offset``, or both.
         own = np.arange(V if not (offset and written_whole(language)) else len(OURS.all), dtype=np.int64)
         ids = np.concatenate([own, np.arange(len(OURS.all), V, dtype=np.int64) + offset]) if offset else own
         tokenizers.append(LanguageTokenizer(name, tokenizer, ids, subwords, moved=offset - V if offset else 0))
@@ -106,7 +108,7 @@ def copied_space(names: Sequence[str], languages: Sequence[Language], vocabulary
 
 
 def written_whole(language: Language) -> bool:
-    """Whether every word of the language is in its script, so that no token of the parent can occur."""
+    """Return whether every word of the language is in its script, so that no token of the source can occur."""
     at = next((i for i, t in enumerate(language.transforms) if isinstance(t, Transliterate)), None)
     if at is None:
         return False
@@ -119,7 +121,7 @@ NAME = re.compile(r"[A-Za-z0-9-]{1,32}")
 
 
 def prefixed(tokenizers: Mapping[str, Tokenizer]) -> dict[str, Tokenizer]:
-    """The tokenizer of each language in the joint id space; ids of the first language are as they were.
+    """Return the tokenizer of each language in the joint id space. The ids of the first language stay as they were.
 
     ``tokenizers`` are byte-level BPEs as ``train_tokenizer`` makes them, by language name.
     """
@@ -136,18 +138,23 @@ def prefixed(tokenizers: Mapping[str, Tokenizer]) -> dict[str, Tokenizer]:
 
 
 def check_prefix(name: str) -> None:
-    """Raise InputError for a name that cannot be the prefix of a language's tokens."""
+    """Check that a name can be the prefix of a language's tokens.
+
+    Raises:
+        InputError: It cannot.
+    """
     if not NAME.fullmatch(name):
-        raise InputError(f"the language {name!r} must be 1 to 32 letters, digits or hyphens to be a prefix of tokens")
+        reason = f"the name of the language {name!r} is no prefix of tokens"
+        raise InputError(reason, hint="name it with 1 to 32 letters, digits or hyphens", code="format")
 
 
 def _renamed(name: str, token: str) -> str:
-    """The token under the prefix: ``Ġthe`` → ``Ġen:the``, ``re`` → ``en:re``."""
+    """Return the token under the prefix: ``Ġthe`` → ``Ġen:the``, ``re`` → ``en:re``."""
     return f"{SPACE}{name}:{token[1:]}" if token.startswith(SPACE) else f"{name}:{token}"
 
 
 def _steps(name: str) -> list[str]:
-    """What the first merges make of the space and the prefix, one after another: Ġ, Ġe, Ġen, Ġen:."""
+    """Return the results of the first merges, which join the space and the prefix: Ġ, Ġe, Ġen, Ġen:."""
     return [SPACE + f"{name}:"[:end] for end in range(len(name) + 2)]
 
 
@@ -176,9 +183,10 @@ def _with_prefix(name: str, spec: dict[str, Any], joint: Mapping[str, int]) -> d
 
 
 def joined_space(names: Sequence[str], tokenizers: Sequence[Tokenizer]) -> IdSpace:
-    """The union of the vocabularies: a string that several have is one id; each keeps its own merges.
+    """Return the union of the vocabularies: a string that several have is one id, and each keeps its own merges.
 
-    The first language's ids are as they were; the tokens that the next one adds follow in its order, and so on.
+    The ids of the first language stay as they were. The tokens that the next language adds follow in its order, and
+    so on.
     """
     specs = [json.loads(tokenizer.to_str()) for tokenizer in tokenizers]
     union: dict[str, int] = {}
@@ -188,14 +196,14 @@ def joined_space(names: Sequence[str], tokenizers: Sequence[Tokenizer]) -> IdSpa
     languages = []
     for name, spec in zip(names, specs, strict=True):
         ids = np.asarray(sorted(union[token] for token in spec["model"]["vocab"]), np.int64)
-        # the tokens of the others are names only: no merge of this language makes one
+        # The tokens of the others are names only, since no merge of this language makes one.
         whole = {**spec, "model": {**spec["model"], "vocab": union}}
         languages.append(LanguageTokenizer(name, Tokenizer.from_str(json.dumps(whole)), ids))
     return IdSpace("joined", len(union), OURS, tuple(languages))
 
 
 def prefixed_space(names: Sequence[str], tokenizers: Sequence[Tokenizer]) -> IdSpace:
-    """Every token under its language's prefix, so that only the specials are shared."""
+    """Return the space with every token under its language's prefix, so that only the specials are shared."""
     made = prefixed(dict(zip(names, tokenizers, strict=True)))
     languages = []
     start = len(SPECIAL_TOKENS)
@@ -210,27 +218,27 @@ def prefixed_space(names: Sequence[str], tokenizers: Sequence[Tokenizer]) -> IdS
 def build_id_space(
     spec: VocabularySpec, languages: Sequence[SourcedLanguage], store: Store
 ) -> tuple[IdSpace, tuple[Language, ...]]:
-    """The ids of languages (name, source, language), read from the store or trained; and the languages, bound.
+    """Return the ids of languages (name, source, language), from the store or trained, and the bound languages.
 
-    Raises InputError if a source has no training split or lacks a column that its language reads, and for what
-    a kind cannot do: copied with several sources, languages of tokens in another kind, a name that is no prefix.
+    Raises:
+        InputError: A source has no training split or lacks a column that its language reads. The kind is copied and
+            there are several sources. A language of tokens is used with another kind. A name cannot be a prefix.
     """
     check_languages(languages)
     if spec.kind == "copied":
         first, source, _ = languages[0]
         for name, other, _ in languages:
             if other.fingerprint != source.fingerprint:
-                raise InputError(
-                    f"vocabulary.kind copied gives every language the tokens of one source, but {name} reads another "
-                    f"one than {first}; choose joint, joined or prefixed"
-                )
+                reason = f"copied gives every language the tokens of one source, but {name} and {first} read two"
+                hint = "choose joint, joined or prefixed"
+                raise InputError(reason, keys="vocabulary.kind", hint=hint, code="conflict")
         vocabulary = trained(spec, [(source, None)], store)
         bound = tuple(bind_language(language, source, vocabulary) for _, source, language in languages)
         return copied_space([name for name, _, _ in languages], bound, vocabulary), bound
     names = [name for name, _, _ in languages]
     for name in names if spec.kind == "prefixed" else ():
         check_prefix(name)  # before any training
-    bound = bind_words(languages, f"vocabulary.kind {spec.kind}")
+    bound = bind_words(languages, "vocabulary.kind", spec.kind)
     texts = texts_of(languages, bound)
     if spec.kind == "joint":
         tokenizer = trained(spec, texts, store).parent
@@ -242,22 +250,29 @@ def build_id_space(
 
 
 def check_languages(languages: Sequence[SourcedLanguage]) -> None:
-    """Raise InputError unless the names differ and each source has the split and the columns that are read."""
+    """Check that the names differ and that each source has the split and the columns that are read.
+
+    Raises:
+        InputError: A check fails.
+    """
     names = [name for name, _, _ in languages]
     twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
     if twice is not None:
-        raise InputError(f"two languages of the run have the name {twice!r}; give them different ones")
+        reason = f"two languages of the run have the name {twice!r}"
+        raise InputError(reason, hint="give them different names", code="duplicate")
     for name, source, language in languages:
         check_split(source, "train", f"the source of {name}")
         check_source(language, source, f"the source of {name}")
 
 
-def bind_words(languages: Sequence[SourcedLanguage], where: str) -> tuple[Language, ...]:
-    """The languages, bound to their sources; InputError for one of tokens, which only the kind copied has."""
+def bind_words(languages: Sequence[SourcedLanguage], keys: str, value: str) -> tuple[Language, ...]:
+    """Bind the languages to their sources, for the vocabulary that the setting at ``keys`` names.
+
+    Raises:
+        InputError: A language has a transform of tokens, which only the kind copied allows.
+    """
     for name, _, language in languages:
         if language.on_tokens:
-            raise InputError(
-                f"{where}: {name} has a transform with unit: token, whose tokens are those of one source; "
-                "use vocabulary.kind copied, or unit: word"
-            )
+            reason = f"{value} does not allow the transform with unit: token of the language {name}"
+            raise InputError(reason, keys=keys, hint="use vocabulary.kind copied, or unit: word", code="conflict")
     return tuple(bind_language(language, source) for _, source, language in languages)

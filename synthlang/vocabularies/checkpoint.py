@@ -1,4 +1,4 @@
-"""The fast tokenizer of a Hugging Face checkpoint, read so that words encode alone as they do in a text."""
+"""The fast tokenizer of a Hugging Face checkpoint, adapted so that words alone are encoded as they are in a text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from synthlang.fingerprint import fingerprint
 from synthlang.vocabularies.space import Specials, digest
 from synthlang.vocabularies.xlm_tokenizer import XLM, xlm_tokenizer
 
-# our name of each special token, and what tokenizers call it, the first that they have
+# Our name of each special token, and the names that tokenizers have for it. The first one that exists counts.
 ROLES = {
     "bos": ("cls_token", "bos_token"),
     "pad": ("pad_token",),
@@ -32,7 +32,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """``rows`` of its embedding, at least as many as it has ids; ``settings`` for tokenizer_config.json."""
+    """The tokenizer of a checkpoint.
+
+    Attributes:
+        settings: Content of tokenizer_config.json.
+        rows: Rows of the model's embedding, at least as many as the tokenizer has ids.
+    """
 
     name: str
     tokenizer: Tokenizer
@@ -46,10 +51,11 @@ class Checkpoint:
 
 
 def read_checkpoint(name: str) -> Checkpoint:
-    """The tokenizer of a folder, or of a model by its name; nothing of it is executed.
+    """Read the tokenizer of a folder, or of a model by its name. Nothing of it is executed.
 
-    Raises InputError if there is none, if it has no fast version or lacks one of the five special tokens, if a
-    token of it crosses words, if it has more ids than the model has rows, or if its files say two things.
+    Raises:
+        InputError: There is no tokenizer, it has no fast version, or it lacks one of the five special tokens. A
+            token crosses words, there are more ids than the model has rows, or the files contradict each other.
     """
     place = str(user_path(name)) if user_path(name).exists() else name
     from transformers import AutoTokenizer
@@ -59,7 +65,8 @@ def read_checkpoint(name: str) -> Checkpoint:
     loaded: Any = _read(place, lambda: (xlm_tokenizer if is_xlm else AutoTokenizer.from_pretrained)(place))
     backend = getattr(loaded, "backend_tokenizer", None)
     if not isinstance(backend, Tokenizer):
-        raise InputError(f"{name}: its tokenizer ({type(loaded).__name__}) has no fast version; convert it first")
+        reason = f"the tokenizer ({type(loaded).__name__}) has no fast version"
+        raise InputError(reason, name, hint="convert it first", code="unsupported")
     specials = _specials(loaded, name)
     path = _read(place, lambda: cached_file(place, "tokenizer.json", _raise_exceptions_for_missing_entries=False))
     if path is not None and not is_xlm:
@@ -68,7 +75,8 @@ def read_checkpoint(name: str) -> Checkpoint:
     used = max(tokenizer.get_vocab(with_added_tokens=True).values()) + 1
     rows = _rows(place)
     if rows is not None and used > rows:
-        raise InputError(f"{name}: the tokenizer has ids up to {used - 1}, but the model has only {rows} rows")
+        reason = f"the tokenizer has ids up to {used - 1}, but the model has only {rows} rows"
+        raise InputError(reason, name, code="conflict")
     return Checkpoint(name, tokenizer, specials, _settings(loaded, tokenizer), max(used, rows or 0))
 
 
@@ -77,9 +85,9 @@ def _read(place: str, read: Callable[[], T]) -> T:
         return read()
     except InputError:
         raise
-    except Exception as error:  # of many kinds: of files, of the hub, of the library
+    except Exception as error:  # files, the hub and the library raise errors of many classes
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise InputError(f"{place}: its tokenizer cannot be read: {reason}") from error
+        raise InputError(f"the tokenizer cannot be read: {reason}", place, code="failed") from error
 
 
 def _specials(loaded: Any, name: str) -> Specials:
@@ -87,7 +95,8 @@ def _specials(loaded: Any, name: str) -> Specials:
     for role, names in ROLES.items():
         found = next((getattr(loaded, f"{n}_id") for n in names if getattr(loaded, n, None) is not None), None)
         if found is None:
-            raise InputError(f"{name}: its tokenizer has no {names[0]}; a masked language model needs one")
+            reason = f"the tokenizer has no {names[0]}, which a masked language model needs"
+            raise InputError(reason, name, code="missing")
         ids[role] = int(found)
     return Specials(**ids)
 
@@ -100,12 +109,16 @@ def _settings(loaded: Any, tokenizer: Tokenizer) -> dict[str, Any]:
         "model_input_names": list(loaded.model_input_names),
     }
     if '"add_prefix_space":true' in tokenizer.to_str(pretty=False):
-        settings["add_prefix_space"] = True  # else older versions of transformers switch it off again
+        settings["add_prefix_space"] = True  # otherwise older versions of transformers switch it off again
     return settings
 
 
 def _check_same(backend: Tokenizer, in_file: Tokenizer, name: str) -> None:
-    """Raise InputError if the library makes another tokenizer than tokenizer.json says (transformers 5 may)."""
+    """Check that the library makes the tokenizer that tokenizer.json describes. Transformers 5 may make another one.
+
+    Raises:
+        InputError: It makes another one.
+    """
     ours, theirs = (_model(tokenizer) for tokenizer in (backend, in_file))
     different = [what for what in ours if what in theirs and ours[what] != theirs[what]]
     if backend.get_vocab() != in_file.get_vocab():
@@ -114,15 +127,17 @@ def _check_same(backend: Tokenizer, in_file: Tokenizer, name: str) -> None:
         if not different and _ids(backend, text) != _ids(in_file, text):
             different.append("way to cut words")
     if different:
-        raise InputError(
-            f"{name}: the class named in tokenizer_config.json (or config.json) makes another tokenizer than "
-            f"tokenizer.json holds ({different[0]}); if the file is right, name the class PreTrainedTokenizerFast"
+        reason = (
+            "the class named in tokenizer_config.json (or config.json) makes another tokenizer than tokenizer.json "
+            f"holds ({different[0]})"
         )
+        hint = "if the file is right, name the class PreTrainedTokenizerFast"
+        raise InputError(reason, name, hint=hint, code="conflict")
 
 
 def _model(tokenizer: Tokenizer) -> dict[str, Any]:
     model = json.loads(tokenizer.to_str())["model"]
-    if model["type"] == "Unigram":  # the library reads the last digit of a number now and then otherwise
+    if model["type"] == "Unigram":  # the library sometimes reads the last digit of a number differently
         model["vocab"] = [(piece, round(score, 6)) for piece, score in model["vocab"]]
     wanted = ("type", "vocab", "merges", "unk_id", "unk_token")  # BPE of bytes may have no unk_token
     return {what: model[what] for what in wanted if model.get(what) is not None}
@@ -133,9 +148,12 @@ def _ids(tokenizer: Tokenizer, text: str) -> list[int]:
 
 
 def words_apart(tokenizer: Tokenizer, name: str) -> Tokenizer:
-    """The tokenizer, made to encode a word alone as it does after a space (RoBERTa's ``add_prefix_space``).
+    """Return the tokenizer, made to encode a word alone as it does after a space (RoBERTa's ``add_prefix_space``).
 
-    Padding, truncation and dropout of merges are switched off. InputError if words depend on their neighbours.
+    Padding, truncation and dropout of merges are switched off.
+
+    Raises:
+        InputError: The tokens of a word depend on its neighbours.
     """
     spec = json.loads(tokenizer.to_str())
     spec |= {"padding": None, "truncation": None}
@@ -148,11 +166,12 @@ def words_apart(tokenizer: Tokenizer, name: str) -> Tokenizer:
         made = Tokenizer.from_str(json.dumps(spec))
         if all(_ids(made, f"{word} {word}") == _ids(made, word) * 2 for word in PROBES):
             return made
-    raise InputError(f"{name}: its tokenizer cuts a word otherwise after another one; words must encode alone")
+    reason = "the tokenizer splits a word differently after another one, but words must be encoded alone"
+    raise InputError(reason, name, code="unsupported")
 
 
 def _add_prefix_space(step: Any) -> None:
-    """Switch it on in this step of a tokenizer, or in the steps it is made of."""
+    """Switch it on in a step of a tokenizer, or in the steps that it consists of."""
     if isinstance(step, dict):
         if "add_prefix_space" in step:
             step["add_prefix_space"] = True
@@ -162,13 +181,13 @@ def _add_prefix_space(step: Any) -> None:
 
 
 def _rows(place: str) -> int | None:
-    """Rows of the model's embedding; None for a folder that holds a tokenizer only."""
+    """Return the rows of the model's embedding, or None for a folder that holds only a tokenizer."""
     size = getattr(_config(place), "vocab_size", None)
     return None if size is None else int(size)
 
 
 def _config(place: str) -> Any:
-    """The config of the model; None for a folder that holds a tokenizer only."""
+    """Return the config of the model, or None for a folder that holds only a tokenizer."""
     if Path(place).is_dir() and not (Path(place) / "config.json").exists():
         return None
     from transformers import AutoConfig

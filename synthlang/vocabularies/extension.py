@@ -1,7 +1,7 @@
 """The tokenizer of a checkpoint as the ids of a run, as it is or with new subwords of one language.
 
-New subwords: E-mBERT (Wang et al. 2020). Every old id stays. The tokenizer is one for all languages, so words of the
-others may be cut otherwise than before: that is counted, for each language on its training text.
+New subwords follow E-mBERT (Wang et al. 2020). Every old id stays. All languages share the tokenizer, so words of
+the others may be cut differently than before. These words are counted for each language on its training text.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from synthlang.vocabulary import read_tokenizer
 class Effect:
     """Counts over the training text of a language: word types, running words, pieces.
 
-    ``types_changed`` and ``words_changed`` are those whose ids are others than before; ``unknown_before`` and
+    ``types_changed`` and ``words_changed`` count those whose ids differ from before. ``unknown_before`` and
     ``unknown_after`` count running words with an unknown token.
     """
 
@@ -57,7 +57,10 @@ class Effect:
 
 
 def measure_effect(old: Tokenizer, new: Tokenizer, counts: Mapping[str, int], unknown: int) -> Effect:
-    """Encode each word type with both tokenizers; ``unknown`` is the id of the unknown token."""
+    """Encode each word type with both tokenizers and count the differences.
+
+    ``unknown`` is the id of the unknown token.
+    """
     totals: Counter[str] = Counter()
     for (a, count), (b, _) in zip(encoded(old, counts), encoded(new, counts), strict=True):
         totals.update(types=1, words=count, pieces_before=count * len(a.ids), pieces_after=count * len(b.ids))
@@ -72,14 +75,15 @@ GROW: dict[str, Callable[[GrowTask], Grown]] = {"WordPiece": grow_wordpiece, "BP
 
 @dataclass(frozen=True, eq=False)
 class Extension:
-    """What was added, and the old ids each new token was cut into, from which its embedding may start.
+    """The added tokens, and the old ids of each, from which its embedding may start.
 
-    ids       [n] int64, the new ids, consecutive: the last rows of the embedding
-    tokens    the new tokens as the tokenizer writes them
-    pieces    [m] int64 old ids, those of token i are pieces[offsets[i] : offsets[i + 1]]; none where the old
-              tokenizer had nothing but the unknown token
-    offsets   [n + 1] int64
-    effects   for each language what changed in its training text
+    Attributes:
+        ids: The new ids, consecutive, [n] int64. They are the last rows of the embedding.
+        tokens: The new tokens as the tokenizer writes them.
+        pieces: Old ids, [m] int64. Those of token i are pieces[offsets[i] : offsets[i + 1]], and there are none
+            where the old tokenizer had only the unknown token.
+        offsets: Bounds in ``pieces``, [n + 1] int64.
+        effects: What changed in the training text of each language.
     """
 
     ids: NDArray[np.int64]
@@ -89,20 +93,24 @@ class Extension:
     effects: Mapping[str, Effect] = field(default_factory=dict)
 
     def pieces_of(self, which: int) -> NDArray[np.int64]:
-        """The old ids that new token number ``which`` was cut into."""
+        """Return the old ids that new token number ``which`` was cut into."""
         return self.pieces[self.offsets[which] : self.offsets[which + 1]]
 
 
 def extend_tokenizer(
     checkpoint: Checkpoint, spec: ExtendSpec, texts: Mapping[str, Text], store: Store
 ) -> tuple[Tokenizer, Extension]:
-    """The checkpoint's tokenizer with new subwords of one language, read from the store or learned.
+    """Return the checkpoint's tokenizer with new subwords of one language, from the store or learned.
 
-    ``texts`` are the training texts of all languages by name. Raises InputError for a name that is none of them,
-    for a tokenizer that is neither WordPiece nor BPE nor Unigram, and if there is nothing to add.
+    ``texts`` are the training texts of all languages by name.
+
+    Raises:
+        InputError: The language is none of them, the tokenizer is neither WordPiece nor BPE nor Unigram, or there
+            is nothing to add.
     """
     if spec.language not in texts:
-        raise InputError(f"extend.language {spec.language!r} is none of the languages: {', '.join(texts)}")
+        reason = f"there is no language {spec.language!r}"
+        raise InputError(reason, keys="extend.language", hint=f"name one of {', '.join(texts)}", code="unknown")
     settings = spec.model_dump(mode="json", include={"size", "min_frequency"})
     text = text_fingerprint(texts[spec.language])
     name = fingerprint("extension", format=FORMAT, tokenizer=checkpoint.fingerprint, text=text, **settings)
@@ -120,15 +128,18 @@ def _build(checkpoint: Checkpoint, spec: ExtendSpec, text: Text, path: Path) -> 
     whole = json.loads(checkpoint.tokenizer.to_str())
     kind = whole["model"]["type"]
     if kind not in GROW:
-        raise InputError(f"{checkpoint.name}: a tokenizer of kind {kind} cannot be extended; {', '.join(GROW)} can")
+        reason = f"a tokenizer of kind {kind} cannot be extended"
+        raise InputError(reason, checkpoint.name, hint=f"use one of {', '.join(GROW)}", code="unsupported")
     model = filled(whole, checkpoint.rows)
     old = Tokenizer.from_str(json.dumps({**whole, "model": model}))
     grown = GROW[kind](GrowTask(old, model, checkpoint.rows, _counts(text), spec.size, spec.min_frequency))
     if not grown.tokens:
-        raise InputError(
-            f"extend: the text of {spec.language} gives no new subword: what occurs {spec.min_frequency} times in it "
-            f"is in the vocabulary of {checkpoint.name} already; leave extend out, or lower extend.min_frequency"
+        reason = (
+            f"the text of {spec.language} gives no new subword, since what occurs {spec.min_frequency} times in it is "
+            f"in the vocabulary of {checkpoint.name} already"
         )
+        hint = "leave extend out, or lower extend.min_frequency"
+        raise InputError(reason, keys="extend", hint=hint, code="no_effect")
     tokenizer = Tokenizer.from_str(json.dumps({**whole, "model": grown.model}))
     now, before = tokenizer.get_vocab(with_added_tokens=True), checkpoint.tokenizer.get_vocab()
     assert all(now[token] == i for token, i in before.items()), "an old id has moved"
@@ -139,10 +150,11 @@ def _build(checkpoint: Checkpoint, spec: ExtendSpec, text: Text, path: Path) -> 
 
 
 def filled(whole: Mapping[str, Any], rows: int) -> dict[str, Any]:
-    """The model of a tokenizer (as JSON) with a name for every id below ``rows``.
+    """Return the model of a tokenizer (as JSON) with a name for every id below ``rows``.
 
-    Added tokens get their place in it: the library counts on from the size of the model when it reads a file, so
-    that those above it would move. Rows that no token has get a name with a space, which no text can make.
+    Added tokens get their place in it. When the library reads a file, it numbers added tokens from the size of the
+    model on, so ids above that size would move. Rows without a token get a name with a space, which no text can
+    make.
     """
     model = dict(whole["model"])
     added = {token["id"]: token["content"] for token in whole["added_tokens"]}
@@ -176,13 +188,16 @@ def _effect(checkpoint: Checkpoint, new: Tokenizer, extension: str, text: Text, 
 def hf_id_space(
     model: str, languages: Sequence[SourcedLanguage], store: Store, extend: ExtendSpec | None = None
 ) -> tuple[IdSpace, tuple[Language, ...], Extension | None]:
-    """The ids of the checkpoint ``model``, a folder or a name, for every language (name, source, language).
+    """Return the ids of the checkpoint ``model``, a folder or a name, for languages (name, source, language).
 
-    ``size`` is the number of rows of its embedding, and of the new rows after them. Raises InputError for a
-    tokenizer that does not fit (see ``read_checkpoint``), languages of tokens, and an extension that adds nothing.
+    ``size`` is the number of rows of its embedding, and of the new rows after them.
+
+    Raises:
+        InputError: The tokenizer does not fit (see ``read_checkpoint``), a language is one of tokens, or an
+            extension adds nothing.
     """
     check_languages(languages)
-    bound = bind_words(languages, f"start from {model}")
+    bound = bind_words(languages, "start.model", model)
     checkpoint = read_checkpoint(model)
     tokenizer, size, made = checkpoint.tokenizer, checkpoint.rows, None
     ids = np.unique(np.fromiter(tokenizer.get_vocab(with_added_tokens=True).values(), np.int64))

@@ -1,20 +1,21 @@
 """New subwords of a tokenizer, learned from the words of a text by the tokenizer's own algorithm.
 
-Merges of symbols are learned most frequent first. The library's BPE trainer knows characters only, and its WordPiece
-trainer gives other tokens in every process. So each symbol (a character, a token of a checkpoint) is written as one
-private character, and plain BPE, which is deterministic, does the work.
+Merges of symbols are learned, the most frequent first. The library's BPE trainer knows only characters, and its
+WordPiece trainer gives other tokens in every process. So each symbol (a character, a token of a checkpoint) is
+written as one private character, and plain BPE, which is deterministic, is trained on these.
 
-BPE: the words are cut as the checkpoint cuts them, and further merges are learned on its tokens. They come after the
-old ones, so an old cut is first made and then made coarser: no word gets more pieces than before.
+BPE: The words are cut as the checkpoint cuts them, and further merges are learned on its tokens. They come after
+the old ones, so an old cut is made first and then becomes coarser: no word gets more pieces than before.
 
-WordPiece (E-mBERT, Wang et al. 2020, section 2): a vocabulary of the new text is learned from characters, and what the
-checkpoint lacks of it is added. Words are cut from the left into the longest tokens there are, so old words may change.
+WordPiece (E-mBERT, Wang et al. 2020, section 2): A vocabulary of the new text is learned from characters, and its
+tokens that the checkpoint lacks are added. Words are cut from the left into the longest tokens there are, so the
+cuts of old words may change.
 
-Unigram (Kudo 2018, section 3.2): a word is cut where the sum of log probabilities is largest. The scores of the old
-pieces stay, so candidates (what merges of characters give) are tried beside them: cut the text, set each candidate's
-score by how often it is used, leave out those that gain least, cut again. The library's own trainer is not used since
-it gives other scores in every process. New scores are on the scale of the old ones: moved by what separates the old
-pieces' scores from how often the text uses them.
+Unigram (Kudo 2018, section 3.2): A word is cut where the sum of log probabilities is largest. The scores of the old
+pieces stay, and candidates (the results of merges of characters) are tried beside them: cut the text, set each
+candidate's score by how often it is used, leave out those that gain least, cut again. The library's own trainer is
+not used since it gives other scores in every process. New scores are on the scale of the old ones: they are shifted
+by the difference between the old pieces' scores and the log of how often the text uses them.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ from synthlang.vocabulary import LONGEST_LEARNED
 Symbols = tuple[str, ...]
 
 FIRST = 0x10000  # code points from here on are no spaces and no surrogates
-REPEATED = 1000  # words of a line
+REPEATED = 1000  # words on a line
 
 
 def learn_merges(words: Mapping[Symbols, int], limit: int, min_frequency: int) -> list[tuple[Symbols, Symbols]]:
-    """At most ``limit`` merges of pairs that occur at least ``min_frequency`` times, in the order learned.
+    """Return at most ``limit`` merges of pairs that occur at least ``min_frequency`` times, in the order learned.
 
-    ``words`` are words as symbols, with how often each occurs. A merge is (left, right), each as the symbols
-    that earlier merges have joined. A word of more than LONGEST_LEARNED symbols counts as several.
+    ``words`` are words as symbols, with the number of times that each occurs. A merge is (left, right), each as the
+    symbols that earlier merges have joined. A word of more than LONGEST_LEARNED symbols counts as several.
     """
     symbols = sorted({symbol for word in words for symbol in word})
     assert len(symbols) < 0x110000 - FIRST, "more symbols than private characters"
@@ -65,24 +66,26 @@ def learn_merges(words: Mapping[Symbols, int], limit: int, min_frequency: int) -
 
 
 def lines_of(counts: Mapping[str, int]) -> Iterator[str]:
-    """Text in which each word occurs so many times."""
+    """Yield a text in which each word occurs as often as ``counts`` gives."""
     for word, count in counts.items():
         for start in range(0, count, REPEATED):
             yield " ".join([word] * min(count - start, REPEATED))
 
 
-AT_ONCE = 10_000  # words
-COVERAGE = 0.9995  # of the characters of a text; the rest, as of stray foreign words, gets no token of its own
+AT_ONCE = 10_000  # words that are encoded at a time
+COVERAGE = 0.9995
+"""Share of the characters of a text that get tokens. The rest, for example of stray foreign words, gets none."""
 
 
 @dataclass(frozen=True)
 class GrowTask:
-    """New subwords for a tokenizer.
+    """New subwords to learn for a tokenizer.
 
-    model           its model as JSON; every id below ``first`` is taken
-    counts          how often each word occurs in the text that they are for
-    size            how many at most
-    min_frequency   how often one must occur
+    Attributes:
+        model: Its model as JSON. Every id below ``first`` is taken.
+        counts: How often each word occurs in the text that the subwords are for.
+        size: Largest number of new subwords.
+        min_frequency: Smallest number of times that a subword must occur.
     """
 
     tokenizer: Tokenizer
@@ -95,7 +98,10 @@ class GrowTask:
 
 @dataclass(frozen=True)
 class Grown:
-    """New tokens, the old ids each was cut into (none if the old tokenizer did not know it), and the new model."""
+    """New tokens, the old ids that each was cut into, and the new model.
+
+    A token that the old tokenizer did not know has no old ids.
+    """
 
     tokens: tuple[str, ...]
     pieces: tuple[tuple[int, ...], ...]
@@ -103,7 +109,7 @@ class Grown:
 
 
 def pretokens(tokenizer: Tokenizer, counts: Mapping[str, int]) -> Counter[str]:
-    """What the model of a tokenizer sees of words: normalised and cut where no token crosses."""
+    """Count the parts of words that the model of a tokenizer sees: normalised and cut where no token crosses."""
     result: Counter[str] = Counter()
     normalizer, cutter = tokenizer.normalizer, tokenizer.pre_tokenizer
     for word, count in counts.items():
@@ -116,7 +122,10 @@ def pretokens(tokenizer: Tokenizer, counts: Mapping[str, int]) -> Counter[str]:
 
 
 def encoded(tokenizer: Tokenizer, counts: Mapping[str, int]) -> Iterator[tuple[Encoding, int]]:
-    """Each word as the tokenizer reads it, with its count; some at a time, since what the library makes is large."""
+    """Yield each word as the tokenizer encodes it, with its count.
+
+    Words are encoded some at a time, since the objects of the library are large.
+    """
     rest = iter(counts)
     while words := list(islice(rest, AT_ONCE)):
         encodings = tokenizer.encode_batch(words, add_special_tokens=False)
@@ -124,7 +133,7 @@ def encoded(tokenizer: Tokenizer, counts: Mapping[str, int]) -> Iterator[tuple[E
 
 
 def token_runs(tokenizer: Tokenizer, counts: Mapping[str, int], apart: Collection[int]) -> Counter[Symbols]:
-    """Tokens that stand together in one pre-token, so that a merge could join them; ids in ``apart`` stay alone."""
+    """Count the runs of tokens in one pre-token, which a merge could join. Ids in ``apart`` stay alone."""
     result: Counter[Symbols] = Counter()
     for encoding, count in encoded(tokenizer, counts):
         tokens = zip(encoding.tokens, encoding.ids, encoding.word_ids, strict=True)
@@ -135,7 +144,7 @@ def token_runs(tokenizer: Tokenizer, counts: Mapping[str, int], apart: Collectio
 
 
 def token_usage(tokenizer: Tokenizer, counts: Mapping[str, int]) -> Counter[int]:
-    """How often each id occurs in text of these word counts."""
+    """Count how often each id occurs in text of these word counts."""
     usage: Counter[int] = Counter()
     for encoding, count in encoded(tokenizer, counts):
         for index in encoding.ids:
@@ -144,7 +153,7 @@ def token_usage(tokenizer: Tokenizer, counts: Mapping[str, int]) -> Counter[int]
 
 
 def new_characters(words: Mapping[Symbols, int], vocab: Container[str], min_frequency: int) -> list[str]:
-    """The symbols of characters that the vocabulary lacks, most frequent first, without rare ones."""
+    """Return the symbols of characters that the vocabulary lacks, most frequent first, without rare ones."""
     counts: Counter[str] = Counter()
     for word, count in words.items():
         for symbol in word:
@@ -159,11 +168,11 @@ def new_characters(words: Mapping[Symbols, int], vocab: Container[str], min_freq
     return found
 
 
-BYTE = re.compile("<0x[0-9A-F]{2}>")  # a byte of a character that has no token: its decoder needs it alone
+BYTE = re.compile("<0x[0-9A-F]{2}>")  # a byte of a character that has no token; its decoder needs it alone
 
 
 def grow_bpe(task: GrowTask) -> Grown:
-    """The BPE with at most ``size`` more tokens."""
+    """Return the BPE with at most ``size`` more tokens."""
     vocab: dict[str, int] = dict(task.model["vocab"])
     unknown = task.model.get("unk_token")
     apart = set(task.tokenizer.get_added_tokens_decoder())
@@ -172,7 +181,7 @@ def grow_bpe(task: GrowTask) -> Grown:
     prefix = task.model.get("continuing_subword_prefix") or ""
     cut: dict[str, Symbols] = {}
     merges = []
-    # some merges only lead to tokens that are there already, or in another way to the same new one
+    # Some merges only lead to tokens that exist already, or in another way to the same new token.
     for left, right in learn_merges(runs, 2 * task.size, task.min_frequency):
         token = _spell(left + right, prefix)
         if token not in vocab and token not in cut:
@@ -187,7 +196,7 @@ def grow_bpe(task: GrowTask) -> Grown:
 
 
 def grow_wordpiece(task: GrowTask) -> Grown:
-    """The vocabulary with at most ``size`` more tokens: first the characters it lacks, then what merges make."""
+    """Return the vocabulary with at most ``size`` more tokens: the characters it lacks, then the results of merges."""
     vocab: dict[str, int] = dict(task.model["vocab"])
     prefix: str = task.model["continuing_subword_prefix"]
     longest = int(task.model["max_input_chars_per_word"])
@@ -212,7 +221,7 @@ def _spell(symbols: Symbols, prefix: str) -> str:
 
 
 def longest_match(token: str, vocab: Mapping[str, int], prefix: str) -> tuple[int, ...]:
-    """The ids that a vocabulary cuts a token into, from the left, the longest first; none if it cannot."""
+    """Return the ids that a vocabulary cuts a token into from the left, the longest first, or none if it cannot."""
     continues = token.startswith(prefix) and token != prefix
     text = token.removeprefix(prefix) if continues else token
     ids = []
@@ -227,19 +236,22 @@ def longest_match(token: str, vocab: Mapping[str, int], prefix: str) -> tuple[in
     return tuple(ids)
 
 
-UNKNOWN_COSTS = 10.0  # more than the rarest piece, as in the library
+UNKNOWN_COSTS = 10.0  # an unknown character costs so much more than the rarest piece, as in the library
 LONGEST = 16  # characters of a piece
-DIGITS = 6  # of a score
-START = 3  # candidates for each piece that is wanted
-ROUNDS = 4
+DIGITS = 6  # decimal digits of a score
+START = 3  # candidates at first for each piece that is to be added
+ROUNDS = 4  # rounds in which candidates are left out
 
 
 def grow_unigram(task: GrowTask) -> Grown:
-    """The model with at most ``size`` more pieces: characters it lacks, and those that the text gains most from."""
+    """Return the model with at most ``size`` more pieces.
+
+    They are the characters that it lacks, and the pieces that the text gains most from.
+    """
     old: dict[str, float] = dict(task.model["vocab"])
     words = pretokens(task.tokenizer, task.counts)
     spelled = {tuple(word): count for word, count in words.items()}
-    # all characters that the model lacks are kept, since without one its words are unknown
+    # All characters that the model lacks are kept, since a word with such a character would be unknown.
     characters = dict.fromkeys(new_characters(spelled, old, task.min_frequency)[: task.size])
     merged = learn_merges(spelled, START * task.size + len(old), task.min_frequency)
     found = dict.fromkeys("".join(left + right) for left, right in merged)
@@ -252,7 +264,7 @@ def grow_unigram(task: GrowTask) -> Grown:
     if unknown is not None:
         values[unknown] = floor - UNKNOWN_COSTS
     before = {piece: sum(values[i] for i in cut) for piece, cut in cuts.items()}
-    # at first as likely as one of its parts, so that the longest ones are tried
+    # At first a candidate is as likely as one of its parts, so that the longest ones are tried.
     scores = {piece: max(before[piece] / len(cuts[piece]), floor) for piece in candidates}
     for still in range(ROUNDS - 1, -1, -1):
         usage = _usage(task, words, scores)
@@ -268,16 +280,16 @@ def grow_unigram(task: GrowTask) -> Grown:
 
 
 def _usage(task: GrowTask, words: Mapping[str, int], scores: Mapping[str, float]) -> Counter[str]:
-    """How often each piece, old or new, stands in the best cuts of the words."""
+    """Count how often each piece, old or new, occurs in the best cuts of the words."""
     vocab = [*task.model["vocab"], *scores.items()]
     whole = json.loads(task.tokenizer.to_str()) | {"model": {**task.model, "vocab": vocab}, "added_tokens": []}
-    whole |= {"normalizer": None, "pre_tokenizer": None, "post_processor": None}  # the words are cut out already
+    whole |= {"normalizer": None, "pre_tokenizer": None, "post_processor": None}  # the words are normalised already
     usage = token_usage(Tokenizer.from_str(json.dumps(whole)), words)
     return Counter({vocab[index][0]: count for index, count in usage.items() if index != task.model.get("unk_id")})
 
 
 def _rescored(task: GrowTask, usage: Counter[str], scores: Mapping[str, float], floor: float) -> dict[str, float]:
-    """The log probability of each candidate in the text, on the scale of the old scores."""
+    """Return the log probability of each candidate in the text, on the scale of the old scores."""
     total = usage.total()
     shift = _shift([(old, usage[piece]) for piece, old in task.model["vocab"] if usage[piece]], total)
     used = {piece: math.log(usage[piece] / total) + shift for piece in scores if usage[piece]}
@@ -285,7 +297,7 @@ def _rescored(task: GrowTask, usage: Counter[str], scores: Mapping[str, float], 
 
 
 def _shift(used: Sequence[tuple[float, int]], total: int) -> float:
-    """The median, over the old pieces in a text, of the old score less the log probability in this text."""
+    """Return the median, over the old pieces in a text, of the old score less the log probability in this text."""
     differences = sorted((score - math.log(count / total), count) for score, count in used)
     half = sum(count for _, count in differences) / 2
     for difference, count in differences:

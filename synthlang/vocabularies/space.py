@@ -21,49 +21,62 @@ from synthlang.scripts import SPECIAL_TOKENS
 from synthlang.vocabulary import Encoded, Subwords, encode_corpus, save_tokenizer
 
 SMALLEST = len(SPECIAL_TOKENS) + 256  # the specials and every byte
-LARGEST = 10_000_000  # a trainer of tokenizers takes memory for as many before it has seen a word
+LARGEST = 10_000_000  # a trainer of tokenizers allocates memory for so many tokens before it has read a word
 
 
 class VocabularySpec(StrictModel):
-    """Which ids the languages of a run have.
+    """The ids that the languages of a run have.
 
-    copied    one byte-level BPE of the source; a language in a script has copies of its tokens, V ids further
-              for the first script, 2V for the second (ALIGN-MLM, section 3.2). Needs one source for all
-    joint     one BPE of the text of all languages together is everyone's tokenizer (Conneau et al. 2020, default)
-    joined    a BPE for each language, the union of their tokens: the same string is the same id (default anchors)
-    prefixed  a BPE for each language, each token under its language's prefix: only the specials are shared (no anchors)
-
-    ``size`` counts the tokens of one BPE, specials and bytes included: with joined and prefixed each language has one.
+    copied    One byte-level BPE of the source. A language in a script has copies of its tokens, V ids further for
+    the
+              first script, 2V for the second (ALIGN-MLM, section 3.2). All languages need one source.
+    joint     One BPE of the text of all languages together is everyone's tokenizer (Conneau et al. 2020, default).
+    joined    Each language has a BPE, and the ids are the union of their tokens: the same string is the same id
+              (default anchors).
+    prefixed  Each language has a BPE, and each token is under its language's prefix: only the specials are shared
+              (no anchors).
     """
 
     smoke: ClassVar[Mapping[str, Any]] = {"size": 1000}
 
     kind: Literal["copied", "joint", "joined", "prefixed"] = "copied"
+    """Sharing of ids among the languages: ``copied``, ``joint``, ``joined`` or ``prefixed``."""
     size: int = Field(default=40_000, ge=SMALLEST, le=LARGEST)
+    """Number of tokens of one BPE, specials and bytes included. With joined and prefixed each language has its own."""
     min_frequency: int = Field(default=2, ge=1)
+    """Smallest number of times that a pair of tokens must occur to be merged."""
 
 
 class ExtendSpec(StrictModel):
     """New subwords for a language that a checkpoint covers poorly (Wang et al. 2020, E-mBERT).
 
-    They are learned on the training text of ``language`` by the tokenizer's own algorithm: at most
-    ``size``, of words (or pieces) that occur at least ``min_frequency`` times. ``initialise`` says what their
-    embeddings start from: the mean of the old ``pieces`` of each, the mean of all old ones, or ``random`` numbers.
+    They are learned on the training text of ``language`` by the tokenizer's own algorithm.
     """
 
     smoke: ClassVar[Mapping[str, Any]] = {"size": 50}
 
     language: str
+    """The language whose training text the subwords are learned on."""
     size: int = Field(default=10_000, ge=1, le=LARGEST)
+    """Largest number of new subwords."""
     min_frequency: int = Field(default=2, ge=1)
+    """Smallest number of times that a word or piece must occur in the text."""
     initialise: Literal["pieces", "mean", "random"] = "pieces"
+    """First values of the new embeddings.
+
+    They are the mean of the old ``pieces`` of each subword, the ``mean`` of all old embeddings, or ``random``
+    numbers.
+    """
 
 
 FORMAT = 1
 
 
 def digest(tokenizer: Tokenizer) -> str:
-    """SHA-256 of a tokenizer as the library writes it: tokens by id, so equal ones are equal."""
+    """Return the SHA-256 of a tokenizer as the library writes it.
+
+    Tokens are in the order of their ids, so equal tokenizers have equal digests.
+    """
     return hashlib.sha256(tokenizer.to_str(pretty=False).encode("utf-8")).hexdigest()
 
 
@@ -79,12 +92,12 @@ class Specials:
 
     @property
     def all(self) -> tuple[int, ...]:
-        """The five, in the order of the fields."""
+        """The five ids, in the order of the fields."""
         return (self.bos, self.pad, self.eos, self.unk, self.mask)
 
     @property
     def control(self) -> tuple[int, ...]:
-        """Those that no text may hold: they would be padding, masks and ends of sentences in it."""
+        """The ids that no text may hold, since they would act as padding, masks and ends of sentences in it."""
         return tuple(index for index in (self.bos, self.pad, self.eos, self.mask) if index != self.unk)
 
 
@@ -93,13 +106,14 @@ OURS = Specials(0, 1, 2, 3, 4)
 
 @dataclass(frozen=True, eq=False)
 class LanguageTokenizer:
-    """From the text of one language to ids of the space.
+    """The mapping from the text of one language to ids of the space.
 
-    ids        [n] int64, sorted: those that its text can have, and the specials
-    subwords   how its words, which are tokens, get their ids (``unit: token``); None: its words are words
-    moved      ids that ``subwords`` gives, of copies, stand so much further in the space
-    settings   of tokenizer_config.json; None: those of a tokenizer that was trained here
-    specials   its special ids
+    Attributes:
+        ids: The ids that its text can have, and the specials, [n] int64, sorted.
+        subwords: How words that are tokens get their ids (``unit: token``). None if words are words.
+        moved: How much further the ids of copies that ``subwords`` gives stand in the space.
+        settings: Content of tokenizer_config.json. None: that of a tokenizer trained here.
+        specials: Its special ids.
     """
 
     name: str
@@ -112,12 +126,12 @@ class LanguageTokenizer:
 
     @property
     def size(self) -> int:
-        """One more than the largest id: enough rows for a table of its counts, whichever the other languages are."""
+        """One more than the largest id: the rows of a table of its counts, whatever the other languages are."""
         return int(self.ids[-1]) + 1
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of the way from text to ids; neither the name nor the other languages are part of it."""
+        """Fingerprint of the mapping from text to ids. Neither the name nor the other languages are part of it."""
         parts = {
             "tokenizer": digest(self.tokenizer),
             "ids": hashlib.sha256(self.ids.astype("<i8").tobytes()).hexdigest(),
@@ -125,10 +139,10 @@ class LanguageTokenizer:
         return fingerprint("member-tokenizer", format=FORMAT, moved=self.moved, **parts)
 
     def encode(self, corpus: Corpus) -> Encoded:
-        """The ids of a batch in the language, without <s> and </s>; each type is encoded once.
+        """Return the ids of a batch in the language, without <s> and </s>. Each word type is encoded once.
 
-        A word that a checkpoint's tokenizer has nothing for (one control character, say) has no ids; a control
-        token that the text spells is the unknown token.
+        A word for which a checkpoint's tokenizer has no token (one control character, for example) has no ids. A
+        control token that the text spells becomes the unknown token.
         """
         control, unknown = self.specials.control, self.specials.unk
         if self.subwords is None:
@@ -144,9 +158,11 @@ class LanguageTokenizer:
 
 @dataclass(frozen=True, eq=False)
 class IdSpace:
-    """The ids of a run. ``size``: rows of the embedding, ids that no text has included.
+    """The ids of a run.
 
-    ``offsets`` (copied only): where each language's copies begin; 0: it has the parent's own tokens.
+    Attributes:
+        size: Rows of the embedding, with ids that no text has.
+        offsets: For ``copied`` only: where the copies of each language begin. 0 stands for the source's own tokens.
     """
 
     kind: str
@@ -158,16 +174,17 @@ class IdSpace:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of the size, the specials and the way of every language to ids."""
+        """Fingerprint of the size, the specials and the mapping of every language to ids."""
         parts = {"specials": list(self.specials.all), "members": [language.fingerprint for language in self.languages]}
         return fingerprint("id-space", format=FORMAT, size=self.size, **parts)
 
-    def counterparts(self, which: int, own_rows: bool = False) -> NDArray[np.int64] | None:
-        """[n, 2] an id of language 0 and the one that means the same in language ``which``; never the specials.
+    def translations(self, which: int, own_rows: bool = False) -> NDArray[np.int64] | None:
+        """Return pairs of an id of language 0 and its translation in language ``which``, [n, 2], without the specials.
 
-        None unless the two are copies of each other; where every language has rows of its own (``own_rows``:
-        separate embeddings) the same id in both is such a pair too. All pairs: a word of a partially
-        transliterated language occurs in one form only, so callers take those that occur.
+        The result is None unless the two languages are copies of each other. Where every language has rows of its
+        own (``own_rows``: separate embeddings), the same id in both languages is a pair, too. All pairs are
+        returned. A word of a partially transliterated language occurs in one form only, so callers select the pairs
+        that occur.
         """
         if self.offsets is None or (self.offsets[0] == self.offsets[which] and not own_rows):
             return None

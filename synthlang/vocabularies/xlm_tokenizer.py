@@ -1,7 +1,7 @@
-"""The tokenizer of XLM's checkpoints, which has no fast version in transformers, made of its files.
+"""The tokenizer of XLM's checkpoints, made from its files since transformers has no fast version of it.
 
-XLM's BPE (Lample and Conneau 2019; fastBPE) marks the end of a word, reads text in small letters without accents, and
-splits nothing: words are those that the text has, as Moses would give them. A row starts and ends with ``</s>``, as in
+XLM's BPE (Lample and Conneau 2019; fastBPE) marks the end of a word, reads text in lower case without accents, and
+splits nothing: words are those of the text, as Moses would give them. A row starts and ends with ``</s>``, as in
 XLM's own code.
 """
 
@@ -15,7 +15,7 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 from synthlang.files import read_json
 
 XLM = "xlm"
-"""What transformers calls the architecture."""
+"""The name of the architecture in transformers."""
 END = "</w>"
 NAMES = {
     "bos_token": "<s>",
@@ -28,21 +28,25 @@ NAMES = {
 
 
 def xlm_tokenizer(place: str) -> Any:
-    """A fast tokenizer that cuts words as transformers' XLMTokenizer does, of a folder or a model by its name."""
+    """Return a fast tokenizer that cuts words as transformers' XLMTokenizer does.
+
+    ``place`` is a folder, or a model by its name.
+    """
     from transformers import PreTrainedTokenizerFast
     from transformers.utils import cached_file
 
     vocabulary, merges = (Path(str(cached_file(place, name))) for name in ("vocab.json", "merges.txt"))
-    told = cached_file(place, "tokenizer_config.json", _raise_exceptions_for_missing_entries=False)
-    plain = read_json(Path(str(told))).get("do_lowercase_and_remove_accent", True) if told is not None else True
+    settings = cached_file(place, "tokenizer_config.json", _raise_exceptions_for_missing_entries=False)
+    plain = read_json(Path(str(settings))).get("do_lowercase_and_remove_accent", True) if settings is not None else True
     made = bpe_of(read_json(vocabulary), merges.read_text(encoding="utf-8"), bool(plain))
     return PreTrainedTokenizerFast(tokenizer_object=made, **NAMES)
 
 
 def bpe_of(vocabulary: dict[str, int], merges: str, plain: bool) -> Tokenizer:
-    """The tokenizer of a vocabulary and of merges, ``LEFT RIGHT COUNT`` a line; ``plain``: small letters, no accents.
+    """Return the tokenizer of a vocabulary and of merges, with ``LEFT RIGHT COUNT`` on each line.
 
-    A merge whose result is no token of the vocabulary is left out: XLM reads that as the unknown token.
+    ``plain`` stands for lower case without accents. A merge whose result is no token of the vocabulary is left out:
+    XLM reads that result as the unknown token.
     """
     lines = (tuple(line.split()[:2]) for line in merges.splitlines())
     pairs = [(pair[0], pair[1]) for pair in lines if len(pair) == 2]
@@ -51,11 +55,11 @@ def bpe_of(vocabulary: dict[str, int], merges: str, plain: bool) -> Tokenizer:
     if plain:
         tokenizer.normalizer = normalizers.Sequence(
             [
-                # which Lowercase does not know: a capital sigma at the end of a word
+                # Lowercase does not handle a capital sigma at the end of a word.
                 normalizers.Replace(Regex(r"(?<=\p{L})Σ(?!\p{L})"), "ς"),
                 normalizers.Lowercase(),
                 normalizers.NFD(),
-                # not StripAccents, which takes the vowel signs of Hindi as well
+                # StripAccents would remove the vowel signs of Hindi as well.
                 normalizers.Replace(Regex(r"\p{Mn}"), ""),
                 normalizers.Lowercase(),
             ]
