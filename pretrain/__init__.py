@@ -1,6 +1,6 @@
-"""pretrain trains masked language models on a parent and derived languages, and adjusts finished ones.
+"""Pretrain masked language models on a source language and languages derived from it, and adjust finished models.
 
-The functions here are what the commands do (``docs/python.md``); they import what they need when they are called.
+The functions here do what the commands do (``docs/python.md``). They import what they need when they are called.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ def pretrain(
     smoke: bool = False,
     threads: int | None = None,
 ) -> Path:
-    """Pretrain by a config; a run that is finished is left as it is, any other goes on.
+    """Pretrain by a config. A finished run is left as it is, and any other continues.
 
     Args:
         config: A YAML file, or the name of a run of the catalogue, ``align_mlm/trans+inv/tiny``.
         out: The run folder (default: ``runs/NAME``).
         overrides: Dotted keys and their values, ``{"objective.alpha": 5.0}``, or texts as for ``--set``.
-        smoke: Try it in seconds: everything small, in ``OUT-smoke``; the numbers mean nothing.
-        threads: Of this process (default: ``OMP_NUM_THREADS``, else the number that is fastest).
+        smoke: Whether to try it in seconds: everything small, in ``OUT-smoke``, with numbers that mean nothing.
+        threads: Threads of this process (default: ``OMP_NUM_THREADS``, else the fastest number).
 
     Returns:
-        The run folder: ``export/LANGUAGE`` is a Hugging Face model of each language, ``metrics.jsonl`` the losses.
+        The run folder: ``export/LANGUAGE`` is a Hugging Face model of each language, ``metrics.jsonl`` holds the
+            losses.
 
     Raises:
         SystemExit: With code 143 after SIGTERM, when a checkpoint is saved.
@@ -55,13 +56,15 @@ def run_adjustment(
     smoke: bool = False,
     threads: int | None = None,
 ) -> Path:
-    """Pull the words of sentence pairs together in a finished model and hold the rest in place.
+    """Pull the words of sentence pairs together in a finished model, and hold the rest in place.
 
     Args:
         model: A finished run, a folder or a name of Hugging Face (None: the one that the config names).
         config: A YAML file, or a name of the catalogue, ``tiny``.
-        out: The output folder, whose ``export/`` is the adjusted model; an unfinished adjustment in it goes on.
-        overrides: As for ``pretrain``, like ``smoke`` and ``threads``.
+        out: The output folder, whose ``export/`` is the adjusted model. An unfinished adjustment in it continues.
+        overrides: As for ``pretrain``.
+        smoke: As for ``pretrain``.
+        threads: As for ``pretrain``.
 
     Returns:
         The output folder.
@@ -79,9 +82,10 @@ def push(folder: str | Path, repo: str, *, public: bool = False) -> str:
     """Upload a finished run, or one language of it, to the hub and return its address.
 
     Args:
-        folder: A run: each language has a folder there, beside one card. Or ``RUN/export/LANGUAGE``: the repository.
+        folder: A run, whose languages become folders beside one card, or ``RUN/export/LANGUAGE``, which becomes the
+            repository.
         repo: USER/NAME.
-        public: Private unless this is true.
+        public: Whether the repository is public. It is private by default.
     """
     from pretrain.model_push import push_model_to_hub
 

@@ -1,17 +1,18 @@
-"""Word-embedding alignment: does a word's row lie nearest to the row of its own counterpart?
+"""Word-embedding alignment: the share of words whose nearest row is the row of their translation.
 
-Source: ALIGN-MLM (Tang et al. 2022), the alignment score, here in both directions and
-also under CSLS (Conneau et al. 2018, equation 4). With p_i, d_i the rows of word i in the
-parent and in the derived language and cos their cosine:
+Source: ALIGN-MLM (Tang et al. 2022), the alignment score, here in both directions and also under CSLS (Conneau et
+al. 2018, equation 4). With p_i, d_i the rows of word i in the source and in the derived language and cos their
+cosine:
 
     forward(i)  = 1 if argmax_j s(p_i, d_j) = i else 0          j over ALL candidates of the derived language
-    backward(i) = 1 if argmax_j s(p_j, d_i) = i else 0          j over ALL candidates of the parent
+    backward(i) = 1 if argmax_j s(p_j, d_i) = i else 0          j over ALL candidates of the source
     s = cos                                                     for ``cosine``
     s = 2 cos(p, d) - r(p) - r(d)                               for ``csls``
     r(x) = mean cosine of x to its k nearest candidates of the other language
 
-and a score is 100 times the mean over the words of a subset. Candidates are the rows of a language, those without a
-counterpart too. Where both languages share one row, it is no candidate of itself: nobody is its own neighbour.
+A score is 100 times the mean over the words of a subset. Candidates are the rows of a language, including those
+without a translation. Where both languages share one row, it is no candidate of itself: no row is its own
+neighbour.
 """
 
 from __future__ import annotations
@@ -30,19 +31,19 @@ from synthlang.progress import Report, silent
 
 @dataclass(frozen=True)
 class Retrieval:
-    """Percent (0-100) of words whose nearest row is their counterpart's."""
+    """Percent (0-100) of words whose nearest row is that of their translation."""
 
     forward: float
-    """Parent → derived, the direction of the paper."""
+    """Source → derived, the direction of the paper."""
     backward: float
-    """Derived → parent."""
+    """Derived → source."""
     mean: float
     """Mean of both directions."""
 
 
 @dataclass(frozen=True)
 class SubsetAlignment:
-    """The scores of ``n`` words; every other word still competes as a neighbour."""
+    """The scores of ``n`` words. Every other word still competes as a neighbour."""
 
     n: int
     cosine: Retrieval
@@ -51,33 +52,35 @@ class SubsetAlignment:
 
 @dataclass(frozen=True)
 class AlignmentScores:
-    """Scores of all words, of those in the training dictionary and of the rest; None if there are none."""
+    """Scores of all words, of those in the training dictionary and of the rest. None stands for an empty set."""
 
     all: SubsetAlignment | None
     in_dictionary: SubsetAlignment | None
     held_out: SubsetAlignment | None
 
     def to_json(self) -> dict[str, Any]:
-        """Nested JSON values: ``{"all": {"n": 9, "cosine": {"forward": …}, "csls": …} | None, …}``."""
+        """Return nested JSON values: ``{"all": {"n": 9, "cosine": {"forward": …}, "csls": …} | None, …}``."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class WordCredits:
-    """What each word [n] earns, (forward, backward) under each score, 0 to 1 (see ``alignment``)."""
+    """Credit of each word [n] as (forward, backward) under each score, 0 to 1 (see ``pair_credits``)."""
 
     cosine: tuple[Tensor, Tensor]
     csls: tuple[Tensor, Tensor]
     zeros: tuple[int, int] = (0, 0)
-    """How many candidates of the parent and of the other language are rows of zeros."""
+    """Number of candidates of the source and of the other language that are rows of zeros."""
 
     def __len__(self) -> int:
         return len(self.cosine[0])
 
     def scores(self, in_dictionary: Tensor, words: Tensor | None = None) -> AlignmentScores:
-        """The scores of ``words`` [n] (bool; default: of all), of those in the dictionary [n] (bool), and of the rest.
+        """Return the scores of ``words``, of those in the dictionary, and of the rest. Other words still compete.
 
-        Every other word still competes as a neighbour.
+        Args:
+            in_dictionary: Whether each word is in the dictionary, [n] bool.
+            words: Whether each word counts, [n] bool (default: all).
         """
         inside = in_dictionary.cpu()
         words = torch.ones_like(inside) if words is None else words.cpu()
@@ -106,22 +109,26 @@ def pair_credits(
     report: Report = silent,
     names: tuple[str, str] = ("first", "second"),
 ) -> WordCredits:
-    """What each of the ``pairs`` [q, 2] of rows of ``parent`` [n, d] and of ``derived`` [m, d], all candidates, earns.
+    """Return the credit of each of the ``pairs`` [q, 2] of rows of ``parent`` [n, d] and of ``derived`` [m, d].
 
-    ``shared`` [s, 2] are the places of rows that both languages have: a shared row competes for all words but its own.
-    The caller leaves out special tokens, types never seen in training and types whose image is their own row.
+    All rows are candidates. ``shared`` [s, 2] are the places of rows that both languages have: a shared row
+    competes for all words but its own. The caller leaves out special tokens, types never seen in training and types
+    whose image is their own row.
 
-    A tie for the maximum (within TIE) between t rows, the counterpart among them, counts 1/t: the expectation of
-    breaking it at random, so a collapsed embedding scores 100/n and not 100. A row of zeros has cosine 0 to everything,
-    and its word is a miss in both directions. Similarities are float32 whatever the input; ``k`` is cut to the number
-    of rows. InputError, which calls the sides by their ``names``: NaN, infinity.
+    A tie for the maximum (within TIE) between t rows, the translation among them, counts 1/t: the expectation of
+    breaking it at random, so a collapsed embedding scores 100/n and not 100. A row of zeros has cosine 0 to
+    everything, and its word is a miss in both directions. Similarities are float32 whatever the input. ``k`` is
+    limited to the number of rows. ``names`` are those of the two sides in errors.
+
+    Raises:
+        InputError: There is NaN or infinity.
 
     >>> rows, pairs = torch.eye(3), torch.arange(3).unsqueeze(1).expand(-1, 2)
     >>> pair_credits(rows, rows[[0, 2, 1]], pairs).scores(torch.tensor([True, False, False])).all.cosine.forward
     33.33333333333333
     """
     if k < 1 or chunk < 1:
-        raise InputError(f"k and chunk must be at least 1, not {k} and {chunk}")
+        raise InputError(f"k and chunk must be at least 1, not {k} and {chunk}", code="range")
     found = nearest(parent, derived, pairs, barred=shared, k=k, tile=chunk, report=report, names=names)
     both = found.forward, found.backward
     cosine, csls = [way.cosine.credit.cpu() for way in both], [way.csls.credit.cpu() for way in both]

@@ -16,9 +16,12 @@ from synthlang.vocabularies import Extension, IdSpace, LanguageTokenizer
 
 @dataclass(frozen=True)
 class RunLanguage:
-    """One language of a run with its data; ``spec`` names the source, ``language`` is bound to what it needs.
+    """One language of a run with its data.
 
-    copies   of ``train``, with other draws
+    Attributes:
+        spec: The spec of the source.
+        language: The language, bound to what it needs.
+        copies: Further copies of ``train`` with other draws.
     """
 
     name: str
@@ -33,7 +36,10 @@ class RunLanguage:
 
 @dataclass(frozen=True)
 class Parallel:
-    """Sentence pairs of two languages: ``rows`` [n, 2] are the sentences' rows in the shards of each side."""
+    """Sentence pairs of two languages.
+
+    ``rows`` [n, 2] are the sentences' rows in the shards of each side.
+    """
 
     left: int
     right: int
@@ -44,10 +50,11 @@ class Parallel:
 
 @dataclass(frozen=True)
 class Artifacts:
-    """What a run trains on; the first language is the parent.
+    """The data that a run trains on. The first language is the source language.
 
-    candidates   every pair of ids that is known to be translations, of which ``dictionary`` is a part
-    own_rows     whether each language has an embedding of its own
+    Attributes:
+        candidates: Every pair of ids that is known to be a translation. ``dictionary`` is a part of them.
+        own_rows: Whether each language has an embedding of its own.
     """
 
     id_space: IdSpace

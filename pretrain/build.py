@@ -1,4 +1,4 @@
-"""From a config and its artifacts to the parts of a run: the batches, the model, the objective."""
+"""Build the parts of a run from a config and its artifacts: the batches, the model, the objective."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from synthlang.progress import Report, silent
 from synthlang.rng import key_of
 from synthlang.shards import Shards
 
-VALIDATION_SEED = key_of("validation")  # of rows and masks: the same in every run, other than in training
+VALIDATION_SEED = key_of("validation")  # seed of rows and masks: the same in every run, different from training
 
 
 def new_model(config: PretrainConfig, artifacts: Artifacts) -> MaskedLM:
-    """The model before its first step, a function of the config."""
+    """Return the model before its first step. It is a function of the config."""
     space = artifacts.id_space
     ids = tuple(language.ids for language in space.languages)
     if config.start is not None:
@@ -59,7 +59,11 @@ def new_model(config: PretrainConfig, artifacts: Artifacts) -> MaskedLM:
 
 
 def trained_model(run: Path, config: PretrainConfig, artifacts: Artifacts) -> MaskedLM:
-    """The model of a finished run, at the checkpoint that its config selects; InputError if that one is damaged."""
+    """Return the model of a finished run at the checkpoint that its config selects.
+
+    Raises:
+        InputError: The checkpoint is damaged.
+    """
     path = selected_checkpoint(run / "checkpoints", config.steps)
     model = new_model(config, artifacts)
     load_weights(path / "model.safetensors", model)
@@ -73,7 +77,10 @@ def build_objective(config: PretrainConfig, artifacts: Artifacts, device: torch.
 
 
 def _corpora(config: PretrainConfig, artifacts: Artifacts) -> dict[str, Corpus]:
-    """What a run trains on: the text of each language, and the sentence pairs if a term reads them."""
+    """Return the corpora that a run trains on.
+
+    They are the text of each language, and the sentence pairs if a term reads them.
+    """
     names = [language.name for language in artifacts.languages]
     pairs = artifacts.parallel if config.objective.needing("pairs") else ()
     found = {name: frozenset({number}) for number, name in enumerate(names)}
@@ -81,9 +88,10 @@ def _corpora(config: PretrainConfig, artifacts: Artifacts) -> dict[str, Corpus]:
 
 
 def train_batches(config: PretrainConfig, artifacts: Artifacts, report: Report = silent) -> Batches:
-    """The batches that a run trains on: the rows of all its terms, those of one language first.
+    """Return the batches that a run trains on: the rows of all its terms, those of one language first.
 
-    InputError if a split does not fill a row or if there is no usable pair.
+    Raises:
+        InputError: A split does not fill a row, or there is no usable pair.
     """
     texts = _Texts(config, artifacts, report)
     found = dict.fromkeys(source for term in config.objective.on for source in term.rows(config.objective, texts))
@@ -98,7 +106,7 @@ def train_batches(config: PretrainConfig, artifacts: Artifacts, report: Report =
 
 
 def dev_batches(config: PretrainConfig, artifacts: Artifacts, language: int) -> Batches:
-    """Rows of one language's dev split: rows and masks are the same in every run.
+    """Return rows of one language's dev split. Rows and masks are the same in every run.
 
     They are plain MLM, so that perplexity is that of masked words, and have the optional fields that the batches of
     training have.
@@ -113,7 +121,7 @@ def dev_batches(config: PretrainConfig, artifacts: Artifacts, language: int) -> 
 
 
 def build_masker(config: PretrainConfig, artifacts: Artifacts, for_dev: bool = False) -> Masker:
-    """What masks the rows of a run; of a dev split as plain MLM."""
+    """Return the masker of the rows of a run. A dev split is masked for plain MLM."""
     space, objective = artifacts.id_space, config.objective
     seed, relabels = VALIDATION_SEED if for_dev else config.seed, {}
     rate = (config.validation.mask_rate if for_dev else None) or objective.mask_rate
@@ -121,7 +129,7 @@ def build_masker(config: PretrainConfig, artifacts: Artifacts, for_dev: bool = F
         if relabel := term.relabel(objective, artifacts, objective.uses_language_ids):
             relabels[term.name] = relabel
     trained = [trained_types(language.train.counts, space.specials.all) for language in artifacts.languages]
-    # a softmax for each language, which separate embeddings have too, predicts and is shown the language's own words
+    # A softmax over one language, which separate embeddings also have, predicts and reads only that language's words.
     own = config.sharing.softmax == "language"
     tables = random_word_tables(trained, "same-language" if own else objective.random_words)
     length = config.batch.length
@@ -131,11 +139,11 @@ def build_masker(config: PretrainConfig, artifacts: Artifacts, for_dev: bool = F
 def sampling_weights(
     monolingual: Sequence[RowSource], sizes: Sequence[float], exponent: float, parallel: Sequence[RowSource] = ()
 ) -> tuple[Fraction, ...]:
-    """The share of each source, monolingual ones first; they sum to 1.
+    """Return the share of each source, monolingual ones first. They sum to 1.
 
-    Among monolingual rows a language has q ∝ size ** exponent, of how many sentences it has (Lample & Conneau 2019,
-    section 3.1) or of a number that was given; rows of pairs are mixed in uniformly: each source of them has its share
-    of all rows.
+    Among monolingual rows a language has q ∝ size ** exponent, where size is its number of sentences (Lample &
+    Conneau 2019, section 3.1) or a number that was given. Rows of pairs are mixed in uniformly: each source of them
+    has its share of all rows.
     """
     powers = [Fraction(float(size) ** exponent) for size in sizes]
     own = sum(source.rows for source in monolingual)
@@ -163,7 +171,8 @@ class _Texts:
 
     def pairs(self, share: float) -> list[RowSource]:
         if not self.artifacts.parallel:
-            raise InputError("objective: tlm needs sentence pairs, and there are none")
+            hint = "add a language derived from the source, or parallel"
+            raise InputError("the term tlm needs sentence pairs, and there are none", hint=hint, code="missing")
         names = [language.name for language in self.artifacts.languages]
         batch, seed, specials = self.config.batch, self.config.seed, self.artifacts.id_space.specials
         alone = batch.packing == "sentence"

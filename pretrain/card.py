@@ -1,4 +1,4 @@
-"""Model cards: a header that the hub reads, what was pretrained how, the perplexities, all settings, fingerprints."""
+"""Model cards: a header that the hub reads, a description, the perplexities, all settings, fingerprints."""
 
 from __future__ import annotations
 
@@ -17,27 +17,30 @@ LOADING = """from transformers import AutoModelForMaskedLM, AutoTokenizer
 model = AutoModelForMaskedLM.from_pretrained({repo!r}, subfolder={language!r})
 tokenizer = AutoTokenizer.from_pretrained({repo!r}, subfolder={language!r})"""
 FOLDERS = re.compile(r"(?<![\w./~-])/(?:[^/'\"\n]+/)+")
-"""The folders of an absolute path, which are nothing to readers on other machines."""
+"""The folders of an absolute path, which mean nothing to readers on other machines."""
 WORDS = "It expects words with one space between each two, punctuation standing apart."
 
 
 def language_card(language: str, config: PretrainConfig, run: Path, name: str, parents: Mapping[str, str]) -> str:
-    """The card of the export of one language; ``name`` is the run's fingerprint, ``parents`` those of its data."""
+    """Return the card of the export of one language.
+
+    ``name`` is the run's fingerprint, and ``parents`` are the fingerprints of its data.
+    """
     shared = "Every language has these weights; only the tokenizer differs."
     if config.sharing.separates or config.objective.uses_language_ids:
         shared = f"These are the weights as **{language}** uses them; parts of other languages are left out."
-    told = f"{_what(config)} {shared}\n\nThe tokenizer in this folder is that of **{language}**. {WORDS}"
-    return write_card(language, HEADER, [("", told), *_sections(config, run, name, parents)])
+    about = f"{_what(config)} {shared}\n\nThe tokenizer in this folder is that of **{language}**. {WORDS}"
+    return write_card(language, HEADER, [("", about), *_sections(config, run, name, parents)])
 
 
 def run_card(repo: str, config: PretrainConfig, run: Path, name: str, parents: Mapping[str, str]) -> str:
-    """The card of all exports of a run, which stand in a folder for each language of the repository ``repo``."""
+    """Return the card of all exports of a run, which are one folder for each language in the repository ``repo``."""
     languages = [language.name for language in config.all_languages]
     listed = ", ".join(f"`{language}`" for language in languages)
-    told = f"{_what(config)} There is a folder for each language: {listed}. Each has a tokenizer. {WORDS}"
+    about = f"{_what(config)} There is a folder for each language: {listed}. Each has a tokenizer. {WORDS}"
     loading = code_block(LOADING.format(repo=repo, language=languages[-1]), "python")
     return write_card(
-        repo.rpartition("/")[2], HEADER, [("", told), ("", loading), *_sections(config, run, name, parents)]
+        repo.rpartition("/")[2], HEADER, [("", about), ("", loading), *_sections(config, run, name, parents)]
     )
 
 

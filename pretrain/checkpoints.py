@@ -2,8 +2,8 @@
 
     checkpoints/step-N/   model.safetensors  optimizer.safetensors  state.json  manifest.json
 
-Batches, masks and dropout are functions of (seed, step, rank), so weights, optimizer, step
-and the losses since the last line of the log are the whole state.
+Batches, masks and dropout are functions of (seed, step, rank), so weights, optimizer, step and the losses since the
+last line of the log are the whole state.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def save_checkpoint(
     policy: CheckpointConfig,
     writes: bool = True,
 ) -> None:
-    """Write the checkpoint of ``state["step"]`` into ``folder`` and drop those that the policy does not keep then.
+    """Write the checkpoint of ``state["step"]`` into ``folder`` and delete those that the policy no longer keeps.
 
-    ``state["best"]``, if it is there, is the step of the best checkpoint, which stays. Of a model that is spread over
-    processes all call this, and one ``writes``.
+    ``state["best"]``, if present, is the step of the best checkpoint, which stays. All processes that share a model
+    call this function, and one of them ``writes``.
     """
     weights = {name: _on_cpu(tensor) for name, tensor in model.named_parameters()}
     moments = _flatten(optimizer)
@@ -60,13 +60,13 @@ def save_checkpoint(
         write_json(temporary / "manifest.json", {"format": FORMAT, "sha256": sums})
     kept = {*kept_steps(policy, state["step"]), state.get(BEST)}
     for step in steps_in(folder):
-        if step not in kept:  # a later one is damaged: training went on from one before it
+        if step not in kept:  # a later checkpoint is damaged, since training continued from one before it
             shutil.rmtree(folder / f"step-{step}")
 
 
 @contextmanager
 def disk_errors() -> Iterator[None]:
-    """Turn what safetensors says of a full disk into the OSError it is."""
+    """Turn the error of safetensors for a full disk into an OSError."""
     try:
         yield
     except SafetensorError as error:
@@ -77,10 +77,12 @@ def disk_errors() -> Iterator[None]:
 
 
 def latest_checkpoint(folder: Path, say: Say = unheard) -> Path | None:
-    """The newest checkpoint whose checksums hold; None if there is none.
+    """Return the newest checkpoint whose checksums hold, or None if there is no checkpoint.
 
-    ``say`` is told of each damaged one that is passed over. Raises InputError if there are
-    checkpoints and all are damaged.
+    ``say`` gets a line on each damaged one.
+
+    Raises:
+        InputError: There are checkpoints, and all are damaged.
     """
     if folder.exists():
         remove_leftovers(folder)
@@ -89,55 +91,62 @@ def latest_checkpoint(folder: Path, say: Say = unheard) -> Path | None:
         path = folder / f"step-{step}"
         if is_sound(path):
             return path
-        say(f"checkpoint {path} is damaged (a file is missing or differs from its checksum); taking the one before")
+        say(f"the checkpoint {path} is damaged (a file is missing or differs from its checksum); using the one before")
     if steps:
-        raise InputError("every checkpoint is damaged; delete the folder to start again", folder)
+        hint = "delete the folder to start again"
+        raise InputError("every checkpoint is damaged", folder, hint=hint, code="damaged")
     return None
 
 
 def selected_checkpoint(folder: Path, last: int) -> Path:
-    """The checkpoint that stands for a finished run of ``last`` steps: the best one where the run chose by perplexity,
-    else the last.
+    """Return the checkpoint that represents a finished run of ``last`` steps.
 
-    Raises InputError if it is not sound: an older one is another model, which must not stand for this run.
+    It is the best one where the run selected by perplexity, otherwise the last.
+
+    Raises:
+        InputError: It is not sound. An older one is another model, which must not represent this run.
     """
     path = folder / f"step-{last}"
     if not is_sound(path):
-        raise InputError(
+        reason = (
             "the last checkpoint of the finished run is damaged, gone or of another version, and an older one is "
-            "another model; copy it anew, or delete done.json and run the same command again, which goes on from the "
-            "one before",
-            path,
+            "another model"
         )
+        hint = "copy it again, or delete done.json and run the same command again, which continues from the one before"
+        raise InputError(reason, path, hint=hint, code="damaged")
     best = read_json(path / "state.json").get(BEST)
     if best is None:
         return path
     chosen = folder / f"step-{best}"
     if not is_sound(chosen):
-        raise InputError(
-            "the best checkpoint of the finished run is damaged or gone; copy it anew, or train the run again", chosen
-        )
+        hint = "copy it again, or train the run again"
+        reason = "the best checkpoint of the finished run is damaged or gone"
+        raise InputError(reason, chosen, hint=hint, code="damaged")
     return chosen
 
 
 def check_finite(model: nn.Module, step: int, folder: Path) -> None:
-    """InputError if a weight is NaN or infinite after ``step`` steps: the loss shows it one step later only."""
+    """Check that all weights are finite after ``step`` steps. The loss would show it only one step later.
+
+    Raises:
+        InputError: A weight is NaN or infinite.
+    """
     finite = torch.stack([whole(parameter.detach().isfinite().all()) for parameter in model.parameters()]).all()
     if not bool(finite):
         last = latest_checkpoint(folder)
-        raise InputError(
-            f"the weights are not finite after step {step}; lower optimizer.learning_rate; last good checkpoint: "
-            f"{last.name if last else 'none'}",
-            folder.parent,
-        )
+        reason = f"the weights are not finite after step {step} (last good checkpoint: {last.name if last else 'none'})"
+        raise InputError(reason, folder.parent, hint="lower optimizer.learning_rate", code="failed")
 
 
 def is_sound(path: Path) -> bool:
-    """Whether every file of a checkpoint is there and has its checksum; of another format it is not."""
+    """Return whether every file of a checkpoint exists and has its checksum.
+
+    A checkpoint of another format is not sound.
+    """
     try:
         manifest = read_json(path / "manifest.json")
     except (InputError, OSError):
-        return False  # truncated by a full disk or a copy: the caller tries an older one
+        return False  # a full disk or a copy may have truncated it; the caller tries an older one
     sums = manifest.get("sha256") if isinstance(manifest, dict) else None
     if not isinstance(sums, dict) or sums.keys() != FILES or manifest.get("format") != FORMAT:
         return False
@@ -147,13 +156,15 @@ def is_sound(path: Path) -> bool:
 def load_checkpoint(
     path: Path, model: nn.Module, optimizer: torch.optim.Optimizer | None = None, run: str | None = None
 ) -> dict[str, Any]:
-    """Put a checkpoint's weights (and optimizer state) in place; returns its state.
+    """Copy a checkpoint's weights (and optimizer state) into place, and return its state.
 
-    Raises InputError if it is of another run than the one of fingerprint ``run``.
+    Raises:
+        InputError: The checkpoint belongs to another run than the one with the fingerprint ``run``.
     """
     state: dict[str, Any] = read_json(path / "state.json")
     if run is not None and state.get("run") != run:
-        raise InputError(f"is a checkpoint of another config (run {state.get('run')}, this one is {run})", path)
+        reason = f"is a checkpoint of another config (run {state.get('run')}, this one is {run})"
+        raise InputError(reason, path, code="changed")
     load_weights(path / "model.safetensors", model)
     if optimizer is not None:
         _unflatten(load_file(path / "optimizer.safetensors"), optimizer)
@@ -161,15 +172,21 @@ def load_checkpoint(
 
 
 def load_weights(path: Path, model: nn.Module) -> None:
-    """Copy weights into a model; names and shapes must be the same on both sides."""
+    """Copy weights into a model. Names and shapes must be the same on both sides.
+
+    Raises:
+        InputError: They differ.
+    """
     weights = load_file(path)
     parameters = dict(model.named_parameters())
     if weights.keys() != parameters.keys():
         names = sorted(weights.keys() ^ parameters.keys())
-        raise InputError(f"does not fit the model: {', '.join(names[:3])}", path)
+        reason = f"does not fit the model, since only one of the two has the weights {', '.join(names[:3])}"
+        raise InputError(reason, path, code="conflict")
     for name, parameter in parameters.items():
         if weights[name].shape != parameter.shape:
-            raise InputError(f"does not fit the model: {name} is {list(weights[name].shape)}", path)
+            shapes = f"{list(weights[name].shape)}, not {list(parameter.shape)}"
+            raise InputError(f"does not fit the model, since {name} is {shapes}", path, code="conflict")
     with torch.no_grad():
         for name, parameter in parameters.items():
             parameter.copy_(part_of(weights[name], parameter))

@@ -1,6 +1,6 @@
-"""What depends on the devices of a launch: its processes, whether torch.compile pays, and what XLA (TPUs) needs.
+"""The devices of a launch: its processes, the use of torch.compile, and the needs of XLA (TPUs).
 
-XLA records operations and compiles them when it is told that a graph is complete.
+XLA records operations and compiles them when a graph is marked as complete.
 """
 
 from __future__ import annotations
@@ -11,24 +11,27 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from synthlang.errors import InputError
+from synthlang.errors import Code, InputError
 
 if TYPE_CHECKING:
     from accelerate import Accelerator, PartialState
 
-# Compiling takes about as long as some hundred steps of a large model, and gains a part of each step.
+# Compiling takes about as long as some hundred steps of a large model, and saves a part of each step.
 ENOUGH_STEPS = 2_000
 WIDE = 192
-"""From this width of a model on bfloat16 is faster than float32 on a CPU that has AMX: a step took 2.1 times as long
-at 64, 1.4 at 128, .86 at 192 and .48 at 256. Without AMX, at 256, 1.6 (AVX-512 with bfloat16), 3.5 (AVX-512)
-and 17 (AVX2): a Xeon, with oneDNN held to these instructions."""
+"""The width of a model from which bfloat16 is faster than float32 on a CPU that has AMX.
+
+A step took 2.1 times as long at 64, 1.4 at 128, .86 at 192 and .48 at 256. Without AMX, at 256, it took 1.6
+(AVX-512 with bfloat16), 3.5 (AVX-512) and 17 (AVX2) times as long, on a Xeon with oneDNN limited to these
+instructions.
+"""
 
 
 def process_state() -> PartialState:
-    """Accelerate's state of this process; the first call joins the processes of the launch.
+    """Return Accelerate's state of this process. The first call joins the processes of the launch.
 
-    On a machine without an accelerator the state must be told so, else a launch of several
-    processes silently becomes that many runs of one.
+    On a machine without an accelerator the state must be created with ``cpu``. Otherwise a launch of several
+    processes silently becomes as many runs of one.
     """
     from accelerate import PartialState
     from accelerate.utils import is_torch_xla_available, parse_flag_from_env
@@ -38,41 +41,52 @@ def process_state() -> PartialState:
 
 
 def accelerator_of(unused: bool, **options: Any) -> Accelerator:
-    """Accelerate's face of the launch; ``unused``: a micro-batch may leave parameters without a gradient."""
+    """Return Accelerate's interface to the launch.
+
+    ``unused`` means that a micro-batch may leave parameters without a gradient.
+
+    Raises:
+        InputError: The launch uses Accelerate's FSDP.
+    """
     from accelerate import Accelerator, DistributedDataParallelKwargs
     from accelerate.utils import parse_flag_from_env
 
     if parse_flag_from_env("ACCELERATE_USE_FSDP"):
-        raise InputError("a launch with --use_fsdp: leave that out, and set shard: true in the config")
-    on_cpu = process_state().device.type == "cpu"  # before Accelerator, which would not join processes on CPUs
+        hint = "leave that out, and set shard: true in the config"
+        raise InputError("the launch has the option --use_fsdp", hint=hint, code="unsupported")
+    on_cpu = process_state().device.type == "cpu"  # called before Accelerator, which would not join processes on CPUs
     handlers = [DistributedDataParallelKwargs(find_unused_parameters=unused)]
     return Accelerator(cpu=on_cpu, kwargs_handlers=handlers, **options)
 
 
 def faster_precision(hidden: int, device: torch.device) -> str | None:
-    """What measures faster on a CPU for a model of this width, ``float32`` or ``bfloat16``; None for other devices."""
+    """Return the precision that is faster on a CPU for a model of this width, or None for other devices."""
     if device.type != "cpu":
         return None
     return "bfloat16" if hidden >= WIDE and torch.cpu.get_capabilities().get("amx_bf16") else "float32"
 
 
 def should_compile(choice: str, device: torch.device, steps: int) -> bool:
-    """Whether a run of ``steps`` compiles its steps; ``choice`` is auto, on or off.
+    """Return whether a run of ``steps`` steps compiles them. ``choice`` is auto, on or off.
 
-    auto: on CUDA, in a run that is long enough. On a CPU compiled steps were not faster (V = 16k, d = 256, 4 layers,
-    float32: 1.24 s against 1.16 s, bfloat16: 0.80 s both), since dropout is cheap without, and compiling took 30 s and
-    more. InputError for ``on`` where it cannot work.
+    ``auto`` compiles on CUDA, in a run that is long enough. On a CPU compiled steps were not faster (V = 16k, d =
+    256, 4 layers, float32: 1.24 s against 1.16 s, bfloat16: 0.80 s both), since dropout is cheap without it, and
+    compiling took 30 s and more.
+
+    Raises:
+        InputError: ``choice`` is on, and compiling cannot work.
     """
     if choice == "on":
         reason = None
         if device.type == "cpu" and not any(map(shutil.which, ("g++", "clang++", "c++"))):
-            reason = "needs a C++ compiler (g++ or clang++) on a CPU, and there is none"
+            reason = "compiling needs a C++ compiler (g++ or clang++) on a CPU, and there is none"
         elif device.type == "cuda" and not _has_triton():
-            reason = "needs the package triton on a GPU, and it is not installed"
+            reason = "compiling needs the package triton on a GPU, and it is not installed"
         elif device.type not in ("cpu", "cuda"):
-            reason = f"is not for the device {device.type}"
+            reason = f"compiling is not supported on the device {device.type}"
         if reason is not None:
-            raise InputError(f"compile: on {reason}; set compile: off")
+            code: Code = "unsupported" if device.type not in ("cpu", "cuda") else "extra"
+            raise InputError(reason, keys="compile", hint="set compile: off", code=code)
         return True
     return choice == "auto" and device.type == "cuda" and steps >= ENOUGH_STEPS and _has_triton()
 
@@ -82,7 +96,10 @@ def _has_triton() -> bool:
 
 
 def finish(device: torch.device) -> None:
-    """On XLA, run what was recorded; elsewhere nothing. Without it each step's graph holds all steps before it."""
+    """Run the recorded operations on XLA; do nothing elsewhere.
+
+    Without it each step's graph would hold all steps before it.
+    """
     if device.type == "xla":
         import torch_xla
 
@@ -90,18 +107,19 @@ def finish(device: torch.device) -> None:
 
 
 def sum_gradients(optimizer: torch.optim.Optimizer, device: torch.device) -> None:
-    """On XLA, the mean of the gradients over all replicas, as DDP makes elsewhere (accelerate wraps no model there)."""
+    """Average the gradients over all replicas on XLA, as DDP does elsewhere. Accelerate wraps no model there."""
     if device.type == "xla":
         import torch_xla.core.xla_model as xm
 
         for group in optimizer.param_groups:
-            for p in group["params"]:  # parts of a language that this replica had no row of; all must reduce the same
+            # A replica may have no row of a language, but all replicas must reduce the same parameters.
+            for p in group["params"]:
                 p.grad = torch.zeros_like(p) if p.grad is None else p.grad
         xm.reduce_gradients(optimizer)
 
 
 def seed(key: int, device: torch.device) -> None:
-    """Seed the device's own generator with 63 bits; torch.manual_seed does not reach that of XLA."""
+    """Seed the device's own generator with 63 bits. torch.manual_seed does not affect that of XLA."""
     if device.type == "xla":
         import torch_xla
 

@@ -1,4 +1,4 @@
-"""Exports: for each language a plain masked language model with its tokenizer, loadable without us."""
+"""Exports: for each language a plain masked language model with its tokenizer, which loads without synthlang."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from synthlang.files import atomic_folder, read_json, remove_leftovers, write_js
 
 
 def export_model(model: MaskedLM, artifacts: Artifacts, config: PretrainConfig, run: Path, name: str) -> None:
-    """Write ``run/export/<language>`` for each language; ``name`` is the run's fingerprint."""
-    from transformers.utils import logging  # here, since a run starts sooner without
+    """Write ``run/export/<language>`` for each language. ``name`` is the run's fingerprint."""
+    from transformers.utils import logging  # imported here, so that a run starts sooner
 
-    logging.disable_progress_bar()  # the run shows its own
+    logging.disable_progress_bar()  # the run has a progress bar of its own
     remove_leftovers(run / "export")
     for number, language in enumerate(artifacts.languages):
         settings, weights = to_hf(model, number)
@@ -40,13 +40,16 @@ def export_model(model: MaskedLM, artifacts: Artifacts, config: PretrainConfig, 
 
 
 def _limit(folder: Path, positions: int) -> None:
-    """Tell users of the tokenizer how many tokens the model can read, so that truncation=True cuts there."""
+    """Write the model's maximal number of tokens to the tokenizer's settings, so that truncation=True cuts there."""
     path = folder / "tokenizer_config.json"
     write_json(path, {**read_json(path), "model_max_length": positions})
 
 
 def verify(folder: Path, weights: Mapping[str, Tensor], carried: bool = False) -> None:
-    """Load the export as a stranger would; every key must be there, and no other unless some are ``carried`` along."""
+    """Load the export with transformers alone.
+
+    Every key must be there, and no other key unless some are ``carried`` along.
+    """
     from transformers import AutoModelForMaskedLM
     from transformers.utils import logging
 

@@ -1,5 +1,7 @@
-"""What a run folder holds, as far as it can be read without any weights: metrics.jsonl, which steps have a checkpoint,
-and of the export the size of each file."""
+"""The content of a run folder that can be read without weights.
+
+It is metrics.jsonl, the steps that have a checkpoint, and the size of each file of the export.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +14,18 @@ from pretrain.config import CheckpointConfig, PretrainConfig
 from synthlang.files import TEMPORARY, append_line, atomic_file, read_json
 
 BEST = "best"
-"""The key of a checkpoint's state that names the step of the best one."""
+"""The key of a checkpoint's state that holds the step of the best one."""
 
 
 def kept_steps(policy: CheckpointConfig, last: int) -> list[int]:
-    """The steps whose checkpoints a policy keeps at step ``last``, ascending, the best one left out.
+    """Return the steps whose checkpoints a policy keeps at step ``last``, ascending, without the best one.
 
-    Only those count that are due: that a run was stopped in between and saved changes nothing.
+    Only steps that are due count, so a checkpoint that was saved when the run was stopped changes nothing.
 
     >>> kept_steps(CheckpointConfig(every=100, keep=2, archive=400), 950)
     [400, 800, 900, 950]
     """
-    due = range(policy.every, last, policy.every)  # not a list: it may be long, and this is asked at every saving
+    due = range(policy.every, last, policy.every)  # a list could be long, and this runs at every checkpoint
     kept = {last, *due[max(0, len(due) - policy.keep + 1) :]}
     if policy.archive is not None:
         kept |= {step for step in range(policy.archive, last, policy.archive) if step % policy.every == 0}
@@ -31,9 +33,9 @@ def kept_steps(policy: CheckpointConfig, last: int) -> list[int]:
 
 
 def own_steps(folder: Path, policy: CheckpointConfig, last: int) -> list[int]:
-    """The steps of the checkpoints that a finished run of ``last`` steps has by a policy, the best one with them.
+    """Return the steps of the checkpoints that a finished run of ``last`` steps has by a policy, with the best one.
 
-    ``folder`` may hold others: of another policy, and none of some that were deleted.
+    ``folder`` may hold others, of another policy, and may lack some that were deleted.
     """
     best = read_json(folder / f"step-{last}" / "state.json").get(BEST)
     return sorted({*kept_steps(policy, last)} | ({best} if best is not None else set()))
@@ -45,11 +47,11 @@ def steps_in(folder: Path) -> list[int]:
 
 
 EXPORT = "export"  # the folder in a run, and the key in done.json
-CARD = "README.md"  # is for people, who may change it
+CARD = "README.md"  # a file for people, who may change it
 
 
 def export_sizes(run: Path) -> dict[str, int]:
-    """File below ``run/export`` → bytes, of all that a model is read from."""
+    """Return the bytes of each file below ``run/export`` that a model is read from."""
     folder = run / EXPORT
     names = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if path.is_file()}
     return {
@@ -60,14 +62,19 @@ def export_sizes(run: Path) -> dict[str, int]:
 
 
 def is_as_exported(run: Path, done: Mapping[str, Any]) -> bool:
-    """Whether every file of the export is there with the size that ``done``, the run's done.json, has; also if that is
-    of a version that noted none."""
+    """Return whether every file of the export has the size that ``done``, the run's done.json, records.
+
+    A version that recorded no sizes counts as unchanged.
+    """
     files = ((run / EXPORT / name, size) for name, size in done.get(EXPORT, {}).items())
     return all(path.is_file() and path.stat().st_size == size for path, size in files)
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """The lines up to the first that is none: a kill may cut the last one short, a crash of the machine more."""
+    """Return the lines up to the first that cannot be read.
+
+    A kill may cut the last line short, and a crash of the machine may damage more.
+    """
     if not path.exists():
         return []
     rows = []
@@ -83,9 +90,10 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
 
 
 def selected_row(run: Path, config: PretrainConfig) -> dict[str, Any]:
-    """The line of the log at the step whose checkpoint is selected; {} if the log ends before the last step.
+    """Return the line of the log at the step whose checkpoint is selected, or {} if the log ends before the last step.
 
-    The best step is found as the run found it (Trainer._note_best), so the log alone tells: weights may be gone.
+    The best step is found as the run found it (Trainer._note_best), so the log alone determines it, and the weights
+    may be gone.
     """
     rows = {row["step"]: row for row in read_metrics(run / "metrics.jsonl")}
     if config.steps not in rows:
@@ -99,14 +107,14 @@ def selected_row(run: Path, config: PretrainConfig) -> dict[str, Any]:
 
 
 class MetricsLog:
-    """Appends lines; only the main process writes."""
+    """Appends lines. Only the main process writes."""
 
     def __init__(self, path: Path, is_main: bool) -> None:
         self.path = path
         self.is_main = is_main
 
     def cut(self, step: int) -> None:
-        """Drop the lines after ``step``: the run goes on from there and writes them again."""
+        """Drop the lines after ``step``. The run continues from there and writes them again."""
         if self.is_main:
             rows = [row for row in read_metrics(self.path) if row["step"] <= step]
             with atomic_file(self.path, "w") as handle:

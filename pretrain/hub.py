@@ -19,18 +19,22 @@ from synthlang.vocabularies.checkpoint import Checkpoint, read_checkpoint
 from synthlang.vocabularies.space import Specials
 from synthlang.vocabularies.xlm_tokenizer import XLM
 
-if TYPE_CHECKING:  # loading transformers takes seconds, and most runs start from nothing
+if TYPE_CHECKING:  # importing transformers takes seconds, and most runs start from random weights
     from transformers import PreTrainedModel
 
 CONFIG = "config.json"
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")
-FILES = ("*.safetensors", "*.json", "*.txt", "*.model")  # of a model on the hub: weights, settings, tokenizer
+FILES = ("*.safetensors", "*.json", "*.txt", "*.model")  # files of a model on the hub: weights, settings, tokenizer
 
 
 @dataclass(frozen=True)
 class Base:
-    """``folders``: language → folder with the weights (the same in all) and its tokenizer; "" for a model of any."""
+    """A model to start from.
+
+    ``folders`` maps each language to the folder with the weights (the same in all) and its tokenizer. The key ""
+    stands for a model without named languages.
+    """
 
     folders: Mapping[str, Path]
 
@@ -40,7 +44,7 @@ class Base:
 
     @property
     def is_run(self) -> bool:
-        """Whether it is a run, with a tokenizer for each language."""
+        """True if the model is a run, with a tokenizer for each language."""
         return "" not in self.folders
 
     @cached_property
@@ -53,13 +57,14 @@ class Base:
 
     @cached_property
     def language_numbers(self) -> dict[str, int]:
-        """Language → the number of its embedding, of an XLM that has such; of others nothing."""
+        """The number of each language's embedding in an XLM that has language embeddings. Others have none."""
         known = self._config.get("lang2id")
         has_some = self.is_xlm and self._config.get("use_lang_emb", True) and self._config.get("n_langs", 1) > 1
         if not has_some:
             return {}
         if not isinstance(known, dict) or sorted(known.values()) != list(range(self._config["n_langs"])):
-            raise InputError("its lang2id does not number all of its n_langs languages", self.folder / CONFIG)
+            reason = "lang2id does not number all of the n_langs languages"
+            raise InputError(reason, self.folder / CONFIG, code="conflict")
         return known
 
     @cached_property
@@ -69,11 +74,11 @@ class Base:
 
     @property
     def specials(self) -> Specials:
-        """The special ids, the same for all languages."""
+        """The special ids, which are the same for all languages."""
         return next(iter(self.checkpoints.values())).specials
 
     def parents(self) -> dict[str, Any]:
-        """Fingerprints of the weights (their bytes) and of the tokenizers."""
+        """Return the fingerprints of the weights (their bytes) and of the tokenizers."""
         weights = digest_files([*self.folder.glob("*.safetensors"), self.folder / CONFIG])
         return {"model": weights, "tokenizers": {name: one.fingerprint for name, one in self.checkpoints.items()}}
 
@@ -81,18 +86,20 @@ class Base:
 def open_base(name: str) -> Base:
     """Find a model.
 
-    InputError if it is not there or has no safetensors, and for a run whose languages have different weights.
+    Raises:
+        InputError: The model is not there or has no safetensors, or it is a run whose languages have different
+            weights.
     """
     place = user_path(name)
     if place.is_dir():
         return Base(_in_folder(place))
     if place.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
-        raise InputError(f"model: {name} is no folder")
+        raise InputError("is no folder", name, code="missing")
     return Base({"": _checked(_from_hub(name))})
 
 
 def width(name: str) -> int | None:
-    """The dimensions of a model's states, as its config says; None where it does not."""
+    """Return the dimensions of a model's states by its config, or None if the config has none."""
     found = read_json(open_base(name).folder / CONFIG).get("hidden_size")
     return found if isinstance(found, int) else None
 
@@ -103,34 +110,34 @@ def _in_folder(place: Path) -> dict[str, Path]:
             return {"": _checked(folder)}
     exports = sorted(path.parent for path in place.glob(f"export/*/{CONFIG}"))
     if not exports:
-        raise InputError(f"holds no model: there is neither {CONFIG} nor export/LANGUAGE/{CONFIG}", place)
+        reason = f"holds no model: there is neither {CONFIG} nor export/LANGUAGE/{CONFIG}"
+        raise InputError(reason, place, code="missing")
     if not (place / "done.json").exists():
-        raise InputError("the run is not finished; run the same command again to go on with it", place)
+        hint = "run the same command again to continue it"
+        raise InputError("the run is not finished", place, hint=hint, code="missing")
     if len({sha256_file(_checked(folder) / WEIGHTS[0]) for folder in exports}) > 1:
         names = ", ".join(folder.name for folder in exports)
-        raise InputError(
+        reason = (
             f"the languages of the run ({names}) have weights of their own (separate embeddings or layers, or language "
-            "ids), so there is no one model to adjust; name the export of one language, RUN/export/LANGUAGE",
-            place,
+            "ids), so there is not one model to adjust"
         )
+        hint = "name the export of one language, RUN/export/LANGUAGE"
+        raise InputError(reason, place, hint=hint, code="unsupported")
     return {folder.name: folder for folder in exports}
 
 
 def _checked(folder: Path) -> Path:
-    """The folder, if it holds weights that are read safely."""
+    """Return the folder if it holds weights that can be read safely."""
     if any((folder / name).is_file() for name in WEIGHTS):
         return folder
     if any((folder / name).is_file() for name in PICKLED):
-        raise InputError(
-            "holds pickled weights only, which are not read: save the model with model.safetensors (save_pretrained "
-            "of transformers does)",
-            folder,
-        )
-    raise InputError(f"holds no {WEIGHTS[0]}", folder)
+        hint = "save the model with save_pretrained of transformers, which writes model.safetensors"
+        raise InputError("holds only pickled weights, which are not safe", folder, hint=hint, code="unsupported")
+    raise InputError(f"holds no {WEIGHTS[0]}", folder, code="missing")
 
 
 def _from_hub(name: str) -> Path:
-    """The folder of a model on the hub, loaded down if it is not in the cache and the hub may be asked."""
+    """Return the folder of a model on the hub, downloaded if it is not in the cache and the hub can be used."""
     from huggingface_hub import constants, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OfflineModeIsEnabled
 
@@ -138,41 +145,45 @@ def _from_hub(name: str) -> Path:
     try:
         return Path(snapshot_download(name, allow_patterns=list(FILES), local_files_only=offline))
     except HFValidationError as error:
-        raise InputError(f"model: {name!r} is neither a folder nor a name on the hub") from error
+        raise InputError("is neither a folder nor a name on the hub", name, code="format") from error
     except (LocalEntryNotFoundError, OfflineModeIsEnabled, HfHubHTTPError, OSError) as error:
-        how = "HF_HUB_OFFLINE is set" if offline else f"the hub did not give it ({type(error).__name__})"
-        raise InputError(
-            f"model: {name} is no folder and is not in the cache, and {how}; load it down where there is a network "
-            f"(hf download {name}), or name a folder"
-        ) from error
+        how = "HF_HUB_OFFLINE is set" if offline else f"the hub did not deliver it ({type(error).__name__})"
+        reason = f"is no folder and is not in the cache, and {how}"
+        hint = f"download it where there is a network (hf download {name}), or name a folder"
+        raise InputError(reason, name, hint=hint, code="missing") from error
 
 
 def load_model(base: Base) -> PreTrainedModel:
-    """The model with its masked-LM head, in float32; InputError if any weight of it is missing."""
+    """Return the model with its masked-LM head, in float32.
+
+    Raises:
+        InputError: The model cannot be read, or a weight of it is missing.
+    """
     from transformers import AutoModelForMaskedLM
     from transformers.utils import logging
 
-    logging.disable_progress_bar()  # a run shows its own
+    logging.disable_progress_bar()  # a run has a progress bar of its own
     try:
         model, info = AutoModelForMaskedLM.from_pretrained(
             base.folder, use_safetensors=True, local_files_only=True, dtype=torch.float32, output_loading_info=True
         )
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise InputError(
-            f"cannot be read as a masked language model: {reason}{_remedy(base.folder)}", base.folder
-        ) from error
+        reason, hint = f"cannot be read as a masked language model: {reason}", _remedy(base.folder)
+        raise InputError(reason, base.folder, hint=hint, code="damaged") from error
     missing = sorted(info["missing_keys"])
     if missing:
-        raise InputError(
-            f"lacks weights of a masked language model, which would be random: {', '.join(missing[:3])}", base.folder
-        )
+        reason = f"lacks weights of a masked language model, which would be random: {', '.join(missing[:3])}"
+        raise InputError(reason, base.folder, code="missing")
     loaded: PreTrainedModel = model
     return loaded
 
 
 def pooler_of(base: Base) -> dict[str, torch.Tensor] | None:
-    """``weight`` [d, d] and ``bias`` [d] of BERT's pooler, no part of a masked language model; None without."""
+    """Return ``weight`` [d, d] and ``bias`` [d] of BERT's pooler, or None if there is none.
+
+    The pooler is no part of a masked language model.
+    """
     found: dict[str, torch.Tensor] = {}
     for path in sorted(base.folder.glob("*.safetensors")):
         with safe_open(path, framework="pt") as weights:
@@ -182,18 +193,18 @@ def pooler_of(base: Base) -> dict[str, torch.Tensor] | None:
 
 
 def _remedy(folder: Path) -> str:
-    """What to do if a folder is the export of a run that a study made."""
+    """Return what to do if a folder is the export of a run that a study made."""
     export = next((place for place in (folder, folder.parent) if place.name == EXPORT), None)
     if export is None or not (export.parent / "done.json").exists():
         return ""
-    return f"; if a study made it, delete the folder {export} and start the study again: it is written anew"
+    return f"if a study made it, delete the folder {export} and start the study again, which writes it again"
 
 
 def longest_input(model: PreTrainedModel) -> int:
-    """How many tokens the model can read at once, the sentence tokens included."""
+    """Return the number of tokens that the model can read at once, the sentence tokens included."""
     embeddings = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
     if isinstance(embeddings, torch.nn.Embedding):
-        # RoBERTa counts positions from the one after that of the padding
+        # RoBERTa counts positions from the one after that of the padding.
         before = 0 if embeddings.padding_idx is None else embeddings.padding_idx + 1
         return int(embeddings.num_embeddings) - before
     return int(model.config.max_position_embeddings)

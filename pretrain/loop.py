@@ -1,5 +1,7 @@
-"""The loop of a training run, exact to resume: its steps, log and checkpoints; the same losses for any number of
-processes."""
+"""The loop of a training run: its steps, log and checkpoints.
+
+A resumed run is exact, and the losses are the same for any number of processes.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +30,11 @@ M = TypeVar("M", bound=nn.Module)
 B = TypeVar("B")  # a micro-batch
 B_co = TypeVar("B_co", covariant=True)
 T = TypeVar("T")
-STOP_EVERY = 10  # steps between two looks of several processes at whether one was asked to end
+STOP_EVERY = 10  # steps after which several processes check whether one of them must stop
 
 
 class Prefetch(Generic[T]):
-    """``get(step)`` is ``make(step)``; that of the next step is begun at once."""
+    """Gives ``make(step)`` as ``get(step)``, and starts to make the next one at once."""
 
     def __init__(self, make: Callable[[int], T], steps: int) -> None:
         self.make, self.steps = make, steps
@@ -46,14 +48,14 @@ class Prefetch(Generic[T]):
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def get(self, step: int) -> T:
-        """What belongs to a step; an error in making it is raised here."""
+        """Return the result for a step. An error in making it is raised here."""
         ahead = self._next
         future = ahead[1] if ahead is not None and ahead[0] == step else self._pool.submit(self.make, step)
         self._next = (step + 1, self._pool.submit(self.make, step + 1)) if step + 1 < self.steps else None
         return future.result()
 
 
-class NotFinite(Exception):  # noqa: N818  the loop says what to do
+class NotFinite(Exception):  # noqa: N818  the loop turns it into an error with a hint
     """A step (counted from 0) whose losses are not finite, with their values."""
 
     def __init__(self, step: int, losses: dict[str, float]) -> None:
@@ -61,21 +63,25 @@ class NotFinite(Exception):  # noqa: N818  the loop says what to do
 
 
 class LossWindow:
-    """Sums and counts of each loss of each step since the last line; ``reduce`` gives the sum over ranks."""
+    """Sums and counts of each loss of each step since the last line of the log. ``reduce`` gives the sum over ranks."""
 
     def __init__(self, reduce: Callable[[Tensor], Tensor]) -> None:
         self.reduce = reduce
         self.names: list[str] = []
-        self.rows: list[list[list[float]]] = []  # [steps, losses, (sum, count)] of steps that were read already
+        self.rows: list[list[list[float]]] = []  # [steps, losses, (sum, count)], the steps that were read already
         self._pending: list[Tensor] = []
 
     def add(self, losses: dict[str, tuple[Tensor, Tensor]]) -> None:
-        """Note a step: (sum, count) of each loss; this rank's sums, counts over all ranks."""
+        """Add a step: (sum, count) of each loss, where sums are this rank's and counts those of all ranks."""
         self.names = list(losses)
         self._pending.append(torch.stack([torch.stack([s.float(), c.float()]) for s, c in losses.values()]))
 
     def read(self, step: int) -> None:
-        """Bring what is pending to this side; ``step`` steps are done. Raises NotFinite."""
+        """Copy the pending losses from the device after ``step`` steps.
+
+        Raises:
+            NotFinite: A loss is not finite.
+        """
         if not self._pending:
             return
         values = torch.stack(self._pending)
@@ -88,11 +94,11 @@ class LossWindow:
         self.rows.extend(read)
 
     def means(self) -> dict[str, float]:
-        """Each loss over all its terms of the steps since the last line; starts anew."""
+        """Return the mean of each loss over all its terms since the last line, and start again."""
         means = {}
         for i, name in enumerate(self.names):
             total, count = (sum(row[i][side] for row in self.rows) for side in (0, 1))
-            if count:  # a term may have no position in a small batch
+            if count:  # a term may have no masked position in a small batch
                 means[name] = total / count
         self.rows = []
         return means
@@ -105,20 +111,27 @@ class LossWindow:
 
 
 class Batches(Protocol[B_co]):
-    """What a run trains on."""
+    """The batches that a run trains on."""
 
     def batch(self, step: int, which: int, count: int) -> B_co:
-        """Micro-batch ``which`` of ``count`` of a step, a function of these three."""
+        """Return micro-batch ``which`` of ``count`` of a step. It is a function of these three."""
         ...
 
 
 class Loop(ABC, Generic[M, B]):
-    """A run in the folder ``run`` that ``trains`` (its optimizer step) on ``batches``; a subclass says what is logged.
+    """A training run in the folder ``run``. A subclass defines what is logged.
 
-    name          fingerprint of the run, which its checkpoints carry
-    accumulation  micro-batches of each process
-    policy        which checkpoints are written and stay
-    log_every     steps from one line of the log to the next
+    Args:
+        run: The run folder.
+        name: Fingerprint of the run, which its checkpoints store.
+        model: The model.
+        trains: The optimizer step.
+        batches: The batches to train on.
+        accumulation: Number of micro-batches of each process.
+        policy: Which checkpoints are written and stay.
+        log_every: Number of steps between lines of the log.
+        say: Gets single lines for the user.
+        stop: Flag that ends the run early.
     """
 
     def __init__(
@@ -141,7 +154,7 @@ class Loop(ABC, Generic[M, B]):
         self.log = MetricsLog(run / "metrics.jsonl", self.accelerator.is_main_process)
         self.window = LossWindow(lambda values: sum_over_ranks(self.accelerator, values))
         self.step = 0
-        self.extra: dict[str, Any] = {}  # what else checkpoints keep
+        self.extra: dict[str, Any] = {}  # further values in the state of checkpoints
 
     def train(self, dropout: bool = True) -> None:
         """Train to the last step, from the newest sound checkpoint if there is one."""
@@ -169,22 +182,22 @@ class Loop(ABC, Generic[M, B]):
 
     @abstractmethod
     def begin(self) -> None:
-        """What comes before the first step of this process."""
+        """Do what precedes the first step of this process."""
 
     @abstractmethod
     def measures_now(self) -> bool:
-        """Whether something beside the losses is measured at this step."""
+        """Return whether anything besides the losses is measured at this step."""
 
     @abstractmethod
     def write_line(self, row: dict[str, Any], steps_per_second: float) -> None:
-        """Add to ``row``, the step with its losses and rate, what the run measures, and log it."""
+        """Add what the run measures to ``row``, the step with its losses and rate, and log it."""
 
     def is_due(self, every: int) -> bool:
-        """Whether the step is a multiple of ``every`` (0: never), or the last one."""
+        """Return whether the step is the last one or a multiple of ``every`` (0: never)."""
         return self.step == self.steps or (every > 0 and self.step % every == 0)
 
     def resume(self) -> None:
-        """Go on from the newest sound checkpoint, if there is one; the log ends there too."""
+        """Continue from the newest sound checkpoint, if there is one. The log is cut there, too."""
         path = latest_checkpoint(self.run / "checkpoints", self.say)
         if path is not None:
             state = load_checkpoint(path, self.model, self.trains.optimizer, self.name)
@@ -192,11 +205,15 @@ class Loop(ABC, Generic[M, B]):
             self.window.restore(state.pop("window"))
             self.trains.restore(state)
             self.extra = {key: value for key, value in state.items() if key != "run"}
-            self.say(f"going on from step {self.step}")
+            self.say(f"continuing from step {self.step}")
         self.log.cut(self.step or -1)
 
     def save(self) -> None:
-        """Write a checkpoint; InputError if the run has diverged."""
+        """Write a checkpoint.
+
+        Raises:
+            InputError: The run has diverged.
+        """
         self.check()
         is_main = self.accelerator.is_main_process
         if is_main or is_sharded(self.trains.losses):
@@ -207,34 +224,42 @@ class Loop(ABC, Generic[M, B]):
         self.accelerator.wait_for_everyone()
 
     def _stop_if_asked(self) -> None:
-        """Save and raise Stopped if a process was asked to end, or at this step; all processes decide the same."""
-        asked = self.stop.is_set or (self.stop.until is not None and self.step >= self.stop.until)
+        """Save and raise Stopped if a process must stop, or at the step to stop at. All processes decide the same."""
+        must_stop = self.stop.is_set or (self.stop.until is not None and self.step >= self.stop.until)
         if self.accelerator.num_processes > 1 and self.step != self.stop.until:
             if self.step % STOP_EVERY:
                 return
-            asked = bool(sum_over_ranks(self.accelerator, torch.tensor([float(asked)])).item())
-        if asked and self.step < self.steps:
+            must_stop = bool(sum_over_ranks(self.accelerator, torch.tensor([float(must_stop)])).item())
+        if must_stop and self.step < self.steps:
             self.save()
             raise Stopped(self.step)
 
     def check(self) -> None:
-        """InputError with step and last good checkpoint if a loss or a weight is not finite."""
+        """Check that losses and weights are finite.
+
+        Raises:
+            InputError: One is not. The error names the step and the last good checkpoint.
+        """
         self.read_losses()
         check_finite(self.model, self.step, self.run / "checkpoints")
 
     def read_losses(self) -> None:
-        """Read the losses of the steps since the last time; InputError names the first that is not finite."""
+        """Read the losses of the steps since the last time.
+
+        Raises:
+            InputError: A loss is not finite. The error names the first one.
+        """
         try:
             self.window.read(self.step)
         except NotFinite as problem:
             last = latest_checkpoint(self.run / "checkpoints")
             losses = ", ".join(f"{name} {value}" for name, value in problem.losses.items())
-            raise InputError(
-                f"the loss is not finite at step {problem.step + 1} ({losses}; {self.batch_of(problem.step)}); lower "
-                f"optimizer.learning_rate; last good checkpoint: {last.name if last else 'none'}",
-                self.run,
-            ) from problem
+            reason = (
+                f"the loss is not finite at step {problem.step + 1} ({losses}; {self.batch_of(problem.step)}; last "
+                f"good checkpoint: {last.name if last else 'none'})"
+            )
+            raise InputError(reason, self.run, hint="lower optimizer.learning_rate", code="failed") from problem
 
     def batch_of(self, step: int) -> str:
-        """What the batch of a step is, in words."""
+        """Describe the batch of a step."""
         return f"batch {step}"

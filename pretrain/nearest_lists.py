@@ -15,20 +15,23 @@ from torch import Tensor
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 
-TILE = 8192  # rows and columns of the product that are held at once: 256 MB
-GROUP = 16  # entries of which only the largest one is looked at first
+TILE = 8192  # rows and columns of the product that are in memory at once: 256 MB
+GROUP = 16  # entries of a group, of which first only the largest one is compared
 CHECKED = 8192  # rows that are read at once to find their lengths
 
 Matrix = Tensor | NDArray[Any]
-"""[n, d] of any float type; a memory-mapped array is read block by block and never as a whole."""
+"""[n, d] of any float type. A memory-mapped array is read block by block and never as a whole."""
 
 
 class Rows:
-    """Rows [n, d] that are given out in float32 with length 1; a row of zeros stays zero.
+    """Gives rows [n, d] in float32 with length 1. A row of zeros stays zero.
 
-    Nothing is copied but the block asked for, and the scale of each row is kept. Rows are divided by their largest
-    number before their length is taken: no under- or overflow of squares. A row with NaN or infinity is an
-    InputError, which calls the rows ``name``.
+    Only the requested block is copied, and the scale of each row is stored. Rows are divided by their largest
+    number before their length is taken, so that squares do not under- or overflow. ``name`` is the name of the rows
+    in errors.
+
+    Raises:
+        InputError: A row has NaN or infinity.
     """
 
     def __init__(self, data: Matrix, device: torch.device, name: str) -> None:
@@ -67,7 +70,8 @@ class Rows:
         largest = values.abs().amax(1, keepdim=True)  # NaN and infinity pass through the maximum
         if not bool(largest.isfinite().all()):
             row = rows.start + int((~largest.isfinite()).flatten().nonzero()[0])
-            raise InputError(f"row {row} of the {name} vectors holds NaN or infinity: the training run has diverged")
+            reason = f"row {row} of the {name} vectors holds NaN or infinity, since the training run has diverged"
+            raise InputError(reason, code="damaged")
         self.zero[rows] = (largest == 0).flatten()
         self._largest[rows] = largest.where(largest > 0, 1)
         lengths = (values / self._largest[rows]).norm(dim=1, keepdim=True)
@@ -76,7 +80,7 @@ class Rows:
 
 @contextmanager
 def full_precision(device: str) -> Iterator[None]:
-    """No gradients, no TF32 and no autocast: nearest neighbours differ by less than their rounding."""
+    """Switch off gradients, TF32 and autocast, since nearest neighbours differ by less than their rounding."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     try:
@@ -88,16 +92,17 @@ def full_precision(device: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Lists:
-    """``values`` [n, size], the largest cosines of each row in falling order, and whose they are, ``indices``.
+    """The largest cosines of each row.
 
-    A row has fewer than ``size`` entries only if the other side has fewer rows: then it has all of them.
+    ``values`` [n, size] are in falling order, and ``indices`` are their columns. A row has fewer than ``size``
+    entries only if the other side has fewer rows, and then it has all of them.
     """
 
     values: Tensor
     indices: Tensor
 
     def last(self, others: int) -> Tensor:
-        """[n] what no cosine outside the list exceeds; −∞ where nothing of the ``others`` is outside."""
+        """Return the bound of cosines outside the list, [n]; −∞ where none of the ``others`` is outside."""
         size = self.values.shape[1]
         return self.values[:, -1] if 0 < size < others else self.values.new_full((len(self.values),), -torch.inf)
 
@@ -105,9 +110,10 @@ class Lists:
 def largest_cosines(
     x: Rows, y: Rows, size: int, pairs: Tensor, tile: int = TILE, report: Report = silent, barred: Tensor | None = None
 ) -> tuple[Lists, Lists, Tensor]:
-    """The ``size`` largest entries of each row of X Yᵀ [n, m], and of each column; those [q] at the ``pairs`` [q, 2].
+    """Return the ``size`` largest entries of each row and column of X Yᵀ [n, m], and those at the ``pairs``, [q].
 
-    The entries at ``barred`` [s, 2] count as −∞. Memory is O(tile² + (n + m) · size); each entry is computed once.
+    ``pairs`` is [q, 2]. The entries at ``barred`` [s, 2] count as −∞. Memory is O(tile² + (n + m) · size), and each
+    entry is computed once.
     """
     forward = _empty(len(x), min(size, len(y)), x.device)
     backward = _empty(len(y), min(size, len(x)), x.device)
@@ -135,11 +141,11 @@ def largest_cosines(
 
 
 def largest_in_rows(matrix: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """The largest entries of each row [n, min(size, m)], in falling order, and their columns.
+    """Return the largest entries of each row [n, min(size, m)], in falling order, and their columns.
 
-    Exact, and quicker than topk over whole rows: all of them lie in the ``size`` groups with the largest maxima or
-    among the few entries after the last whole group. The entries of a group lie apart, so that the maxima of
-    neighbouring groups are found together.
+    The result is exact, and faster than topk over whole rows: all of these entries lie in the ``size`` groups with
+    the largest maxima or among the few entries after the last whole group. The entries of a group lie apart, so
+    that the maxima of neighbouring groups are found together.
     """
     groups = matrix.shape[1] // GROUP
     if groups <= size:
@@ -157,9 +163,10 @@ def largest_in_rows(matrix: Tensor, size: int) -> tuple[Tensor, Tensor]:
 
 
 def _largest_in_columns(matrix: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """The largest entries of each column [m, min(size, n)], in falling order, and their rows.
+    """Return the largest entries of each column [m, min(size, n)], in falling order, and their rows.
 
-    As ``largest_in_rows`` of the transposed matrix, which is not written out: only maxima and chosen entries are.
+    It works as ``largest_in_rows`` of the transposed matrix, which is not written: only maxima and chosen entries
+    are.
     """
     groups = len(matrix) // GROUP
     if groups <= size:
@@ -176,7 +183,10 @@ def _largest_in_columns(matrix: Tensor, size: int) -> tuple[Tensor, Tensor]:
 
 
 def _places(product: Tensor, pairs: Tensor, top: int, start: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Rows and columns [q] of the ``pairs`` [q, 2] in a tile that begins at ``top``, ``start``; which lie in it."""
+    """Return rows and columns [q] of the ``pairs`` [q, 2] in a tile, and which of them lie in it.
+
+    The tile begins at row ``top`` and column ``start``.
+    """
     row, column = (pairs - torch.tensor([top, start], device=pairs.device)).unbind(1)
     here = (row >= 0) & (row < len(product)) & (column >= 0) & (column < product.shape[1])
     return row, column, here
@@ -188,7 +198,7 @@ def _empty(rows: int, size: int, device: torch.device) -> Lists:
 
 
 def _merge(lists: Lists, row: int, offset: int, values: Tensor, indices: Tensor) -> None:
-    """Take in entries of rows from ``row`` on; what they count from is ``offset``."""
+    """Add entries of rows from ``row`` on. Their indices count from ``offset``."""
     here = slice(row, row + len(values))
     every = torch.cat([lists.values[here], values], 1)
     kept, places = every.topk(lists.values.shape[1], dim=1)

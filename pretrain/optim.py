@@ -12,7 +12,7 @@ from pretrain.devices import finish
 
 
 def build_optimizer(config: OptimizerConfig, model: nn.Module) -> torch.optim.AdamW:
-    """AdamW; weight decay acts on matrices only, not on biases and norms."""
+    """Return AdamW. Weight decay acts only on matrices, not on biases and norms."""
     parameters = [p for p in model.parameters() if p.requires_grad]
     groups = [
         {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": config.weight_decay},
@@ -21,11 +21,12 @@ def build_optimizer(config: OptimizerConfig, model: nn.Module) -> torch.optim.Ad
     betas = (config.beta1, config.beta2)
     if parameters[0].device.type != "xla":
         return torch.optim.AdamW(groups, lr=config.learning_rate, betas=betas, eps=config.epsilon, fused=True)
-    # XLA has no fused kernel; capturable keeps the step's number on the device, so that it is no constant of the graph
+    # XLA has no fused kernel. With capturable, the number of the step is on the device and is no constant of the graph.
     optimizer = torch.optim.AdamW(
         groups, lr=config.learning_rate, betas=betas, eps=config.epsilon, foreach=False, capturable=True
     )
-    for p in parameters:  # moments that the first step makes are constants of its graph: the second would be another
+    # Moments that the first step makes would be constants of its graph, and the second step would have another graph.
+    for p in parameters:
         state = {"step": torch.zeros((), device=p.device)}
         optimizer.state[p] = state | {name: torch.zeros_like(p) for name in ("exp_avg", "exp_avg_sq")}
     finish(parameters[0].device)
@@ -33,10 +34,10 @@ def build_optimizer(config: OptimizerConfig, model: nn.Module) -> torch.optim.Ad
 
 
 def learning_rate(peak: float, warmup: int, steps: int, step: int, schedule: str = "linear") -> float:
-    """The rate of step ``step`` (counted from 0): linear up to ``peak`` in ``warmup`` steps, then the schedule.
+    """Return the rate of step ``step`` (counted from 0): linear up to ``peak`` in ``warmup`` steps, then the schedule.
 
-    inverse_sqrt is peak · √(warmup / (step + 1)) (Vaswani et al. 2017, equation 3); without a warm-up it
-    starts at the peak.
+    inverse_sqrt is peak · √(warmup / (step + 1)) (Vaswani et al. 2017, equation 3). Without a warm-up it starts at
+    the peak.
 
     >>> [learning_rate(1.0, 2, 6, s) for s in range(6)]
     [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]

@@ -1,4 +1,4 @@
-"""From a config to the data artifacts it trains on: vocabulary, shards, sentence pairs, dictionary."""
+"""Build the data artifacts that a config trains on: vocabulary, shards, sentence pairs, dictionary."""
 
 from __future__ import annotations
 
@@ -42,8 +42,9 @@ def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Ar
                 texts[split] = _shards(source, split, language, tokenizer, store)
                 done += 1
         train, dev = texts["train"], texts.get("dev")
-        if not len(trained_types(train.counts, id_space.specials.all)):  # nothing could be masked
-            raise InputError(f"language {m.name}: the vocabulary knows none of the words of {m.source}")
+        if not len(trained_types(train.counts, id_space.specials.all)):  # no position could be masked
+            reason = f"the vocabulary has none of the words of {m.source}"
+            raise InputError(reason, f"language {m.name}", code="empty")
         redrawn = [language.redrawn(number) for number in range(1, m.copies)]
         copies = tuple(_shards(source, "train", one, tokenizer, store) for one in redrawn)
         languages.append(RunLanguage(m.name, m.source, source, language, tokenizer, train, dev, copies))
@@ -73,7 +74,7 @@ def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Ar
 
 
 def _open_sources(config: PretrainConfig) -> dict[str, Source]:
-    """Every source by its spec, checked to have what the languages read; costs no reading."""
+    """Return every source by its spec, checked to have what the languages read. Nothing is read."""
     specs = [entry.source for entry in config.all_languages] + [s for pair in config.parallel for s in pair.sources]
     sources = {spec: open_source(spec) for spec in dict.fromkeys(specs)}
     for spec, source in sources.items():
@@ -95,7 +96,8 @@ def _vocabulary(
     first, *others = (language.ids for language in id_space.languages)
     alone = config.sharing.softmax == "language" and config.sharing.embeddings == "shared"
     if alone and all(np.array_equal(first, ids) for ids in others):
-        raise InputError("sharing.softmax language changes nothing here: all languages have the same ids")
+        reason = "language changes nothing here, since all languages have the same ids"
+        raise InputError(reason, keys="sharing.softmax", hint="leave softmax out", code="no_effect")
     return id_space, bound, extension
 
 
@@ -104,14 +106,15 @@ def _shards(source: Source, split: str, language: Language, tokenizer: LanguageT
     path = store.obtain("shards", name, lambda folder: write_shards(source, split, language, tokenizer, folder))
     shards = read_shards(path, name)
     if shards.counts[list(tokenizer.specials.control)].any():
-        raise InputError("holds control tokens that the text spells, as no shards do now; delete the folder", path)
+        reason = "holds control tokens that the text spells, which an older version wrote"
+        raise InputError(reason, path, hint="delete the folder and run again", code="format")
     return shards
 
 
 def _parallel(
     config: PretrainConfig, languages: Sequence[RunLanguage], sources: dict[str, Source], store: Store
 ) -> tuple[Parallel, ...]:
-    """The sentence pairs of every pair of languages that has some."""
+    """Return the sentence pairs of every pair of languages that has some."""
     number = {language.name: i for i, language in enumerate(languages)}
     pairs = [(a, b, languages[a].train, languages[b].train) for a, b in config.derived_pairs]
     for given in config.parallel:
@@ -120,14 +123,16 @@ def _parallel(
             for n, spec in zip(given.languages, given.sources, strict=True)
         )
         counts = [source.lines("train") for spec in given.sources if isinstance(source := sources[spec], LinesSource)]
-        if len(counts) == 2 and counts[0] != counts[1]:  # they are hardly translations line by line
-            raise InputError(f"parallel: {given.sources[0]} has {counts[0]} lines, {given.sources[1]} has {counts[1]}")
+        if len(counts) == 2 and counts[0] != counts[1]:  # their lines are hardly translations of each other
+            reason = f"{given.sources[0]} has {counts[0]} lines, but {given.sources[1]} has {counts[1]}"
+            raise InputError(reason, keys="parallel", hint="name two files that are parallel", code="conflict")
         pairs.append((number[given.languages[0]], number[given.languages[1]], left, right))
     found = tuple(Parallel(a, b, left, right, _same_sentences(left, right)) for a, b, left, right in pairs)
     for pair in found:
         if not len(pair.rows):
             names = f"{languages[pair.left].name} and {languages[pair.right].name}"
-            raise InputError(f"tlm: no sentence of {names} is a pair; pairs are sentences of the same number")
+            reason = f"{names} have no sentence pair, since no two of their sentences have the same number"
+            raise InputError(reason, keys="parallel", code="empty")
     return found
 
 

@@ -32,7 +32,8 @@ from synthlang.sources.text import CONTROL_CHARACTERS, CUT_LINES, UNCUT, FileSou
 from synthlang.store import Store
 
 DONE = "done.json"
-OF_THE_TEXT = (CONTROL_WORDS, CONTROL_CHARACTERS, CUT_LINES, UNCUT)  # what is said of it before the first step
+TEXT_REASONS = (CONTROL_WORDS, CONTROL_CHARACTERS, CUT_LINES, UNCUT)
+"""Reasons in the counts of a text that the user is shown before the first step."""
 
 
 class Trainer(Loop[MaskedLM, Batch]):
@@ -49,7 +50,7 @@ class Trainer(Loop[MaskedLM, Batch]):
         stop: Flag | None = None,
     ) -> None:
         self.config, self.report = config, report
-        # a micro-batch may hold no row of a language, and then its own parameters have no gradient
+        # A micro-batch may hold no row of a language, and then the language's own parameters have no gradient.
         tracked = {"log_with": list(config.trackers) or None, "project_dir": str(run)}
         accelerator = accelerator_of(config.sharing.separates, **tracked)
         config.micro_batches(accelerator.num_processes)
@@ -62,7 +63,7 @@ class Trainer(Loop[MaskedLM, Batch]):
 
     def begin(self) -> None:
         for source in self.rows.sources:
-            if source.optional:  # whole sentences, of which some do not fit
+            if source.optional:  # rows of whole sentences, some of which do not fit
                 counted = ", ".join(f"{reason} {count:,}" for reason, count in source.counts.items())
                 self.say(f"{source.name}: {source.rows:,} rows, {counted}")
         start_trackers(self.accelerator, self.config, self.run)
@@ -85,7 +86,7 @@ class Trainer(Loop[MaskedLM, Batch]):
             self.report(f"pretrain {self.config.label}", self.step, self.steps, note)
 
     def _note_best(self, row: dict[str, Any]) -> None:
-        """Remember the step whose checkpoint is the best so far."""
+        """Record the step of the best checkpoint so far."""
         perplexity = row.get(self.validation.deciding)  # a dev split without a word has none
         if self.policy.select != "best" or not self.is_due(self.policy.every):
             return
@@ -105,12 +106,17 @@ def pretrain(
     say: Say = unheard,
     stop: Flag | None = None,
 ) -> str:
-    """Run a config in the folder ``run`` (started, continued or already done); returns its fingerprint.
+    """Run a config in the folder ``run``, which may be new, unfinished or done, and return its fingerprint.
 
-    Data artifacts go to ``store`` (default: ``run/data``). A folder that holds another run is refused before anything
-    is written; with a ``store``, before anything is written but the artifacts, and then the fingerprint decides: how a
-    config spells its files makes no other run. ``say`` gets single lines for the user; when ``stop`` is set, the run
-    saves and raises Stopped.
+    Args:
+        config: The settings.
+        run: The run folder. If it holds another run, that is an error before anything is written. With a ``store``
+            artifacts may be written first, and the fingerprint decides: the spelling of a config's files makes no
+            other run.
+        store: Where data artifacts are stored (default: ``run/data``).
+        report: Gets the progress.
+        say: Gets single lines for the user.
+        stop: When it is set, the run saves and raises Stopped.
     """
     with only_run(run):
         if store is None or not any((run / name).is_file() for name in ("run.json", "config.yaml")):
@@ -120,7 +126,7 @@ def pretrain(
         config.micro_batches(state.num_processes)
         check_memory(config, state.num_processes, state.device)
         store = store or Store(run / "data")
-        with state.main_process_first():  # the others find the artifacts built
+        with state.main_process_first():  # the other processes find the artifacts built
             artifacts = prepare(config, store, report)
         check_memory(config, state.num_processes, state.device, artifacts.id_space.size)
         name = config.fingerprint(artifacts.parents)
@@ -146,7 +152,7 @@ def _train(trainer: Trainer, artifacts: Artifacts) -> None:
 
 
 def _counts(artifacts: Artifacts, trainer: Trainer) -> dict[str, dict[str, int]]:
-    """Text → reason → how much of it was left out or changed, by its language and by the rows of the run."""
+    """Return for each text by reason how much of it the language and the rows of the run left out or changed."""
     found = {f"{m.name} train": m.train.reasons for m in artifacts.languages}
     found |= {f"{m.name} dev": m.dev.reasons for m in artifacts.languages if m.dev is not None}
     for source in trainer.rows.sources:
@@ -158,7 +164,7 @@ def _counts(artifacts: Artifacts, trainer: Trainer) -> dict[str, dict[str, int]]
 
 
 def effective_batch(config: PretrainConfig, processes: int) -> str:
-    """What one step trains on, in words."""
+    """Describe the batch of a step."""
     rows, length, micros = config.batch.rows, config.batch.length, config.batch.accumulation
     each = rows // config.micro_batches(processes)
     split = f"{processes} process{'es' if processes > 1 else ''} × {micros} × {each} rows"
@@ -166,7 +172,7 @@ def effective_batch(config: PretrainConfig, processes: int) -> str:
 
 
 def _remarks(config: PretrainConfig, artifacts: Artifacts) -> list[str]:
-    """What the user should know before the first step."""
+    """Return the lines that the user should see before the first step."""
     state = process_state()
     files = {m.spec: m.source.read_as for m in artifacts.languages if isinstance(m.source, FileSource)}
     lines = [f"{spec}: {read_as}" for spec, read_as in files.items()]
@@ -186,13 +192,13 @@ def _remarks(config: PretrainConfig, artifacts: Artifacts) -> list[str]:
     for language in artifacts.languages:
         for split, shards in (("train", language.train), ("dev", language.dev)):
             for reason, count in shards.reasons.items() if shards is not None else ():
-                if reason in OF_THE_TEXT:
+                if reason in TEXT_REASONS:
                     lines.append(f"{language.name} {split}: {count:,} {reason}")
     return lines
 
 
 def _settings(config: PretrainConfig) -> tuple[object, ...]:
-    """What makes a run another one, as far as the config alone tells."""
+    """Return the part of a config that identifies its run."""
     languages = tuple((m.source, m.language.fingerprint) for m in config.all_languages)
     return languages, config.start, config.vocabulary, config.dictionary, config.parallel, config.fingerprint({})
 
@@ -200,27 +206,30 @@ def _settings(config: PretrainConfig) -> tuple[object, ...]:
 def open_run(
     run: Path, config: PretrainConfig | None = None, report: Report = silent
 ) -> tuple[PretrainConfig, Artifacts]:
-    """The config and the data artifacts of a finished run.
+    """Return the config and the data artifacts of a finished run.
 
-    ``config`` is one that comes to this run, as a study has it; default: its config.yaml. InputError if what the run
-    was trained on has changed or is gone: its model must not be read with the vocabulary of another text.
+    ``config`` is one that leads to this run, as a study has it (default: its config.yaml).
+
+    Raises:
+        InputError: The data of the run has changed or is gone. Its model must not be read with the vocabulary of
+            another text.
     """
     if not (run / "config.yaml").exists():
-        raise InputError("is no run folder: config.yaml is missing", run)
+        raise InputError("is no run folder, since config.yaml is missing", run, code="missing")
     if not (run / DONE).exists():
-        raise InputError("the run is not finished; run synthlang pretrain again to go on", run)
+        hint = "run synthlang pretrain again to continue it"
+        raise InputError("the run is not finished", run, hint=hint, code="missing")
     config = config or load(PretrainConfig, run / "config.yaml")
     try:
         artifacts = prepare(config, store_of(run), report)
     except InputError as error:
-        raise InputError(f"what the run was trained on cannot be read again: {error}", run) from error
+        reason = f"the data of the run cannot be read again: {error}"
+        raise InputError(reason, run, code=error.code) from error
     before, now = read_json(run / DONE).get("parents", {}), artifacts.parents
     if changed := sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key)):
-        raise InputError(
-            f"what the run was trained on has changed since ({', '.join(changed)}); put it back, or train another run "
-            "in another folder",
-            run,
-        )
+        reason = f"the data of the run has changed since it was trained ({', '.join(changed)})"
+        hint = "restore the data, or train another run in another folder"
+        raise InputError(reason, run, hint=hint, code="changed")
     return config, artifacts
 
 

@@ -1,7 +1,7 @@
-"""Weights, gradients and optimizer spread over the processes of a launch: FSDP, as PyTorch's ``fully_shard`` does it.
+"""Weights, gradients and optimizer spread over the processes of a launch: FSDP, by PyTorch's ``fully_shard``.
 
-Each process holds a part of every tensor. A layer is gathered while it computes, what stands around the layers for a
-whole step. Everything here that gathers is a collective: all processes call it, in the same order.
+Each process holds a part of every tensor. A layer is gathered while it computes, and parameters outside the layers
+for a whole step. Every function here that gathers is a collective: all processes call it, in the same order.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 
 def shard(losses: nn.Module, layers: Iterable[nn.Module], device: torch.device) -> None:
-    """Spread the parameters of ``losses`` over all processes; each of its ``layers`` is gathered by itself."""
+    """Spread the parameters of ``losses`` over all processes. Each of its ``layers`` is gathered separately."""
     from torch.distributed import get_world_size
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
@@ -29,14 +29,14 @@ def is_sharded(module: nn.Module) -> bool:
 
 
 def whole(tensor: Tensor) -> Tensor:
-    """The tensor of which this process may hold a part."""
+    """Return the whole of a tensor of which this process may hold a part."""
     gathered: Tensor = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
     return gathered
 
 
 def part_of(value: Tensor, place: Tensor) -> Tensor:
-    """Of a whole ``value`` what this process holds where ``place`` is; ``value`` itself where that is whole."""
-    if not hasattr(place, "full_tensor") or value.shape != place.shape:  # a count of steps has no parts
+    """Return the part of a whole ``value`` that this process holds of ``place``, or ``value`` if ``place`` is whole."""
+    if not hasattr(place, "full_tensor") or value.shape != place.shape:  # the number of steps is not split
         return value
     from torch.distributed.tensor import distribute_tensor
 
@@ -46,7 +46,7 @@ def part_of(value: Tensor, place: Tensor) -> Tensor:
 
 @contextmanager
 def gathered(module: nn.Module) -> Iterator[None]:
-    """In the block all weights of a module are there, to be read."""
+    """Gather all weights of a module for the block, to be read."""
     parts = [part for part in module.modules() if is_sharded(part)]
     for part in parts:
         part.unshard()  # type: ignore[operator]

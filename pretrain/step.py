@@ -1,4 +1,4 @@
-"""One optimizer step: the gradients of all micro-batches and ranks, divided by what the whole step counts."""
+"""One optimizer step: the gradients of all micro-batches and ranks, divided by the counts of the whole step."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from synthlang.rng import key_of
 
 B = TypeVar("B")  # a micro-batch
 HALF = {"bfloat16": torch.bfloat16, "float16": torch.float16}
-"""Precisions of the arithmetic; weights and optimizer are float32."""
+"""Precisions of the arithmetic. Weights and optimizer are float32."""
 SCALER = "scaler"
 
 
 def sum_over_ranks(accelerator: Accelerator, values: Tensor) -> Tensor:
-    """The sum of a tensor over all processes."""
+    """Return the sum of a tensor over all processes."""
     if accelerator.num_processes == 1:
         return values
     moved: Tensor = accelerator.reduce(values.to(accelerator.device), "sum")
@@ -48,10 +48,15 @@ class LossModule(nn.Module):
 
 
 class GradientStep(ABC, Generic[B]):
-    """An optimizer and how it moves what ``losses`` (batch → the sum of each loss) computes with.
+    """An optimizer and its update of the parameters behind ``losses`` (batch → the sum of each loss).
 
-    steps   of the whole run, for the schedule
-    moved   what the optimizer moves, of the parameters of ``losses``
+    Args:
+        losses: The module that computes the losses.
+        moved: The parameters of ``losses`` that the optimizer updates.
+        settings: The optimizer.
+        steps: Number of steps of the whole run, for the schedule.
+        precision: Precision of the arithmetic.
+        accelerator: The launch.
     """
 
     def __init__(
@@ -65,7 +70,7 @@ class GradientStep(ABC, Generic[B]):
     ) -> None:
         self.settings, self.steps, self.precision, self.accelerator = settings, steps, precision, accelerator
         self.optimizer = build_optimizer(settings, moved)
-        # gradients of float16 underflow: the loss is scaled, and a step whose gradients overflow is left out
+        # Gradients of float16 underflow, so the loss is scaled, and a step whose gradients overflow is skipped.
         self.scaler = torch.amp.GradScaler(accelerator.device.type, enabled=precision == "float16")
         self.losses = losses
         self.module = losses if is_sharded(losses) else accelerator.prepare_model(losses)
@@ -76,35 +81,36 @@ class GradientStep(ABC, Generic[B]):
 
     @abstractmethod
     def counts(self, batch: B) -> dict[str, int]:
-        """How many terms each loss of a micro-batch sums."""
+        """Return the number of terms that each loss of a micro-batch sums."""
 
     @abstractmethod
     def scales(self, counts: Mapping[str, Tensor]) -> Mapping[str, Tensor | float]:
-        """What each sum is multiplied with; ``counts`` are those of the whole step."""
+        """Return the factor of each sum. ``counts`` are those of the whole step."""
 
     @abstractmethod
     def on_device(self, batch: B) -> object:
-        """What ``losses`` is called with."""
+        """Return the argument of ``losses`` for a micro-batch."""
 
     def state(self) -> dict[str, Any]:
-        """What checkpoints keep besides weights and optimizer: the scale of the loss, in float16."""
+        """Return what checkpoints store besides weights and optimizer: the scale of the loss, in float16."""
         scale: dict[str, Any] = self.scaler.state_dict()
         return {SCALER: scale} if scale else {}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take what ``state`` gave out of the state of a checkpoint."""
+        """Take the values of ``state`` out of the state of a checkpoint."""
         if scale := state.pop(SCALER, None):
             self.scaler.load_state_dict(scale)
 
     def learning_rate(self, step: int) -> float:
-        """The rate of a step, counted from 0."""
+        """Return the rate of a step, counted from 0."""
         s = self.settings
         return learning_rate(s.learning_rate, s.warmup_steps, self.steps, step, schedule=s.schedule)
 
     def __call__(self, step: int, batches: Sequence[B]) -> dict[str, tuple[Tensor, Tensor]]:
-        """Train on the micro-batches of this rank; (sum, count) of each loss, counts over all ranks.
+        """Train on the micro-batches of this rank.
 
-        ``loss`` is the weighted sum that was minimised.
+        Returns:
+            (sum, count) of each loss, with counts over all ranks. ``loss`` is the weighted sum that was minimised.
         """
         for group in self.optimizer.param_groups:
             group["lr"] = self.learning_rate(step)
@@ -126,18 +132,21 @@ class GradientStep(ABC, Generic[B]):
         return {"loss": (whole, torch.ones_like(whole))} | {name: (loss, counts[name]) for name, loss in sums.items()}
 
     def _backward(self, batch: B, scales: Mapping[str, Tensor | float], is_last: bool) -> dict[str, Tensor]:
-        """Gradients of one micro-batch; ranks exchange them at the last one only."""
+        """Compute the gradients of one micro-batch. Ranks exchange them only at the last one."""
         accelerator, half = self.accelerator, HALF.get(self.precision)
         with nullcontext() if is_last else accelerator.no_sync(self.module):
             with torch.autocast(accelerator.device.type, half, enabled=half is not None):
                 losses: dict[str, Tensor] = self.module(self.on_device(batch))
-            # DDP averages gradients over ranks, and the counts are those of all ranks
+            # DDP averages gradients over ranks, but the counts are those of all ranks.
             whole = torch.stack([scales[name] * loss for name, loss in losses.items()]).sum()
             accelerator.backward(self.scaler.scale(whole * accelerator.num_processes))
         return {name: loss.detach() for name, loss in losses.items()}
 
     def _global_counts(self, batches: Sequence[B]) -> dict[str, Tensor]:
-        """The number of terms of each loss over all micro-batches and ranks; on the device, so that nothing waits."""
+        """Return the number of terms of each loss over all micro-batches and ranks.
+
+        The numbers stay on the device, so that nothing waits.
+        """
         mine = [self.counts(batch) for batch in batches]
         totals = torch.tensor([float(sum(c[name] for c in mine)) for name in mine[0]], dtype=torch.float32)
         totals = sum_over_ranks(self.accelerator, totals.to(self.accelerator.device, non_blocking=True))

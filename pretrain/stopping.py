@@ -1,4 +1,4 @@
-"""SIGTERM, as clusters send it before they take a machine back: finish the step, save, end; or a step to end at."""
+"""SIGTERM, which clusters send before they take a machine back: finish the step, save, end. Or a step to end at."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from types import FrameType
 
-EXIT_CODE = 128 + signal.SIGTERM  # what a shell says of a process that SIGTERM ended
+EXIT_CODE = 128 + signal.SIGTERM  # the exit code of a shell for a process that SIGTERM ended
 
 
-class Stopped(Exception):  # noqa: N818  it is no error: the run can go on
-    """A run that was asked to end has saved its checkpoint; the step is the argument."""
+class Stopped(Exception):  # noqa: N818  it is no error, since the run can continue
+    """A run that had to stop has saved its checkpoint. The step is the argument."""
 
 
 class Flag:
-    """Whether the process was asked to end; ``until``: the step at which a run ends for now, whoever asks."""
+    """A request to stop the process. ``until`` is the step at which a run stops for now in any case."""
 
     def __init__(self) -> None:
         self.is_set = False
@@ -33,7 +33,7 @@ _watched: ContextVar[Flag | None] = ContextVar("watched", default=None)
 
 @contextmanager
 def watching(flag: Flag) -> Iterator[None]:
-    """Runs that are given no flag of their own look at this one inside the block."""
+    """Make this flag that of all runs in the block that are given no flag of their own."""
     token = _watched.set(flag)
     try:
         yield
@@ -42,15 +42,15 @@ def watching(flag: Flag) -> Iterator[None]:
 
 
 def watched() -> Flag:
-    """The flag of the innermost ``watching``, or one that nothing sets."""
+    """Return the flag of the innermost ``watching``, or one that is never set."""
     return _watched.get() or Flag()
 
 
 @contextmanager
 def on_sigterm() -> Iterator[Flag]:
-    """A flag that SIGTERM sets inside the block; outside the main thread nothing sets it.
+    """Give a flag that SIGTERM sets inside the block. Outside the main thread nothing sets it.
 
-    Inside a ``watching`` it is that flag, and whoever made it deals with signals.
+    Inside a ``watching`` it is the flag of that, whose owner handles signals.
     """
     outer = _watched.get()
     if outer is not None:

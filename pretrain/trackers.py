@@ -13,7 +13,11 @@ from synthlang.errors import InputError
 
 
 def check_trackers(names: tuple[str, ...]) -> None:
-    """Raise InputError for a tracker whose library is missing; accelerate would leave it out in silence."""
+    """Check that the library of each tracker is installed. Accelerate would silently skip a missing one.
+
+    Raises:
+        InputError: A library is missing.
+    """
     for name in names:
         if importlib.util.find_spec(name) is None:
             hint = f"pip install 'synthlang[track]' or pip install {name}"
@@ -21,7 +25,7 @@ def check_trackers(names: tuple[str, ...]) -> None:
 
 
 def start_trackers(accelerator: Accelerator, config: PretrainConfig, run: Path) -> None:
-    """Begin a tracked run named as its folder; nothing without trackers."""
+    """Begin a tracked run with the name of its folder. Without trackers, do nothing."""
     if config.trackers:
         settings = _flat(config.model_dump(mode="json"))
         options = {"wandb": {"name": run.name, "dir": str(run)}, "trackio": {"name": run.name}}
@@ -30,7 +34,7 @@ def start_trackers(accelerator: Accelerator, config: PretrainConfig, run: Path) 
 
 
 def end_trackers(accelerator: Accelerator) -> None:
-    """Close the trackers; accelerate's own end_training would also part the processes, which still export."""
+    """Close the trackers. Accelerate's end_training would also separate the processes, which still export."""
     for tracker in accelerator.trackers:
         tracker.finish()
 

@@ -1,4 +1,4 @@
-"""Validation: masked perplexity of each language on its dev split, on the same positions each time, and alignment."""
+"""Validation: masked perplexity of each language on its dev split, always on the same positions, and alignment."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from synthlang.errors import InputError
 
 
 class Validation:
-    """Perplexity = exp(mean cross entropy in nats) over fixed rows of each language that has a dev split.
+    """Measures perplexity = exp(mean cross entropy in nats) over fixed rows of each language that has a dev split.
 
-    Beside it the alignment of each language with the parent: the percentage of words whose nearest row is their
-    counterpart's, over all words and over those held out of the dictionary; mean of both directions.
+    It also measures the alignment of each language with the source language: the percentage of words whose nearest
+    row is that of their translation, over all words and over those held out of the dictionary, as the mean of both
+    directions.
     """
 
     def __init__(self, config: PretrainConfig, artifacts: Artifacts) -> None:
@@ -34,7 +35,8 @@ class Validation:
         }
         if config.checkpoints.select == "best" and 0 not in self.batches:
             first = artifacts.languages[0]
-            raise InputError(f"checkpoints.select best needs a dev split of {first.name}; {first.spec} has none")
+            reason = f"best needs a dev split of {first.name}, and {first.spec} has none"
+            raise InputError(reason, keys="checkpoints.select", hint="use last", code="missing")
         aligned = range(1, len(self.names)) if on and config.validation.alignment else ()
         found = {i: word_pairs(artifacts, i) for i in aligned}
         self.pairs = {i: pairs for i, pairs in found.items() if pairs is not None}
@@ -49,7 +51,10 @@ class Validation:
 
     @torch.no_grad()
     def measure(self, model: MaskedLM) -> dict[str, float]:
-        """``validation/<language>`` in perplexity; ``alignment/<language>`` and ``alignment_held_out/…`` in percent."""
+        """Return the perplexity and the alignment of each language, in percent.
+
+        The keys are ``validation/<language>``, ``alignment/<language>`` and ``alignment_held_out/<language>``.
+        """
         was_training = model.training
         model.eval()
         result = {}
@@ -59,7 +64,7 @@ class Validation:
                 result[f"validation/{self.names[i]}"] = perplexity
         for i, pairs in self.pairs.items():
             scores = alignment_of(model, pairs, i)
-            held_out = scores.held_out if self.has_dictionary else None  # else it is the same as all
+            held_out = scores.held_out if self.has_dictionary else None  # without a dictionary it equals ``all``
             for key, subset in (("alignment", scores.all), ("alignment_held_out", held_out)):
                 if subset is not None:
                     result[f"{key}/{self.names[i]}"] = round(subset.cosine.mean, 4)

@@ -1,4 +1,4 @@
-"""Pairs of ids that stand for the same word in the parent and in another language of a run."""
+"""Pairs of ids that stand for the same word in the source and in another language of a run."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from synthlang.progress import Report, silent
 
 @dataclass(frozen=True)
 class WordPairs:
-    """``pairs`` [n, 2] of (parent id, other id), no id twice on a side, and what competes with them.
+    """Pairs [n, 2] of (source id, other id), with no id twice on a side, and the ids that compete with them.
 
-    in_dictionary   [n] which of them are in the dictionary
-    candidates      the ids, sorted, of the parent and of the other language among which a counterpart is sought, those
-                    of the pairs included
-    own_rows        whether an id of both languages has a row in each; else it is one row
-    names           of the parent and of the other language
-    same            how many pairs were left out because both languages have one row for them
+    Attributes:
+        in_dictionary: Whether each pair is in the dictionary, [n].
+        candidates: The ids, sorted, of the source and of the other language among which a translation is sought,
+            those of the pairs included.
+        own_rows: Whether an id of both languages has a row in each. Otherwise it is one row.
+        names: Names of the source and of the other language.
+        same: Number of pairs that were left out because both languages have one row for them.
     """
 
     pairs: NDArray[np.int64]
@@ -37,19 +38,19 @@ class WordPairs:
 
     @property
     def shared(self) -> NDArray[np.int64]:
-        """The ids of both languages that are one row, sorted."""
+        """The ids, sorted, for which both languages have one row."""
         both = np.zeros(0, np.int64) if self.own_rows else np.intersect1d(*self.candidates, assume_unique=True)
         return np.asarray(both, np.int64)
 
 
 def word_pairs(artifacts: Artifacts, language: int, dictionary: IdDictionary | None = None) -> WordPairs | None:
-    """The pairs of the parent and ``language``; None if it is not known which ids are translations.
+    """Return the pairs of the source language and ``language``, or None if it is not known which ids are translations.
 
     They are all that a dictionary could have: the copies of a transliterated language, or the words of the file of
-    translations, the first of each id; both ids occur in the training text. A counterpart is sought among all ids that
-    occur in the training text of its language, specials left out. A row that both languages share competes for other
-    words; it is its own counterpart only where it is its own image, and such a pair, which any model has right, is left
-    out and counted. ``dictionary`` (default: the run's) says which pairs count as trained on.
+    translations, the first of each id. Both ids occur in the training text. A translation is sought among all ids
+    that occur in the training text of its language, without specials. A row that both languages share competes for
+    other words. It is its own translation only where it is its own image. Such a pair, which any model gets right,
+    is left out and counted. ``dictionary`` (default: the run's) determines which pairs count as trained on.
     """
     dictionary = dictionary or artifacts.dictionary
     pairs = next((c.pairs for c in artifacts.candidates if c.language == language), np.zeros((0, 2), np.int64))
@@ -68,7 +69,7 @@ def word_pairs(artifacts: Artifacts, language: int, dictionary: IdDictionary | N
 
 
 def one_to_one(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The pairs in order, without those whose id stood in an earlier pair on the same side."""
+    """Return the pairs in order, without those whose id occurred in an earlier pair on the same side."""
     _, first = np.unique(pairs[:, 0], return_index=True)
     pairs = pairs[np.sort(first)]
     _, first = np.unique(pairs[:, 1], return_index=True)
@@ -76,14 +77,17 @@ def one_to_one(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def alignment_of(model: MaskedLM, pairs: WordPairs, language: int) -> AlignmentScores:
-    """How well the embedding rows of the pairs find each other among all candidates."""
+    """Measure how well the embedding rows of the pairs find each other among all candidates."""
     return credits_of(model, pairs, language).scores(torch.from_numpy(pairs.in_dictionary))
 
 
 def credits_of(
     model: MaskedLM, pairs: WordPairs, language: int, report: Report = silent, language_ids: bool = False
 ) -> WordCredits:
-    """``language_ids``: the embedding of its language, where the model has such, is added to each row first."""
+    """Return the credit of each pair.
+
+    With ``language_ids``, the embedding of its language, where the model has one, is added to each row first.
+    """
     device = next(model.parameters()).device
     with torch.no_grad():
         sides = [
@@ -95,13 +99,13 @@ def credits_of(
 
 
 def rows_of(model: MaskedLM, ids: torch.Tensor, language: int, language_ids: bool = False) -> torch.Tensor:
-    """The rows of ids [n] in float32, [n, d]; ``language_ids`` as in ``credits_of``."""
+    """Return the rows of ids [n] in float32, [n, d]. ``language_ids`` is as in ``credits_of``."""
     rows, own = model.word_rows(ids, language).float(), model.language_row(language)
     return rows + own.float() if language_ids and own is not None else rows
 
 
 def places_in(candidates: tuple[NDArray[np.int64], NDArray[np.int64]], pairs: NDArray[np.int64]) -> torch.Tensor:
-    """[q, 2] where the ids of ``pairs`` [q, 2] stand among the sorted ``candidates`` of each side."""
+    """Return the positions of the ids of ``pairs`` [q, 2] among the sorted ``candidates`` of each side, [q, 2]."""
     places = [np.searchsorted(ids, pairs[:, side]) for side, ids in enumerate(candidates)]
     for ids, side, at in zip(candidates, pairs.T, places, strict=True):
         assert np.array_equal(ids[at], side), "candidates hold the words of the pairs"

@@ -16,13 +16,13 @@ from pretrain.adjust.vectors import encoder_of
 from pretrain.hub import load_model, open_base
 from synthlang.config import parse
 from synthlang.corpus import Corpus
-from synthlang.errors import InputError
 from synthlang.parallel.links import Links
 from synthlang.parallel.pairs import LinkedText, read_pair
 from synthlang.parallel.prepare import DataConfig, PairData, prepare_pair
 from synthlang.store import Store
 from tests.adjust_models import KINDS, save_model
 from tests.aligner_programs import FAST_ALIGN, install
+from tests.refusals import refusal, refused
 
 TEXT = "the small dog sees a black cat le petit chien voit un chat noir thingsdog chatnoir"
 WORDS = TEXT.split()
@@ -92,10 +92,7 @@ def test_the_last_pairs_are_held_out(base):
 
 @pytest.mark.parametrize("settings", [{"dev": 20}, {"dev": 1024}, {"test": 21}])
 def test_nothing_to_train_on_is_said(base, settings):
-    with pytest.raises(
-        InputError, match=r"pairs.x: no sentence pair is left to train or fit on: of 20 the last 20 are held"
-    ):
-        prepared(base, linked(20), **settings)
+    assert "no sentence pair is left" in refusal(prepared, base, linked(20), **settings).reason
 
 
 def plain_sentence(base, words):
@@ -186,30 +183,35 @@ BASE = {"model": "m", "pairs": {"p": PAIR}}
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "place", "code"),
     [
-        ({"pairs": {}}, "pairs"),
-        ({"pairs": {"p": None}}, "pairs"),
-        ({"pairs": {"a/b": PAIR}}, "name of a pair"),
-        ({"pairs": {"p": {"kind": "text", "left": "a"}}}, "give left and right, two files, or joint"),
-        ({"pairs": {"p": {"kind": "text", "left": "a", "right": "b", "joint": "c"}}}, "or joint, one file"),
+        ({"pairs": {}}, "pairs", "empty"),
+        ({"pairs": {"p": None}}, "pairs", "empty"),
+        ({"pairs": {"a/b": PAIR}}, "pairs", "format"),
+        ({"pairs": {"p": {"kind": "text", "left": "a"}}}, "pairs.p", ""),
+        ({"pairs": {"p": {"kind": "text", "left": "a", "right": "b", "joint": "c"}}}, "pairs.p", ""),
         (
             {"pairs": {"p": {"kind": "text", "joint": "c", "words": "rules", "links": {"kind": "file", "path": "l"}}}},
-            "use words: spaces",
+            "pairs.p",
+            "",
         ),
-        ({"pairs": {"p": {"kind": "text", "joint": "c", "links": {"kind": "file", "path": "l", "first": 2}}}}, "first"),
-        ({"loss": {"layers": []}}, "layers"),
-        ({"loss": {"target": "original"}}, "target"),
-        ({"loss": {"hold": -1}}, "hold"),
-        ({"loss": {"pulled": "sep"}}, "pulled"),
-        ({"pairs": {"p": {**PAIR, "unit": "subword"}}}, "unit"),
-        ({"checkpoints": {"every": 5, "select": "best"}}, "checkpoints.select must be last"),
-        ({"rows": 0}, "rows"),
+        (
+            {"pairs": {"p": {"kind": "text", "joint": "c", "links": {"kind": "file", "path": "l", "first": 2}}}},
+            "pairs.p.links.first",
+            "unknown",
+        ),
+        ({"loss": {"layers": []}}, "loss.layers", "range"),
+        ({"loss": {"target": "original"}}, "loss.target", "unknown"),
+        ({"loss": {"hold": -1}}, "loss.hold", "range"),
+        ({"loss": {"pulled": "sep"}}, "loss.pulled", "unknown"),
+        ({"pairs": {"p": {**PAIR, "unit": "subword"}}}, "pairs.p.unit", "unknown"),
+        ({"checkpoints": {"every": 5, "select": "best"}}, "checkpoints.select", "unsupported"),
+        ({"rows": 0}, "rows", "range"),
     ],
 )
-def test_bad_settings(change, message):
-    with pytest.raises(InputError, match=message):
-        parse(AdjustConfig, {**copy.deepcopy(BASE), **change})
+def test_bad_settings(change, place, code):
+    found = refused(parse, AdjustConfig, {**copy.deepcopy(BASE), **change})
+    assert found[0].startswith(place) and code in ("", found[1])  # no code: the error is that of another module
 
 
 def test_the_fingerprint_covers_what_matters():

@@ -16,10 +16,10 @@ from pretrain.validation import Validation
 from pretrain.word_pairs import WordPairs, alignment_of, credits_of, word_pairs
 from probes.measures.words.alignment import frequency_ranks
 from synthlang.corpus import Corpus
-from synthlang.errors import InputError
 from synthlang.store import Store
 from tests.masking_cases import WORDS
 from tests.objective_cases import model_of
+from tests.refusals import refused
 from tests.test_natural import config_of, folder  # noqa: F401  a fixture
 from tests.test_nearest import definition
 
@@ -90,10 +90,8 @@ def test_errors_and_rows_of_zeros_name_the_sides():
     rows = torch.eye(4)
     rows[3] = 0
     assert credits(rows, rows[:3]).zeros == (1, 0)
-    with pytest.raises(InputError, match=r"row 0 of the fr vectors holds NaN.*diverged"):
-        credits(rows, rows * float("nan"), names=("en", "fr"))
-    with pytest.raises(InputError, match="at least 1"):
-        credits(rows, rows, k=0)
+    assert refused(credits, rows, rows * float("nan"), names=("en", "fr")) == ("", "damaged")
+    assert refused(credits, rows, rows, k=0) == ("", "range")
 
 
 def test_ranks_count_from_the_most_frequent_type_and_leave_others_out():

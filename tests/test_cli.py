@@ -212,7 +212,7 @@ WRONG = [
     ("pretrain none.yaml --out new", "none.yaml: no such file"),
     ("pretrain empty.yaml --out new", "empty.yaml: "),
     ("pretrain latin.yaml --out new", "latin.yaml"),
-    ("pretrain store --out new", "store: cannot read: Is a directory"),
+    ("pretrain store --out new", "store: cannot be read: Is a directory"),
     ("pretrain c.yaml --out run --set seed=1", "run: holds another run ("),
     ("pretrain c.yaml --out out", "out: is not empty and holds no run"),
     ("derive text:t.txt --language tarns --out new", "'tarns' is none of trans, inv, perm"),
@@ -334,7 +334,7 @@ def test_a_run_that_is_not_finished(work, call, tmp_path):
     (tmp_path / "config.yaml").write_bytes((work / "run" / "config.yaml").read_bytes())
     for name in ("probe", "transfer"):
         code, _, err = call(name, tmp_path)
-        assert_one_line(code, err, f"{tmp_path}: the run is not finished; run synthlang pretrain again to go on")
+        assert_one_line(code, err, f"{tmp_path}: the run is not finished; run synthlang pretrain again to continue it")
 
 
 def test_what_was_killed_as_it_claimed_its_folder_goes_on(work, call, tmp_path):
@@ -409,7 +409,7 @@ def test_no_space_left_says_what_to_do(work, call, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", full)
     code, _, err = call("probe", work / "run", "--probe", "words", "--out", tmp_path / "p")
     error = "".join(re.findall("^error:.*\n", err, re.MULTILINE))
-    assert_one_line(code, error, "no space left on the disk; free some and run the same")
+    assert_one_line(code, error, "no space is left on the disk; free some and run the same")
     assert list(tmp_path.iterdir()) == []
 
 

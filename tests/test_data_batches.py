@@ -16,11 +16,11 @@ from pretrain.data.sources import CopiesRows, ParallelRows, SentenceRows, Stream
 from pretrain.objectives.table import NAMES
 from pretrain.prepare import prepare
 from synthlang.config import parse
-from synthlang.errors import InputError
 from synthlang.store import Store
 from synthlang.vocabularies import OURS
 from tests.data_cases import SHOWING, parallel_of, random_sentences, shards_of
 from tests.real_data import DATA
+from tests.refusals import refused
 from tests.tiny import PRETRAIN, changed
 
 LENGTH = 16
@@ -157,8 +157,7 @@ def test_samples_of_any_numbers():
 
 
 def test_rows_that_do_not_split_are_an_error():
-    with pytest.raises(InputError, match=r"batch.rows 12 cannot be split into 5 equal parts .*take a multiple of 5"):
-        batches().batch(0, 0, 5)
+    assert refused(batches().batch, 0, 0, 5) == ("batch.rows", "conflict")
 
 
 SOURCE = "builtin:mini-english?types=500&sentences=300&dev=60&test=40"
@@ -241,12 +240,10 @@ def test_too_little_text_says_where(store):
     small = "builtin:mini-english?types=500&sentences=300&dev=1&test=40"
     config = config_of(batch={"length": 512}, source=small)
     artifacts = prepare(config, store)
-    with pytest.raises(InputError, match=r"^parent \(dev\): \d+ tokens do not fill one row of length 512"):
-        dev_batches(config, artifacts, 0)
+    assert refused(dev_batches, config, artifacts, 0) == ("parent (dev)", "range")
     config = config_of({"kind": "xlm", "tlm_rate": 0.001})
     artifacts = prepare(config, store)
-    with pytest.raises(InputError, match=r"^parent\+trans\+inv: TLM has no usable pair: 0 of 300 drawn"):
-        train_batches(config, artifacts)
+    assert refused(train_batches, config, artifacts) == ("parent+trans+inv", "empty")
 
 
 @pytest.mark.skipif(not (DATA / "wmt_ende_10k").exists(), reason="the real data is not here")
@@ -385,5 +382,7 @@ def test_copies_of_a_text_are_switched_anew(store, packing):
 
 
 def test_copies_that_would_be_the_same_are_refused():
-    with pytest.raises(InputError, match="copies of trans would all be the same: it has no transform code_switch"):
-        config_of(languages=["parent", {"language": "trans", "copies": 2}])
+    assert refused(config_of, languages=["parent", {"language": "trans", "copies": 2}]) == (
+        "languages.1.copies",
+        "no_effect",
+    )

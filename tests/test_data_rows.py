@@ -6,9 +6,9 @@ import pytest
 
 from pretrain.data.packing import fill, pack, ranges
 from pretrain.data.sources import ParallelRows, SentenceRows, StreamRows
-from synthlang.errors import InputError
 from synthlang.vocabularies import OURS, Specials
 from tests.data_cases import packed, parallel_of, random_sentences, shards_of
+from tests.refusals import place_and_code, refusal, refused
 
 COUNT, LENGTH = 400, 32
 LEFT = random_sentences(COUNT, 17, seed=1, shortest=2)
@@ -184,16 +184,15 @@ def test_ranges():
 
 
 @pytest.mark.parametrize(
-    ("kind", "sentences", "length", "message"),
+    ("kind", "sentences", "length", "place", "code"),
     [
-        (StreamRows, [[5, 6]], 8, "fr: 3 tokens do not fill one row of length 8"),
-        (StreamRows, [[]] * 20, 8, "fr: 20 tokens do not fill one row"),
-        (SentenceRows, [[5] * 7, [5] * 9], 8, "fr: none of 2 sentences fits into a row of length 8"),
+        (StreamRows, [[5, 6]], 8, "fr", "range"),
+        (StreamRows, [[]] * 20, 8, "fr", "range"),
+        (SentenceRows, [[5] * 7, [5] * 9], 8, "fr", "range"),
     ],
 )
-def test_too_little_text_is_an_error(kind, sentences, length, message):
-    with pytest.raises(InputError, match=message):
-        kind(shards_of(sentences), 0, length, OURS, "fr")
+def test_too_little_text_is_an_error(kind, sentences, length, place, code):
+    assert refused(kind, shards_of(sentences), 0, length, OURS, "fr") == (place, code)
 
 
 def test_a_split_of_exactly_one_row_is_enough():
@@ -308,17 +307,16 @@ def test_pairs_with_an_empty_side_are_dropped():
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "rate", "length", "message"),
+    ("left", "right", "rate", "length", "place", "code", "reason"),
     [
-        ([[5]], [[6]], 1.0, 9, "en-fr: TLM needs an even batch.length, a half for each language; it is 9"),
-        ([[5] * 3], [[6]], 1.0, 8, "no usable pair: 1 of 1 drawn, of these 1 have a side of over 2 tokens"),
-        ([[5]] * 3, [[6]] * 3, 0.1, 8, "no usable pair: 0 of 3 drawn"),
-        ([[]], [[6]], 1.0, 8, "no usable pair.*1 an empty side"),
-        ([], [], 1.0, 8, "no usable pair: 0 of 0 drawn"),
-        ([[5]], [[6]], 1.0, 2, "no usable pair"),
+        ([[5]], [[6]], 1.0, 9, "batch.length", "conflict", "9 must be even"),
+        ([[5] * 3], [[6]], 1.0, 8, "en-fr", "empty", "of 1 drawn of 1, 1 have a side of over 2 tokens"),
+        ([[5]] * 3, [[6]] * 3, 0.1, 8, "en-fr", "empty", "of 0 drawn of 3, 0 have"),
+        ([[]], [[6]], 1.0, 8, "en-fr", "empty", "and 1 have an empty side"),
+        ([], [], 1.0, 8, "en-fr", "empty", "of 0 drawn of 0, 0 have"),
+        ([[5]], [[6]], 1.0, 2, "en-fr", "empty", "no usable sentence pair"),
     ],
 )
-def test_what_cannot_be_is_one_line(left, right, rate, length, message):
-    with pytest.raises(InputError, match=message) as caught:
-        ParallelRows(parallel_of(left, right), rate, length, OURS, 0, "en-fr")
-    assert "\n" not in str(caught.value)
+def test_pairs_that_do_not_fit_are_refused(left, right, rate, length, place, code, reason):
+    error = refusal(ParallelRows, parallel_of(left, right), rate, length, OURS, 0, "en-fr")
+    assert place_and_code(error) == (place, code) and reason in error.reason

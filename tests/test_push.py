@@ -14,8 +14,8 @@ from pretrain.model_push import push_model_to_hub
 from pretrain.run import pretrain
 from probes.cli import app
 from synthlang.config import parse
-from synthlang.errors import InputError
 from synthlang.strict_yaml import parse_yaml
+from tests.refusals import refused
 from tests.tiny import PRETRAIN
 
 
@@ -77,13 +77,11 @@ def test_one_language_is_a_repository(run, tmp_path):
 def test_what_is_refused(run, tmp_path, monkeypatch):
     hub = Hub(tmp_path / "hub")
     for name in ("a/b/c", "../x"):
-        with pytest.raises(InputError, match="must be NAME or OWNER/NAME"):
-            push_model_to_hub(run, name, api=hub)
+        assert refused(push_model_to_hub, run, name, api=hub) == ("", "format")
     changed = shutil.copytree(run, tmp_path / "run")
     (changed / "export" / "parent" / "config.json").write_text("{}")
-    for folder, message in ((changed, "of the export are gone or were changed"), (tmp_path, "nor a finished run")):
-        with pytest.raises(InputError, match=message):
-            push_model_to_hub(folder, "me/tiny", api=hub)
+    for folder, code in ((changed, "damaged"), (tmp_path, "missing")):
+        assert refused(push_model_to_hub, folder, "me/tiny", api=hub) == (folder.name, code)
     assert not hub.created
     monkeypatch.setattr("huggingface_hub.HfApi", lambda token: hub)
     done = CliRunner().invoke(app, ["push", str(run), "me/tiny", "--public"])

@@ -1,1 +1,1 @@
-"""Adjustment: the words of sentence pairs are pulled together in a pretrained encoder, the rest is held in place."""
+"""Adjustment: pull the words of sentence pairs together in a pretrained encoder, and hold the rest in place."""

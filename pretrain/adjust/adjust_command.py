@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 HELP = """Pull the words of sentence pairs together in a pretrained encoder and hold the rest in place.
 
-MODEL is a Hugging Face name or folder, or a finished run; CONFIG names the sentence pairs with their word alignments
+MODEL is a Hugging Face name or folder, or a finished run. CONFIG names the sentence pairs with their word alignments
 (by construction for a derived language, from a file, or by an aligner) and the loss. An unfinished adjustment in the
-output folder goes on; the result is in its export/.
+output folder continues. The result is in its export/.
 """
 
 
@@ -26,7 +26,7 @@ def adjust_command(
     smoke: bool = False,
     threads: int | None = None,
 ) -> int:
-    """Adjust ``model`` (default: the one that the config names) by a YAML file, with progress; the exit code."""
+    """Adjust ``model`` (default: the one in the config) by a YAML file, with progress, and return the exit code."""
     from pretrain.adjust.config import AdjustConfig
     from pretrain.adjust.run import DONE, adjust
     from pretrain.hub import width

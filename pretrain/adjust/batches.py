@@ -1,5 +1,7 @@
-"""Batches of an adjustment, a pure function of the seed and the step: what an encoder reads, where each word stands,
-and which words are linked."""
+"""Batches of an adjustment, a pure function of the seed and the step.
+
+A batch holds what an encoder reads, the place of each word, and the word alignments.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +20,20 @@ from synthlang.parallel.prepare import PairData, Sentences
 from synthlang.rng import key_of, permutation
 from synthlang.vocabularies.space import Specials
 
-ROUND_WIDTH = 8  # widths are multiples of it, so that few shapes occur
+ROUND_WIDTH = 8  # widths are multiples of this number, so that few shapes occur
 
 
 @dataclass(frozen=True)
 class SideWords:
     """The sentences of one side.
 
-    input_ids    [rows, width] int64: a sentence between its two sentence tokens, then padding
-    mask         [rows, width] int64: 1 where there is a token
-    start, stop  [words] int64: the columns of each word's subwords, counted through all rows (row · width + column);
-                 equal for a word that the tokenizer leaves nothing of
-    aligned      [words] bool: whether the word has a link
-    language       the language of the sentences, for a model with parts of its own for each language
+    Attributes:
+        input_ids: A sentence between its two sentence tokens, then padding, [rows, width] int64.
+        mask: 1 where there is a token, [rows, width] int64.
+        start: First column of each word's subwords, counted through all rows (row · width + column), [words] int64.
+        stop: Column after each word's subwords, [words] int64. It equals ``start`` for a word without subwords.
+        aligned: Whether the word is aligned, [words] bool.
+        language: The language of the sentences, for a model with parts of its own for each language.
     """
 
     input_ids: Tensor
@@ -42,7 +45,7 @@ class SideWords:
 
     @property
     def sentence_tokens(self) -> tuple[Tensor, Tensor]:
-        """[rows] the columns of the first and of the last token of each sentence, counted through all rows."""
+        """Columns of the first and of the last token of each sentence, counted through all rows, [rows]."""
         rows, width = self.input_ids.shape
         first = torch.arange(rows, device=self.mask.device) * width
         return first, first + self.mask.sum(1) - 1
@@ -54,9 +57,9 @@ class SideWords:
 
 @dataclass(frozen=True)
 class WordPairs:
-    """Sentence pairs (row r of ``left`` translates row r of ``right``) and their linked words.
+    """Sentence pairs (row r of ``left`` translates row r of ``right``) and their word alignments.
 
-    links   [links, 2] int64: a word of ``left`` and one of ``right``
+    ``links`` [links, 2] int64 holds a word of ``left`` and one of ``right``.
     """
 
     left: SideWords
@@ -67,12 +70,15 @@ class WordPairs:
         return self.left if side == "left" else self.right
 
     def pulled(self, side: Side, settings: LossConfig) -> Tensor:
-        """[pairs] the items of a side that are pulled: its linked words, then sentence tokens, as settings say."""
+        """Return the items of a side that are pulled, [pairs].
+
+        They are its aligned words, then sentence tokens, by the settings.
+        """
         of_side = self.links[:, 0 if side == "left" else 1]
         return torch.cat([of_side if settings.pulls_words else of_side[:0], self._extra(side, settings)])
 
     def held(self, side: Side, settings: LossConfig) -> Tensor:
-        """[items] the items of a side that are held: all words that have a subword, or what is pulled only."""
+        """Return the items of a side that are held, [items]: all words that have a subword, or only the pulled ones."""
         words = self.side(side)
         chosen = words.aligned if settings.held_words == "aligned" else words.stop > words.start
         if settings.held_words == "aligned" and not settings.pulls_words:
@@ -80,7 +86,10 @@ class WordPairs:
         return torch.cat([chosen.nonzero()[:, 0], self._extra(side, settings)])
 
     def _extra(self, side: Side, settings: LossConfig) -> Tensor:
-        """The numbers of the sentence tokens: after all words, first those before the sentences, then those after."""
+        """Return the numbers of the sentence tokens.
+
+        They follow all words: first the tokens before the sentences, then those after them.
+        """
         words = self.side(side)
         count = settings.sentence_tokens * len(words.input_ids)
         return torch.arange(count, device=self.links.device) + len(words.start)
@@ -92,8 +101,9 @@ class WordPairs:
 class PairBatches:
     """``rows`` sentence pairs of each pair of languages a step (Cao et al. 2020: two).
 
-    Sample i of a pair with n sentence pairs is number i mod n of the permutation of epoch ⌊i / n⌋, so each pair is gone
-    through without a repeat; the largest one ``epochs`` times, and the last step is filled up from the next epoch.
+    Sample i of a pair with n sentence pairs is number i mod n of the permutation of epoch ⌊i / n⌋, so no sentence
+    pair is repeated within an epoch. The largest pair has ``epochs`` epochs, and the last step is filled up from
+    the next epoch.
     """
 
     def __init__(self, pairs: Sequence[PairData], special: Specials, rows: int, epochs: int, seed: int) -> None:
@@ -106,7 +116,7 @@ class PairBatches:
         return data.train[permutation(key_of("adjust-order", self.seed, data.name, epoch), len(data.train))]
 
     def chosen(self, step: int) -> list[NDArray[np.int64]]:
-        """The sentence pairs of a step, for each pair of languages: rows of its text."""
+        """Return the sentence pairs of a step as rows of the text, for each pair of languages."""
         samples = range(step * self.rows, (step + 1) * self.rows)
         result = []
         for which, data in enumerate(self.pairs):
@@ -115,13 +125,13 @@ class PairBatches:
         return result
 
     def batch(self, step: int, which: int = 0, count: int = 1) -> WordPairs:
-        """Micro-batch ``which`` of a step: every ``count``-th sentence pair of each pair of languages."""
+        """Return micro-batch ``which`` of a step: every ``count``-th sentence pair of each pair of languages."""
         rows = self.chosen(step)
         return word_pairs(self.pairs, [chosen[which::count] for chosen in rows], self.special)
 
 
 def dev_batches(pair: PairData, special: Specials, rows: int) -> Iterator[WordPairs]:
-    """The held-out sentence pairs of a pair of languages, in order of length, so that a batch pads little."""
+    """Yield the held-out sentence pairs of a pair of languages, in order of length, so that there is little padding."""
     order = pair.dev[np.argsort(np.diff(pair.left.bounds)[pair.dev], kind="stable")]
     for first in range(0, len(order), rows):
         yield word_pairs([pair], [order[first : first + rows]], special)
@@ -133,9 +143,9 @@ def word_pairs(
     special: Specials,
     of_right: Specials | None = None,
 ) -> WordPairs:
-    """The sentence pairs at ``chosen`` of each pair of languages, one pair after another.
+    """Return the sentence pairs at ``chosen`` of each pair of languages, one pair after another.
 
-    ``of_right``: special ids of the right side, where another model reads it.
+    ``of_right`` are the special ids of the right side, where another model reads it.
     """
     links = [pair.links.take(rows) for pair, rows in zip(pairs, chosen, strict=True)]
     base = np.cumsum([0, *map(len, chosen)])  # the first row of each pair of languages
@@ -155,7 +165,7 @@ def word_pairs(
 def side_words(
     texts: Sequence[Sentences], chosen: Sequence[NDArray[np.int64]], aligned: NDArray[np.bool_], special: Specials
 ) -> SideWords:
-    """One side of the sentence pairs at ``chosen`` of each text; ``aligned`` [words] says which words have a link."""
+    """Return one side of the sentence pairs at ``chosen`` of each text. ``aligned`` [words] marks the aligned words."""
     sizes = np.concatenate([np.diff(text.bounds)[rows] for text, rows in zip(texts, chosen, strict=True)])
     width = -(-(int(sizes.max()) + 2) // ROUND_WIDTH) * ROUND_WIDTH
     ids = np.full((len(sizes), width), special.pad, np.int64)

@@ -21,40 +21,54 @@ SIDES: tuple[Side, ...] = ("left", "right")
 Pulled = Literal["words", "cls", "cls_sep", "all"]
 FORMAT = 1  # raise when an adjustment gives other weights for the same config
 OF_WEIGHTS = {"seed", "loss", "data", "rows", "accumulation", "epochs", "optimizer", "dropout", "precision"}
-"""The settings that change the weights, besides the model and the pairs."""
+"""The settings that affect the weights, besides the model and the pairs."""
 
 
 class LossConfig(StrictModel):
-    """L + λR: L pulls aligned words together, R holds words where they were in the model before.
-
-    moves       the side that is pulled to the other one
-    target      ``current``: L is between vectors of the current model, and both sides have a gradient (as-paper: Cao et
-                al. 2020, section 3.3); ``frozen``: the other side's vectors are those of the model before, and only the
-                moving side has one (as-code: most circulating copies)
-    pulled      what is linked: ``words``, the token before a sentence (``cls``), those before and after it
-                (``cls_sep``), or ``all`` of them (Impact, table 7)
-    held        whose words R holds: those of the ``other`` side, of the ``moving`` one, of both, of none
-    held_words  ``all`` words of the sentences and the sentence tokens that are pulled (Cao et al.); ``aligned``: only
-                what is pulled (Kulshreshtha et al., eq. 8)
-    hold        λ
-    layers      1 … N, 0 for the embeddings, −1 for the last one, −2 for the one before; L and R are sums over them
-                (Kulshreshtha et al. 2020, eq. 9: the last four), or of their mean with ``layers_as: mean``
-    subword     which vector stands for a word: that of its first or last subword, or the mean of all
-    distance    ``squared`` L2 (Cao et al.; Impact, eq. 1) or the L2 ``norm`` (Kulshreshtha et al., eq. 7 and 8)
-    reduction   ``sum`` over the pairs and words of a step as printed, or the ``mean`` of each term
-    """
+    """The loss L + λR: L pulls aligned words together, R holds words at their place in the original model."""
 
     moves: Side = "left"
+    """The side that is pulled to the other one."""
     target: Literal["current", "frozen"] = "current"
+    """Vectors of the other side in L.
+
+    ``current`` takes those of the current model, and both sides have a gradient (as-paper: Cao et al. 2020, section
+    3.3). ``frozen`` takes those of the original model, and only the moving side has a gradient (as-code: most
+    circulating copies).
+    """
     pulled: Pulled = "words"
+    """Tokens that are pulled, as in Impact, table 7.
+
+    They are ``words``, the token before a sentence (``cls``), the tokens before and after it (``cls_sep``), or
+    ``all`` of these.
+    """
     held: Literal["other", "moving", "both", "none"] = "other"
+    """The side whose words R holds: the ``other`` side, the ``moving`` one, both, or none."""
     held_words: Literal["all", "aligned"] = "all"
+    """Words that R holds.
+
+    ``all`` stands for all words of the sentences and the sentence tokens that are pulled (Cao et al.), ``aligned``
+    for only what is pulled (Kulshreshtha et al., eq. 8).
+    """
     hold: float = Field(default=1.0, ge=0.0)
+    """Weight λ of R."""
     layers: tuple[int, ...] = Field(default=(-1,), min_length=1)
+    """Layers: 1 … N, 0 for the embeddings, −1 for the last one, −2 for the one before.
+
+    L and R are sums over them (Kulshreshtha et al. 2020, eq. 9: the last four).
+    """
     layers_as: Literal["each", "mean"] = "each"
+    """Loss of ``each`` layer, or one loss of the ``mean`` of the layers."""
     subword: Literal["start", "end", "mean"] = "end"
+    """Vector of a word: that of its first or last subword, or the mean of all."""
     distance: Literal["squared", "norm"] = "squared"
+    """Distance of two vectors.
+
+    It is the ``squared`` L2 distance (Cao et al.; Impact, eq. 1) or the L2 ``norm`` (Kulshreshtha et al., eq. 7 and
+    8).
+    """
     reduction: Literal["sum", "mean"] = "sum"
+    """Reduction of the terms: the ``sum`` over the pairs and words of a step, as printed, or the ``mean``."""
 
     @property
     def other(self) -> Side:
@@ -66,7 +80,7 @@ class LossConfig(StrictModel):
 
     @property
     def sentence_tokens(self) -> int:
-        """How many of the two tokens around a sentence are pulled and held, the first one first."""
+        """Number of the two tokens around a sentence that are pulled and held, the first one first."""
         return {"words": 0, "cls": 1, "cls_sep": 2, "all": 2}[self.pulled]
 
     @property
@@ -77,13 +91,13 @@ class LossConfig(StrictModel):
 
     @property
     def current_sides(self) -> tuple[Side, ...]:
-        """The sides that the model reads."""
+        """The sides that the current model reads."""
         needed = {self.moves, *self.held_sides} | ({self.other} if self.target == "current" else set())
         return tuple(side for side in SIDES if side in needed)
 
     @property
     def frozen_sides(self) -> tuple[Side, ...]:
-        """The sides that the model before has to read."""
+        """The sides that the original model reads."""
         needed = {*self.held_sides} | ({self.other} if self.target == "frozen" else set())
         return tuple(side for side in SIDES if side in needed)
 
@@ -92,55 +106,73 @@ class AdamConfig(StrictModel):
     """Adam with a linear warm-up over a share of the steps (Cao et al. 2020, appendix A.1, for the defaults)."""
 
     learning_rate: float = Field(default=5e-5, gt=0.0)
+    """Largest learning rate."""
     warmup_share: float = Field(default=0.1, ge=0.0, lt=1.0)
+    """Share of the steps in which the rate rises linearly."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
+    """Course of the learning rate after the warm-up."""
     beta1: float = Field(default=0.9, ge=0.0, lt=1.0)
+    """Decay rate of the first moment."""
     beta2: float = Field(default=0.98, ge=0.0, lt=1.0)
+    """Decay rate of the second moment."""
     epsilon: float = Field(default=1e-9, gt=0.0)
+    """Number that is added to the denominator of an update."""
     weight_decay: float = Field(default=0.0, ge=0.0)
+    """Weight decay."""
     clip: float | None = Field(default=None, gt=0.0)
+    """Largest norm of the gradient. None does not clip."""
 
 
 class AdjustConfig(StrictModel):
-    """An adjustment: a model, pairs of languages with their word alignments, and how to train.
-
-    model     a Hugging Face name or folder, or a finished run of ours
-    pairs     name → sentence pairs with links; all are trained at once, ``rows`` sentence pairs of each a step.
-              A pair that is ``null`` is left out, as when a ``base`` has others
-    epochs    times the largest pair is gone through; smaller ones begin anew meanwhile
-    dropout   whether the model's dropout is on
-    measure   distances of held-out words every so many steps (0: only before and after)
-    """
+    """An adjustment: a model, pairs of languages with their word alignments, and how to train."""
 
     smoke: ClassVar[Mapping[str, Any]] = {"epochs": 1, "measure": 10, "log_every": 10}
 
     model: ModelName = Field(min_length=1)
+    """A Hugging Face name or folder, or a finished run."""
     pairs: dict[str, PairConfig | None]
+    """Sentence pairs with word alignments, by name. All are trained at once.
+
+    A pair that is ``null`` is left out, for example where a ``base`` has other pairs.
+    """
     seed: int = Field(default=0, ge=0, le=2**63 - 1)
+    """Seed of the order of the sentence pairs and of the dropout."""
     loss: LossConfig = LossConfig()
+    """Loss."""
     data: DataConfig = DataConfig()
+    """Selection of the sentence pairs."""
     rows: int = Field(default=2, ge=1)
+    """Number of sentence pairs of each pair of languages in a step."""
     accumulation: int = Field(default=1, ge=1)
+    """Number of micro-batches into which each process splits its part of a step."""
     epochs: int = Field(default=1, ge=1)
+    """Number of epochs of the largest pair. Smaller ones start again meanwhile."""
     optimizer: AdamConfig = AdamConfig()
+    """Optimizer and schedule."""
     dropout: bool = True
+    """Train with the model's dropout."""
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
+    """Number format of the computation."""
     measure: int = Field(default=0, ge=0)
+    """Number of steps between measurements of the distances of held-out words. 0 measures only before and after."""
     log_every: int = Field(default=100, ge=1)
+    """Number of steps between lines of metrics."""
     checkpoints: CheckpointConfig = CheckpointConfig()
+    """Checkpoints."""
 
     @field_validator("pairs")
     @classmethod
     def _some(cls, value: dict[str, PairConfig | None]) -> dict[str, PairConfig | None]:
         kept = {name: pair for name, pair in sorted(value.items()) if pair is not None}
         if not kept:
-            raise ValueError("name at least one pair of languages")
+            raise InputError("there is no pair of languages", hint="name at least one", code="empty")
         return {safe_name(name, "name of a pair"): pair for name, pair in kept.items()}
 
     @model_validator(mode="after")
     def _supported(self) -> AdjustConfig:
         if self.checkpoints.select == "best":
-            raise ValueError("checkpoints.select must be last: an adjustment is not chosen by perplexity")
+            reason = "an adjustment has no perplexity to select by"
+            raise InputError(reason, keys="checkpoints.select", hint="use last", code="unsupported")
         return self
 
     @property
@@ -149,7 +181,10 @@ class AdjustConfig(StrictModel):
         return {name: pair for name, pair in self.pairs.items() if pair is not None}
 
     def fingerprint(self, parents: dict[str, Any]) -> str:
-        """Of all that affects the weights: ``parents`` are the model, its tokenizers and the linked sentence pairs."""
+        """Return the fingerprint of everything that affects the weights.
+
+        ``parents`` are the fingerprints of the model, its tokenizers and the word-aligned sentence pairs.
+        """
         settings = self.model_dump(mode="json", include=OF_WEIGHTS)
         return fingerprint("adjust", format=FORMAT, settings=settings, parents=parents)
 

@@ -1,4 +1,4 @@
-"""The adjusted model as a folder that AutoModelForMaskedLM and AutoTokenizer load without us."""
+"""The adjusted model as a folder that AutoModelForMaskedLM and AutoTokenizer load without synthlang."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ TOKENIZER_FILES = (
     "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt",
     "vocab.json", "merges.txt", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model",
 )  # fmt: skip
-# BERT's layers for sentence pairs, which masked language modelling has no use for and classifiers start from
+# BERT's layers for sentence pairs. Masked language models do not use them, but classifiers start from them.
 CARRIED = ("pooler.", "seq_relationship.")
 
 
 def export_adjusted(
     model: PreTrainedModel, base: Base, config: AdjustConfig, run: Path, name: str, parents: Mapping[str, Any]
 ) -> None:
-    """Write ``run/export``, or ``run/export/<language>`` for a run of ours; ``name`` is the adjustment's fingerprint.
+    """Write ``run/export``, or ``run/export/<language>`` for a run of ours. ``name`` is the adjustment's fingerprint.
 
-    Tokenizer files are copied as they are; layers of the original that the adjustment does not know are carried along.
+    Tokenizer files are copied as they are. Layers of the original that are not adjusted are carried along.
     """
     for language, source in base.folders.items():
         with atomic_folder(run / "export" / language if language else run / "export", replace=True) as folder:

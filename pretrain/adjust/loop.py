@@ -1,4 +1,4 @@
-"""The loop of an adjustment: exact to resume, the same for any number of processes."""
+"""The loop of an adjustment. A resumed run is exact, and the result is the same for any number of processes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from synthlang.vocabularies.space import Specials
 
 
 class AdjustStep(GradientStep[WordPairs]):
-    """A step of the model (changed in place) beside its frozen copy. The head gets no gradient."""
+    """A step of the model (changed in place) beside its frozen copy. The head has no gradient."""
 
     def __init__(self, config: AdjustConfig, model: PreTrainedModel, steps: int, accelerator: Accelerator) -> None:
         self.config = config
@@ -72,7 +72,7 @@ class Adjuster(Loop[PreTrainedModel, WordPairs]):
     ) -> None:
         self.config, self.pairs, self.special, self.report = config, tuple(pairs), special, report
         batches = PairBatches(pairs, special, config.rows, config.epochs, config.seed)
-        accelerator = accelerator_of(unused=True)  # layers above the ones that are adjusted have no gradient
+        accelerator = accelerator_of(unused=True)  # layers above the adjusted ones have no gradient
         micro_batches(config.rows, config.accumulation, accelerator.num_processes)
         step = AdjustStep(config, model, batches.steps, accelerator)
         policy = config.checkpoints, config.log_every

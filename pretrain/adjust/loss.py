@@ -18,14 +18,15 @@ PULL, HOLD = "pull", "hold"
 class AlignmentLoss(nn.Module):
     """Sums of the two terms for a batch of sentence pairs.
 
-        pull   Σ ‖f(moving word) − f(other word)‖²   over linked words and sentence tokens: L
+        pull   Σ ‖f(moving word) − f(other word)‖²   over aligned words and sentence tokens: L
         hold   Σ ‖f(word) − f⁰(word)‖²               over held words: R
 
-    f is ``model``'s encoder (ours or one of Hugging Face), f⁰ that of ``frozen``, the model before (None: a copy of f
-    as it is now; Cao et al. 2020, section 3.3; Impact, eq. 1).
-    In continual learning (Impact, eq. 2) the loss of a task is L_target + α · ``total(batch)``.
+    f is ``model``'s encoder (ours or one of Hugging Face). f⁰ is that of ``frozen``, the original model (None: a
+    copy of f as it is now; Cao et al. 2020, section 3.3; Impact, eq. 1). In continual learning (Impact, eq. 2) the
+    loss of a task is L_target + α · ``total(batch)``.
 
-    Raises InputError for a layer that the model does not have.
+    Raises:
+        InputError: The model does not have a layer.
     """
 
     def __init__(self, model: nn.Module, frozen: nn.Module | None, settings: LossConfig) -> None:
@@ -34,17 +35,17 @@ class AlignmentLoss(nn.Module):
             frozen = copy.deepcopy(encoder_of(model))
         self.settings = settings
         self.encoder = encoder_of(model)
-        # in a tuple, so that its weights are no parameters of this module
+        # In a tuple, so that its weights are no parameters of this module.
         self._frozen = (encoder_of(frozen).eval().requires_grad_(False),)
         self.layers = layer_numbers(settings.layers, self.encoder)
 
     @property
     def frozen(self) -> nn.Module:
-        """The encoder of the model before; it does not move with this module to another device."""
+        """The encoder of the original model. It does not move with this module to another device."""
         return self._frozen[0]
 
     def forward(self, batch: WordPairs) -> dict[str, Tensor]:
-        """The sums ``pull`` and ``hold``, float32."""
+        """Return the sums ``pull`` and ``hold``, float32."""
         settings = self.settings
         now = {side: self._vectors(self.encoder, batch, side) for side in settings.current_sides}
         with torch.no_grad():
@@ -59,20 +60,20 @@ class AlignmentLoss(nn.Module):
         return {PULL: pull, HOLD: hold}
 
     def counts(self, batch: WordPairs) -> dict[str, int]:
-        """How many linked pairs and held items there are; no forward pass is needed."""
+        """Return the number of pulled pairs and of held items. It needs no forward pass."""
         settings = self.settings
         hold = sum(len(batch.held(side, settings)) for side in settings.held_sides)
         return {PULL: len(batch.pulled(settings.moves, settings)), HOLD: hold}
 
     def scales(self, counts: Mapping[str, int | float]) -> dict[str, float]:
-        """What each sum is multiplied with: 1 and λ, each divided by its count for the reduction ``mean``."""
+        """Return the factor of each sum: 1 and λ, each divided by its count for the reduction ``mean``."""
         weights = {PULL: 1.0, HOLD: self.settings.hold}
         if self.settings.reduction == "sum":
             return weights
         return {name: weight / max(counts[name], 1) for name, weight in weights.items()}
 
     def total(self, batch: WordPairs) -> Tensor:
-        """L + λR of one batch, to be minimised."""
+        """Return L + λR of one batch, to be minimised."""
         sums, scales = self(batch), self.scales(self.counts(batch))
         total: Tensor = scales[PULL] * sums[PULL] + scales[HOLD] * sums[HOLD]
         return total
@@ -83,9 +84,9 @@ class AlignmentLoss(nn.Module):
         return vectors.mean(0, keepdim=True) if settings.layers_as == "mean" else vectors
 
     def _distances(self, one: Tensor, other: Tensor) -> Tensor:
-        """The sum of all distances of [layers, items, d] to [layers, items, d]."""
+        """Return the sum of all distances of [layers, items, d] to [layers, items, d]."""
         difference = one - other
         if self.settings.distance == "squared":
             return difference.square().sum()
-        norms: Tensor = torch.linalg.vector_norm(difference, dim=-1)  # its gradient at 0 is 0
+        norms: Tensor = torch.linalg.vector_norm(difference, dim=-1)  # the gradient of the norm at 0 is 0
         return norms.sum()

@@ -1,4 +1,4 @@
-"""What an adjustment is to change: how far linked words of held-out sentence pairs are from each other."""
+"""The effect of an adjustment: the distances between aligned words of held-out sentence pairs."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from pretrain.adjust.vectors import encoder_of, layer_numbers, word_vectors
 from synthlang.parallel.prepare import PairData
 from synthlang.vocabularies.space import Specials
 
-ROWS = 32  # sentence pairs that are read at once
+ROWS = 32  # sentence pairs that are encoded at once
 
 
 @torch.no_grad()
 def distances(model: nn.Module, pairs: Sequence[PairData], special: Specials, settings: LossConfig) -> dict[str, float]:
-    """Mean L2 distance of ``related`` words (linked) and of ``unrelated`` ones, of each pair of languages.
+    """Return the mean L2 distance of ``related`` words (aligned) and of ``unrelated`` ones, for each pair of languages.
 
-    An unrelated word is the linked word of another sentence (Impact, section 5.4). Over several layers it is the mean.
-    Keys are ``related/NAME`` and ``unrelated/NAME``; a pair of languages without what is needed has none.
+    An unrelated word is the aligned word of another sentence (Impact, section 5.4). Over several layers the
+    distance is the mean. Keys are ``related/NAME`` and ``unrelated/NAME``. A pair of languages without such words
+    has no key.
     """
     encoder = encoder_of(model)
     was_training = encoder.training
@@ -47,7 +48,10 @@ def _mean_distance(one: Tensor, other: Tensor) -> float:
 def _linked_vectors(
     encoder: nn.Module, pair: PairData, special: Specials, settings: LossConfig
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """[layers, links, d] of both sides and [links] the sentence of each link, for the held-out sentence pairs."""
+    """Return the vectors of both sides, [layers, links, d], and the sentence of each link, [links].
+
+    The words are those of the held-out sentence pairs.
+    """
     layers = layer_numbers(settings.layers, encoder)
     device = next(encoder.parameters()).device
     left, right, sentences = [torch.zeros(1, 0, 1)], [torch.zeros(1, 0, 1)], [torch.zeros(0)]

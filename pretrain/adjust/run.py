@@ -27,10 +27,11 @@ DONE = "done.json"
 def adjust(
     config: AdjustConfig, run: Path, report: Report = silent, say: Say = unheard, stop: Flag | None = None
 ) -> str:
-    """Adjust a model in the folder ``run`` (started, continued or already done); returns the fingerprint.
+    """Adjust a model in the folder ``run``, which may be new, unfinished or done, and return the fingerprint.
 
-    A folder that holds anything else is refused before it is written to. ``done.json`` then holds the distances before
-    and after, what was left out of each pair, and the parents. When ``stop`` is set, it saves and raises Stopped.
+    A folder that holds anything else is an error before it is written to. ``done.json`` then holds the distances
+    before and after, what was left out of each pair, and the parents. When ``stop`` is set, the run saves and
+    raises Stopped.
     """
     with only_run(run):
         return _adjust(config, run, report, say, stop)
@@ -40,10 +41,11 @@ def _adjust(config: AdjustConfig, run: Path, report: Report, say: Say, stop: Fla
     check_folder(run, config, _settings, "adjustment")
     base = open_base(config.model)
     if base.is_xlm:
-        raise InputError(f"model: {config.model} is an XLM, which can be probed and fine-tuned, not adjusted")
+        reason = f"{config.model} is an XLM, which can be probed and fine-tuned, but not adjusted"
+        raise InputError(reason, keys="model", code="unsupported")
     model = load_model(base)
-    layer_numbers(config.loss.layers, encoder_of(model))  # an error before any work
-    with process_state().main_process_first():  # the others find the aligner's work done
+    layer_numbers(config.loss.layers, encoder_of(model))  # raises an error before any work
+    with process_state().main_process_first():  # the other processes find the aligner's work done
         pairs, parents = _prepare(config, base, longest_input(model), Store(run / "data"), say)
     name = config.fingerprint(parents)
     mark_folder(run, config, name, _settings, "adjustment")
@@ -52,7 +54,7 @@ def _adjust(config: AdjustConfig, run: Path, report: Report, say: Say, stop: Fla
     for pair in pairs:
         say(f"{pair.name}: " + ", ".join(f"{count:,} {what}" for what, count in pair.counts.items()))
     trainer = Adjuster(config, model, pairs, base.specials, run, name, report, say, stop)
-    trainer.train(config.dropout)  # the frozen copy is no part of what has dropout
+    trainer.train(config.dropout)  # the frozen copy has no dropout in any case
     if trainer.accelerator.is_main_process:
         export_adjusted(model, base, config, run, name, parents)
         write_json(run / DONE, _record(name, trainer, parents))
@@ -63,7 +65,7 @@ def _adjust(config: AdjustConfig, run: Path, report: Report, say: Say, stop: Fla
 def _prepare(
     config: AdjustConfig, base: Base, limit: int, store: Store, say: Say
 ) -> tuple[list[PairData], dict[str, Any]]:
-    """The pairs of languages, ready for batches, and the fingerprints of all that the weights depend on."""
+    """Return the pairs of languages, ready for batches, and the fingerprints that the weights depend on."""
     length = config.data.longest(limit)
     pairs, parents = [], base.parents()
     parents["pairs"] = {}
@@ -92,5 +94,5 @@ def _record(name: str, trainer: Adjuster, parents: dict[str, Any]) -> dict[str, 
 
 
 def _settings(config: AdjustConfig) -> tuple[object, ...]:
-    """What makes an adjustment another one, as far as the config alone tells."""
+    """Return the part of a config that identifies its adjustment."""
     return config.model, config.pairs, config.fingerprint({})

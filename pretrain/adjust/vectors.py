@@ -19,13 +19,16 @@ Subword = Literal["start", "end", "mean"]
 
 
 def encoder_of(model: nn.Module) -> nn.Module:
-    """The encoder without its head, as Hugging Face's models name it; a model without a head is its own."""
+    """Return the encoder without its head, as Hugging Face's models name it.
+
+    A model without a head is its own encoder.
+    """
     base = getattr(model, "base_model", model)
     return base if isinstance(base, nn.Module) else model
 
 
 def layer_count(encoder: nn.Module) -> int:
-    """N, the number of layers above the embeddings."""
+    """Return N, the number of layers above the embeddings."""
     if isinstance(encoder, MaskedLM):
         return encoder.shape.layers
     config: Any = encoder.config
@@ -33,14 +36,19 @@ def layer_count(encoder: nn.Module) -> int:
 
 
 def layer_numbers(layers: Sequence[int], encoder: nn.Module, key: str = "loss.layers") -> tuple[int, ...]:
-    """0 … N for ``layers``, of which negative ones count from the last; InputError for one that is not there."""
+    """Return ``layers`` as numbers 0 … N, where negative ones count from the last layer.
+
+    Raises:
+        InputError: The encoder does not have a layer.
+    """
     return numbered(layers, layer_count(encoder), key)
 
 
 def layer_states(encoder: nn.Module, words: SideWords, layers: Sequence[int]) -> Tensor:
-    """[layers, rows, width, d] float32: the output of each of ``layers``, 0 … N, of our models or Hugging Face's.
+    """Return the output of each of ``layers``, 0 … N, [layers, rows, width, d] float32.
 
-    Columns beyond what the model reads are padding (widths are rounded up), and 0 here.
+    The encoder is one of ours or of Hugging Face. Columns beyond what the model reads are padding (widths are
+    rounded up) and 0 here.
     """
     full = words.input_ids.shape[1]
     width = min(full, encoder.embeddings.length if isinstance(encoder, MaskedLM) else longest_input(encoder))
@@ -58,9 +66,9 @@ def layer_states(encoder: nn.Module, words: SideWords, layers: Sequence[int]) ->
 def word_vectors(
     encoder: nn.Module, words: SideWords, layers: Sequence[int], subword: Subword, sentence_tokens: int = 0
 ) -> Tensor:
-    """[layers, items, d] float32: a vector for each word, then those of sentence tokens.
+    """Return a vector for each word, then those of sentence tokens, [layers, items, d] float32.
 
-    With ``sentence_tokens`` 1 those of the tokens before the sentences, with 2 then those of the tokens after them.
+    With ``sentence_tokens`` 1, the sentence tokens are those before the sentences. With 2, those after them follow.
     ``layers`` are numbers 0 … N as ``layer_numbers`` gives them.
     """
     flat = layer_states(encoder, words, layers).flatten(1, 2)
@@ -70,7 +78,7 @@ def word_vectors(
 
 
 def _pooled(flat: Tensor, words: SideWords, subword: Subword) -> Tensor:
-    """[layers, words, d] of ``flat`` [layers, rows · width, d]."""
+    """Return the vectors of words, [layers, words, d], of ``flat`` [layers, rows · width, d]."""
     if subword == "start":
         return flat[:, words.start]
     if subword == "end":

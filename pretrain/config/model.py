@@ -1,4 +1,4 @@
-"""The shape of the model, and which of its parts the languages share."""
+"""The shape of the model, and the parts of it that the languages share."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ from synthlang.errors import InputError
 
 
 class ModelConfig(StrictModel):
-    """RoBERTa's shape; ``init_std`` is the deviation of its random weights (0.02 suits hidden ≥ 512).
-
-    positions   size of the position table (default: the length of a row)
-    """
+    """The shape of a RoBERTa encoder."""
 
     smoke: ClassVar[Mapping[str, Any]] = {
         "hidden": lambda model: model.heads * min(model.hidden // model.heads, 8),
@@ -23,44 +20,59 @@ class ModelConfig(StrictModel):
     }
 
     layers: int = Field(default=8, ge=1)
+    """Number of layers."""
     heads: int = Field(default=8, ge=1)
+    """Number of attention heads of a layer."""
     hidden: int = Field(default=512, ge=1)
+    """Width of the model. It must be a multiple of ``heads``."""
     feed_forward: int = Field(default=2048, ge=1)
+    """Width of the feed-forward sublayers."""
     dropout: float = Field(default=0.1, ge=0.0, lt=1.0)
+    """Dropout rate."""
     init_std: float = Field(default=0.02, gt=0.0)
+    """Standard deviation of the random initial weights. 0.02 suits widths of 512 and more."""
     positions: int | None = Field(default=None, ge=8)
+    """Size of the position table (default: the length of a row)."""
 
     @model_validator(mode="after")
     def _heads_divide(self) -> ModelConfig:
         if self.hidden % self.heads:
-            raise ValueError(f"hidden ({self.hidden}) must be a multiple of heads ({self.heads})")
+            reason = f"{self.hidden} is no multiple of heads ({self.heads})"
+            raise InputError(reason, keys="hidden", code="conflict")
         return self
 
 
 class SharingConfig(StrictModel):
-    """What each language has of its own (Conneau et al. 2020, "Emerging Cross-lingual Structure", section 4.3).
+    """Parts that each language has of its own (Conneau et al.
 
-    embeddings   ``separate``: word and position embeddings, and with them the tied output ("Sep Emb")
-    layers       numbers of the separate layers, 1 is the lowest: [1, 2, 3] is "L1-3"
-    softmax      ``language``: the softmax runs over the ids of the label's language only; default: ``shared``
-                 with shared embeddings, ``language`` with separate ones (which have no other)
+    2020, "Emerging Cross-lingual Structure", section 4.3).
     """
 
     embeddings: Literal["shared", "separate"] = "shared"
+    """Sharing of the embeddings, and with them of the tied output.
+
+    ``separate`` gives each language word and position embeddings of its own ("Sep Emb").
+    """
     layers: tuple[int, ...] = ()
+    """Numbers of the separate layers, of which 1 is the lowest: [1, 2, 3] is "L1-3"."""
     softmax: Literal["shared", "language"] | None = None
+    """``language`` runs the softmax over the ids of the label's language only.
+
+    The default is ``shared`` with shared embeddings and ``language`` with separate ones, which allow no other.
+    """
 
     @field_validator("layers")
     @classmethod
     def _distinct(cls, value: tuple[int, ...]) -> tuple[int, ...]:
         if len(set(value)) < len(value) or any(layer < 1 for layer in value):
-            raise ValueError("must be distinct layer numbers from 1 on")
+            raise InputError(f"{list(value)} must be distinct layer numbers from 1 on", code="range")
         return tuple(sorted(value))
 
     @model_validator(mode="after")
     def _one_softmax(self) -> SharingConfig:
         if self.embeddings == "separate" and self.softmax == "shared":
-            raise ValueError("softmax is tied to the embeddings; separate embeddings leave no shared one")
+            reason = "separate embeddings leave no shared softmax, since the two are tied"
+            raise InputError(reason, keys="softmax", hint="leave softmax out", code="conflict")
         if self.softmax is None:
             object.__setattr__(self, "softmax", "language" if self.embeddings == "separate" else "shared")
         return self
@@ -71,9 +83,10 @@ class SharingConfig(StrictModel):
 
 
 def numbered(layers: Sequence[int], count: int, key: str) -> tuple[int, ...]:
-    """0 … ``count`` for ``layers``, of which negative ones count from the last; InputError for one that is not there.
+    """Return layer numbers from 0 (the embeddings) to ``count``, where negative ones count from the last layer.
 
-    0 are the embeddings; ``key`` is where the layers are named.
+    Raises:
+        InputError: A layer is not there, or is named twice. ``key`` is where the layers are named.
     """
     numbers = tuple(layer + count + 1 if layer < 0 else layer for layer in layers)
     for layer, number in zip(layers, numbers, strict=True):

@@ -1,4 +1,4 @@
-"""The whole config of a run: which languages it has, what it starts from, its other parts, what they must agree on."""
+"""The whole config of a run: its languages, what it starts from, its other parts, and rules about several parts."""
 
 from __future__ import annotations
 
@@ -25,23 +25,24 @@ FORMAT = 2  # raise when training gives other weights for the same config
 OF_WEIGHTS = frozenset(
     {"seed", "steps", "model", "sharing", "sampling", "batch", "optimizer", "precision", "objective"}
 )
-"""The settings that change the weights, besides the data."""
+"""The settings that affect the weights, besides the data."""
 
 
 class LanguageConfig(StrictModel):
-    """One language of a run: ``language`` derived from ``source``.
-
-    name      what it is called in metrics and exports (default: the language's name)
-    source    default: the source of the run
-    language  default: the source's own language, as it is
-    copies    of the training text, each with other draws of ``code_switch``, so that epochs differ in what is switched;
-              an epoch has the rows of all of them. The vocabulary, and pairs, are of the first
-    """
+    """One language of a run: ``language`` derived from ``source``."""
 
     name: str = ""
+    """Name of the language in metrics and exports (default: that of ``language``)."""
     source: SourceSpec = ""
+    """Source of the sentences (default: that of the run)."""
     language: NamedLanguage = PARENT
+    """Language derived from the source (default: the source's own language, as it is)."""
     copies: Annotated[int, Field(ge=1), OmitDefaultFromHash()] = 1
+    """Number of copies of the training text, each with other draws of ``code_switch``.
+
+    Epochs then differ in the words that are switched, and an epoch has the rows of all copies. The vocabulary and
+    sentence pairs are those of the first copy.
+    """
 
     @field_validator("name")
     @classmethod
@@ -53,24 +54,28 @@ class LanguageConfig(StrictModel):
         if not self.name:
             object.__setattr__(self, "name", self.language.name)
         if self.copies > 1 and self.language.redrawn(1) is self.language:
-            raise ValueError(f"copies of {self.name} would all be the same: it has no transform code_switch")
+            reason = f"the copies of {self.name} would all be the same, since it has no transform code_switch"
+            raise InputError(reason, keys="copies", hint="leave copies out", code="no_effect")
         return self
 
 
 class ParallelConfig(StrictModel):
-    """Sentence pairs of two natural languages, for TLM: sentence n of one source translates sentence n of the other.
+    """Sentence pairs of two natural languages, for TLM.
 
-    A language derived from the same source has its pairs by construction.
+    Sentence n of one source is a translation of sentence n of the other. Languages derived from the same source
+    have pairs by construction.
     """
 
     languages: tuple[str, str]
+    """Names of the two languages."""
     sources: tuple[SourceSpec, SourceSpec]
+    """Sources of the two sides."""
 
     @field_validator("languages")
     @classmethod
     def _two(cls, value: tuple[str, str]) -> tuple[str, str]:
         if value[0] == value[1]:
-            raise ValueError(f"must be two languages, not {value[0]!r} twice")
+            raise InputError(f"must be two languages, not {value[0]!r} twice", code="duplicate")
         return value
 
     @field_validator("sources")
@@ -78,45 +83,38 @@ class ParallelConfig(StrictModel):
     def _keeps_lines(cls, value: tuple[str, str]) -> tuple[str, str]:
         for spec in value:
             if spec.startswith("text:"):
-                raise ValueError(f"{spec} cuts lines into sentences; write lines:{spec.removeprefix('text:')}")
+                reason = f"{spec} splits lines into sentences, so the two sides would not be parallel"
+                raise InputError(reason, hint=f"write lines:{spec.removeprefix('text:')}", code="conflict")
         return value
 
 
 class SamplingConfig(StrictModel):
-    """A language is sampled by its share of the sentences, to the power of ``exponent`` (0: all alike; 0.7: XLM).
-
-    shares    or by a number for each language, of any scale; then ``exponent`` is not read
-    batches   ``mixed``: each step has rows of every language, as many as its share says; ``one-language``: all rows of
-              a step are of one language, or of the sentence pairs of two, which is drawn by these shares (Conneau et
-              al. 2020, "Emerging Cross-lingual Structure", section 3.1)
-    """
+    """The frequency with which each language is sampled."""
 
     exponent: float = Field(default=0.0, ge=0.0, le=1.0)
+    """A language is sampled by its share of the sentences to this power. 0 samples all alike, 0.7 is XLM's."""
     shares: Annotated[dict[str, Annotated[float, Field(gt=0.0)]] | None, OmitDefaultFromHash()] = None
+    """A number for each language, of any scale. ``exponent`` is then not used."""
     batches: Annotated[Literal["mixed", "one-language"], OmitDefaultFromHash()] = "mixed"
+    """Languages of a step: ``mixed``, or ``one-language``.
+
+    With ``mixed``, each step has rows of every language, in proportion to its share. With ``one-language``, all
+    rows of a step are of one language, or of the sentence pairs of two, and it is drawn by these shares (Conneau et
+    al. 2020, "Emerging Cross-lingual Structure", section 3.1).
+    """
 
 
 class StartConfig(StrictModel):
-    """Go on from a checkpoint in the format of Hugging Face: a name or a folder with model and tokenizer.
-
-    extend   add new subwords of a language to its vocabulary first
-    """
+    """A checkpoint in the format of Hugging Face to start from."""
 
     model: ModelName = Field(min_length=1)
+    """Name, or folder with model and tokenizer."""
     extend: ExtendSpec | None = None
+    """New subwords of a language that are first added to its vocabulary."""
 
 
 class PretrainConfig(StrictModel):
-    """A run: languages, and how to train on them.
-
-    source     where the parent's sentences come from
-    language   a language derived from it (or ``parent``: a monolingual run)
-    languages  instead of ``language``: any number of languages, derived or natural, the first one is the parent
-    processes  how many a launch must have (default: any number)
-    shard      each process holds a part of weights, gradients and optimizer (FSDP); default: all of them
-    compile    torch.compile: ``auto`` where it pays
-    trackers   also log to tensorboard, wandb or trackio
-    """
+    """A pretraining run: its languages, and how to train on them."""
 
     smoke: ClassVar[Mapping[str, Any]] = {
         "steps": 20,
@@ -128,28 +126,51 @@ class PretrainConfig(StrictModel):
     }
 
     source: SourceSpec = ""
+    """Source of the sentences."""
     language: NamedLanguage | None = None
+    """Language derived from the source. ``parent`` makes a monolingual run."""
     languages: tuple[LanguageConfig, ...] = ()
+    """Any number of languages, derived or natural, in place of ``language``. The first one is the source language."""
     parallel: tuple[ParallelConfig, ...] = ()
-    seed: int = Field(default=0, ge=0, le=2**63 - 1)  # tables hold 64 bits
+    """Sentence pairs of natural languages."""
+    seed: int = Field(default=0, ge=0, le=2**63 - 1)  # columns of tables have 64 bits
+    """Seed of the weights, the order of the data and the masks."""
     steps: int = Field(default=500_000, ge=1)
+    """Number of steps."""
     start: StartConfig | None = None
+    """Checkpoint to start from (default: random weights)."""
     vocabulary: VocabularySpec = VocabularySpec()
+    """Vocabulary that is trained."""
     dictionary: DictionarySpec = DictionarySpec()
+    """Dictionary of the terms dict and align."""
     model: ModelConfig = ModelConfig()
+    """Shape of the model."""
     sharing: SharingConfig = SharingConfig()
+    """Parts that the languages share."""
     objective: ObjectiveConfig = ObjectiveConfig()
+    """Objective."""
     sampling: SamplingConfig = SamplingConfig()
+    """Sampling of the languages."""
     batch: BatchConfig = BatchConfig()
+    """Rows of a step."""
     optimizer: OptimizerConfig = OptimizerConfig()
+    """Optimizer and schedule."""
     validation: ValidationConfig = ValidationConfig()
+    """Validation."""
     checkpoints: CheckpointConfig = CheckpointConfig()
+    """Checkpoints."""
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
+    """Number format of the computation."""
     compile: Literal["auto", "on", "off"] = "auto"
+    """Use of torch.compile. ``auto`` uses it where it makes the run faster."""
     processes: int | None = Field(default=None, ge=1)
+    """Number of processes that a launch must have (default: any number)."""
     shard: Annotated[bool, OmitDefaultFromHash()] = False
+    """Let each process hold only a part of weights, gradients and optimizer (FSDP)."""
     trackers: tuple[Literal["tensorboard", "wandb", "trackio"], ...] = ()
+    """Trackers that metrics are also sent to: tensorboard, wandb, trackio."""
     log_every: int = Field(default=100, ge=1)
+    """Number of steps between lines of metrics."""
 
     @field_validator("languages", mode="before")
     @classmethod
@@ -160,88 +181,108 @@ class PretrainConfig(StrictModel):
     @model_validator(mode="after")
     def _languages_agree(self) -> PretrainConfig:
         if self.start is not None and (self.vocabulary, self.model) != (VocabularySpec(), ModelConfig()):
-            raise ValueError("start: the checkpoint brings its vocabulary and shape; leave out vocabulary and model")
+            reason, hint = "the checkpoint has a vocabulary and a shape of its own", "leave out vocabulary and model"
+            raise InputError(reason, keys="start", hint=hint, code="conflict")
         if (self.language is None) == (not self.languages):
-            raise ValueError("give either language: a language derived from the source, or languages: a list of them")
+            both = "both language and languages are given" if self.languages else "no language is given"
+            hint = "give either language, derived from the source, or languages, a list of them"
+            raise InputError(both, hint=hint, code="conflict" if self.languages else "missing")
         for entry in self.all_languages:
             if not entry.source:
-                raise ValueError(f"language {entry.name} has no source: set source, for it or for the run")
+                reason, hint = f"the language {entry.name} has no source", "set it for the language or for the run"
+                raise InputError(reason, keys="source", hint=hint, code="missing")
         names = Counter(entry.name for entry in self.all_languages)
         if twice := [name for name, count in names.items() if count > 1]:
-            raise ValueError(f"two languages have the name {twice[0]!r}; give each a name")
+            reason = f"two languages have the name {twice[0]!r}"
+            raise InputError(reason, keys="languages", hint="give each its own name", code="duplicate")
         shares = self.sampling.shares
         if shares is not None and shares.keys() != names.keys():
-            raise ValueError(f"sampling.shares: give each language a number, and no other: {', '.join(names)}")
+            reason = f"the names {', '.join(shares)} are not those of the languages"
+            hint = f"give a number for each of {', '.join(names)}, and no other"
+            raise InputError(reason, keys="sampling.shares", hint=hint, code="conflict")
         unknown = {n for pair in self.parallel for n in pair.languages} - names.keys()
         if unknown:
-            raise ValueError(f"parallel: no language {min(unknown)!r}; there is {', '.join(names)}")
+            reason, hint = f"there is no language {min(unknown)!r}", f"name two of {', '.join(names)}"
+            raise InputError(reason, keys="parallel", hint=hint, code="unknown")
         return self
 
     @model_validator(mode="after")
     def _sharing_fits(self) -> PretrainConfig:
         sharing = self.sharing
         if self.start is None and sharing.layers and max(sharing.layers) > self.model.layers:
-            raise ValueError(
-                f"sharing.layers: there is no layer {max(sharing.layers)}, the model has {self.model.layers}"
-            )
+            reason = f"there is no layer {max(sharing.layers)}, since the model has {self.model.layers}"
+            raise InputError(reason, keys="sharing.layers", code="range")
         if sharing.separates and len(self.all_languages) == 1:
-            raise ValueError("sharing: one language has nothing to separate")
-        if sharing.softmax == "language" and (others := [t.name for t in self.objective.on if t.other_languages]):
-            raise ValueError(
-                f"sharing.softmax language cannot predict translations (the term {others[0]}): use softmax: shared"
-            )
-        if sharing.softmax == "language" and sharing.embeddings == "shared" and self.vocabulary.kind == "joint":
-            raise ValueError("sharing.softmax language changes nothing with a joint vocabulary: all have the same ids")
+            reason = "a run of one language has nothing to separate"
+            raise InputError(reason, keys="sharing", hint="leave sharing out", code="no_effect")
+        if sharing.softmax == "language":
+            self._check_softmax()
         return self
+
+    def _check_softmax(self) -> None:
+        """Check that a softmax over the ids of one language suits the objective and the vocabulary."""
+        if others := [term.name for term in self.objective.on if term.other_languages]:
+            reason = f"a softmax over one language cannot predict translations (the term {others[0]})"
+            raise InputError(reason, keys="sharing.softmax", hint="use softmax: shared", code="conflict")
+        if self.sharing.embeddings == "shared" and self.vocabulary.kind == "joint":
+            reason = "language changes nothing with a joint vocabulary, where all languages have the same ids"
+            raise InputError(reason, keys="sharing.softmax", hint="leave softmax out", code="no_effect")
 
     @model_validator(mode="after")
     def _objective_fits(self) -> PretrainConfig:
         if term := self.objective.needing("pairs"):
             if not self.parallel and not self.derived_pairs:
-                raise ValueError(
-                    f"objective: {term} needs sentence pairs: a language derived from the source, or parallel:"
+                reason, hint = (
+                    f"the term {term} needs sentence pairs",
+                    "add a language derived from the source, or parallel",
                 )
+                raise InputError(reason, keys="objective", hint=hint, code="missing")
             if self.batch.length % 2:
-                raise ValueError(
-                    f"batch.length ({self.batch.length}) must be even for {term}: half a row for each language"
-                )
+                reason = f"{self.batch.length} must be even for the term {term}, which gives each language half a row"
+                raise InputError(reason, keys="batch.length", code="conflict")
         term = self.objective.needing("dictionary")
         if term and self.dictionary.path is None:
             scripts = self.sharing.embeddings == "separate" or any(e.language.script for e in self.all_languages)
             if self.vocabulary.kind != "copied" or not scripts or self.start is not None:
-                raise ValueError(
-                    f"objective: {term} needs a dictionary: a transliterated language with vocabulary.kind copied, "
-                    "or dictionary.path, a file of translations"
+                hint = (
+                    "use a transliterated language with vocabulary.kind copied, or set dictionary.path, a file of "
+                    "translations"
                 )
+                raise InputError(f"the term {term} needs a dictionary", keys="objective", hint=hint, code="missing")
         if term and not self.dictionary.coverage:
-            raise ValueError("dictionary.coverage 0 is an empty dictionary; the objective needs one")
+            reason = f"0 gives an empty dictionary, but the term {term} needs one"
+            raise InputError(reason, keys="dictionary.coverage", hint="set a share above 0", code="conflict")
         return self
 
     @model_validator(mode="after")
     def _shards(self) -> PretrainConfig:
         unfit = {
             "parts of a language (sharing)": self.sharing.separates,
-            "precision float16; take bfloat16": self.precision == "float16",
+            "precision: float16": self.precision == "float16",
             "compile: on": self.compile == "on",
         }
         if self.shard and (what := next((what for what, is_on in unfit.items() if is_on), None)):
-            raise ValueError(f"shard does not go with {what}")
+            hint = "use bfloat16" if self.precision == "float16" else ""
+            raise InputError(f"shard cannot be combined with {what}", keys="shard", hint=hint, code="conflict")
         return self
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> PretrainConfig:
         if self.model.positions is not None and self.batch.length > self.model.positions:
-            raise ValueError(f"batch.length ({self.batch.length}) is over model.positions ({self.model.positions})")
+            reason = f"{self.batch.length} is more than model.positions ({self.model.positions})"
+            raise InputError(reason, keys="batch.length", code="conflict")
         archive, every = self.checkpoints.archive, self.checkpoints.every
         if archive is not None and archive % every:
-            raise ValueError(f"checkpoints.archive ({archive}) must be a multiple of checkpoints.every ({every})")
+            reason = f"{archive} is no multiple of checkpoints.every ({every})"
+            raise InputError(reason, keys="checkpoints.archive", code="conflict")
         if self.checkpoints.select == "best" and not self.validation.every:
-            raise ValueError("checkpoints.select best needs validation.every: the perplexity decides")
+            reason = "best needs validation, since it is chosen by perplexity"
+            raise InputError(reason, keys="checkpoints.select", hint="set validation.every", code="missing")
         return self
 
     @property
     def all_languages(self) -> tuple[LanguageConfig, ...]:
-        """The languages of the run, each with its source; the first is the parent."""
+        """The languages of the run, each with its source. The first is the source language."""
         if self.language is None:
             return tuple(m if m.source else m.model_copy(update={"source": self.source}) for m in self.languages)
         parent = LanguageConfig(source=self.source)
@@ -250,7 +291,10 @@ class PretrainConfig(StrictModel):
 
     @property
     def derived_pairs(self) -> tuple[tuple[int, int], ...]:
-        """Languages that are parallel by construction: the first one of each source with each other one from it."""
+        """Pairs of languages that are parallel by construction.
+
+        They are the first language of each source with every other language from it.
+        """
         pairs = []
         for number, entry in enumerate(self.all_languages):
             first = next(i for i, other in enumerate(self.all_languages) if other.source == entry.source)
@@ -259,7 +303,11 @@ class PretrainConfig(StrictModel):
         return tuple(pairs)
 
     def micro_batches(self, processes: int) -> int:
-        """Into how many micro-batches a step is cut; InputError if a launch of ``processes`` does not fit."""
+        """Return the number of micro-batches of a step.
+
+        Raises:
+            InputError: A launch of ``processes`` does not fit.
+        """
         if self.processes is not None and processes != self.processes:
             hint = f"start with accelerate launch --num_processes {self.processes}, or set processes: {processes}"
             reason = f"processes is {self.processes}, the launch has {processes}"
@@ -271,20 +319,21 @@ class PretrainConfig(StrictModel):
 
     @property
     def label(self) -> str:
-        """What a person calls the run: its objective and its languages but the parent."""
+        """Short description of the run: its objective and its languages without the first."""
         kind = self.objective.kind if self.objective.kind != "sum" else "+".join(self.objective.terms)
         return f"{kind} {' '.join(m.name for m in self.all_languages[1:]) or self.all_languages[0].name}"
 
     def fingerprint(self, parents: dict[str, str]) -> str:
-        """Of all that affects what a run holds: ``parents`` are the data artifacts trained on.
+        """Return the fingerprint of everything that affects what a run holds.
 
-        That is the weights, and names that languages were given, which the exported models are found by.
+        That is the weights, and names that languages were given, by which the exported models are found.
+        ``parents`` are the fingerprints of the data artifacts that are trained on.
         """
         named = resolved(self, lambda named: named.name)
         settings = {name: named[name] for name in OF_WEIGHTS} | {"objective": self.objective.identity()}
         if given := {str(i): m.name for i, m in enumerate(self.all_languages) if m.name != m.language.name}:
             settings["names"] = given
-        if self.sharing.softmax == "language":  # then a random word is always one of the same language
+        if self.sharing.softmax == "language":  # a random word is then always one of the same language
             settings["objective"]["random_words"] = "same-language"
         if self.start is not None and self.start.extend is not None:
             settings["initialise"] = self.start.extend.initialise

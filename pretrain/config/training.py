@@ -1,4 +1,4 @@
-"""How a run goes through its data: batches, optimizer, validation, checkpoints."""
+"""The way of a run through its data: batches, optimizer, validation, checkpoints."""
 
 from __future__ import annotations
 
@@ -15,67 +15,76 @@ Packing = Literal["stream", "sentences", "sentence"]
 
 
 class BatchConfig(StrictModel):
-    """``rows`` rows of ``length`` tokens a step, over all processes and micro-batches.
-
-    packing   ``stream``: sentences one after another, cut every ``length`` tokens; ``sentences``: as many whole
-              sentences as fit, then padding; ``sentence``: each sentence (for TLM each pair) sees itself only and has
-              positions of its own, as if it were a row, in rows that are nearly full. A sentence that is longer than
-              a row (for TLM half a row) is left out and counted
-    """
+    """The rows of a step, over all processes and micro-batches."""
 
     smoke: ClassVar[Mapping[str, Any]] = {"rows": 16, "accumulation": 1}
 
     rows: int = Field(default=128, ge=2)
+    """Number of rows of a step."""
     length: int = Field(default=512, ge=8)
+    """Number of tokens of a row."""
     accumulation: int = Field(default=1, ge=1)
+    """Number of micro-batches into which each process splits its part of a step."""
     packing: Packing = "stream"
+    """Packing of sentences into rows: ``stream``, ``sentences`` or ``sentence``.
+
+    With ``stream``, sentences stand one after another and are cut every ``length`` tokens. With ``sentences``, as
+    many whole sentences as fit are followed by padding. With ``sentence``, each sentence (for TLM each pair)
+    attends only to itself and has positions of its own, as if it were a row, in rows that are nearly full. A
+    sentence that is longer than a row (for TLM half a row) is left out and counted.
+    """
 
 
 class OptimizerConfig(StrictModel):
-    """AdamW; the rate rises linearly for ``warmup_steps``, of a shorter run for all of it, then follows ``schedule``.
-
-    linear          to zero at the last step (ALIGN-MLM)
-    inverse_sqrt    ∝ 1 / √step (Vaswani et al. 2017; Emerging Cross-lingual Structure)
-    cosine          half a cosine to zero at the last step
-    constant        stays
-    """
+    """AdamW with a schedule of the learning rate."""
 
     smoke: ClassVar[Mapping[str, Any]] = {"warmup_steps": 2}
 
     learning_rate: float = Field(default=1e-4, gt=0.0)
+    """Largest learning rate."""
     schedule: Literal["linear", "inverse_sqrt", "cosine", "constant"] = "linear"
+    """Course of the learning rate after the warmup.
+
+    ``linear`` falls to zero at the last step (ALIGN-MLM). ``inverse_sqrt`` is ∝ 1 / √step (Vaswani et al. 2017;
+    Emerging Cross-lingual Structure). ``cosine`` follows half a cosine to zero at the last step. ``constant``
+    stays.
+    """
     warmup_steps: int = Field(default=10_000, ge=0)
+    """Number of steps in which the rate rises linearly. A shorter run rises to its end."""
     weight_decay: float = Field(default=0.0, ge=0.0)
+    """Weight decay."""
     beta1: float = Field(default=0.9, ge=0.0, lt=1.0)
+    """Decay rate of the first moment."""
     beta2: float = Field(default=0.999, ge=0.0, lt=1.0)
+    """Decay rate of the second moment."""
     epsilon: float = Field(default=1e-8, gt=0.0)
+    """Number that is added to the denominator of an update."""
     clip: float | None = Field(default=1.0, gt=0.0)
+    """Largest norm of the gradient. None does not clip."""
 
 
 class ValidationConfig(StrictModel):
-    """On the dev split every ``every`` steps (0: never): masked perplexity of ``rows`` rows of each language.
-
-    mask_rate   share of the words that are masked there (none: that of training)
-    packing     of these rows (none: that of training); runs that are compared by perplexity have the same two
-    alignment   also how well the word embeddings of the languages are aligned
-    """
+    """Masked perplexity of each language on the dev split."""
 
     smoke: ClassVar[Mapping[str, Any]] = {"every": 10, "rows": 16}
 
     every: int = Field(default=0, ge=0)
+    """Number of steps between validations. 0 turns validation off."""
     rows: int = Field(default=128, ge=1)
+    """Number of rows of each language."""
     mask_rate: Annotated[float | None, Field(gt=0.0, lt=1.0), OmitDefaultFromHash()] = None
+    """Share of the words that are masked (default: that of training).
+
+    Runs that are compared by perplexity need the same share and the same packing.
+    """
     packing: Annotated[Packing | None, OmitDefaultFromHash()] = None
+    """Packing of the rows (default: that of training)."""
     alignment: bool = True
+    """Measure the alignment of the languages' word embeddings, too."""
 
 
 class CheckpointConfig(StrictModel):
-    """Every ``every`` steps and at the end; which ones stay.
-
-    keep      the last so many
-    archive   besides, those of every so many steps (a multiple of ``every``)
-    select    which one is exported and probed: the last, or the ``best`` by perplexity of the first language
-    """
+    """Checkpoints: when they are saved, and which ones stay. One is always saved at the end."""
 
     smoke: ClassVar[Mapping[str, Any]] = {
         "every": 10,
@@ -83,13 +92,21 @@ class CheckpointConfig(StrictModel):
     }
 
     every: int = Field(default=1000, ge=1)
+    """Number of steps between checkpoints."""
     keep: int = Field(default=2, ge=1)
+    """Number of the latest checkpoints that stay."""
     archive: int | None = Field(default=None, ge=1)
+    """Number of steps between checkpoints that stay as well, a multiple of ``every``."""
     select: Literal["last", "best"] = "last"
+    """Checkpoint that is exported and probed: the ``last``, or the ``best`` by perplexity of the first language."""
 
 
 def micro_batches(rows: int, accumulation: int, processes: int) -> int:
-    """Return the number of micro-batches of a step of ``rows`` rows; InputError if they would not be equal."""
+    """Return the number of micro-batches of a step of ``rows`` rows.
+
+    Raises:
+        InputError: They would not be equal.
+    """
     count = processes * accumulation
     if rows % count:
         reason = f"{rows} must be a multiple of processes × accumulation = {count}"

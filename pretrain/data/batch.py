@@ -1,4 +1,4 @@
-"""Rows of text before masking, what every source of rows offers, and what the model is given: masked rows."""
+"""Rows of text before masking, the interface of every source of rows, and masked rows, which the model reads."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 Span = tuple[int, int, int]  # columns start … stop − 1 belong to a language
-IGNORE = -100  # PyTorch's cross entropy leaves such a label out
+IGNORE = -100  # PyTorch's cross entropy skips this label
 
 
 @dataclass(frozen=True)
 class Rows:
     """Rows of ``length`` tokens each.
 
-    ids        [rows, length] int64
-    languages  [rows, length] int64, the language of each token; padding has the first language of its row
-    positions  [rows, length] int64, 0-based; None: 0 … length − 1 in every row
-    valid      [rows, length] bool, False for padding; None: there is no padding
-    sentences  [rows, length] int64, the number in its row of the sentence, or of the sentence pair, that a token is of
-               and that alone it sees; −1 for padding; None: every token sees the whole row
+    Attributes:
+        ids: Token ids, [rows, length] int64.
+        languages: Language of each token, [rows, length] int64. Padding has the first language of its row.
+        positions: 0-based positions, [rows, length] int64. None: 0 … length − 1 in every row.
+        valid: False for padding, [rows, length] bool. None: there is no padding.
+        sentences: The number in its row of the sentence, or of the sentence pair, that a token belongs to and
+            attends to, [rows, length] int64; −1 for padding. None: every token attends to the whole row.
     """
 
     ids: NDArray[np.int64]
@@ -34,14 +35,15 @@ class Rows:
 class RowSource(Protocol):
     """A finite list of rows of one kind, any of which can be read at any time.
 
-    name       the language or languages, as in ``en`` and ``en+fr``: for messages
-    term       the term of the objective that the masked positions of its rows belong to
-    languages  that occur in its rows
-    length     tokens of a row
-    rows       how many there are: an epoch
-    counts     what was drawn and left out to get the rows, by reason
-    optional   which fields of Rows that may be None are not
-    spans      which columns belong to which language: one span for all of them, or one for each half
+    Attributes:
+        name: The language or languages, as in ``en`` and ``en+fr``, for messages.
+        term: The term of the objective that the masked positions of its rows belong to.
+        languages: The languages that occur in its rows.
+        length: Number of tokens of a row.
+        rows: Number of rows, which are an epoch.
+        counts: What was drawn and left out to make the rows, by reason.
+        optional: The fields of Rows that may be None and are not.
+        spans: The columns of each language: one span for all columns, or one for each half.
     """
 
     name: str
@@ -54,13 +56,16 @@ class RowSource(Protocol):
     spans: tuple[Span, ...]
 
     def read(self, numbers: NDArray[np.int64]) -> Rows:
-        """The rows of the given numbers (0 … rows − 1), in that order."""
+        """Return the rows with the given numbers (0 … rows − 1), in that order."""
         ...
 
 
 @dataclass(frozen=True)
 class RowGroup:
-    """Rows ``start`` … ``stop`` − 1 of a batch come from one source; ``spans``: which columns have which language."""
+    """Rows ``start`` … ``stop`` − 1 of a batch, which come from one source.
+
+    ``spans`` are the columns of each language.
+    """
 
     start: int
     stop: int
@@ -69,18 +74,19 @@ class RowGroup:
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of fixed shape: every batch of a run has the same shapes and the same fields that are None.
+    """Rows of fixed shape. Every batch of a run has the same shapes and the same fields that are None.
 
-    input_ids  [rows, length] int64, with masks and random words
-    languages  [rows, length] int64, the language of each token
-    masked     [rows, k] int64, the columns of the masked positions
-    labels     [rows, k] int64, the ids to predict; IGNORE where nothing is
-    terms      [rows, k] int64, the number of the term that a position is of (pretrain.objectives.TERMS)
-    positions  [rows, length] int64, 0-based; None: 0 … length − 1 in every row
-    valid      [rows, length] bool, False for padding; None: there is no padding
-    sentences  [rows, length] int64, as in Rows; None: every token sees the whole row
-    groups     the rows of one source stand together; sources without a row here are left out
-    samples    [rows] int64, the number of each row in the whole run
+    Attributes:
+        input_ids: Token ids with masks and random words, [rows, length] int64.
+        languages: Language of each token, [rows, length] int64.
+        masked: Columns of the masked positions, [rows, k] int64.
+        labels: Ids to predict, [rows, k] int64; IGNORE where nothing is predicted.
+        terms: Number of the term of each masked position (pretrain.objectives.TERMS), [rows, k] int64.
+        positions: 0-based positions, [rows, length] int64. None: 0 … length − 1 in every row.
+        valid: False for padding, [rows, length] bool. None: there is no padding.
+        sentences: As in Rows, [rows, length] int64. None: every token attends to the whole row.
+        groups: The rows of each source, which stand together. Sources without a row here are left out.
+        samples: Number of each row in the whole run, [rows] int64.
     """
 
     input_ids: NDArray[np.int64]
@@ -96,5 +102,5 @@ class Batch:
 
     @property
     def targets(self) -> int:
-        """How many masked positions have a label."""
+        """Number of masked positions with a label."""
         return int((self.labels != IGNORE).sum())

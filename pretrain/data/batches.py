@@ -1,8 +1,9 @@
-"""The batches of a run: which rows a step has, and what each micro-batch of each process takes of them.
+"""The batches of a run: the rows of each step, and the rows of each micro-batch of each process.
 
-Step s has ``rows`` samples, numbered s · rows … (s + 1) · rows − 1; the number is the counter of a sample's masks.
-Those of the first source of rows come first, then those of the second, … Micro-batch p of P takes every P-th of them
-from the p-th on, so that they are the step together whatever P is, and the sources are spread evenly over them.
+Step s has ``rows`` samples, numbered s · rows … (s + 1) · rows − 1. The number is the counter of a sample's masks.
+The samples of the first source of rows come first, then those of the second, … Micro-batch p of P takes every P-th
+sample from the p-th on, so that all of them together are the step whatever P is, and the sources are spread evenly
+over them.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ class Epochs:
 
     def __init__(self, seed: int, source: int, rows: int) -> None:
         self.rows = rows
-        # an order is as long as the source; a step may end one epoch and begin the next
+        # An order is as long as the source. Two are cached, since a step may end one epoch and begin the next.
         self._order = lru_cache(maxsize=2)(lambda epoch: permutation(key_of("epoch", seed, source, epoch), rows))
 
     def rows_of(self, samples: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The rows that samples of this source show; they are counted from 0, epoch after epoch."""
+        """Return the rows of samples of this source, which are counted from 0, epoch after epoch."""
         epoch, place = np.divmod(samples, self.rows)
         result = np.empty_like(samples)
         for e in np.unique(epoch).tolist():
@@ -45,11 +46,17 @@ class Epochs:
 
 
 class Batches:
-    """Batches that draw from ``sources`` by ``weights``, masked.
+    """Masked batches that draw from ``sources`` by ``weights``.
 
-    rows        samples of a step
-    optional    fields of Rows that batches have besides those that their sources need
-    one_source  all samples of a step are of one source, which is drawn; else each source has its quota of a step
+    Args:
+        sources: Sources of rows.
+        weights: Weight of each source.
+        rows: Number of samples of a step.
+        masker: Masks the rows.
+        seed: Seed of the order.
+        optional: Fields of Rows that batches have besides those that their sources need.
+        one_source: Whether all samples of a step are of one source, which is drawn. Otherwise each source has its
+            quota of a step.
     """
 
     def __init__(
@@ -71,17 +78,15 @@ class Batches:
         self._epochs = [Epochs(seed, which, source.rows) for which, source in enumerate(self.sources)]
 
     def batch(self, step: int, which: int = 0, count: int = 1) -> Batch:
-        """Micro-batch ``which`` of ``count`` equal ones of the batch of a step (both counted from 0)."""
+        """Return micro-batch ``which`` of ``count`` equal ones of the batch of a step (both counted from 0)."""
         if self.rows % count:
-            raise InputError(
-                f"batch.rows {self.rows} cannot be split into {count} equal parts (processes × batch.accumulation); "
-                f"take a multiple of {count}"
-            )
+            reason = f"{self.rows} cannot be split into {count} equal parts (processes × batch.accumulation)"
+            raise InputError(reason, keys="batch.rows", hint=f"use a multiple of {count}", code="conflict")
         assert 0 <= which < count, "micro-batches are counted from 0"
         return self.samples(step * self.rows + np.arange(which, self.rows, count))
 
     def samples(self, numbers: NDArray[np.int64]) -> Batch:
-        """The samples of the given numbers, those of one source together."""
+        """Return the samples with the given numbers, those of one source together."""
         which, count = self._drawn(numbers)
         order = np.argsort(which, kind="stable")
         bounds = np.searchsorted(which[order], np.arange(len(self.sources) + 1)).tolist()
@@ -98,7 +103,7 @@ class Batches:
         return sum(source.rows for source in self.sources)
 
     def _drawn(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """For each sample its source, and how many of that source came before it in the run."""
+        """Return for each sample its source, and the number of samples of that source before it in the run."""
         steps, places = np.divmod(numbers, self.rows)
         which, count = np.empty_like(numbers), np.empty_like(numbers)
         for step in np.unique(steps).tolist():
@@ -111,7 +116,7 @@ class Batches:
         return which, count
 
     def _piece(self, which: int, count: NDArray[np.int64], numbers: NDArray[np.int64]) -> Batch:
-        """Samples of one source: their numbers among its own, and in the run."""
+        """Return samples of one source, given their numbers among its own, and in the run."""
         source = self.sources[which]
         rows = source.read(self._epochs[which].rows_of(count))
         masked = self.masker.mask(rows, source, numbers)

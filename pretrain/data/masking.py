@@ -1,8 +1,8 @@
-"""Masking of exactly k positions a row, BERT's 80/10/10, and what a term makes of those it takes over.
+"""Masking of exactly k positions of each row by BERT's 80/10/10, and the changes of terms that take some of them over.
 
-A pure function of (seed, sample, column): a row is masked alike in whatever batch it stands. A masked position is a
-column whose label is predicted: 80 % of them show <mask>, 10 % a random word, 10 % the word itself (Devlin et al. 2019,
-section 3.1).
+Masking is a pure function of (seed, sample, column): a row is masked alike in whatever batch it is. A masked
+position is a column whose label is predicted: 80 % of them show <mask>, 10 % a random word, 10 % the word itself
+(Devlin et al. 2019, section 3.1).
 """
 
 from __future__ import annotations
@@ -26,11 +26,13 @@ Ids = NDArray[np.int64]
 class Masked:
     """The masked positions of some rows, each [rows, k].
 
-    words      what stands there
-    labelled   whether anything is predicted
-    shown      what the input shows instead
-    languages  of what is shown
-    labels     what is predicted
+    Attributes:
+        columns: Their columns.
+        words: The words there.
+        labelled: Whether anything is predicted.
+        shown: What the input shows instead of the words.
+        languages: Languages of what is shown.
+        labels: What is predicted.
     """
 
     columns: Ids
@@ -42,13 +44,13 @@ class Masked:
 
 
 Draw = Callable[[str], NDArray[np.float64]]
-"""Uniform numbers in [0, 1), one for each masked position; each name has numbers of its own."""
+"""Gives uniform numbers in [0, 1), one for each masked position. Each name has numbers of its own."""
 Relabel = Callable[[Masked, Draw], tuple[Masked, NDArray[np.bool_]]]
-"""The masked positions as a term changes them, and which of them are of the term now."""
+"""Returns the masked positions as a term changes them, and which of them belong to the term now."""
 
 
 class WordTables:
-    """The ids a random word of each language is drawn from."""
+    """The ids from which a random word of each language is drawn."""
 
     def __init__(self, tables: Sequence[Ids]) -> None:
         self.sizes = np.asarray([len(table) for table in tables], np.int64)
@@ -56,17 +58,17 @@ class WordTables:
         self.flat = np.concatenate(tables)
 
     def draw(self, languages: Ids, random: NDArray[np.float64]) -> Ids:
-        """A word for each element, uniformly by ``random`` in [0, 1)."""
+        """Return a word for each element, uniformly by ``random`` in [0, 1)."""
         sizes = self.sizes[languages]
         drawn: Ids = self.flat[self.starts[languages] + np.minimum((random * sizes).astype(np.int64), sizes - 1)]
         return drawn
 
 
 def random_word_tables(trained: Sequence[Ids], choice: str) -> WordTables:
-    """``trained`` are the ids that occur in the training text of each language.
+    """Return the tables of random words. ``trained`` are the ids in the training text of each language.
 
-    ``all``: a random word is one of any language (XLM); ``same-language``: of the token's own;
-    ``source-only``: of the first (what ALIGN-MLM's code did).
+    With ``all``, a random word is one of any language (XLM). With ``same-language``, it is one of the token's own
+    language. With ``source-only``, it is one of the first language (as in ALIGN-MLM's code).
     """
     if choice == "same-language":
         return WordTables(trained)
@@ -75,15 +77,22 @@ def random_word_tables(trained: Sequence[Ids], choice: str) -> WordTables:
 
 
 def masked_per_row(rate: float, length: int) -> int:
-    """k: the masked positions of a row of ``length``."""
+    """Return k, the number of masked positions of a row of ``length``."""
     return max(1, round(rate * length))
 
 
 class Masker:
-    """Masks rows of ``length`` tokens; ``size`` ids, of which the specials are never masked.
+    """Masks rows of ``length`` tokens. Specials among the ``size`` ids are never masked.
 
-    terms      the names of the terms, by whose numbers batches tell which one a masked position is of
-    relabels   what terms make of the masked positions, in this order
+    Args:
+        specials: The special ids.
+        size: Number of ids.
+        rate: Share of the positions that are masked.
+        length: Number of tokens of a row.
+        tables: Random words.
+        seed: Seed of the masks.
+        terms: Names of the terms. Batches refer to the term of a masked position by its number here.
+        relabels: Changes that terms make to the masked positions, in this order.
     """
 
     def __init__(
@@ -102,15 +111,15 @@ class Masker:
         self.length, self.mask_id = length, specials.mask
         self.is_word = np.ones(size, bool)
         self.is_word[list(specials.all)] = False
-        # a draw and its column are one number: sorting finds both
+        # A draw and its column are one number, so sorting finds both.
         self._column_bits = np.uint64((1 << (length - 1).bit_length()) - 1)
 
     def mask(self, rows: Rows, source: RowSource, samples: Ids) -> Batch:
-        """Mask rows; ``samples`` [rows] are their numbers in the whole run, the counters of their randomness.
+        """Mask rows. ``samples`` [rows] are their numbers in the whole run, the counters of their randomness.
 
-        Masked positions stand in the order of their columns.
-        A row without padding has k labels, as far as it has so many words; a padded one those of the share ``rate`` of
-        its words, at least one. The remaining masked positions have the label IGNORE.
+        Masked positions are in the order of their columns. A row without padding has k labels, if it has so many
+        words. A padded row has labels for the share ``rate`` of its words, at least one. The remaining masked
+        positions have the label IGNORE.
         """
         assert rows.ids.shape[1] == self.length, f"rows of {self.length} tokens"
         columns, labelled = self._choose(rows, samples)
@@ -132,7 +141,7 @@ class Masker:
         return Batch(ids, languages, columns, labels, terms, rows.positions, rows.valid, rows.sentences, (), samples)
 
     def _choose(self, rows: Rows, samples: Ids) -> tuple[Ids, NDArray[np.bool_]]:
-        """The k columns of each row that draw the smallest numbers among its words, and which have a label."""
+        """Return the k columns of each row with the smallest numbers among its words, and whether each has a label."""
         column = np.arange(rows.ids.shape[1], dtype=np.uint64)
         draws = random_bits(key_of("slots", self.seed), samples[:, None], column)
         draws >>= np.uint64(1)
@@ -153,6 +162,6 @@ class Masker:
         return np.take_along_axis(columns, order, axis=1), np.take_along_axis(labelled, order, axis=1)
 
     def _noise(self, languages: Ids, words: Ids, draw: Draw) -> Ids:
-        """What the input shows: 80 % <mask>, 10 % a random word, 10 % the word."""
+        """Return what the input shows: 80 % <mask>, 10 % a random word, 10 % the word."""
         action, random = draw("action"), self.tables.draw(languages, draw("word"))
         return np.where(action < SHARE_MASK, self.mask_id, np.where(action < SHARE_MASK + SHARE_RANDOM, random, words))

@@ -1,12 +1,13 @@
-"""Which sentences a row has, and how such rows are written.
+"""The sentences of each row, and how such rows are written.
 
-Sentences of one text, as it goes on: ``<s> sentence </s> sentence </s> … <pad> …``; <s> takes one place, a sentence its
-tokens and one more. ``pack`` fills the rows in order.
+Sentences of one text in its order: ``<s> sentence </s> sentence </s> … <pad> …``. <s> takes one place, and a
+sentence takes one more than its tokens. ``pack`` fills the rows in order.
 
-Sentences that stand alone: ``<s> sentence </s> <s> sentence </s> … <pad> …``, none of which sees another; a sentence
-takes its tokens and two more. It does not matter which of them share a row, so ``fill`` leaves hardly a place empty.
+Sentences that stand alone: ``<s> sentence </s> <s> sentence </s> … <pad> …``, none of which attends to another. A
+sentence takes two more places than its tokens. It does not matter which of them share a row, so ``fill`` leaves
+hardly a place empty.
 
-Both decide once; rows are written when asked.
+Both decide once. Rows are written on request.
 """
 
 from __future__ import annotations
@@ -23,12 +24,15 @@ from synthlang.shards import Shards
 from synthlang.vocabularies import Specials
 
 Ints = NDArray[np.int64]
-CHUNK = 1 << 20  # sentences looked at together: bounds the memory; never changes the rows of ``pack``
+CHUNK = 1 << 20  # sentences packed together; it bounds the memory and never changes the rows of ``pack``
 
 
 @dataclass(frozen=True)
 class RowItems:
-    """Row r has the items ``starts[r]`` … ``starts[r + 1] − 1``, or what ``order`` has there."""
+    """The items of each row.
+
+    Row r has the items ``starts[r]`` … ``starts[r + 1] − 1``, or those at these places of ``order``.
+    """
 
     starts: Ints
     order: NDArray[np.integer] | None = None
@@ -37,7 +41,7 @@ class RowItems:
         return len(self.starts) - 1
 
     def of(self, rows: Ints) -> tuple[Ints, Ints]:
-        """The items of some rows one after another, and which of ``rows``, counted from 0, each is in."""
+        """Return the items of some rows one after another, and which of ``rows``, counted from 0, each is in."""
         place, row = ranges(self.starts[rows], self.starts[rows + 1])
         return place if self.order is None else self.order[place].astype(np.int64), row
 
@@ -45,13 +49,19 @@ class RowItems:
 def pack(
     costs: Callable[[int, int], Ints], items: int, capacity: int, task: str, report: Report = silent, chunk: int = CHUNK
 ) -> RowItems:
-    """Items in their order, as many in a row as fit.
+    """Put items into rows in their order, as many into a row as fit.
 
-    costs     costs(first, last) [sides, last − first]: what the items first … last − 1 cost on each side of a row,
-              0 … capacity; an item without a cost on any side is in a row but takes no place there
-    capacity  of each side; a row takes items as long as every side has room (next fit: no row is opened again)
+    The work is O(items · log chunk) in NumPy, and one step of Python for each row.
 
-    O(items · log chunk) in NumPy, and one step of Python a row.
+    Args:
+        costs: costs(first, last) [sides, last − first] is the cost of the items first … last − 1 on each side of a
+            row, 0 … capacity. An item without a cost on any side is in a row but takes no place there.
+        items: Number of items.
+        capacity: Capacity of each side. A row takes items while every side has room (next fit: no row is opened
+            again).
+        task: Name of the task, for the progress.
+        report: Gets the progress.
+        chunk: Number of items that are packed together.
     """
     found = [np.zeros(1, np.int64)]
     first, size = 0, chunk
@@ -60,7 +70,7 @@ def pack(
         last = min(first + size, items)
         starts, rest = _follow(_ends(costs(first, last), capacity), last == items)
         found.append(first + starts)
-        size = chunk if rest else 2 * size  # one row that has the whole chunk and goes on
+        size = chunk if rest else 2 * size  # one row has the whole chunk and continues behind it
         first += rest
     report(task, items, items, "")
     return RowItems(np.concatenate(found))
@@ -69,13 +79,20 @@ def pack(
 def fill(
     costs: Callable[[int, int], Ints], items: int, capacity: int, task: str, report: Report = silent, chunk: int = CHUNK
 ) -> RowItems:
-    """Items in rows that are as full as can be: best fit decreasing (Johnson 1973), in each ``chunk`` of items.
-
-    costs     costs(first, last) [last − first]: what the items first … last − 1 cost; one of 0 is left out
-    capacity  of a row, at least the highest cost
+    """Put items into rows that are as full as possible: best fit decreasing (Johnson 1973), in each ``chunk`` of items.
 
     Items of one cost are alike, so whole sets of rows are filled at once (Krell et al. 2021, "Efficient sequence
-    packing without cross-contamination", arXiv 2107.02027): a sort of the items, and some capacity² steps of Python.
+    packing without cross-contamination", arXiv 2107.02027). The work is a sort of the items, and some capacity²
+    steps of Python.
+
+    Args:
+        costs: costs(first, last) [last − first] is the cost of the items first … last − 1. An item of cost 0 is
+            left out.
+        items: Number of items.
+        capacity: Capacity of a row, at least the highest cost.
+        task: Name of the task, for the progress.
+        report: Gets the progress.
+        chunk: Number of items that are packed together.
     """
     sizes, orders = [], []
     for first in range(0, items, chunk):
@@ -83,7 +100,7 @@ def fill(
         cost = costs(first, min(first + chunk, items))
         by_cost = np.argsort(cost, kind="stable")
         stops = np.cumsum(np.bincount(cost, minlength=capacity + 1))
-        taken = np.concatenate([[0], stops[:-1]])  # of the items of each cost, where the next one stands
+        taken = np.concatenate([[0], stops[:-1]])  # the place of the next item of each cost
         for pattern, count in _patterns(np.diff(stops, prepend=0), capacity):
             rows = np.empty((count, len(pattern)), np.int64)
             for column, item in enumerate(pattern):
@@ -98,8 +115,8 @@ def fill(
 
 
 def _patterns(counts: Ints, capacity: int) -> list[tuple[tuple[int, ...], int]]:
-    """The costs in a row, and how many such rows there are; ``counts`` [capacity + 1] are the items of each cost."""
-    rooms: dict[int, list[tuple[tuple[int, ...], int]]] = defaultdict(list)  # the rows with so much room left
+    """Return the costs in a row, and the number of such rows. ``counts`` [capacity + 1] are the items of each cost."""
+    rooms: dict[int, list[tuple[tuple[int, ...], int]]] = defaultdict(list)  # the rows by the room that is left
     for cost in range(capacity, 0, -1):
         left = int(counts[cost])
         while left:
@@ -118,7 +135,7 @@ def _patterns(counts: Ints, capacity: int) -> list[tuple[tuple[int, ...], int]]:
 
 
 def _ends(costs: Ints, capacity: int) -> Ints:
-    """[items] for each item the first one that does not fit any more into a row that begins with it."""
+    """Return for each item the first one that no longer fits into a row that begins with it, [items]."""
     ends = []
     for side in costs:
         total = np.concatenate([[0], np.cumsum(side)])
@@ -129,7 +146,10 @@ def _ends(costs: Ints, capacity: int) -> Ints:
 
 
 def _follow(ends: Ints, is_last: bool) -> tuple[Ints, int]:
-    """The ends of the rows one after another, and where the first row begins that may go on behind the chunk."""
+    """Return the ends of the rows one after another, and the start of the first row that is not complete.
+
+    That row may continue behind the chunk.
+    """
     following = ends.tolist()
     rows, here, stop = [], 0, len(following)
     while here < stop:
@@ -142,22 +162,26 @@ def _follow(ends: Ints, is_last: bool) -> tuple[Ints, int]:
 
 
 def ranges(starts: Ints, stops: Ints) -> tuple[Ints, Ints]:
-    """The numbers start … stop − 1 of each range one after another, and the range that each is from."""
+    """Return the numbers start … stop − 1 of each range one after another, and the range of each number."""
     lengths = stops - starts
     which = np.repeat(np.arange(len(starts)), lengths)
     return np.arange(len(which)) + (starts - (np.cumsum(lengths) - lengths))[which], which
 
 
 def write_sentences(out: Ints, shards: Shards, sentences: Ints, row: Ints, specials: Specials) -> NDArray[np.bool_]:
-    """Write packed rows into ``out`` [rows, width]; gives where there is no padding, [rows, width].
+    """Write packed rows into ``out`` [rows, width], and return where there is no padding, [rows, width].
 
-    sentences  [n] the sentences of all rows, one after another
-    row        [n] the row that each is in, in ascending order; every row has at least one
+    Args:
+        out: Place of the ids.
+        shards: The text.
+        sentences: The sentences of all rows, one after another, [n].
+        row: The row of each, in ascending order, [n]. Every row has at least one.
+        specials: The special ids.
     """
     rows, width = out.shape
     begin = shards.offsets[sentences]
     lengths = shards.offsets[sentences + 1] - begin
-    before = np.cumsum(lengths + 1) - (lengths + 1)  # in all rows, with </s>
+    before = np.cumsum(lengths + 1) - (lengths + 1)  # counted through all rows, with </s>
     column = 1 + before - before[np.searchsorted(row, np.arange(rows))][row]
     ids = np.full(rows * width, specials.pad, np.int64)
     place = row * width + column
@@ -172,16 +196,21 @@ def write_sentences(out: Ints, shards: Shards, sentences: Ints, row: Ints, speci
 def write_alone(out: Ints, shards: Shards, sentences: Ints, row: Ints, specials: Specials) -> tuple[Ints, Ints]:
     """Write rows of sentences that stand alone into ``out`` [rows, width].
 
-    sentences  [n] the sentences of all rows, one after another
-    row        [n] the row that each is in, in ascending order
+    Args:
+        out: Place of the ids.
+        shards: The text.
+        sentences: The sentences of all rows, one after another, [n].
+        row: The row of each, in ascending order, [n].
+        specials: The special ids.
 
-    Gives for each place, [rows, width], the number of its sentence in the row (−1: padding), and its position in that.
+    Returns:
+        For each place, [rows, width], the number of its sentence in the row (−1: padding), and its position in it.
     """
     rows, width = out.shape
     begin = shards.offsets[sentences]
     lengths = shards.offsets[sentences + 1] - begin
     first = np.searchsorted(row, np.arange(rows))
-    before = np.cumsum(lengths + 2) - (lengths + 2)  # in all rows
+    before = np.cumsum(lengths + 2) - (lengths + 2)  # counted through all rows
     start = row * width + before - before[first][row]
     ids = np.full(rows * width, specials.pad, np.int64)
     ids[start] = specials.bos

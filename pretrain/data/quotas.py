@@ -1,11 +1,12 @@
-"""How many samples each source of rows has had after any number of steps: exact integers.
+"""The number of samples of each source of rows after any number of steps, in exact integers.
 
-``Quotas``, of batches that have rows of every source, know no randomness; ``Draws`` choose the one source of each step.
+``Quotas``, for batches that have rows of every source, use no randomness. ``Draws`` draw the one source of each
+step.
 
-With weights p (they sum to 1) and n samples drawn so far, source i has had ⌊n·p_i⌋ or ⌈n·p_i⌉ of them. Each of
-its samples is a job with a window: number j may come once n·p_i > j − 1 and must have come when n·p_i ≥ j.
-Jobs are taken by earliest deadline, which meets every window of jobs of one size when the rates sum to 1 (Baruah
-et al. 1996, "Proportionate progress", Algorithmica 15); time is counted in steps, of ``rows`` jobs each.
+With weights p (they sum to 1) and n samples drawn so far, source i has had ⌊n·p_i⌋ or ⌈n·p_i⌉ of them. Each of its
+samples is a job with a window: number j may come once n·p_i > j − 1 and must have come when n·p_i ≥ j. Jobs are
+taken by earliest deadline, which meets every window of jobs of one size when the rates sum to 1 (Baruah et al.
+1996, "Proportionate progress", Algorithmica 15). Time is counted in steps, of ``rows`` jobs each.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ BLOCK = 1024  # steps in one table
 
 @dataclass
 class _State:
-    """Of each source before a step: n·p = whole + rest / total, and whether it has had a sample more than ``whole``."""
+    """State of each source before a step: n·p = whole + rest / total, and whether it is one sample ahead."""
 
     whole: list[int]
     rest: list[int]
@@ -37,10 +38,13 @@ class _State:
 
 
 class Quotas:
-    """``before(step)`` [sources]: samples of each source in the steps 0 … step − 1, rows · step in all.
+    """Exact quotas of the sources.
 
-    weights  of the sources, > 0, any scale
-    rows     samples of a step
+    ``before(step)`` [sources] are the samples of each source in the steps 0 … step − 1, rows · step in all.
+
+    Args:
+        weights: Weights of the sources, > 0, of any scale.
+        rows: Number of samples of a step.
     """
 
     def __init__(self, weights: Sequence[Fraction | int], rows: int) -> None:
@@ -58,7 +62,7 @@ class Quotas:
         self._block = lru_cache(maxsize=2)(self._make_block)
 
     def before(self, step: int) -> NDArray[np.int64]:
-        """How many samples of each source come before a step (counted from 0)."""
+        """Return the number of samples of each source before a step (counted from 0)."""
         periods, step = divmod(step, self._period)
         done = [periods * self._period * self.rows * share // self._total for share in self._shares]
         counts: NDArray[np.int64] = self._block(step // BLOCK)[step % BLOCK]
@@ -85,7 +89,8 @@ class Quotas:
             rest[i] = over
             if more:
                 ahead[i] = 0
-        # the wholes leave as many samples as the rests sum to; those ahead had theirs in an earlier step
+        # The whole parts leave as many samples as the rests sum to. Sources that are ahead had theirs in an earlier
+        # step.
         due = sum(rest) // total - sum(ahead)
         if due:
             waiting = [i for i, over in enumerate(rest) if over and not ahead[i]]
@@ -94,33 +99,35 @@ class Quotas:
                 ahead[i] = 1
 
     def _deadline(self, source: int, rest: int) -> int:
-        """Steps until n·p of a source is the next whole number, rounded up."""
+        """Return the steps until n·p of a source is the next whole number, rounded up."""
         return -((rest - self._total) // (self.rows * self._shares[source]))
 
 
 class Draws:
-    """``before(step)`` as ``Quotas`` has it, where all samples of a step are of one source.
+    """``before(step)`` as in ``Quotas``, where all samples of a step are of one source.
 
-    It is drawn by its weight (Conneau et al. 2020, "Emerging Cross-lingual Structure", section 3.1): a function of the
-    key and the step, so that every process draws the same one, and a run that goes on too.
+    The source is drawn by its weight (Conneau et al. 2020, "Emerging Cross-lingual Structure", section 3.1). The
+    draw is a function of the key and the step, so every process draws the same source, and so does a resumed run.
     """
 
     def __init__(self, weights: Sequence[Fraction | int], rows: int, key: int) -> None:
         assert weights and min(weights) > 0, "weights must be positive"
         total = sum(map(Fraction, weights))
         self.rows, self.key = rows, key
-        self._bounds = np.cumsum([float(weight / total) for weight in weights])[:-1]  # of all sources but the last
+        self._bounds = np.cumsum([float(weight / total) for weight in weights])[
+            :-1
+        ]  # bounds of all sources but the last
         self._blocks = [np.zeros(len(weights), np.int64)]  # steps of each source before every BLOCK-th step
 
     def before(self, step: int) -> NDArray[np.int64]:
-        """How many samples of each source come before a step (counted from 0)."""
+        """Return the number of samples of each source before a step (counted from 0)."""
         block, place = divmod(step, BLOCK)
         while len(self._blocks) <= block:
             self._blocks.append(self._blocks[-1] + self._steps(len(self._blocks) - 1, BLOCK))
         return (self._blocks[block] + self._steps(block, place)) * self.rows
 
     def _steps(self, block: int, count: int) -> NDArray[np.int64]:
-        """How many of the first steps of a block each source has."""
+        """Return how many of the first steps of a block each source has."""
         drawn = uniform(self.key, block * BLOCK + np.arange(count))
         sources = np.searchsorted(self._bounds, drawn, side="right")
         return np.bincount(sources, minlength=len(self._bounds) + 1).astype(np.int64)

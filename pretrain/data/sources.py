@@ -1,5 +1,8 @@
-"""Sources of rows. Of one language: a stream that is chopped, or whole sentences with padding after them; of sentence
-pairs, for TLM: one language in each half. Sentences, and pairs, share a row or stand alone in it."""
+"""Sources of rows.
+
+Rows of one language are cut from a stream, or are whole sentences with padding after them. Rows of sentence pairs,
+for TLM, have one language in each half. Sentences, and pairs, share a row or stand alone in it.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,12 @@ ALONE = frozenset({"positions", "valid", "sentences"})
 
 
 class StreamRows:
-    """Row r is <s> and the tokens r · (length − 1) … (r + 1) · (length − 1) − 1 of the stream.
+    """Rows that are cut from a stream: row r is <s> and the tokens r · (length − 1) … (r + 1) · (length − 1) − 1.
 
-    name  whose text it is, for messages; InputError if it does not fill one row
+    ``name`` is the name of the text, for messages.
+
+    Raises:
+        InputError: The text does not fill one row.
     """
 
     term = "mlm"
@@ -35,13 +41,12 @@ class StreamRows:
         self.shards, self.length, self.specials, self.name = shards, length, specials, name
         self.languages: tuple[int, ...] = (language,)
         self.spans: tuple[Span, ...] = ((0, length, language),)
-        self._starts = shards.offsets + np.arange(len(shards.offsets))  # of the sentences in the stream
+        self._starts = shards.offsets + np.arange(len(shards.offsets))  # starts of the sentences in the stream
         tokens = int(self._starts[-1])
         self.rows = tokens // (length - 1) if len(shards.tokens) else 0
         if self.rows == 0:
-            raise InputError(
-                f"{name}: {tokens} tokens do not fill one row of length {length}; take a smaller batch.length"
-            )
+            reason = f"{tokens} tokens do not fill one row of length {length}"
+            raise InputError(reason, name, hint="use a smaller batch.length", code="range")
         self.counts = {"tokens left over": tokens - self.rows * (length - 1)}
 
     def read(self, numbers: NDArray[np.int64]) -> Rows:
@@ -50,16 +55,16 @@ class StreamRows:
         first = np.searchsorted(self._starts, begin, side="right") - 1
         behind = np.searchsorted(self._starts, begin + width)  # sentences first … behind − 1 have tokens in the row
         sentence, row = ranges(first, behind)
-        column = self._starts[sentence + 1] - begin[row]  # of its </s>, <s> counted
+        column = self._starts[sentence + 1] - begin[row]  # column of its </s>, with <s> counted
         inside = column < self.length
         is_end = np.zeros((len(numbers), self.length), bool)
         is_end[row[inside], column[inside]] = True
-        # the stream has one </s> more than the text has tokens for each sentence that ended before
+        # The stream has one </s> more than the text has tokens for each sentence that ended before.
         ended = np.cumsum(is_end, axis=1, dtype=np.int32)[:, :-1]
         token = (begin - first)[:, None] + np.arange(width) - ended
         ids = np.empty((len(numbers), self.length), np.int64)
         ids[:, 0] = self.specials.bos
-        ids[:, 1:] = self.shards.tokens[np.minimum(token, len(self.shards.tokens) - 1)]  # the last </s> has none
+        ids[:, 1:] = self.shards.tokens[np.minimum(token, len(self.shards.tokens) - 1)]  # the last </s> has no token
         ids[is_end] = self.specials.eos
         return Rows(ids, np.full_like(ids, self.languages[0]))
 
@@ -67,12 +72,14 @@ class StreamRows:
 class SentenceRows:
     """Whole sentences and padding: ``<s> sentence </s> sentence </s> … <pad> …``, in the order of the text.
 
-    alone  each sentence has a <s> and positions of its own and sees itself only: ``<s> sentence </s> <s> sentence
-           </s> …``, in an order that leaves few places empty
-    name   whose text it is, for messages
+    With ``alone``, each sentence has a <s> and positions of its own and attends only to itself: ``<s> sentence </s>
+    <s> sentence </s> …``, in an order that leaves few places empty. ``name`` is the name of the text, for messages.
 
-    A sentence that with its <s> and </s> is longer than a row is left out: ``dropped`` counts them. So is, where each
-    stands alone, one without a token. InputError if no sentence is left.
+    A sentence that is longer than a row with its <s> and </s> is left out, and ``dropped`` counts them. Where each
+    sentence stands alone, one without a token is left out, too.
+
+    Raises:
+        InputError: No sentence is left.
     """
 
     term = "mlm"
@@ -95,9 +102,8 @@ class SentenceRows:
         lengths = np.diff(shards.offsets)
         self.dropped, empty = int((lengths + 2 > length).sum()), int((lengths == 0).sum()) if alone else 0
         if self.dropped + empty == len(shards):
-            raise InputError(
-                f"{name}: none of {len(shards)} sentences fits into a row of length {length}; raise batch.length"
-            )
+            reason = f"none of {len(shards)} sentences fits into a row of length {length}"
+            raise InputError(reason, name, hint="raise batch.length", code="range")
         task = f"pack {name}"
         if alone:
             self._items = fill(lambda a, b: self._costs(a, b, 2, 1), len(shards), length, task, report)
@@ -125,7 +131,7 @@ class SentenceRows:
 
 
 class CopiesRows:
-    """The rows of copies of one text that differ in what was drawn for their words, one copy after another.
+    """The rows of copies of one text that differ in the draws for their words, one copy after another.
 
     An epoch has the rows of all copies, each once.
     """
@@ -141,7 +147,7 @@ class CopiesRows:
 
     def read(self, numbers: NDArray[np.int64]) -> Rows:
         which = np.searchsorted(self._stops, numbers, side="right")
-        place = np.argsort(np.argsort(which, kind="stable"))  # of each row among those of its copy and the ones before
+        place = np.argsort(np.argsort(which, kind="stable"))  # place of each row among those of its and earlier copies
         read = [
             copy.read(numbers[which == i] - (self._stops[i] - copy.rows))
             for i, copy in enumerate(self.copies)
@@ -158,17 +164,20 @@ class CopiesRows:
 class ParallelRows:
     """Sentence pairs (Lample & Conneau 2019, section 3.3): the left language in the first half, the right after it.
 
-    A share ``rate`` of the pairs is drawn without replacement: round(rate · pairs), of which a smaller rate
-    draws a part. They are packed in the order of ``parallel``, as long as both halves have room:
-    ``<s> a1 </s> a2 </s> <pad> … | <s> b1 </s> b2 </s> <pad> …``. Positions start anew in the second half.
+    A share ``rate`` of the pairs is drawn without replacement: round(rate · pairs), of which a smaller rate draws a
+    part. They are packed in the order of ``parallel``, as long as both halves have room: ``<s> a1 </s> a2 </s>
+    <pad> … | <s> b1 </s> b2 </s> <pad> …``. Positions start anew in the second half.
 
-    alone     each pair sees itself only, and its sentences have a <s> each:
-              ``<s> a1 </s> <s> a2 </s> … | <s> b1 </s> <s> b2 </s> …``; positions start anew in each sentence
-    drawn     pairs drawn
-    too_long  of these, left out since a side with its <s> and </s> is longer than half a row
-    empty     of these, left out since a side has no token
+    With ``alone``, each pair attends only to itself, and its sentences have a <s> each: ``<s> a1 </s> <s> a2 </s> …
+    | <s> b1 </s> <s> b2 </s> …``. Positions start anew in each sentence.
 
-    InputError for an odd length, and if no pair is left.
+    Attributes:
+        drawn: Number of pairs drawn.
+        too_long: Number of these that were left out since a side with its <s> and </s> is longer than half a row.
+        empty: Number of these that were left out since a side has no token.
+
+    Raises:
+        InputError: The length is odd, or no pair is left.
     """
 
     term = "tlm"
@@ -185,7 +194,8 @@ class ParallelRows:
         alone: bool = False,
     ) -> None:
         if length % 2:
-            raise InputError(f"{name}: TLM needs an even batch.length, a half for each language; it is {length}")
+            reason = f"{length} must be even for TLM, which gives each language half a row"
+            raise InputError(reason, keys="batch.length", code="conflict")
         self.length, self.specials, self.name = length, specials, name
         self.half = length // 2
         self.languages: tuple[int, ...] = (parallel.left, parallel.right)
@@ -203,7 +213,7 @@ class ParallelRows:
         self.rows = len(self._items)
 
     def _usable(self, pairs: NDArray[np.int64], rate: float, key: int) -> NDArray[np.int64]:
-        """The pairs that are drawn and fit, in order."""
+        """Return the pairs that are drawn and fit, in order."""
         drawn = pairs[np.sort(permutation(key, len(pairs))[: round(rate * len(pairs))])]
         lengths = self._lengths(drawn)
         empty = lengths.min(axis=0) == 0
@@ -216,14 +226,15 @@ class ParallelRows:
         }
         usable: NDArray[np.int64] = drawn[fits & ~empty]
         if not len(usable):
-            raise InputError(
-                f"{self.name}: TLM has no usable pair: {len(drawn)} of {len(pairs)} drawn, of these {self.too_long} "
-                f"have a side of over {self.half - 2} tokens (half a row), {self.empty} an empty side"
+            reason = (
+                f"TLM has no usable sentence pair: of {len(drawn)} drawn of {len(pairs)}, {self.too_long} have a side "
+                f"of over {self.half - 2} tokens (half a row), and {self.empty} have an empty side"
             )
+            raise InputError(reason, self.name, code="empty")
         return usable
 
     def _lengths(self, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Tokens of each side, [2, pairs]."""
+        """Return the number of tokens of each side, [2, pairs]."""
         sides = zip(self._shards, pairs.T, strict=True)
         return np.stack([shards.offsets[row + 1] - shards.offsets[row] for shards, row in sides])
 

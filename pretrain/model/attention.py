@@ -1,5 +1,7 @@
-"""One post-norm transformer layer, as in BERT and RoBERTa (Vaswani et al. 2017, section 3.1), and one that each
-language has a copy of: which rows and columns go through which copy."""
+"""A post-norm transformer layer, as in BERT and RoBERTa (Vaswani et al. 2017, section 3.1).
+
+A separate layer has a copy for each language, and rows and columns are routed to the copies.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,13 @@ from pretrain.data.batch import RowGroup, Span
 from pretrain.model.dropout import Noise, add_dropout, dropout
 from pretrain.model.text import Packed
 
-Kept = tuple[Tensor | None, Tensor | None, Tensor | None]  # of attention, its output, the feed-forward's output
+Kept = tuple[Tensor | None, Tensor | None, Tensor | None]
+"""Dropout decisions for attention, its output, and the output of the feed-forward network."""
 ALL_KEPT: Kept = (None, None, None)
 
 
 def at_columns(x: Tensor, columns: Tensor) -> Tensor:
-    """The rows of ``x`` [r, w, d] at ``columns`` [r, k]: [r, k, d]."""
+    """Return the rows of ``x`` [r, w, d] at ``columns`` [r, k]: [r, k, d]."""
     return x.gather(1, columns.unsqueeze(-1).expand(-1, -1, x.shape[-1]))
 
 
@@ -41,9 +44,10 @@ class Layer(nn.Module):
         self.norm = nn.LayerNorm(d, eps=epsilon)
 
     def forward(self, x: Tensor, seen: Tensor | None, columns: Tensor | None, keep: Kept = ALL_KEPT) -> Tensor:
-        """[r, w, d] → [r, w, d], or [r, k, d] at ``columns`` [r, k], which is exact: keys and values need the rest.
+        """Map [r, w, d] to [r, w, d], or to [r, k, d] at ``columns`` [r, k].
 
-        ``seen`` [r, w, w], or [r, 1, w] alike for all, is False where a token does not attend to another.
+        The latter is exact, since keys and values are computed from all columns. ``seen`` [r, w, w], or [r, 1, w]
+        for all tokens alike, is False where a token does not attend to another.
         """
         q, k, v = self.project(x, columns)
         if seen is not None and columns is not None and seen.shape[1] > 1:
@@ -52,12 +56,12 @@ class Layer(nn.Module):
         return self.finish(context, x if columns is None else at_columns(x, columns), keep)
 
     def of_tokens(self, x: Tensor, packed: Packed, keep: Kept = ALL_KEPT) -> Tensor:
-        """As ``forward`` for the tokens [t, d] of padded rows: only attention sees the padding."""
+        """Compute ``forward`` for the tokens [t, d] of padded rows. Only attention sees the padding."""
         q, k, v = packed.pad(self.qkv(x)).chunk(3, dim=-1)
         return self.finish(packed.pick(self.attend(q, k, v, packed.valid[:, None], keep[0])), x, keep)
 
     def project(self, x: Tensor, columns: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries (at the columns), keys and values of ``x`` [r, w, d], each [r, ·, d]."""
+        """Return queries (at the columns), keys and values of ``x`` [r, w, d], each [r, ·, d]."""
         d = x.shape[-1]
         if columns is None:
             q, k, v = self.qkv(x).chunk(3, dim=-1)
@@ -67,7 +71,7 @@ class Layer(nn.Module):
         return F.linear(at_columns(x, columns), weight[:d], bias[:d]), k, v
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None, keep: Tensor | None) -> Tensor:
-        """softmax(q kᵀ / √(d/heads)) v for each head (equation 1), [r, ·, d]; ``seen`` [r, 1 or ·, w]."""
+        """Return softmax(q kᵀ / √(d/heads)) v for each head (equation 1), [r, ·, d]; ``seen`` is [r, 1 or ·, w]."""
         size = q.shape[-1] // self.heads
         q, k, v = (t.view(*t.shape[:2], self.heads, size).transpose(1, 2) for t in (q, k, v))
         mask = None if seen is None else seen.unsqueeze(1)
@@ -82,16 +86,16 @@ class Layer(nn.Module):
         return context.transpose(1, 2).flatten(2)
 
     def finish(self, context: Tensor, x: Tensor, keep: Kept) -> Tensor:
-        """What comes after attention: its output projection and the feed-forward network, [r, ·, d]."""
+        """Apply what follows attention: its output projection and the feed-forward network, [r, ·, d]."""
         x = self.attention_norm(add_dropout(x, self.out(context), self.rate, keep[1], self.training))
         hidden = self.down(F.gelu(self.up(x)))
         normed: Tensor = self.norm(add_dropout(x, hidden, self.rate, keep[2], self.training))
         return normed
 
     def draw(self, noise: Noise, rows: int, queries: int, width: int, tokens: int | None = None) -> Kept:
-        """The dropout decisions of a forward pass with ``queries`` positions that attend to ``width``.
+        """Draw the dropout decisions of a forward pass with ``queries`` positions that attend to ``width``.
 
-        tokens  how many there are for ``of_tokens``
+        ``tokens`` is the number of tokens for ``of_tokens``.
         """
         if not self.training or self.rate == 0.0:
             return ALL_KEPT
@@ -116,7 +120,7 @@ class SeparateLayers(nn.ModuleList):
         noise: Noise,
         run: Run,
     ) -> Tensor:
-        """As Layer.forward, each group of rows through the copies of its languages; ``run`` runs one copy."""
+        """Compute Layer.forward, each group of rows through the copies of its languages. ``run`` runs one copy."""
         outputs = []
         for group in groups:
             rows = slice(group.start, group.stop)
@@ -136,7 +140,10 @@ class SeparateLayers(nn.ModuleList):
         return layer
 
     def _mixed(self, x: Tensor, seen: Tensor | None, spans: tuple[Span, ...], noise: Noise) -> Tensor:
-        """Rows of several languages (TLM): each span has its copy's weights, attention sees the whole row."""
+        """Compute rows of several languages (TLM).
+
+        Each span has its copy's weights, and attention sees the whole row.
+        """
         rows, width, _ = x.shape
         first = self.copy(spans[0][2])
         keep = first.draw(noise, rows, width, width)

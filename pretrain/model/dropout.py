@@ -1,9 +1,9 @@
 """Dropout whose random bits are a function of a key, and cheap on a CPU.
 
 PyTorch draws one float per element with a Mersenne Twister, which is a large part of a step on a CPU. A decision
-needs few bits: 15 of them give every rate to within 2⁻¹⁶, and the kept values are scaled by the rate that was really
-used, so that the expectation is exact. A decision is an integer of 16 bits, all ones or all zeros, and dropping is a
-bitwise and: the quickest on a CPU, where selecting (torch.where) and comparing are several times slower.
+needs few bits: 15 of them give every rate to within 2⁻¹⁶. The kept values are scaled by the rate that was really
+used, so the expectation is exact. A decision is an integer of 16 bits, all ones or all zeros, and dropping is a
+bitwise and. This is fastest on a CPU, where selecting (torch.where) and comparing are several times slower.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 class Noise:
-    """The random decisions of one model; ``seed`` before each forward pass makes them a function of its key.
+    """The random decisions of one model. ``seed`` before each forward pass makes them a function of its key.
 
-    On a CPU they come from SFC64 (numpy guarantees its stream), elsewhere from the device's
-    own generator inside the kernels.
+    On a CPU they come from SFC64 (NumPy guarantees its stream), elsewhere from the device's own generator inside
+    the kernels.
     """
 
     def __init__(self) -> None:
         self._generator: np.random.SFC64 | None = None
 
     def seed(self, key: int, device: torch.device) -> None:
-        """All dropout until the next call is a function of ``key`` (64 bits) and the shapes."""
+        """Make all dropout until the next call a function of ``key`` (64 bits) and the shapes."""
         if device.type == "cpu":
             self._generator = np.random.SFC64(key)
         else:
             seed(key >> 1, device)  # torch takes signed 64-bit seeds
 
     def keep(self, rate: float, *shape: int) -> Tensor | None:
-        """For each element of ``shape`` whether it is kept: int16, −1 (all ones) if so, or 0.
+        """Return for each element of ``shape`` whether it is kept: int16, −1 (all ones) if so, or 0.
 
-        None: there is no key, the device draws.
+        None means that there is no key and the device draws.
         """
         if self._generator is None:
             return None
@@ -55,9 +55,9 @@ class Noise:
 
 
 def dropout(x: Tensor, rate: float, keep: Tensor | None, training: bool) -> Tensor:
-    """``x`` with each element zero at the given rate and the others scaled up to keep the expectation.
+    """Return ``x`` with each element zero at the given rate and the others scaled up to keep the expectation.
 
-    ``keep`` (of Noise, the shape of ``x``) decides; without it PyTorch's own dropout does.
+    ``keep`` (of Noise, the shape of ``x``) decides. Without it PyTorch's own dropout does.
     """
     if not training or rate == 0.0:
         return x
@@ -67,7 +67,7 @@ def dropout(x: Tensor, rate: float, keep: Tensor | None, training: bool) -> Tens
 
 
 def add_dropout(x: Tensor, y: Tensor, rate: float, keep: Tensor | None, training: bool) -> Tensor:
-    """``x + dropout(y)``, the scaling done with the sum."""
+    """Return ``x + dropout(y)``, with the scaling done in the sum."""
     if keep is None or not training or rate == 0.0:
         return x + dropout(y, rate, keep, training)
     return torch.add(x, _kept(y, keep), alpha=_scale(rate))
@@ -91,7 +91,7 @@ def _kept(x: Tensor, keep: Tensor) -> Tensor:
 
 
 def _and(x: Tensor, keep: Tensor) -> Tensor:
-    """``x`` where ``keep`` is all ones, 0.0 where it is 0."""
+    """Return ``x`` where ``keep`` is all ones, and 0.0 where it is 0."""
     integers = INTEGERS[x.element_size()]
     wide = keep.to(integers)  # sign-extended, so that ones stay all ones
     return wide.bitwise_and(x.view(integers)).view(x.dtype)

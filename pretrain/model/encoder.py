@@ -1,8 +1,8 @@
-"""RoBERTa's encoder with the parts that languages have of their own, and losses at the masked positions only.
+"""RoBERTa's encoder with separate parts for languages, and losses at the masked positions only.
 
-Numerically the same as transformers' RobertaForMaskedLM and BertForMaskedLM. Work that no loss
-needs is left out: the last layer has queries and a feed-forward network at them only, and
-so has the projection to the vocabulary.
+It is numerically the same as transformers' RobertaForMaskedLM and BertForMaskedLM. Work that no loss needs is left
+out: the last layer has queries and a feed-forward network only at the masked positions, and so has the projection
+to the vocabulary.
 """
 
 from __future__ import annotations
@@ -26,23 +26,24 @@ from pretrain.model.text import Packed, Text
 from synthlang.rng import key_of
 from synthlang.vocabularies.xlm_tokenizer import XLM
 
-ABSENT = -(2**40)  # far from every row, so that reading there fails whatever is added
-EPSILON = {"roberta": 1e-5, "xlm-roberta": 1e-5, "bert": 1e-12}  # of LayerNorm, by architecture
+ABSENT = -(2**40)  # far from every row, so that an access fails whatever offset is added
+EPSILON = {"roberta": 1e-5, "xlm-roberta": 1e-5, "bert": 1e-12}  # epsilon of LayerNorm, by architecture
 
 
 class Embeddings(nn.Module):
     """The tables of a model of L languages over ``size`` ids.
 
-    words      [size, d]; separate: the rows of one language after those of the other, each only for its own ids
-    bias       one number for each row of ``words``, of the tied output
-    positions  [positions, d]; separate: [L · positions, d]
-    languages  [L, d], added to each token of the language; None: no language ids
+    ``ids`` are those of each language, sorted, special tokens included. A language without tables of its own is
+    indexed by the id itself.
 
-    segments   [s, d]: the other token types of a checkpoint that the run started from, less type 0; not trained,
-               kept for exports
-
-    ``ids`` are those of each language, sorted, special tokens included. A language without
-    its own tables is indexed by the id itself.
+    Attributes:
+        words: Word embeddings, [size, d]. If separate, the rows of each language follow those of the one before,
+            each only for its own ids.
+        bias: One number for each row of ``words``, of the tied output.
+        positions: Position embeddings, [positions, d], or [L · positions, d] if separate.
+        languages: Embeddings that are added to each token of the language, [L, d]. None: there are no language ids.
+        segments: The other token types of a checkpoint that the run started from, less type 0, [s, d]. They are not
+            trained and are kept for exports.
     """
 
     def __init__(
@@ -79,9 +80,10 @@ class Embeddings(nn.Module):
     def forward(
         self, input_ids: Tensor, languages: Tensor, positions: Tensor | None, segments: Tensor | None = None
     ) -> Tensor:
-        """The sum of the embeddings of tokens [r, w] of the given languages [r, w]: [r, w, d].
+        """Return the sum of the embeddings of tokens [r, w] of the given languages [r, w]: [r, w, d].
 
-        ``positions`` [r, w] are 0-based; None: 0 … w − 1 in each row. ``segments`` [r, w] are token types; None: all 0.
+        ``positions`` [r, w] are 0-based (None: 0 … w − 1 in each row). ``segments`` [r, w] are token types (None:
+        all 0).
         """
         if positions is None:
             positions = torch.arange(input_ids.shape[1], device=input_ids.device)
@@ -95,13 +97,16 @@ class Embeddings(nn.Module):
         return x if self.languages is None else x + nn.functional.embedding(languages, self.languages)
 
     def rows(self, ids: Tensor, languages: Tensor | int) -> Tensor:
-        """The row of ``words`` of each id of a language."""
+        """Return the row of ``words`` of each id of a language."""
         if not self.separate:
             return ids
         return self.places[languages, ids] + self.offsets[languages]
 
     def outputs(self, languages: Sequence[int], restrict: bool) -> dict[int, tuple[Tensor, Tensor]]:
-        """Output matrix and bias of each language: all rows, or (``restrict``) those of its own ids in their order."""
+        """Return output matrix and bias of each language.
+
+        They have all rows, or (``restrict``) those of the language's own ids in their order.
+        """
         if self.separate:
             words, bias = torch.split(self.words, self.sizes), torch.split(self.bias, self.sizes)
             return {m: (words[m], bias[m]) for m in languages}
@@ -111,7 +116,7 @@ class Embeddings(nn.Module):
 
 
 def _places(ids: Sequence[NDArray[np.int64]], size: int) -> NDArray[np.int64]:
-    """For each language and id the place of the id among the language's own, [L, size]; ABSENT: it has no such id."""
+    """Return the place of each id among the language's own ids, [L, size]; ABSENT where the language has no such id."""
     places = np.full((len(ids), size), ABSENT)
     for language, own in enumerate(ids):
         assert np.all(np.diff(own) > 0) and own[-1] < size, "ids of a language are sorted, distinct and in the space"
@@ -120,7 +125,7 @@ def _places(ids: Sequence[NDArray[np.int64]], size: int) -> NDArray[np.int64]:
 
 
 class Head(nn.Module):
-    """What comes before the tied output: dense, GELU, LayerNorm."""
+    """The layers before the tied output: dense, GELU, LayerNorm."""
 
     def __init__(self, hidden: int, epsilon: float) -> None:
         super().__init__()
@@ -128,13 +133,13 @@ class Head(nn.Module):
         self.norm = nn.LayerNorm(hidden, eps=epsilon)
 
     def forward(self, x: Tensor) -> Tensor:
-        """[…, d] → […, d]."""
+        """Map […, d] to […, d]."""
         y: Tensor = self.norm(F.gelu(self.dense(x)))
         return y
 
 
 class Direct(Head):
-    """XLM's: the output reads the last layer as it is."""
+    """XLM's head: the output reads the last layer as it is."""
 
     def __init__(self) -> None:
         nn.Module.__init__(self)
@@ -144,12 +149,19 @@ class Direct(Head):
 
 
 class MaskedLM(nn.Module):
-    """A masked language model of one or more languages, with random weights: a function of the arguments.
+    """A masked language model of one or more languages, with random weights that are a function of the arguments.
 
-    ids        for each language its ids, sorted, with the special tokens
-    size       rows of the embedding when it is shared (over all ids)
-    positions  the longest row
-    pad        id of the padding token, for exports
+    Args:
+        shape: The shape.
+        sharing: What the languages share.
+        ids: The ids of each language, sorted, with the special tokens.
+        size: Rows of the embedding when it is shared (over all ids).
+        positions: The longest row.
+        pad: Id of the padding token, for exports.
+        language_ids: Whether there are language embeddings.
+        seed: Seed of the weights.
+        architecture: Architecture of Hugging Face.
+        epsilon: Epsilon of LayerNorm (default: that of the architecture).
     """
 
     def __init__(
@@ -168,7 +180,7 @@ class MaskedLM(nn.Module):
         super().__init__()
         epsilon = EPSILON[architecture] if epsilon is None else epsilon
         self.shape, self.sharing, self.pad, self.architecture, self.epsilon = shape, sharing, pad, architecture, epsilon
-        self.origin: dict[str, Any] | None = None  # the config of the checkpoint it started from
+        self.origin: dict[str, Any] | None = None  # the config of the checkpoint that the model started from
         self.language_count = len(ids)
         separate = sharing.embeddings == "separate"
         self._restricts = separate or sharing.softmax == "language"
@@ -197,7 +209,7 @@ class MaskedLM(nn.Module):
                     parameter.fill_(1.0 if name.endswith("norm.weight") else 0.0)
 
     def forward(self, batch: TensorBatch) -> Tensor:
-        """−log p(label) at every masked position, [rows, k] float32 in nats; 0 where the label is IGNORE."""
+        """Return −log p(label) at every masked position, [rows, k] float32 in nats; 0 where the label is IGNORE."""
         x, seen = self.embed(batch.input_ids, batch.languages, batch.positions), batch.seen()
         for number, layer in enumerate(self.layers, 1):
             columns = batch.masked if number == self.shape.layers else None
@@ -205,17 +217,21 @@ class MaskedLM(nn.Module):
         return self._losses(self.head(x), batch)
 
     def hidden(self, input_ids: Tensor, language: int, valid: Tensor | None = None) -> Tensor:
-        """The last layer's output [r, w, d] for text [r, w] of one language; ``valid`` [r, w] is False at padding."""
+        """Return the last layer's output [r, w, d] for text [r, w] of one language.
+
+        ``valid`` [r, w] is False at padding.
+        """
         return self.read(Text.of(input_ids, language, valid))[0]
 
     def read(self, text: Text, columns: Tensor | None = None, layers: Sequence[int] | None = None) -> list[Tensor]:
-        """[r, w, d] the output of each of ``layers``: 1 … N, 0 for the embeddings (default: the last one).
+        """Return the output of each of ``layers``, [r, w, d]: 1 … N, 0 for the embeddings (default: the last one).
 
-        columns   [r, k] columns: only the outputs there are returned, [r, k, d], and of the last layer computed
+        With ``columns`` [r, k], only the outputs at these columns are returned, [r, k, d], and in the last layer
+        only these are computed.
         """
         width, wanted = text.input_ids.shape[1], (self.shape.layers,) if layers is None else tuple(layers)
         most = self.embeddings.length
-        # rows of two blocks, each padded, may be wider than the model as long as their positions are not
+        # Rows of two blocks, each padded, may be wider than the model if their positions are not.
         assert text.positions is not None or width <= most, f"{width} tokens in a row, the model has {most}"
         if text.packed is not None:
             packed = self._read_packed(text, text.packed, columns, set(wanted))
@@ -232,9 +248,9 @@ class MaskedLM(nn.Module):
     def _read_packed(
         self, text: Text, packed: Packed, columns: Tensor | None, wanted: Collection[int]
     ) -> dict[int, Tensor]:
-        """As ``read`` without the padding: each wanted layer's output [r, w, d], 0 at padding; at columns [r, k, d].
+        """Read without the padding: each wanted layer's output [r, w, d], 0 at padding; at columns [r, k, d].
 
-        Equal to reading the padded rows up to rounding, wherever there is a token.
+        The result equals that of the padded rows up to rounding, wherever there is a token.
         """
         rows, width = text.input_ids.shape
         ids, languages, positions, segments = _tokens(text, packed)
@@ -254,15 +270,15 @@ class MaskedLM(nn.Module):
         return outputs
 
     def word_rows(self, ids: Tensor, language: int) -> Tensor:
-        """The rows of the word embedding of ids [n] of a language, [n, d], without position or LayerNorm."""
+        """Return the rows of the word embedding of ids [n] of a language, [n, d], without position or LayerNorm."""
         return F.embedding(self.embeddings.rows(ids, language), self.embeddings.words)
 
     def language_row(self, language: int) -> Tensor | None:
-        """The embedding of a language [d], which is added to each of its words; None: this model has none."""
+        """Return the embedding of a language [d], which is added to each of its words, or None if there is none."""
         return None if self.embeddings.languages is None else self.embeddings.languages[language]
 
     def language_specific(self) -> list[str]:
-        """The names of the parameters that ``sharing`` separates: each row or copy belongs to one language."""
+        """Return the names of the parameters that ``sharing`` separates: each row or copy belongs to one language."""
         own = tuple(f"layers.{number - 1}." for number in self.sharing.layers)
         if self.embeddings.separate:
             own += ("embeddings.words", "embeddings.bias", "embeddings.positions")
@@ -272,14 +288,17 @@ class MaskedLM(nn.Module):
         self.noise.seed(key, self.embeddings.words.device)
 
     def compile_steps(self, backend: str = "inductor") -> None:
-        """Compile what training steps do (torch.compile): one layer at a time, so that equal layers compile once."""
+        """Compile the training step (torch.compile), one layer at a time, so that equal layers compile once."""
         self._step_layer = torch.compile(Layer.forward, dynamic=False, backend=backend)
         self._exponentials = torch.compile(exponentials, dynamic=False, backend=backend)
 
     def embed(
         self, input_ids: Tensor, languages: Tensor, positions: Tensor | None, segments: Tensor | None = None
     ) -> Tensor:
-        """What the first layer reads, [r, w, d], from ids [r, w]; the other arguments are those of Embeddings."""
+        """Return the input of the first layer, [r, w, d], from ids [r, w].
+
+        The other arguments are those of Embeddings.
+        """
         x = self.norm(self.embeddings(input_ids, languages, positions, segments))
         rate = self.shape.dropout
         keep = self.noise.keep(rate, *x.shape) if self.training and rate else None
@@ -288,7 +307,7 @@ class MaskedLM(nn.Module):
     def _through(
         self, layer: nn.Module, x: Tensor, seen: Tensor | None, columns: Tensor | None, groups: tuple[RowGroup, ...]
     ) -> Tensor:
-        """``x`` through a layer, shared or separate."""
+        """Apply a layer, shared or separate, to ``x``."""
         if isinstance(layer, SeparateLayers):
             return layer.route(x, seen, columns, groups, self.noise, self._run)
         assert isinstance(layer, Layer)
@@ -301,14 +320,14 @@ class MaskedLM(nn.Module):
         return step(layer, x, seen, columns, keep)
 
     def _losses(self, x: Tensor, batch: TensorBatch) -> Tensor:
-        """The cross entropy at the masked positions, of which ``x`` [r, k, d] is the last hidden state."""
+        """Return the cross entropy at the masked positions, where ``x`` [r, k, d] is the last hidden state."""
         step = self._exponentials if self.training else exponentials
         if not self._restricts:
             weight, bias = self.embeddings.words, self.embeddings.bias
             return masked_loss(x.flatten(0, 1), weight, bias, batch.labels.flatten(), step).view_as(batch.labels)
         languages = sorted({language for group in batch.groups for _, _, language in group.spans})
         outputs = self.embeddings.outputs(languages, restrict=True)
-        own = at_columns(batch.languages.unsqueeze(-1), batch.masked).squeeze(-1)  # the language of each
+        own = at_columns(batch.languages.unsqueeze(-1), batch.masked).squeeze(-1)  # language of each masked position
         wanted = batch.labels != IGNORE
         places = self.embeddings.places[own, torch.where(wanted, batch.labels, 0)]
         losses = []
@@ -316,7 +335,7 @@ class MaskedLM(nn.Module):
             rows = slice(group.start, group.stop)
             states, total = x[rows].flatten(0, 1), torch.zeros((), device=x.device)
             for language in sorted({language for _, _, language in group.spans}):
-                # a row with several languages goes through each softmax; what is of the others is ignored
+                # A row with several languages goes through each softmax, which ignores positions of the others.
                 labels = torch.where(wanted[rows] & (own[rows] == language), places[rows], IGNORE)
                 total = total + masked_loss(states, *outputs[language], labels.flatten(), step)
             losses.append(total.view_as(batch.labels[rows]))
@@ -324,7 +343,7 @@ class MaskedLM(nn.Module):
 
 
 def _tokens(text: Text, packed: Packed) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """Ids, languages, positions and segments of the tokens, each [1, t]."""
+    """Return ids, languages, positions and segments of the tokens, each [1, t]."""
     ids, positions = text.input_ids, text.positions
     if positions is None:
         positions = torch.arange(ids.shape[1], device=ids.device).expand_as(ids)

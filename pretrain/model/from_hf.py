@@ -41,17 +41,27 @@ def from_hf(
     length: int | None = None,
     dropout: float | None = None,
 ) -> MaskedLM:
-    """The checkpoint ``name`` (a folder, or a name on the hub) as a model that computes the same for every language.
+    """Return the checkpoint ``name`` as a model that computes the same for every language.
 
-    ids, size   as in MaskedLM; ``size`` are the checkpoint's rows and those of the ``extension``
-    initialise  what the rows of the extension start from (see ExtendSpec)
-    length      the longest row there will be: InputError if the checkpoint has fewer positions
-    dropout     default: the checkpoint's, of its hidden states
+    Language embeddings start at 0, or with those of an XLM (``ids`` then has its languages in their order).
+    Separate parts start as equal copies.
 
-    Language embeddings start at 0, those of an XLM as they are there (``ids`` then has its languages in their order);
-    separate parts start as equal copies. InputError for another architecture than ours.
+    Args:
+        name: A folder, or a name on the hub.
+        sharing: What the languages share.
+        ids: As in MaskedLM.
+        size: As in MaskedLM: the checkpoint's rows and those of the ``extension``.
+        language_ids: Whether the model has language embeddings.
+        seed: Seed of random rows.
+        extension: New subwords.
+        initialise: First values of the rows of the extension (see ExtendSpec).
+        length: The longest row that will occur.
+        dropout: Dropout rate (default: the checkpoint's, of its hidden states).
+
+    Raises:
+        InputError: The architecture is not supported, or the checkpoint has fewer positions than ``length``.
     """
-    from pretrain.hub import load_model, open_base  # here, since it loads transformers' models
+    from pretrain.hub import load_model, open_base  # imported here, since it loads transformers' models
 
     base = open_base(name)
     config = _config(base.folder, name)
@@ -71,7 +81,8 @@ def from_hf(
     if extension is not None:
         words, bias = _extended(words, bias, extension, initialise, model)
     if len(words) != size:
-        raise InputError(f"{name} has {len(words)} word embeddings, its tokenizer needs {size}")
+        reason = f"has {len(words)} word embeddings, but its tokenizer needs {size}"
+        raise InputError(reason, name, code="conflict")
     with torch.no_grad():
         _fill_embeddings(model, source, f"{names.body}.embeddings", words, bias, before)
         if architecture != XLM:
@@ -81,14 +92,18 @@ def from_hf(
             _fill_layer(source, f"{names.body}.encoder.layer.{number}", layer)
     left = set(source) - set(names.tied)
     if left:
-        raise InputError(f"{name} has weights that its architecture does not: {', '.join(sorted(left)[:3])}")
+        reason = f"has weights that its architecture does not have: {', '.join(sorted(left)[:3])}"
+        raise InputError(reason, name, code="unsupported")
     return model
 
 
 def check_start(name: str, length: int, layers: Sequence[int]) -> None:
-    """InputError if a run with rows of ``length`` tokens and these separate layers cannot start from ``name``.
+    """Check that a run with rows of ``length`` tokens and these separate layers can start from ``name``.
 
-    Reads the settings of the checkpoint only, so that this is known before any work.
+    Only the settings of the checkpoint are read, so that an error occurs before any work.
+
+    Raises:
+        InputError: It cannot.
     """
     from pretrain.hub import open_base
 
@@ -124,22 +139,26 @@ def check_length(name: str, positions: int, length: int | None) -> None:
 
 
 def _config(folder: Path, name: str) -> Any:
-    """Its config; InputError for a model that ours is not numerically equal to."""
+    """Return the config of a checkpoint.
+
+    Raises:
+        InputError: Our model is not numerically equal to it.
+    """
     from transformers import AutoConfig
 
     try:
         config: Any = AutoConfig.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError) as error:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise InputError(f"its config.json cannot be read: {reason}", folder) from error
+        raise InputError(f"config.json cannot be read: {reason}", folder, code="format") from error
     if config.model_type not in (*ARCHITECTURES, XLM):
-        raise InputError(
-            f"{name} is a {config.model_type}; what can be read is one of {', '.join(ARCHITECTURES)}, {XLM}"
-        )
+        hint = f"name a model of {', '.join(ARCHITECTURES)} or {XLM}"
+        raise InputError(f"is a {config.model_type}, which is not supported", name, hint=hint, code="unsupported")
     for key, needed in NEEDED.items():
         found = getattr(config, key, needed)
         if found != needed:
-            raise InputError(f"{name} has {key} {found!r}; a run can start from models with {needed!r}")
+            reason = f"has {key} {found!r}, but only models with {needed!r} can be read"
+            raise InputError(reason, name, code="unsupported")
     return config
 
 
@@ -190,7 +209,7 @@ def _fill_embeddings(
 def _extended(
     words: Tensor, bias: Tensor, extension: Extension, initialise: str, model: MaskedLM
 ) -> tuple[Tensor, Tensor]:
-    """The tables with rows for new ids after the old ones: the mean of their pieces, of all, or random."""
+    """Return the tables with rows for new ids after the old ones: the mean of their pieces, of all rows, or random."""
     new = torch.zeros(len(extension.ids), words.shape[1])
     new_bias = torch.full((len(new),), float(bias.mean()))
     if initialise == "random":
@@ -200,6 +219,6 @@ def _extended(
     if initialise == "pieces":
         for i in range(len(new)):
             pieces = torch.from_numpy(extension.pieces_of(i))
-            if len(pieces):  # a token that the old tokenizer could not cut starts from the mean of all
+            if len(pieces):  # a token without old pieces starts from the mean of all
                 new[i], new_bias[i] = words[pieces].mean(0), bias[pieces].mean()
     return torch.cat([words, new]), torch.cat([bias, new_bias])

@@ -1,7 +1,7 @@
-"""XLM's checkpoints (Lample and Conneau 2019) under BERT's names: their layers are the same.
+"""XLM's checkpoints (Lample and Conneau 2019) under BERT's names, since their layers are the same.
 
-What differs: each token has the embedding of its language added before the first LayerNorm, and the output reads the
-last layer as it is. (Where there is padding transformers sets states to 0, which nothing reads.)
+There are two differences. Each token has the embedding of its language added before the first LayerNorm, and the
+output reads the last layer as it is. (At padding transformers sets states to 0, which nothing reads.)
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ NAMES = (
 
 
 def bert_names(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The weights of XLMWithLMHeadModel as BertForMaskedLM calls them, and ``language_embeddings`` [L, d] if any."""
+    """Return the weights of XLMWithLMHeadModel under the names of BertForMaskedLM.
+
+    ``language_embeddings`` [L, d] are added if there are any.
+    """
     found = {}
     for name, tensor in weights.items():
         pattern, ours = next((pair for pair in NAMES if re.match(pair[0], name)), ("", ""))
@@ -46,12 +49,17 @@ def bert_names(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def bert_config(config: Any, name: str) -> Any:
-    """XLM's config in the words of BERT's; InputError for an XLM that computes something else."""
+    """Return XLM's config as one of BERT.
+
+    Raises:
+        InputError: The XLM computes something else.
+    """
     from transformers import BertConfig
 
     for key, needed in NEEDED.items():
         if (found := getattr(config, key)) != needed:
-            raise InputError(f"{name} has {key} {found!r}; what can be read are models with {needed!r}")
+            reason = f"has {key} {found!r}, but only models with {needed!r} can be read"
+            raise InputError(reason, name, code="unsupported")
     return BertConfig(
         vocab_size=config.vocab_size,
         hidden_size=config.emb_dim,

@@ -1,10 +1,10 @@
-"""What the parts of the model are called in the architectures of Hugging Face that it equals."""
+"""Names of the parts of the model in the architectures of Hugging Face that it equals."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-LAYER = {  # ours → theirs, besides qkv
+LAYER = {  # our name → their name, besides qkv
     "out": "attention.output.dense",
     "attention_norm": "attention.output.LayerNorm",
     "up": "intermediate.dense",
@@ -17,7 +17,7 @@ PARTS = ("weight", "bias")
 
 @dataclass(frozen=True)
 class Names:
-    """How an architecture names the parts outside its layers, and its classes.
+    """Names of an architecture's parts outside its layers, and of its classes.
 
     ``tied`` are the input embedding and ``bias`` once more.
     """

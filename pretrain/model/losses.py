@@ -1,10 +1,9 @@
-"""Losses whose gradients are made by hand: cross entropy over a large vocabulary with one buffer of the size of the
-logits, and the sum of the cosines of pairs of rows.
+"""Losses with hand-written gradients: cross entropy over a large vocabulary, and the sum of cosines of pairs of rows.
 
-PyTorch's cross entropy keeps the logits, their log-softmax and the gradient of both. Here the logits z of a position
-with the label y become u = exp(z − max z) − s·[y], s = Σ exp(z − max z), in the buffer they stand in: the gradient is
-u/s, so that backward has two matrix products to do and no pass over the logits. The exponentials are taken in float32,
-of a few rows at a time, which stay in a CPU's cache.
+The cross entropy has one buffer of the size of the logits. PyTorch's keeps the logits, their log-softmax and the
+gradient of both. Here the logits z of a position with the label y become u = exp(z − max z) − s·[y], s = Σ exp(z −
+max z), in their own buffer. The gradient is u/s, so backward has two matrix products and no pass over the logits.
+The exponentials are taken in float32, of a few rows at a time, which stay in a CPU's cache.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ from torch.autograd import Function
 from pretrain.data.batch import IGNORE
 
 CHUNK = {"cpu": 1 << 18}  # logits at a time
-LARGE_CHUNK = 1 << 28  # of an accelerator, which likes large kernels
+LARGE_CHUNK = 1 << 28  # logits at a time on an accelerator, where large kernels are faster
 
-SMALLEST = 1e-8  # of a norm, so that a row of zeros has the cosine 0
+SMALLEST = 1e-8  # smallest norm, so that a row of zeros has the cosine 0
 
 Exponentials = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 def exponentials(logits: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
-    """Turn ``logits`` [n, V] into u, in place; s [n] and −log softmax at ``index`` [n, 1] are returned."""
+    """Turn ``logits`` [n, V] into u in place, and return s [n] and −log softmax at ``index`` [n, 1]."""
     z = logits.float()  # the same tensor if it is float32
     z.sub_(z.amax(1, keepdim=True))
     wanted = z.gather(1, index)
@@ -64,22 +63,25 @@ class _SlotLoss(Function):
 def masked_loss(
     hidden: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, step: Exponentials = exponentials
 ) -> Tensor:
-    """−log softmax(hidden weightᵀ + bias) at ``labels``, [n] float32 in nats; 0 where a label is IGNORE.
+    """Return −log softmax(hidden weightᵀ + bias) at ``labels``, [n] float32 in nats; 0 where a label is IGNORE.
 
-    hidden [n, d], weight [V, d], bias [V], labels [n]. ``step`` may be a compiled ``exponentials``.
+    The shapes are hidden [n, d], weight [V, d], bias [V], labels [n]. ``step`` may be a compiled ``exponentials``.
     """
     loss: Tensor = _SlotLoss.apply(hidden, weight, bias, labels, step)  # type: ignore[no-untyped-call]
     return loss
 
 
 def sum_of_cosines(rows: Tensor) -> Tensor:
-    """Σ cos(a_i, b_i) of ``rows`` [2n, d]: a, then b."""
+    """Return Σ cos(a_i, b_i) of ``rows`` [2n, d]: first a, then b."""
     total: Tensor = _SumOfCosines.apply(rows)  # type: ignore[no-untyped-call]
     return total
 
 
 class _SumOfCosines(Function):
-    """The gradient is made on the way, in half the time of autograd's: ∂cos/∂a = b / (|a| |b|) − cos · a / |a|²."""
+    """Computes the gradient in the forward pass, in half the time of autograd's.
+
+    ∂cos/∂a = b / (|a| |b|) − cos · a / |a|².
+    """
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor) -> Tensor:

@@ -9,15 +9,16 @@ from torch import Tensor
 
 from pretrain.data.batch import Span
 
-WORTH = 0.9  # of the columns: with more tokens than that, picking them costs more than the padding
+WORTH = 0.9  # share of the columns; with more tokens than that, picking them costs more than the padding
 
 
 @dataclass(frozen=True)
 class Packed:
-    """Where the tokens, or words, of padded rows [r, w] are.
+    """The places of the tokens, or words, of padded rows [r, w].
 
-    places  [t] int64 the number of each token among the r · w columns, rising
-    valid   [r, w] bool, False at padding
+    Attributes:
+        places: The number of each token among the r · w columns, rising, [t] int64.
+        valid: False at padding, [r, w] bool.
     """
 
     places: Tensor
@@ -25,7 +26,7 @@ class Packed:
 
     @staticmethod
     def of(valid: Tensor | None) -> Packed | None:
-        """None where hardly anything is padding. ``valid`` is on the CPU, so that no device is waited for."""
+        """Return None where there is hardly any padding. ``valid`` is on the CPU, so that no device is waited for."""
         if valid is None or bool(valid.sum() > WORTH * valid.numel()):
             return None
         return Packed(valid.flatten().nonzero().squeeze(1), valid)
@@ -34,11 +35,11 @@ class Packed:
         return Packed(self.places.to(device, non_blocking=True), self.valid.to(device, non_blocking=True))
 
     def pick(self, x: Tensor) -> Tensor:
-        """[r, w, …] → [t, …], the tokens."""
+        """Select the tokens: [r, w, …] → [t, …]."""
         return x.flatten(0, 1).index_select(0, self.places)
 
     def pad(self, x: Tensor) -> Tensor:
-        """[t, d] → [r, w, d], 0 at padding."""
+        """Put the tokens into padded rows: [t, d] → [r, w, d], 0 at padding."""
         rows = x.new_zeros(self.valid.numel(), x.shape[-1]).index_copy(0, self.places, x)
         return rows.view(*self.valid.shape, x.shape[-1])
 
@@ -47,12 +48,13 @@ class Packed:
 class Text:
     """Rows padded to one width.
 
-    input_ids  [rows, width] int64
-    valid      [rows, width] bool, False at padding; None: there is none
-    spans      (start, stop, language): which columns are of which language; one span for rows of one language
-    positions  [rows, width] int64, 0-based; None: 0 … width − 1 in every row
-    segments   [rows, width] int64, the token types of BERT; None: all 0
-    packed     where the tokens are, so that padding costs nothing; None: it is computed with
+    Attributes:
+        input_ids: Token ids, [rows, width] int64.
+        valid: False at padding, [rows, width] bool. None: there is no padding.
+        spans: The columns of each language as (start, stop, language): one span for rows of one language.
+        positions: 0-based positions, [rows, width] int64. None: 0 … width − 1 in every row.
+        segments: Token types of BERT, [rows, width] int64. None: all are 0.
+        packed: The places of the tokens, so that padding costs nothing. None: padding is computed.
     """
 
     input_ids: Tensor
@@ -64,15 +66,15 @@ class Text:
 
     @staticmethod
     def of(input_ids: Tensor, language: int, valid: Tensor | None = None) -> Text:
-        """Rows of one language."""
+        """Return rows of one language."""
         return Text(input_ids, valid, ((0, input_ids.shape[1], language),))
 
     def without_padding(self) -> Text:
-        """The same, to be read without its padding where that is worth it; for tensors on the CPU."""
+        """Return the same text to be read without its padding where that is faster. The tensors must be on the CPU."""
         return replace(self, packed=Packed.of(self.valid) if len(self.spans) == 1 else None)
 
     def seen(self) -> Tensor | None:
-        """[rows, 1, width] bool: which tokens of its row every token sees; None: all."""
+        """Return which tokens of its row every token attends to, [rows, 1, width] bool. None stands for all."""
         return None if self.valid is None else self.valid.unsqueeze(1)
 
     @property

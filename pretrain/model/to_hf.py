@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def to_hf(model: MaskedLM, language: int) -> tuple[PretrainedConfig, dict[str, Tensor]]:
-    """Config and weights with which Hugging Face's class computes what the model does for a language.
+    """Return the config and weights with which Hugging Face's class computes what the model does for a language.
 
-    Separate embeddings: ids that the language does not have get the rows of the first language that has them.
+    With separate embeddings, ids that the language does not have get the rows of the first language that has them.
     """
     names, shape, tables = ARCHITECTURES[model.architecture], model.shape, model.embeddings
     words, bias = _full_tables(tables, language)
@@ -45,7 +45,7 @@ def to_hf(model: MaskedLM, language: int) -> tuple[PretrainedConfig, dict[str, T
 
 
 def _full_tables(tables: Embeddings, language: int) -> tuple[Tensor, Tensor]:
-    """The rows [size, d] and biases [size] of all ids as a language sees them."""
+    """Return the rows [size, d] and biases [size] of all ids for a language."""
     if not tables.separate:
         return tables.words, tables.bias
     words = tables.words.new_zeros(tables.size, tables.words.shape[1])
@@ -72,7 +72,7 @@ def _layer_to_hf(layer: nn.Module, place: str) -> dict[str, Tensor]:
 
 
 def _hf_config(model: MaskedLM, names: Names, before: int) -> PretrainedConfig:
-    """Its config; what a checkpoint that the run started from says besides (``origin``) stays."""
+    """Return the config. Further settings of a checkpoint that the run started from (``origin``) stay."""
     import transformers
 
     shape, tables = model.shape, model.embeddings

@@ -1,6 +1,5 @@
-"""What is learned: a weighted sum of terms, one file for each.
+"""The objective: a weighted sum of terms, one file for each.
 
-term.py         what a term says of itself, and what holds where it says nothing
-table.py        all of them
-objective.py    the weighted sum of those that are on
+term.py         the interface of a term, and its defaults table.py        all terms objective.py    the weighted sum
+of the terms in use
 """

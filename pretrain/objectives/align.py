@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 
 class AlignSettings(StrictModel):
-    """alpha: weight of the alignment term (ALIGN-MLM, equation 2)."""
+    """Settings of the term align."""
 
     alpha: float = Field(default=10.0, ge=0.0)
+    """Weight of the alignment term (ALIGN-MLM, equation 2)."""
 
 
 class Align(Term[AlignSettings]):
@@ -44,11 +45,10 @@ class WordRows(Protocol):
 
 
 class Alignment:
-    """L_align = −Σ cos(E[i], E[i′]) over the whole dictionary, every step (ALIGN-MLM, section 3 and appendix G.5).
+    """L_align = −Σ cos(E[i], E[i′]) over the whole dictionary in every step (ALIGN-MLM, section 3 and appendix G.5).
 
-    E are raw rows of the word embedding: without position, language or LayerNorm.
-
-    shared   whether all languages have the same rows: then they are read at once, and so is their gradient written
+    E are raw rows of the word embedding: without position, language or LayerNorm. With ``shared``, all languages
+    have the same rows, which are then read at once, and so is their gradient written.
     """
 
     def __init__(self, dictionary: IdDictionary, shared: bool, device: torch.device) -> None:
@@ -69,7 +69,7 @@ class Alignment:
         return self.pairs
 
     def sum(self, model: WordRows, batch: TensorBatch | None = None) -> torch.Tensor:
-        """Minus the sum of the cosines, each in [−1, 1]; float32."""
+        """Return minus the sum of the cosines, each in [−1, 1], in float32."""
         import torch
 
         from pretrain.model.losses import sum_of_cosines

@@ -1,19 +1,20 @@
 """The term dict: masked positions that predict, or show, a translation.
 
-A share of the masked positions belong to it. "The masked token is changed to a cross-lingual synonym" if it has one,
-"otherwise, we leave it as the original token" (Tang et al. 2022, "ALIGN-MLM", appendix G.4) can be read of the
-label, as in Chaudhary et al. (2020), or of the input, as in section 3 ("code-switched data") and the released code:
+A share of the masked positions belongs to the term. "The masked token is changed to a cross-lingual synonym" if it
+has one, "otherwise, we leave it as the original token" (Tang et al. 2022, "ALIGN-MLM", appendix G.4). This can mean
+the label, as in Chaudhary et al. (2020), or the input, as in section 3 ("code-switched data") and the released
+code:
 
                 input           label           a word without an entry
 label           80/10/10        a translation   masked as usual, with itself as label: a position of mlm
-label-or-copy   80/10/10        a translation   stays as it is, with itself as label
-switched        a translation   the word        stays as it is, with itself as label
-as-code         as switched; the released code looks up words of the first language only, so those of the others all
+label-or-copy   80/10/10        a translation   stays as it is, with itself as label switched        a translation
+the word        stays as it is, with itself as label as-code         as switched; the released code looks up words
+of the first language only, so those of the others all
                 stay as they are
 
-A position that shows a translation has its language id, and under ``label`` one that predicts it has, too. ``label``
-takes nothing from what a model has to find out: 90 % of the masked positions hide their label, as under mlm. With the
-others those of a share ``rate`` are copied from the input, or read off its translation there.
+A position that shows a translation has the translation's language id, and under ``label`` so has one that predicts
+it. ``label`` makes nothing easier for the model: 90 % of the masked positions hide their label, as under mlm. With
+the others the labels of a share ``rate`` are copied from the input, or read off their translation there.
 """
 
 from __future__ import annotations
@@ -37,17 +38,17 @@ Target = Literal["label", "label-or-copy", "switched", "as-code"]
 
 
 class DictSettings(StrictModel):
-    """Which masked positions are of the term dict, and what they predict.
-
-    dict_rate     share of the masked positions (DICT-MLM-50: half of them)
-    dict_target   ``label`` predicts the translation of the word under the translation's language id (a word without one
-                  is masked as usual), ``label-or-copy`` predicts it under the word's own (a word without one stays as
-                  it is), ``switched`` shows the translation and predicts the word, ``as-code`` does so for words of
-                  the first language
-    """
+    """Settings of the term dict."""
 
     dict_rate: float = Field(default=0.5, gt=0.0, le=1.0)
+    """Share of the masked positions that belong to the term (DICT-MLM-50: half of them)."""
     dict_target: Target = "label"
+    """Input and label of the positions of the term.
+
+    ``label`` predicts the translation of the word under the translation's language id (a word without one is masked
+    as usual). ``label-or-copy`` predicts it under the word's own (a word without one stays as it is). ``switched``
+    shows the translation and predicts the word. ``as-code`` does so for words of the first language.
+    """
 
 
 class Dict(Term[DictSettings]):
@@ -72,7 +73,8 @@ class Dict(Term[DictSettings]):
 class Translated:
     """Takes over a share ``rate`` of the masked positions.
 
-    language_ids   whether tokens show their language, so that a position with a translation shows that of its label
+    With ``language_ids``, tokens show their language, so that a position with a translation shows the language of
+    its label.
     """
 
     synonyms: Synonyms
@@ -81,7 +83,7 @@ class Translated:
     language_ids: bool
 
     def __call__(self, masked: Masked, draw: Draw) -> tuple[Masked, NDArray[np.bool_]]:
-        """The positions with what they show and predict now, and which of them are of this term."""
+        """Return the positions with what they show and predict now, and which of them belong to this term."""
         chosen = masked.labelled & (draw("dict") < self.rate)
         known, words, languages = self.synonyms.draw(masked.languages, masked.words, draw("translation"))
         if self.target == "as-code":

@@ -22,14 +22,17 @@ Corpus = frozenset[int]
 
 @dataclass(frozen=True)
 class Part:
-    """A loss that is summed and logged: masked positions of the ``term`` in rows of a corpus (None: in all rows), or
-    the term's own loss."""
+    """A loss that is summed and logged.
+
+    It is taken over the masked positions of the ``term`` in rows of a corpus (None: in all rows), or is the term's
+    own loss.
+    """
 
     term: str
     corpus: Corpus | None = None
 
     def rows(self, groups: tuple[RowGroup, ...]) -> list[slice]:
-        """Those of the corpus in a batch."""
+        """Return the rows of the corpus in a batch."""
         found = [g for g in groups if frozenset(language for _, _, language in g.spans) == self.corpus]
         return [slice(group.start, group.stop) for group in found]
 
@@ -37,17 +40,18 @@ class Part:
 class Objective:
     """L = Σ w_t · (sum of term t) / (labelled positions of the step) + Σ w_t · (own loss of t) / (its own count).
 
-    Sums over masked positions are Σ −log p(label); all of them divide by one number, so that a position weighs the same
-    whatever its term. Counts are known before the forward pass, so that each micro-batch is divided by the counts of
-    the whole step, over all micro-batches and processes.
+    Sums over masked positions are Σ −log p(label). All of them are divided by one number, so that a position weighs
+    the same whatever its term. Counts are known before the forward pass, so each micro-batch is divided by the
+    counts of the whole step, over all micro-batches and processes.
 
-    With ``corpora`` the first sum is taken in each corpus, over the labelled positions of its rows in the step, and L
-    has the sum of these means (ALIGN-MLM, section 3: L(C₁) + L(C₂), and for XLM + L(C₁₋₂)). The losses that are logged
-    are then those of each corpus, as ``mlm/en``.
+    With ``corpora`` the first sum is taken in each corpus, over the labelled positions of its rows in the step, and
+    L has the sum of these means (ALIGN-MLM, section 3: L(C₁) + L(C₂), and for XLM + L(C₁₋₂)). The logged losses are
+    then those of each corpus, as ``mlm/en``.
 
-    weights   those of the terms that are on
-    own       the losses of those that are no sums over masked positions
-    corpora   name → languages of its rows
+    Args:
+        weights: Weights of the terms in use.
+        own: Losses of the terms that are no sums over masked positions.
+        corpora: The languages of the rows of each corpus, by name.
     """
 
     def __init__(
@@ -55,7 +59,7 @@ class Objective:
     ) -> None:
         assert weights.keys() <= {*NAMES}, "known terms"
         assert own.keys() == {t.name for t in TERMS if t.name in weights and not t.masked}, "their own losses"
-        # rows with positions of one term may have those of another: they are counted even if they have no weight
+        # Rows with positions of one term may have those of another, which are counted even if they have no weight.
         on = {*weights}.union(*(term.beside for term in TERMS if term.name in weights))
         terms = tuple(name for name in NAMES if name in on)
         self.weights = {name: weights.get(name, 0.0) for name in terms}
@@ -72,7 +76,7 @@ class Objective:
         self.names = tuple(self.parts)
 
     def counts(self, batch: Batch) -> dict[str, int]:
-        """How many summands each loss of the batch has."""
+        """Return the number of summands of each loss of the batch."""
         labelled = batch.labels != IGNORE
 
         def count(part: Part) -> int:
@@ -84,7 +88,7 @@ class Objective:
         return {name: count(part) for name, part in self.parts.items()}
 
     def sums(self, model: MaskedLM, batch: TensorBatch) -> dict[str, Tensor]:
-        """The sum of each loss, over masked positions in nats."""
+        """Return the sum of each loss, over masked positions in nats."""
         losses = model(batch) if self.names != (*self.own,) else None
         sums = {}
         for name, part in self.parts.items():
@@ -92,17 +96,17 @@ class Objective:
                 sums[name] = self.own[part.term].sum(model, batch)
             elif losses is not None:
                 mine = torch.where(batch.terms == NAMES.index(part.term), losses, 0.0)
-                if part.corpus is not None:  # a micro-batch may have no row of it
+                if part.corpus is not None:  # a micro-batch may have no row of the corpus
                     mine = torch.cat([mine[:0], *(mine[rows] for rows in part.rows(batch.groups))])
                 sums[name] = mine.sum()
         return sums
 
     def scales(self, counts: Mapping[str, Number]) -> dict[str, Number]:
-        """What each sum is multiplied with; ``counts`` are those of the whole step, numbers or tensors."""
+        """Return the factor of each sum. ``counts`` are those of the whole step, numbers or tensors."""
         scales = {}
         for name, part in self.parts.items():
             pool = [counts[name]]
-            if part.term not in self.own:  # all terms of the same rows together
+            if part.term not in self.own:  # all terms of the same rows are divided by one count
                 of_rows = [n for n, p in self.parts.items() if p.term not in self.own and p.corpus == part.corpus]
                 pool = [counts[n] for n in of_rows]
             scales[name] = self.weights[part.term] / _at_least_one(sum(pool[1:], pool[0]))
@@ -110,5 +114,5 @@ class Objective:
 
 
 def _at_least_one(count: Number) -> Number:
-    """A step without a labelled position has the loss 0, not 0 / 0."""
+    """Return the count, or 1 if it is 0, so that a step without a labelled position has the loss 0 and not 0 / 0."""
     return count.clamp(min=1) if isinstance(count, Tensor) else max(count, 1)

@@ -1,4 +1,4 @@
-"""The table of terms: ours, a line each, and those of plugins.
+"""The table of terms: one line for each of ours, and those of plugins.
 
 Settings are read from here, so no term loads torch before it is trained.
 """
@@ -22,5 +22,5 @@ OURS: tuple[type[Term[Any]], ...] = (
 )
 PLUGINS = added("terms", Term, [kind.name for kind in OURS], lambda kind: str(kind.name))
 TERMS: tuple[Term[Any], ...] = tuple(kind() for kind in (*OURS, *PLUGINS.values()))
-"""Every term, in the order of the log; batches name a term by its number here."""
+"""Every term, in the order of the log. Batches refer to a term by its number here."""
 NAMES = tuple(term.name for term in TERMS)

@@ -1,4 +1,4 @@
-"""What a term of the objective says of itself."""
+"""The interface of a term of the objective."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, Typ
 
 from synthlang.config import StrictModel
 
-if TYPE_CHECKING:  # a plugin's term is defined before anything else of ours is there
+if TYPE_CHECKING:  # a plugin's term is imported before anything else of ours
     import torch
 
     from pretrain.artifacts import Artifacts
@@ -28,7 +28,11 @@ class Texts(Protocol):
         ...
 
     def pairs(self, share: float) -> Sequence[RowSource]:
-        """Rows of sentence pairs, of which ``share`` are drawn; InputError if there are none."""
+        """Return rows of sentence pairs, of which ``share`` are drawn.
+
+        Raises:
+            InputError: There are none.
+        """
         ...
 
 
@@ -36,26 +40,29 @@ class OwnLoss(Protocol):
     """A loss besides the cross entropies of the masked positions."""
 
     def count(self, batch: Batch) -> int:
-        """How many summands it has; its sum over a step is divided by their number in the step."""
+        """Return the number of summands. The sum over a step is divided by their number in the step."""
         ...
 
     def sum(self, model: Any, batch: TensorBatch) -> torch.Tensor:
-        """The sum over them, [] float32; ``model`` is a MaskedLM."""
+        """Return the sum over them, [] float32. ``model`` is a MaskedLM."""
         ...
 
 
 class Term(Generic[S]):
-    """A term; a subclass says what differs from a cross entropy at masked positions that needs nothing of its own.
+    """A term of the objective.
 
-    name              in the settings (``weights``), the log and batches
-    kind              the ``kind`` of objective that is mlm and this term; None: there is none
-    format            raised when the same settings mean something else
-    settings          its keys in the section ``objective``
-    weight_key        the one of them that is its weight in that kind; None: the weight is 1
-    needs             data artifacts besides the text of each language
-    beside            terms that its rows have masked positions of, too
-    language_ids      whether tokens show their language by default
-    other_languages   whether a label may be a word of another language than the masked one
+    Without overrides it is a cross entropy at masked positions that needs nothing of its own.
+
+    Attributes:
+        name: Its name in the settings (``weights``), the log and batches.
+        kind: The ``kind`` of objective that is mlm and this term. None: there is none.
+        format: Raised when the same settings mean something else.
+        settings: Its keys in the section ``objective``.
+        weight_key: The key that is its weight in that kind. None: the weight is 1.
+        needs: Data artifacts besides the text of each language.
+        beside: Terms that its rows have masked positions of, too.
+        language_ids: Whether tokens show their language by default.
+        other_languages: Whether a label may be a word of another language than the masked one.
     """
 
     name: ClassVar[str]
@@ -68,19 +75,19 @@ class Term(Generic[S]):
     language_ids: ClassVar[bool] = False
     other_languages: ClassVar[bool] = False
     masked: ClassVar[bool] = True
-    """Whether it is a sum over masked positions: all such terms divide by one number, the labelled ones of the step."""
+    """True for a sum over masked positions. All such terms are divided by the labelled positions of the step."""
 
     def rows(self, settings: S, texts: Texts) -> Sequence[RowSource]:
-        """The rows that it trains on."""
+        """Return the rows that the term trains on."""
         return ()
 
     def relabel(self, settings: S, artifacts: Artifacts, language_ids: bool) -> Relabel | None:
-        """Which masked positions it takes over, and what is shown and predicted there.
+        """Return which masked positions the term takes over, and what is shown and predicted there.
 
-        ``language_ids``: whether tokens show their language.
+        ``language_ids`` is whether tokens show their language.
         """
         return None
 
     def own_loss(self, settings: S, artifacts: Artifacts, device: torch.device) -> OwnLoss | None:
-        """Its loss where it is not ``masked``."""
+        """Return its loss where it is not ``masked``."""
         return None

@@ -12,9 +12,10 @@ from synthlang.config import StrictModel
 
 
 class TlmSettings(StrictModel):
-    """tlm_rate: share of the sentence pairs that TLM trains on (XLM; ALIGN-MLM, appendix C)."""
+    """Settings of the term tlm."""
 
     tlm_rate: float = Field(default=0.25, gt=0.0, le=1.0)
+    """Share of the sentence pairs that TLM trains on (XLM; ALIGN-MLM, appendix C)."""
 
 
 class Tlm(Term[TlmSettings]):

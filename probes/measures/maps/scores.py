@@ -32,7 +32,7 @@ def word_scores(x: Tensor, y: Tensor, dictionary: Dictionary, report: Report) ->
         y,
         torch.from_numpy(pairs),
         top=max(AT),
-        asking=(torch.from_numpy(there.queries), torch.from_numpy(back.queries)),
+        queries=(torch.from_numpy(there.queries), torch.from_numpy(back.queries)),
         report=report,
     )
     # both directions have the same pairs, in another order

@@ -52,7 +52,7 @@ def examples_of(
     at = torch.from_numpy(rows[1][np.searchsorted(one.right, asked)])
     if not len(asked):
         return []
-    listed = nearest(vectors[1], vectors[0], top=1, asking=(at, at[:0]), k=k, report=report).forward.csls
+    listed = nearest(vectors[1], vectors[0], top=1, queries=(at, at[:0]), k=k, report=report).forward.csls
     word_at = np.full(len(vectors[0]), -1)
     word_at[rows[0]] = one.left
     links = set(map(tuple, one.links.tolist()))
