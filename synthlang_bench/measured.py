@@ -1,4 +1,4 @@
-"""What the measurements share: time and memory of a process, sides that take turns in processes of their own."""
+"""Common parts of the measurements: time and memory of a process, and sides that take turns in separate processes."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ print(json.dumps(work(Namespace(**json.loads(sys.argv[1])))))
 
 
 def peak_memory_mb() -> float:
-    """The largest resident memory of this process so far.
+    """Return the largest resident memory of this process so far.
 
-    Linux's VmHWM starts anew with a program, while getrusage's maximum includes that of the process that started it.
+    Linux's VmHWM starts anew with a program, while getrusage's maximum includes that of the parent process.
     """
     status = Path("/proc/self/status")
     lines = status.read_text(encoding="ascii").splitlines() if status.exists() else []
@@ -37,7 +37,7 @@ def peak_memory_mb() -> float:
 
 
 def measured(work: Callable[[], Figures]) -> Figures:
-    """What the work returns, with its time and the peak memory of the process."""
+    """Return the result of the work with its time and the peak memory of the process."""
     began = time.perf_counter(), time.process_time()
     found = work()
     seconds, cpu = time.perf_counter() - began[0], time.process_time() - began[1]
@@ -45,13 +45,13 @@ def measured(work: Callable[[], Figures]) -> Figures:
 
 
 def command(work: Callable[[Namespace], Figures], options: Namespace, **more: Any) -> list[str]:
-    """A command that calls a function of a module and prints what it returns as JSON."""
+    """Return a command that calls a function of a module and prints its result as JSON."""
     code = CHILD.format(module=work.__module__, name=work.__name__)
     return [sys.executable, "-c", code, json.dumps({**vars(options), **more}, default=str)]
 
 
 def call(work: Callable[[Namespace], Figures], options: Namespace, **more: Any) -> Figures:
-    """What a function of a module returns in a process of its own; ``more`` are further options."""
+    """Return the result of a function of a module in a separate process. ``more`` are further options."""
     done = subprocess.run(command(work, options, **more), capture_output=True, text=True, check=False)  # noqa: S603  our own code
     if done.returncode:
         raise RuntimeError(f"{work.__name__} ended with code {done.returncode}:\n{done.stderr[-2000:]}")
@@ -60,7 +60,10 @@ def call(work: Callable[[Namespace], Figures], options: Namespace, **more: Any) 
 
 
 def in_turns(sides: Mapping[K, Callable[[], Figures]], repeats: int) -> dict[K, list[Figures]]:
-    """What each side measures, ``repeats`` times; the sides take turns, so that a busy machine is busy for all."""
+    """Return ``repeats`` measurements of each side.
+
+    The sides take turns, so that other load on the machine affects all of them.
+    """
     runs: dict[K, list[Figures]] = {side: [] for side in sides}
     for _ in range(repeats):
         for side, run in sides.items():
@@ -69,7 +72,7 @@ def in_turns(sides: Mapping[K, Callable[[], Figures]], repeats: int) -> dict[K, 
 
 
 def medians(runs: Sequence[Figures]) -> Figures:
-    """The median of each number over runs, also of those within figures; the rest of the first."""
+    """Return the median of each number over runs, also of nested numbers. Other values are those of the first run."""
     found = {}
     for key, value in runs[0].items():
         each = [run[key] for run in runs]
@@ -80,7 +83,7 @@ def medians(runs: Sequence[Figures]) -> Figures:
 
 
 def where(threads: int | None = None) -> Figures:
-    """The device and the versions."""
+    """Return the device and the versions."""
     import torch
     import transformers
 
@@ -90,7 +93,7 @@ def where(threads: int | None = None) -> Figures:
 
 
 def tell(result: Figures, out: Path | None) -> None:
-    """Print the result, and write it to a file too if there is one."""
+    """Print the result, and write it to a file if there is one."""
     print(json.dumps(result, indent=2, ensure_ascii=False))
     if out:
         write_json(out, result)

@@ -1,6 +1,6 @@
 """``python -m pretrain.bench``: measure our training step, beside that of others, and print JSON.
 
-The text has no meaning: Zipfian ids of two languages, the second a copy of the first at an offset.
+The text is random: Zipfian ids of two languages, where the second is a copy of the first at an offset.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PEAKS = {"H200": 989.4e12, "H100 PCIe": 756e12, "H100": 989.4e12, "A100": 312e12
 
 @dataclass(frozen=True)
 class Shape:
-    """``ids`` of both languages together; ``model`` and the batch as in a config."""
+    """The size of a measurement: ``ids`` of both languages together, ``model`` and the batch as in a config."""
 
     ids: int
     model: ModelConfig
@@ -55,11 +55,11 @@ class Shape:
     mask_rate: float = 0.15
 
     def flops_per_token(self, all_positions: bool = False) -> float:
-        """Operations of forward and backward for each token, of all products of matrices; nothing else is counted.
+        """Return the operations of forward and backward for each token, counting only products of matrices.
 
-        A product [m, k] × [k, n] is 2mkn; backward has two of them for each one of forward. Ours: in the last layer
-        queries, output and feed-forward at the masked positions only, and so the head; ``all_positions``: the same
-        model as Hugging Face's class runs it.
+        A product [m, k] × [k, n] has 2mkn operations, and backward has two of them for each one of forward. In our
+        last layer, queries, output and feed-forward are computed at the masked positions only, and so is the head.
+        ``all_positions`` counts the same model as Hugging Face's class runs it.
         """
         t, d, ff = self.length, self.model.hidden, self.model.feed_forward
         k = t if all_positions else masked_per_row(self.mask_rate, t)
@@ -107,12 +107,12 @@ SHAPES = {
 
 
 def peak_of(device_name: str) -> float | None:
-    """The peak in bfloat16 of a GPU, if it is known."""
+    """Return the peak of a GPU in bfloat16, if it is known."""
     return next((peak for name, peak in PEAKS.items() if name in device_name), None)
 
 
 def artifacts_of(shape: Shape, steps: int) -> Artifacts:
-    """Two languages of ``shape.ids`` / 2 tokens each, of which the second copies the first; enough for ``steps``."""
+    """Return two languages of ``shape.ids`` / 2 tokens each, the second a copy of the first, enough for ``steps``."""
     half, first = shape.ids // 2, len(OURS.all)
     words = np.arange(first, half)
     sentences = 2 + 2 * steps * shape.rows * shape.length // SENTENCE
@@ -141,9 +141,10 @@ def artifacts_of(shape: Shape, steps: int) -> Artifacts:
 
 
 class Clock:
-    """Called after each step; the first ``warmup`` steps do not count, the others are timed in blocks.
+    """Times steps. It is called after each step.
 
-    Between blocks the device is waited for, so that the clock sees all of its work.
+    The first ``warmup`` steps do not count, and the others are timed in blocks. Between blocks the device is waited
+    for, so that the clock covers all of its work.
     """
 
     def __init__(self, warmup: int, steps: int, tokens: int) -> None:
@@ -159,7 +160,7 @@ class Clock:
             self.times.append((time.perf_counter(), time.process_time()))
 
     def result(self) -> Figures:
-        """Speed (of the median block) and peak memory in MB of this process, on a GPU that of the GPU too."""
+        """Return the speed (of the median block) and the peak memory in MB of this process and of a GPU."""
         wall, cpu = (statistics.median(np.diff(times).tolist()) / self.size for times in zip(*self.times, strict=True))
         found = {"tokens_per_second": self.tokens / wall, "step_seconds": wall, "step_cpu_seconds": cpu}
         found["peak_memory_mb"] = peak_memory_mb()
@@ -169,7 +170,7 @@ class Clock:
 
 
 def run_ours(options: Namespace) -> Figures:
-    """The batches, the step and the reading ahead of a run, without its log and checkpoints."""
+    """Run the batches, the step and the prefetching of a run, without its log and checkpoints."""
     from accelerate import Accelerator
 
     from pretrain.devices import process_state, should_compile
@@ -199,7 +200,7 @@ def run_ours(options: Namespace) -> Figures:
 
 
 def write_start(options: Namespace) -> Figures:
-    """For the other side: the same weights to start from, and the rows of the same batches, unmasked."""
+    """Write the inputs of the other side: the same initial weights, and the rows of the same batches, unmasked."""
     from safetensors.torch import save_file
 
     from pretrain.model.to_hf import to_hf
@@ -221,9 +222,9 @@ def write_start(options: Namespace) -> Figures:
 
 
 def run_theirs(options: Namespace) -> Figures:
-    """transformers' Trainer with DataCollatorForLanguageModeling, as its run_mlm script sets them up.
+    """Run transformers' Trainer with DataCollatorForLanguageModeling, set up as in its run_mlm script.
 
-    The model of ``folder`` on its rows: same model, data, dropout and batch as ours.
+    It trains the model of ``folder`` on its rows, with the same model, data, dropout and batch as ours.
     """
     import transformers as hf
 
@@ -280,7 +281,7 @@ SIDES = {"ours": run_ours, "theirs": run_theirs}
 
 
 def _settings(options: Namespace) -> Figures:
-    """What was measured where."""
+    """Return what was measured and where."""
     shape = SHAPES[options.shape]
     return {
         "shape": options.shape,
@@ -298,7 +299,7 @@ def _settings(options: Namespace) -> Figures:
 
 
 def _against(options: Namespace, settings: Figures) -> Figures:
-    """Both sides take turns; the ratio is that of the medians, also for each precision by itself."""
+    """Measure both sides in turns. The ratio is that of the medians, also for each precision."""
     with tempfile.TemporaryDirectory() as folder:
         more = {"folder": folder, "objective": "mlm"}
         call(write_start, options, **more)
@@ -319,7 +320,7 @@ def _against(options: Namespace, settings: Figures) -> Figures:
 
 
 def _objectives(options: Namespace, precision: str) -> Figures:
-    """Each objective's step beside that of MLM, which take turns."""
+    """Measure each objective's step beside that of MLM, in turns."""
     sides = {name: partial(call, run_ours, options, precision=precision, objective=name) for name in OBJECTIVES}
     found = {name: _median(runs) for name, runs in in_turns(sides, options.repeats).items()}
     for figures in found.values():
@@ -329,7 +330,7 @@ def _objectives(options: Namespace, precision: str) -> Figures:
 
 
 def _packings(options: Namespace, precision: str) -> Figures:
-    """A step of MLM with each packing beside that of streams, which take turns; padding is no token."""
+    """Measure a step of MLM with each packing beside that of streams, in turns. Padding does not count as tokens."""
     sides = {name: partial(call, run_ours, options, precision=precision, packing=name) for name in PACKINGS}
     found = {name: _median(runs) for name, runs in in_turns(sides, options.repeats).items()}
     stream = found["stream"]
@@ -345,7 +346,10 @@ def _median(runs: list[Figures]) -> Figures:
 
 
 def _ratios(ours: Figures, theirs: Figures) -> Figures:
-    """Ours by theirs; ``cpu_time_ratio`` is that of processor time, which other programs on the machine touch less."""
+    """Return our figures divided by theirs.
+
+    ``cpu_time_ratio`` is that of processor time, which other programs on the machine affect less.
+    """
     memory = "peak_gpu_memory_mb" if "peak_gpu_memory_mb" in ours else "peak_memory_mb"
     return {
         "ratio": ours["tokens_per_second"] / theirs["tokens_per_second"],
@@ -355,7 +359,7 @@ def _ratios(ours: Figures, theirs: Figures) -> Figures:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure what the arguments say; returns the exit code."""
+    """Run the measurements that the arguments select, and return the exit code."""
     parser, both = (
         argparse.ArgumentParser(prog="python -m pretrain.bench", description=__doc__),
         ["float32", "bfloat16"],

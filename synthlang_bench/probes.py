@@ -40,7 +40,7 @@ BATCH, BLOCK = 128, 1024  # sentences that a model gives at once; rows of the ba
 
 
 def planted(options: Namespace, seed: int = 0, rows: int | None = None) -> tuple[Tensor, Tensor]:
-    """Rows [n, d] and noisy copies of them."""
+    """Return rows [n, d] and noisy copies of them."""
     torch.set_num_threads(options.threads or torch.get_num_threads())
     generator, shape = torch.Generator().manual_seed(seed), (rows or options.n, options.d)
     first = torch.randn(shape, generator=generator)
@@ -48,7 +48,7 @@ def planted(options: Namespace, seed: int = 0, rows: int | None = None) -> tuple
 
 
 def run_alignment(options: Namespace) -> Figures:
-    """Both directions, cosine and CSLS."""
+    """Search in both directions, by cosine and CSLS."""
     rows, copies = planted(options)
 
     def work() -> Figures:
@@ -61,7 +61,7 @@ def run_alignment(options: Namespace) -> Figures:
 
 
 def run_retrieval(options: Namespace) -> Figures:
-    """The same of contextual words: float16 files that are mapped, and every fourth word is linked to none."""
+    """Search contextual words: mapped float16 files, where every fourth word is aligned with none."""
     with tempfile.TemporaryDirectory() as folder:
         written: Any = [
             np.lib.format.open_memmap(f"{folder}/{side}.npy", "w+", np.float16, (options.n, options.d))
@@ -85,7 +85,7 @@ def run_retrieval(options: Namespace) -> Figures:
 
 
 def run_products(options: Namespace) -> Figures:
-    """X Yᵀ and Y Xᵀ, tile by tile in the search's own size of tile, with nothing done to them."""
+    """Compute X Yᵀ and Y Xᵀ in tiles of the search's size, without using them."""
     x, y = planted(options)
     tile = torch.empty(min(TILE, options.n) ** 2)
 
@@ -115,12 +115,13 @@ def _against_products(found: Mapping[str, Figures]) -> Figures:
 
 
 def run_cka(options: Namespace) -> Figures:
-    """Seconds of CKA on random states, ratios to the bare products, and peak memory in MB. In a process of its own.
+    """Return the seconds of CKA on random states, ratios to the bare products, and peak memory in MB.
 
-    The bare products are Σ X_lᵀ Y_r of all layers² pairs, uncentred, as one product of matrices a block, in float32 and
-    in float64. CKA needs 2 · layers more, of every layer with itself, so its ratio to those in float64 is at least
-    1 + 2 / layers. ``cpu`` are ratios of the time of all cores, which other work on the machine changes less.
-    No time has the making of the states in it. The peak is that before the bare products.
+    It runs in a separate process. The bare products are Σ X_lᵀ Y_r of all layers² pairs, uncentred, as one product
+    of matrices a block, in float32 and in float64. CKA needs 2 · layers more, of every layer with itself, so its
+    ratio to those in float64 is at least 1 + 2 / layers. ``cpu`` are ratios of the time of all cores, which other
+    load on the machine changes less. No time includes the generation of the states. The peak is that before the
+    bare products.
     """
     torch.set_num_threads(options.threads or torch.get_num_threads())
     layers, width, memory = options.cka_layers, options.cka_width, options.cka_memory * 2**20
@@ -155,7 +156,7 @@ def run_cka(options: Namespace) -> Figures:
 
 
 def _states(options: Namespace, rows: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """The same states each time, [layers, n, width] of both sides; half of each is a common signal."""
+    """Yield the same states each time, [layers, n, width] of both sides, of which half is a common signal."""
     generator = torch.Generator().manual_seed(0)
     for start in range(0, options.cka_sentences, rows):
         shape = (options.cka_layers, min(rows, options.cka_sentences - start), options.cka_width)
@@ -166,7 +167,7 @@ def _states(options: Namespace, rows: int) -> Iterator[tuple[Tensor, Tensor]]:
 
 @contextmanager
 def _timed(taken: dict[str, float]) -> Iterator[None]:
-    """Add what the block takes."""
+    """Add the time that the block takes."""
     wall, cpu = time.perf_counter(), time.process_time()
     yield
     taken["wall"] += time.perf_counter() - wall
@@ -183,7 +184,7 @@ PROBES: dict[str, tuple[Sides, int, str]] = {  # sides, rows where the arguments
 
 
 def _probe(options: Namespace) -> Figures:
-    """The sides of a probe and what they are to each other."""
+    """Measure the sides of a probe and compare them."""
     sides, rows, about = PROBES[options.probe]
     options.n = options.n or rows
     runs = in_turns({side: partial(call, work, options) for side, work in sides.items()}, options.repeats)
@@ -194,7 +195,7 @@ def _probe(options: Namespace) -> Figures:
 
 
 def config_of(options: Namespace) -> TransferConfig:
-    """The config of a transfer."""
+    """Return the config of a transfer."""
     data = {"task": options.task, "train": options.data, "length": options.length, "train_items": options.items}
     held_out = {"dev_items": max(1, options.items // 10), "test_items": max(1, options.items // 5)}
     tuning = {"epochs": options.epochs, "rows": options.rows, "learning_rate": options.rate}
@@ -203,7 +204,7 @@ def config_of(options: Namespace) -> TransferConfig:
 
 
 def open_transfer(options: Namespace) -> tuple[Transfer, dict[str, Examples]]:
-    """The transfer from the model of ``folder``, and its items of each split."""
+    """Return the transfer from the model of ``folder``, and its items of each split."""
     torch.set_num_threads(options.threads or torch.get_num_threads())
     config, pretrained = config_of(options), open_pretrained(options.folder, "parent")
     transfer = Transfer(pretrained, load_data(config, pretrained), config)
@@ -211,7 +212,7 @@ def open_transfer(options: Namespace) -> tuple[Transfer, dict[str, Examples]]:
 
 
 def write_model(options: Namespace) -> Figures:
-    """A model with random weights and a tokenizer of the training items' text, as a folder of Hugging Face."""
+    """Write a model with random weights and a tokenizer of the training items' text, as a folder of Hugging Face."""
     from transformers import RobertaConfig, RobertaForMaskedLM, set_seed
 
     texts: list[str] = []
@@ -255,7 +256,10 @@ def run_ours(options: Namespace) -> Figures:
 
 
 def run_theirs(options: Namespace) -> Figures:
-    """The Trainer with its padding collator; it scores dev each epoch, as ours does, and ends with the last epoch."""
+    """Run the Trainer with its padding collator.
+
+    It scores dev in each epoch, as ours does, and ends with the last epoch.
+    """
     transfer, examples = open_transfer(options)
     rows, test = {split: _rows(each) for split, each in examples.items()}, examples["test"]
     classes = max(len(names) for names in transfer.labels["source"].values())
@@ -275,7 +279,7 @@ def _speed(options: Namespace, examples: Mapping[str, Examples], found: Figures)
 
 
 def _rows(examples: Examples) -> list[dict[str, Any]]:
-    """Each row as a data set of the hub has it: ids and labels without padding."""
+    """Return each row as a data set of the hub has it: ids and labels without padding."""
     rows: list[dict[str, Any]] = []
     for number in range(len(examples)):
         batch, size = examples.batch(np.asarray([number])), int(examples.lengths[number])
@@ -324,7 +328,7 @@ def _trainer(
 
 
 def _predictions(examples: Examples, chosen: NDArray[np.int64]) -> list[Any]:
-    """Their classes in the form of ours."""
+    """Return their classes in the form of ours."""
     outputs: list[Any] = []
     for number in range(len(examples)):
         batch = examples.batch(np.asarray([number]))
@@ -336,7 +340,7 @@ def _predictions(examples: Examples, chosen: NDArray[np.int64]) -> list[Any]:
 
 
 def _task(options: Namespace) -> Figures:
-    """Fine-tuning: ours beside theirs."""
+    """Measure fine-tuning: ours beside theirs."""
     with tempfile.TemporaryDirectory() as folder:
         call(write_model, options, folder=folder)
         sides = {"ours": run_ours, "theirs": run_theirs}
@@ -353,7 +357,7 @@ def _task(options: Namespace) -> Figures:
 
 
 def parser_of() -> argparse.ArgumentParser:
-    """Its arguments; the defaults are the full size."""
+    """Return the parser of the arguments. The defaults are the full size."""
     parser = argparse.ArgumentParser(prog="python -m probes.bench", description=__doc__)
     parser.add_argument("--probe", choices=[*PROBES], help="a probe instead of fine-tuning")
     parser.add_argument("--n", type=int, help="rows of each side of a probe (default: its full size)")
@@ -377,7 +381,7 @@ def parser_of() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure what the arguments say; returns the exit code."""
+    """Run the measurements that the arguments select, and return the exit code."""
     parser = parser_of()
     options = parser.parse_args(arguments)
     if min(options.repeats, options.items, options.epochs, options.rows, options.d, options.n or 1) < 1:

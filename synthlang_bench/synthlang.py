@@ -1,7 +1,7 @@
-"""``python -m synthlang.bench``: how fast and how large the language engine is, as JSON.
+"""``python -m synthlang.bench``: speed and memory of the language engine, as JSON.
 
-Every speed is the median of some repeats, stands beside all of them, and beside a plain Python loop that does the same
-on the same data in the same run: on a busy machine the ratio is what can be compared.
+Every speed is the median of some repeats, which are listed as well. Beside it is that of a plain Python loop that
+does the same on the same data in the same run. On a busy machine only the ratio can be compared.
 """
 
 from __future__ import annotations
@@ -41,31 +41,31 @@ from synthlang_bench.measured import Figures, command, tell
 
 LANGUAGE = "trans+inv"
 REORDER = {"name": "french-order", "transforms": [{"kind": "reorder", "model": "fr"}]}
-BASELINE_SENTENCES = 20_000  # the plain loop is slow, and holds all rows
-SOME_BATCHES = 50  # in memory at a time
-TYPES, SENTENCES_A_LINE = 50_000, 4  # of text of our own
-INTERVAL = 0.05  # seconds between two looks at the memory
+BASELINE_SENTENCES = 20_000  # the plain loop is slow, and has all rows in memory
+SOME_BATCHES = 50  # batches in memory at a time
+TYPES, SENTENCES_A_LINE = 50_000, 4  # properties of the generated text
+INTERVAL = 0.05  # seconds between two measurements of the memory
 
 
 def derive_by_loop(words: list[str]) -> tuple[list[str], list[int]]:
-    """Inverted between final marks and transliterated, with the origin of each word."""
-    letters, origin, start = SCRIPTS["cyrillic"].letters, list[int](), 0
+    """Invert between final marks and transliterate, and return the words with the source index of each."""
+    letters, index, start = SCRIPTS["cyrillic"].letters, list[int](), 0
     for end in range(len(words) + 1):
         if end == len(words) or words[end] in (".", "!", "?"):
-            origin += [*range(end - 1, start - 1, -1), *([end] if end < len(words) else [])]
+            index += [*range(end - 1, start - 1, -1), *([end] if end < len(words) else [])]
             start = end + 1
-    return ["".join(letters[byte] for byte in words[i].encode("utf-8")) for i in origin], origin
+    return ["".join(letters[byte] for byte in words[i].encode("utf-8")) for i in index], index
 
 
 def export_by_loop(sentences: Iterable[list[str]], path: Path) -> None:
-    """Derived and written as parquet from rows of Python objects, all three configurations."""
+    """Derive sentences and write them as Parquet from rows of Python objects, in all three configurations."""
     tables: dict[str, list[dict[str, Any]]] = {"parent": [], "derived": [], "parallel": []}
     for number, words in enumerate(sentences):
-        derived, origin = derive_by_loop(words)
+        derived, index = derive_by_loop(words)
         text, new = " ".join(words), " ".join(derived)
-        pairs = [{"parent": a, "derived": b} for b, a in enumerate(origin)]
+        pairs = [{"parent": a, "derived": b} for b, a in enumerate(index)]
         tables["parent"].append({"id": number, "text": text, "words": words})
-        tables["derived"].append({"id": number, "text": new, "words": derived, "origin": origin, "parent_text": text})
+        tables["derived"].append({"id": number, "text": new, "words": derived, "origin": index, "parent_text": text})
         tables["parallel"].append(
             {"id": number, "parent_text": text, "derived_text": new, "parent_words": words, "derived_words": derived}
             | {"alignment": pairs}
@@ -75,7 +75,7 @@ def export_by_loop(sentences: Iterable[list[str]], path: Path) -> None:
 
 
 def shuffle_by_loop(sentences: Iterable[Sentence]) -> int:
-    """Each node's items in a random order, laid out by recursion; returns the words."""
+    """Put each node's items in a random order, lay them out by recursion, and return the number of words."""
     draw, words = random.Random(0), 0  # noqa: S311  a stopwatch, no secret
 
     def laid_out(items: dict[int, list[int]], node: int) -> list[int]:
@@ -92,13 +92,13 @@ def shuffle_by_loop(sentences: Iterable[Sentence]) -> int:
 
 
 def read_text_by_loop(path: Path) -> int:
-    """Words between white space."""
+    """Count the words between white space."""
     with path.open(encoding="utf-8") as handle:
         return sum(len(line.split()) for line in handle)
 
 
 def read_conllu_by_loop(path: Path) -> int:
-    """Lines cut at tabs, nothing checked; returns the words."""
+    """Split lines at tabs without any checks, and return the number of words."""
     kept = []
     with path.open(encoding="utf-8") as handle:
         for line in handle:
@@ -109,7 +109,7 @@ def read_conllu_by_loop(path: Path) -> int:
 
 
 def speed_of(work: Callable[[], object], words: int, repeats: int) -> Figures:
-    """Words per second: the median of the repeats, and all of them."""
+    """Return the words per second: the median of the repeats, and all of them."""
     found = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -119,14 +119,14 @@ def speed_of(work: Callable[[], object], words: int, repeats: int) -> Figures:
 
 
 def compared(work: Callable[[], object], loop: Callable[[], object], words: int, repeats: int, what: str) -> Figures:
-    """The speed of ``work`` and its ratio to that of the plain loop ``what``."""
+    """Return the speed of ``work`` and its ratio to that of the plain loop ``what``."""
     ours, theirs = speed_of(work, words, repeats), speed_of(loop, words, repeats)
     ratio = round(ours["words_per_second"] / theirs["words_per_second"], 3)
     return {**ours, "baseline": {"what": what, **theirs}, "ratio": ratio}
 
 
 def _opened(source: TextSource | ConlluSource) -> tuple[list[Corpus], int, Callable[[], int]]:
-    """The first batches of the first split, its words, and what reads all of it."""
+    """Return the first batches of the first split, its words, and a function that reads all of it."""
     split = source.splits[0]
 
     def read() -> int:
@@ -140,7 +140,7 @@ def _words(batches: Iterable[Corpus]) -> int:
 
 
 def _text_speeds(path: Path, repeats: int) -> Figures:
-    """Reading plain text, and inversion with transliteration of columns in memory."""
+    """Measure reading of plain text, and inversion with transliteration of columns in memory."""
     source = TextSource(path)
     file = next(iter(source.files.values()))
     batches, total, read = _opened(source)
@@ -163,7 +163,7 @@ def _text_speeds(path: Path, repeats: int) -> Figures:
 
 
 def _tree_speeds(path: Path, repeats: int) -> Figures:
-    """Reading CoNLL-U, and reordering by the order model fr."""
+    """Measure reading of CoNLL-U, and reordering by the order model fr."""
     source = ConlluSource(path)
     file = source.files[source.splits[0]]
     batches, total, read = _opened(source)
@@ -186,7 +186,7 @@ def _tree_speeds(path: Path, repeats: int) -> Figures:
 
 
 def _exports(text: Path, workers: list[int], repeats: int, folder: Path) -> Figures:
-    """Text file to data set in all configurations, for each number of workers."""
+    """Measure the way from a text file to a data set in all configurations, for each number of workers."""
     source = TextSource(text)
     every = (sentence.words for batch in source.batches(source.splits[0]) for sentence in batch)
     sentences = list(islice(every, BASELINE_SENTENCES))
@@ -212,7 +212,7 @@ def _exports(text: Path, workers: list[int], repeats: int, folder: Path) -> Figu
 
 
 def export(options: Namespace) -> Figures:
-    """In a process of its own: an export, its seconds and words."""
+    """Export in a separate process, and return seconds and words."""
     start, source = time.perf_counter(), f"text:{options.text}"
     written = export_language(
         open_source(source), parse_language(LANGUAGE), Path(options.to), source_name=source, workers=options.workers
@@ -222,7 +222,7 @@ def export(options: Namespace) -> Figures:
 
 
 def _watched_export(text: Path, workers: int) -> Figures:
-    """Words, seconds, and the peak over time of the memory of all processes together, in MB.
+    """Export, and return words, seconds, and the peak over time of the memory of all processes together, in MB.
 
     ``rss`` counts a page once in each process that shares it, ``pss`` once in all (Linux only, else 0).
     """
@@ -241,7 +241,7 @@ def _watched_export(text: Path, workers: int) -> Figures:
 
 
 def _memory(pid: int) -> list[Any]:
-    """Of a process and its children; one that has just ended is left out."""
+    """Return the memory of a process and its children. A process that has just ended is left out."""
     import psutil
 
     found = []
@@ -255,7 +255,10 @@ def _memory(pid: int) -> list[Any]:
 
 
 def write_text(path: Path, words: int) -> None:
-    """A file of about ``words`` words: rank r with probability ∝ 1 / r, short ones first, 5 to 34 a sentence."""
+    """Write about ``words`` words: rank r has a probability ∝ 1 / r, and short words come first.
+
+    A sentence has 5 to 34 words.
+    """
     letters, key, chance = "etaoinshrdlucmfwypvbgkjqxz", key_of("bench"), 1 / np.arange(1, TYPES + 1)
     names = list(islice(("".join(name) for n in range(1, 5) for name in product(letters, repeat=n)), TYPES))
     ranks = np.searchsorted(np.cumsum(chance / chance.sum()), uniform(key, np.arange(words)))
@@ -269,7 +272,7 @@ def write_text(path: Path, words: int) -> None:
 
 
 def write_treebank(folder: Path, sentences: int) -> None:
-    """A folder with the training split of mini-english as CoNLL-U."""
+    """Write a folder with the training split of mini-english as CoNLL-U."""
     with (folder / "mini-train.conllu").open("w", encoding="utf-8") as handle:
         for batch in MiniEnglish(sentences=sentences).batches("train"):
             handle.writelines(conllu(sentence, "train") for sentence in batch)
@@ -292,7 +295,7 @@ def _measure(options: Namespace, folder: Path) -> Figures:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure what the arguments say; returns the exit code."""
+    """Run the measurements that the arguments select, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m synthlang.bench", description="Measure speed and memory.")
     parser.add_argument("--text", type=Path, help="a text file (default: text of our own)")
     parser.add_argument("--conllu", type=Path, help="a CoNLL-U file or folder (default: mini-english)")
