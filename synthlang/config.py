@@ -15,13 +15,10 @@ from os import PathLike
 from typing import Any, ClassVar, TypeVar, get_args, get_origin
 
 import pydantic
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
 
 from synthlang.catalogue import load_yaml
 from synthlang.config_errors import faults
 from synthlang.errors import InputError
-from synthlang.field_docs import field_docs
 from synthlang.strict_yaml import parse_yaml, write_yaml
 
 M = TypeVar("M", bound=pydantic.BaseModel)
@@ -35,7 +32,7 @@ KEY = re.compile(r"[^\s.=]+(\.[^\s.=]+)*")
 class StrictModel(pydantic.BaseModel):
     """Base of every config: immutable, no unknown keys, no NaN or infinity, checked defaults.
 
-    The explanation of a field is a docstring below it (see ``field_docs``).
+    The explanation of a field is a docstring below it, which the reference shows (``probes.reference``).
 
     Attributes:
         smoke: Changes to fields for ``--smoke``: the largest value of a number, or a function of the config.
@@ -47,19 +44,6 @@ class StrictModel(pydantic.BaseModel):
     renamed_keys: ClassVar[Mapping[str, str]] = {}
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True)
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, core_schema: CoreSchema, handler: pydantic.GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        """Return the JSON schema with the explanation of each field as its description."""
-        schema = handler(core_schema)
-        properties = handler.resolve_ref_schema(schema).get("properties", {})
-        for name, text in field_docs(cls).items():
-            key = cls.model_fields[name].alias or name
-            if key in properties:
-                properties[key].setdefault("description", text)
-        return schema
 
 
 def renamed_values(field: str, **names: str) -> Any:
