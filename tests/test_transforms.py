@@ -194,7 +194,7 @@ WRONG: list[tuple[Any, str, str]] = [
     ({"kind": "code_switch", "cap": -0.1}, "transforms.0.cap", "range"),
     ({"kind": "reorder", "model": "klingon"}, "transforms.0.model", ""),
     ({"kind": "reorder", "substrate": "klingon"}, "transforms.0.substrate", ""),
-    ({"kind": "reorder", "temperature": 0.0}, "transforms.0.temperature", "unknown"),
+    ({"kind": "reorder", "temperature": 0.0}, "transforms.0.temperature", "range"),
     ({"kind": "reorder", "max_items": 9}, "transforms.0.max_items", "range"),
     ({"kind": "reorder", "policy": "drop"}, "transforms.0.policy", "unknown"),
     ({"kind": "reorder", "nouns": False, "verbs": False}, "transforms.0", "no_effect"),

@@ -26,7 +26,6 @@ from probes.transfer.config import TransferConfig
 from probes.transfer.run import Transfer
 from probes.transfer.splits import load_data
 from synthlang.config import parse
-from synthlang.errors import InputError
 from synthlang.vocabularies.checkpoint import read_checkpoint
 from tests.refusals import refused
 

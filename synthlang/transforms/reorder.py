@@ -45,6 +45,8 @@ class Reorder(Transform):
     """Order model of the substrate. None uses the superstrate alone."""
     substrate_weight: float = Field(default=0.05, ge=0.0, le=1.0)
     """Weight m of the substrate: w = (1 − m) · superstrate + m · substrate."""
+    temperature: float = Field(default=1.0, ge=1e-3, le=1e3)
+    """Temperature T of the distribution: p ∝ exp(w · f / T)."""
     choose: Literal["sample", "best"] = "sample"
     """Order of a node: a ``sample`` of the distribution, or its ``best`` order."""
     labels: Literal["faithful", "mapped"] = "mapped"
@@ -63,14 +65,6 @@ class Reorder(Transform):
     verbs: bool = True
     """Reorder the nodes with VERB heads."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _without_temperature(cls, values: Any) -> Any:
-        """Accept files that were written when there was an option ``temperature``, with its default 1.0."""
-        if isinstance(values, dict) and values.get("temperature") == 1.0:
-            return {key: value for key, value in values.items() if key != "temperature"}
-        return values
-
     @field_validator("model", "substrate")
     @classmethod
     def _loads(cls, value: str | None) -> str | None:
@@ -87,9 +81,7 @@ class Reorder(Transform):
 
     def identity(self) -> dict[str, Any]:
         named = {"model": self.model, "substrate": self.substrate}
-        contents = {name: value and load_model(value).content for name, value in named.items()}
-        # fingerprints have covered the temperature since it was an option
-        return super().identity() | {"temperature": 1.0, **contents}
+        return super().identity() | {name: value and load_model(value).content for name, value in named.items()}
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
         """Lay the trees out anew. ``counts`` has what was reordered, and by reason what was not."""
@@ -145,7 +137,7 @@ class Reorder(Transform):
                     order = models[node].best(group)
                 else:
                     u = uniform(key_of("order", key), ids[group.head], position[group.head])
-                    order = models[node].sample(group, u)
+                    order = models[node].sample(group, u, self.temperature)
                 places = all_orders(n).places[order]
                 own_rank[group.head] = places[:, 0]
                 rank[group.rows[:, 1:]] = places[:, 1:]
