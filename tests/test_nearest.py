@@ -231,4 +231,4 @@ def test_bad_input_is_named():
     assert str(refusal(nearest, x, y)) == diverged
     assert refused(nearest, y.nan_to_num(float("inf")), x) == ("", "damaged")
     for wrong in ({"k": 0}, {"tile": 0}, {"top": -1}):
-        assert refused(nearest, x, x, **wrong) == ("", "range")  # type: ignore[arg-type]
+        assert refused(nearest, x, x, **wrong) == ("", "range")
