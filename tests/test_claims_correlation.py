@@ -73,8 +73,8 @@ def test_chance_decides_a_correlation_of_five_conditions_in_one_order_of_twenty_
         assert (found.r, found.p) == pytest.approx((rho, p))
         ours = Interval(found.r, found.low, found.high, 5, 0.95)
         outcome = outcome_of_correlation(ours, found.p, "greater")
-        assert outcome == ("open" if p > 0.05 else "holds" if rho > 0 else "fails")
-        decided += outcome != "open"
+        assert outcome == ("inconclusive" if p > 0.05 else "holds" if rho > 0 else "fails")
+        decided += outcome != "inconclusive"
         apart += not found.low <= 0 <= found.high
     assert apart == 16 and decided == 2 <= 0.05 * len(rhos)
 
@@ -83,18 +83,18 @@ def test_chance_decides_a_correlation_of_five_conditions_in_one_order_of_twenty_
     ("r", "low", "high", "p", "outcome"),
     [
         (0.9, 0.3, 1.0, 0.05, "holds"),
-        (0.9, 0.3, 1.0, 0.051, "open"),
-        (0.9, 0.0, 1.0, 0.001, "open"),
+        (0.9, 0.3, 1.0, 0.051, "inconclusive"),
+        (0.9, 0.0, 1.0, 0.001, "inconclusive"),
         (-0.9, -1.0, -0.3, 0.05, "fails"),
         (0.9, 0.3, 1.0, None, "holds"),  # nothing can change places: there is the interval alone
-        (1.0, 1.0, 1.0, None, "open"),
+        (1.0, 1.0, 1.0, None, "inconclusive"),
         (1.0, 1.0, 1.0, 0.02, "holds"),
-        (1.0, None, None, 0.01, "open"),
+        (1.0, None, None, 0.01, "inconclusive"),
     ],
 )
 def test_the_interval_and_p_decide_together(r: float, low: Any, high: Any, p: float | None, outcome: str) -> None:
     assert outcome_of_correlation(Interval(r, low, high, 5, 0.95), p, "greater") == outcome
-    assert outcome_of_correlation(None, p, "greater") == "open"
+    assert outcome_of_correlation(None, p, "greater") == "inconclusive"
 
 
 @given(st.lists(st.sets(st.sampled_from("abcdefgh"), max_size=3), max_size=12))
@@ -131,11 +131,11 @@ def test_correlation() -> None:
     x = random.normal(size=12)
     y = -x + random.normal(0, 0.2, 12)
     found, twice = over_cells(of_cells(x, y)), over_cells(of_cells(x, y, models=2))
-    assert found.verdict == "agrees in sign" and found.n == twice.n == 12, "models of a cell are no more conditions"
+    assert found.verdict == "replicates" and found.n == twice.n == 12, "models of a cell are no more conditions"
     assert interval(found).mean == pytest.approx(stats.spearmanr(x, y).statistic)
     assert interval(twice).mean == pytest.approx(interval(found).mean)
-    assert over_cells(of_cells(x, y), "positive").verdict == "differs"
-    assert over_cells(of_cells(x, random.normal(size=12))).verdict == "too small to tell"
+    assert over_cells(of_cells(x, y), "positive").verdict == "does not replicate"
+    assert over_cells(of_cells(x, random.normal(size=12))).verdict == "inconclusive"
     few = over_cells(of_cells(x[:4], y))
     assert few.verdict == "not run" and "4 conditions, and with fewer than 5 nothing is decided" in few.text
     assert over_cells([]).verdict == "not run"
@@ -151,17 +151,17 @@ def test_correlation() -> None:
 def test_a_perfect_correlation_is_decided_by_its_p(count: int) -> None:
     rows = of_cells(np.arange(count), -np.arange(count))
     found = over_cells(rows)
-    assert found.verdict == "agrees in sign"
+    assert found.verdict == "replicates"
     assert interval(found).mean == pytest.approx(-1)
     assert (found.n, found.unit, found.one_model) == (count, "conditions", False)
-    assert over_cells(rows, "positive").verdict == "differs"
-    assert over_cells([row | {"delta": 1.0} for row in rows]).verdict == "too small to tell"
+    assert over_cells(rows, "positive").verdict == "does not replicate"
+    assert over_cells([row | {"delta": 1.0} for row in rows]).verdict == "inconclusive"
 
 
 def test_a_perfect_correlation_of_layers_is_of_one_model() -> None:
     rows = [measured({"pair": "en-fr"}, 0, name, float(n), layer=n) for n in range(6) for name in "xy"]
     found = judge(claim(correlate={**ACROSS_LAYERS, "expect": "positive"}), observed([], rows))
-    assert found.verdict == "agrees in sign" and found.one_model
+    assert found.verdict == "replicates" and found.one_model
 
 
 def test_points_of_a_correlation_are_means_over_the_same_conditions() -> None:
@@ -173,10 +173,10 @@ def test_points_of_a_correlation_are_means_over_the_same_conditions() -> None:
     ]  # fmt: skip
     about = {"over": ["objective"], "y": {"measure": "delta"}}
     whole = over_cells(every, "positive", **about)
-    assert whole.verdict == "agrees in sign" and "left out" not in whole.text
+    assert whole.verdict == "replicates" and "left out" not in whole.text
     part = [row for row in every if "hard" not in row["labels"] or any(f'"o{o}"' in row["labels"] for o in range(4))]
     found = over_cells(part, "positive", **about)
-    assert (found.verdict, found.n) == ("agrees in sign", 8) and interval(found).mean == interval(whole).mean
+    assert (found.verdict, found.n) == ("replicates", 8) and interval(found).mean == interval(whole).mean
     assert found.text.endswith("; 4 conditions left out, which not all points have")
     apart = [row for row in every if ("hard" in row["labels"]) == any(f'"o{o}"' in row["labels"] for o in range(4))]
     assert over_cells(apart, "positive", **about).n == 8, "a language that goes with the objective is no mean"

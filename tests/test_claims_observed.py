@@ -18,7 +18,7 @@ def test_alignment_is_of_models_not_of_their_fine_tunings():
     rows = [result({"objective": o}, 0, seed, task=t, alignment_all=v) for o, v in (("A", 9.0), ("B", 1.0))
             for seed in range(3) for t in ("pos", "ner")]  # fmt: skip
     found = judge(less(measure="alignment_all"), observed(rows))
-    assert found.n == 1 and found.verdict == "too small to tell" and interval(found).mean == -8.0
+    assert found.n == 1 and found.verdict == "inconclusive" and interval(found).mean == -8.0
     name = "alignment.scores.all.cosine.mean"  # cells without a task have it in measures.parquet only
     only = [measured({"objective": o}, m, name, v + m / 5) for o, v in (("A", 9.0), ("B", 1.0)) for m in range(2)]
     assert judge(less(measure="alignment_all"), observed([], only)).n == 2
@@ -104,7 +104,7 @@ def test_correlation_over_layers_within_pairs():
             rows.append(measured({"pair": pair}, 0, "x", 40.0 * number - layer, layer=layer))
             rows += [measured({"pair": pair}, 0, "y", value, layer=layer)]
     found = judge(positive, observed([], rows))
-    assert found.verdict == "differs" and interval(found).mean < -0.99 and found.n == 12
+    assert found.verdict == "does not replicate" and interval(found).mean < -0.99 and found.n == 12
 
 
 def test_the_last_step_counts_and_what_has_no_step_first():
@@ -123,8 +123,8 @@ def test_measures_whose_names_begin_alike_are_told_apart():
         for measure in ("x.y", "x", "z")
     ]
     results = observed(delta_rows([9.0, 8.0, 9.0], [1.0, 2.0, 2.0]), more)
-    assert judge(less(), results).verdict == "agrees in sign"
-    assert judge(less(measure="probe:x"), results).verdict == "differs"
+    assert judge(less(), results).verdict == "replicates"
+    assert judge(less(measure="probe:x"), results).verdict == "does not replicate"
     assert judge(less(measure="probe:x.y"), results).n == 3
     assert judge(less(measure="probe:nothing"), results).verdict == "not run"
 

@@ -19,7 +19,7 @@ from probes.claims.spec import Claim, Quantity
 from probes.claims.verdicts import judge
 from tests.claims import measured, observed, result
 
-AGREES, DIFFERS = "agrees in sign", "differs"
+AGREES, DIFFERS = "replicates", "does not replicate"
 MODELS = 5
 
 
@@ -77,7 +77,7 @@ def row(labels: dict[str, str], model: int, measure: str, value: float) -> dict[
     ],
 )
 def test_what_does_as_well_may_be_better_but_not_worse(paper, name, parts, better):
-    """Ten points better and as good agree, ten points worse differ; that no help may also be harm is the same."""
+    """Ten points better and as good hold, ten points worse differ; that no help may also be harm is the same."""
     claim = of_paper(paper, name, parts)
     for shift, verdict in ((better, AGREES), (0, AGREES), (-better, DIFFERS)):
         assert judge(claim, results(claim, float(shift))).verdict == verdict
@@ -131,7 +131,7 @@ def test_a_little_gain_of_close_languages_is_that_of_their_mean(gains, verdict):
 @pytest.mark.parametrize(
     ("gains", "verdict"),
     [
-        (dict.fromkeys(TASKS, 0.9), AGREES),  # each by itself is too small to tell
+        (dict.fromkeys(TASKS, 0.9), AGREES),  # each by itself is inconclusive
         ({**dict.fromkeys(TASKS, 4.0), "th": -8.0}, DIFFERS),  # on average better, but not in all
         (dict.fromkeys(TASKS, -0.9), DIFFERS),
     ],
@@ -140,7 +140,7 @@ def test_centring_is_better_on_average_and_nowhere_worse(gains, verdict):
     claim = of_paper("kulshreshtha2020", "centring-improves-rotation", slice(0, 1))
     found = judge(claim, rotated(gains, ("RotateAlign parallel", "NormRotateAlign parallel")))
     assert found.verdict == verdict
-    assert [len(part.singles) for part in found.parts] == [len(TASKS)] and f" of {len(TASKS)} agree" in found.tally
+    assert [len(part.singles) for part in found.parts] == [len(TASKS)] and f" of {len(TASKS)} hold" in found.tally
 
 
 def test_more_pairs_help_without_the_last_step():
@@ -170,7 +170,7 @@ def test_a_correlation_in_each_pair():
         ]  # fmt: skip
         found = judge(claim, observed((), rows))
         assert found.verdict == verdict and len(found.parts) == 4
-        assert found.tally.startswith("3 of 4 agree, 1 against" if turned else "4 of 4 agree")
+        assert found.tally.startswith("3 of 4 hold, 1 fails" if turned else "4 of 4 hold")
 
 
 def test_a_side_without_an_axis():

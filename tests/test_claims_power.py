@@ -56,7 +56,7 @@ def test_as_many_models_decide_four_samples_of_five(relation, margin, mean, spre
     for values in random.normal(mean, spread, (ROUNDS, int(needed))):
         ours = estimate(replicates(values))
         assert ours is not None
-        found += decided(*asked.p_values(ours)) != "open"
+        found += decided(*asked.p_values(ours)) != "inconclusive"
     # the risks of two ends are added up, and the last model may bring more than is asked for
     assert POWER - NEAR <= found / ROUNDS <= power(of(mean, spread, 4), asked, int(needed)) + 0.02 + NEAR
 
@@ -96,7 +96,7 @@ def test_what_cannot_be_decided_or_is_not_known():
 # --- of a claim ---
 
 
-def part(mean: float, spread: float = 2.0, outcome: str = "open") -> JudgedComparison:
+def part(mean: float, spread: float = 2.0, outcome: str = "inconclusive") -> JudgedComparison:
     ours, asked = of(mean, spread, 4), region("greater")
     inside, outside = asked.p_values(ours)
     found = JudgedComparison("w", ours.interval, decided(inside, outside), tested_by=(ours, asked))
@@ -105,7 +105,7 @@ def part(mean: float, spread: float = 2.0, outcome: str = "open") -> JudgedCompa
 
 
 def verdict(*parts: JudgedComparison) -> Verdict:
-    return Verdict("too small to tell", parts[0].interval, 4, "", parts)
+    return Verdict("inconclusive", parts[0].interval, 4, "", parts)
 
 
 def alone(mean: float, tests: int) -> float:
@@ -118,17 +118,17 @@ def test_all_that_is_open_has_to_hold_or_one_to_be_against_it():
     sure = part(9.0, outcome="holds")
     assert verdict(part(1.0), part(2.0), sure).needed == alone(1.0, 3) > alone(2.0, 3)
     assert verdict(part(1.0), part(-0.7), part(-2.0), sure).needed == alone(-2.0, 4) > alone(-2.0, 1)
-    correlation = JudgedComparison("r", part(1.0).interval, "open")
+    correlation = JudgedComparison("r", part(1.0).interval, "inconclusive")
     assert verdict(part(1.0), correlation).needed is None  # of which nothing is said
     assert verdict(part(-2.0), correlation).needed == alone(-2.0, 1)
-    assert replace(verdict(part(1.0)), verdict="differs").needed is None
+    assert replace(verdict(part(1.0)), verdict="does not replicate").needed is None
 
 
 def test_it_is_said_of_what_is_counted():
     assert verdict(part(1.0)).still_needed == f"needs about {alone(1.0, 1):.0f} models"
     assert verdict(part(0.0)).still_needed == "needs over 1,000 models"
     assert replace(verdict(part(1.0)), unit="fine-tuning seeds").still_needed.endswith(" fine-tuning seeds")
-    assert verdict(JudgedComparison("r", part(1.0).interval, "open")).still_needed == ""
+    assert verdict(JudgedComparison("r", part(1.0).interval, "inconclusive")).still_needed == ""
 
 
 def test_results_say_it():
@@ -137,7 +137,7 @@ def test_results_say_it():
 
     found = judge(less(), observed(rows("A", [5.0, 6.0, 9.0]) + rows("B", [3.0, 6.5, 5.0])))
     ours = estimate(replicates([-2.0, 0.5, -4.0]))
-    assert found.verdict == "too small to tell" and ours is not None
+    assert found.verdict == "inconclusive" and ours is not None
     assert found.needed == models_needed(ours, region("less"))
     by_mean = claim(compare=[{"measure": "delta", "left": {}, "value": 0, "relation": "greater"}])
     assert judge(by_mean, observed(rows("A", [50.0, 51.0, 52.0]))).still_needed == ""

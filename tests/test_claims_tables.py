@@ -39,26 +39,26 @@ def verdicts(*args) -> list[str]:
 
 FAR = {"A": [30.0, 31.0, 32.0], "B": [10.0, 11.5, 12.0]}
 NEAR = {"A": [9.0, 5.0, 8.0], "B": [8.0, 6.0, 9.0]}
-ORDER, SIGN, SMALL = "agrees in order", "agrees in sign", "too small to tell"
+ORDER, SIGN, SMALL = "replicates", "replicates", "inconclusive"
 
 
 @pytest.mark.parametrize(
     ("measure", "printed", "ours", "expected"),
     [
         ("delta", {"A": 40, "B": 5}, FAR, [ORDER] * 2),
-        ("delta", {"A": 5, "B": 40}, FAR, ["differs"] * 2),
+        ("delta", {"A": 5, "B": 40}, FAR, ["does not replicate"] * 2),
         ("delta", {"A": 5, "B": 5.3}, FAR, [SIGN] * 2),  # no order in print
         ("delta", {"A": 5, "B": 0.2}, FAR, [ORDER] * 2),
         ("delta", {"A": 0.3, "B": 0.2}, FAR, [SMALL] * 2),  # neither order nor sign in print
-        ("delta", {"A": -5, "B": -5.3}, FAR, ["differs"] * 2),
+        ("delta", {"A": -5, "B": -5.3}, FAR, ["does not replicate"] * 2),
         ("delta", {"A": 40, "B": 5}, NEAR, [SIGN] * 2),
         ("zs", {"A": 40, "B": 5}, NEAR, [SMALL] * 2),
         ("delta", {"A": 40, "B": 5, "C": 9}, FAR, [ORDER, ORDER, "not run"]),
         ("delta", {"A": 40}, {"A": [30.0]}, [SMALL]),
         ("delta", {"A": 40}, {}, ["not run"]),
         # the sign is the other way round, whatever the orders
-        ("delta", {"A": -1.0, "B": -4.0}, {"A": [9.0, 9.5, 9.2], "B": [3.0, 3.6, 3.1]}, ["differs"] * 2),
-        ("delta", {"A": -1.0, "B": -4.0}, {"A": [9.0, 9.5, 9.2], "B": [-1.0, 2.0, 0.5]}, ["differs", ORDER]),
+        ("delta", {"A": -1.0, "B": -4.0}, {"A": [9.0, 9.5, 9.2], "B": [3.0, 3.6, 3.1]}, ["does not replicate"] * 2),
+        ("delta", {"A": -1.0, "B": -4.0}, {"A": [9.0, 9.5, 9.2], "B": [-1.0, 2.0, 0.5]}, ["does not replicate", ORDER]),
         ("delta", {"A": -0.4, "B": -4.0}, {"A": [9.0, 9.5, 9.2], "B": [-1.0, 2.0, 0.5]}, [ORDER] * 2),
         ("zs", {"A": -1.0, "B": -4.0}, {"A": [9.0, 9.5], "B": [3.0, 3.6]}, [ORDER] * 2),
         # a column of Δ is in percent, however small
@@ -71,7 +71,7 @@ def test_order_and_sign(measure, printed, ours, expected):
 
 def test_one_order_the_other_way_round_differs():
     found = compare_table(table(A=1, B=10, C=20), results(A=[1.0, 1.2], B=[30.0, 30.1], C=[20.0, 20.2]))
-    assert [row.verdict for row in found] == ["agrees in order", "differs", "differs"]
+    assert [row.verdict for row in found] == ["replicates", "does not replicate", "does not replicate"]
     assert found[1].text.startswith("1 of 2 decided orders")
 
 
@@ -80,13 +80,13 @@ def test_a_reversed_order_must_stand_after_holm():
     a, b = [10.0, 12.0, 11.0, 13.5], [12.0, 13.2, 13.6, 14.0]
     p = stats.ttest_rel(a, b).pvalue
     assert 0.01 < p < 0.05 < 15 * p
-    assert verdicts(table("zs", A=20, B=10), results("zs", A=a, B=b)) == ["differs"] * 2
+    assert verdicts(table("zs", A=20, B=10), results("zs", A=a, B=b)) == ["does not replicate"] * 2
     noise = np.random.default_rng(0).normal(11, 3, (4, 4))
     many = results("zs", A=a, B=b, **{f"C{i}": list(row) for i, row in enumerate(noise)})
     found = compare_table(table("zs", A=20, B=10, C0=1, C1=2, C2=3, C3=4), many)
-    assert [row.verdict for row in found[:2]] == ["too small to tell"] * 2
+    assert [row.verdict for row in found[:2]] == ["inconclusive"] * 2
     apart = results("zs", A=a, B=[40.0, 41.1, 42.0, 40.5], **{f"C{i}": list(row) for i, row in enumerate(noise)})
-    assert compare_table(table("zs", A=20, B=10, C0=1, C1=2, C2=3, C3=4), apart)[0].verdict == "differs"
+    assert compare_table(table("zs", A=20, B=10, C0=1, C1=2, C2=3, C3=4), apart)[0].verdict == "does not replicate"
 
 
 def test_means_over_labels_that_are_there_are_compared_over_those_of_both():
@@ -94,12 +94,12 @@ def test_means_over_labels_that_are_there_are_compared_over_those_of_both():
     rows = [result({"objective": o, "pair": p}, m, zs=v + m * (1 + v / 50)) for m in range(3)
             for o, p, v in (("A", "fr", 10.0), ("A", "ru", 90.0), ("B", "fr", 30.0))]  # fmt: skip
     found = compare_table(table("zs", {"pair": ()}, A=1, B=5), observed(rows))
-    assert [row.verdict for row in found] == ["agrees in order"] * 2
+    assert [row.verdict for row in found] == ["replicates"] * 2
     assert interval(found[0]).mean > 50 and "over fr, ru" in found[0].text
     [gain] = compare_table(
         table("zs", {"pair": ()}, Quantity({"objective": "A"}, "zs", {"pair": ()}), B=5), observed(rows)
     )
-    assert interval(gain).mean == pytest.approx(20 + 0.4) and "left out, not in all that is compared: ru" in gain.text
+    assert interval(gain).mean == pytest.approx(20 + 0.4) and "left out, not measured on all sides: ru" in gain.text
 
 
 def test_a_sign_that_is_the_other_way_round_differs_whatever_the_orders():
@@ -110,8 +110,8 @@ def test_a_sign_that_is_the_other_way_round_differs_whatever_the_orders():
     for row, ours in zip(found, (b, c), strict=True):
         low = stats.ttest_rel(ours, a).confidence_interval(0.95).low
         assert low > 0 and interval(row).low == pytest.approx(low)
-        assert row.verdict == "differs" and row.notes == (TURNED,)
-        assert row.text == f"1 of 1 decided orders of the column are the paper's, of 1 others run; {TURNED}"
+        assert row.verdict == "does not replicate" and row.notes == (TURNED,)
+        assert row.text == f"1 of 1 decided orders in the column are as in the paper; 1 were tested; {TURNED}"
 
 
 def shares(**values) -> Results:
@@ -122,19 +122,22 @@ def shares(**values) -> Results:
 def test_ties_in_print_are_of_the_unit_of_the_column():
     """Half a point of percent; of what a probe measures between −1 and 1 half a hundredth."""
     cka = shares(A=0.9, B=0.45, C=0.1)
-    assert verdicts(table("probe:cka", A=0.90, B=0.45, C=0.10), cka) == ["agrees in order"] * 3
-    assert verdicts(table("probe:cka", A=0.10, B=0.45, C=0.90), cka)[::2] == ["differs"] * 2
+    assert verdicts(table("probe:cka", A=0.90, B=0.45, C=0.10), cka) == ["replicates"] * 3
+    assert verdicts(table("probe:cka", A=0.10, B=0.45, C=0.90), cka)[::2] == ["does not replicate"] * 2
     tied = compare_table(table("probe:cka", A=0.705, B=0.70), cka)
-    assert [row.verdict for row in tied] == ["too small to tell"] * 2
+    assert [row.verdict for row in tied] == ["inconclusive"] * 2
     assert (
-        tied[0].text == "0 of 0 decided orders of the column are the paper's, of 1 others run, 1 of them a tie in print"
+        tied[0].text
+        == "0 of 0 decided orders in the column are as in the paper; 1 were tested, 1 of them ties in print"
     )
-    assert verdicts(table("probe:cka", A=0.706, B=0.70), cka) == ["agrees in order"] * 2
+    assert verdicts(table("probe:cka", A=0.706, B=0.70), cka) == ["replicates"] * 2
     percent = table("probe:cka", A=0.9, B=0.45, D=20.0)  # D, not run, says what the others are
-    assert verdicts(percent, cka) == ["too small to tell", "too small to tell", "not run"]
+    assert verdicts(percent, cka) == ["inconclusive", "inconclusive", "not run"]
     gains = table("probe:cka", against=Quantity({"objective": "C"}, "probe:cka"), A=0.8, B=0.004)
-    assert verdicts(gains, cka) == ["agrees in order"] * 2
-    assert verdicts(table("probe:cka", against=gains.cells[0].against, A=-0.8, B=-0.9), cka) == ["differs"] * 2
+    assert verdicts(gains, cka) == ["replicates"] * 2
+    assert (
+        verdicts(table("probe:cka", against=gains.cells[0].against, A=-0.8, B=-0.9), cka) == ["does not replicate"] * 2
+    )
 
 
 def test_our_numbers_and_gains():
@@ -147,7 +150,7 @@ def test_our_numbers_and_gains():
     found = compare_table(gains, results("zs", **ours))
     gain = stats.ttest_rel(ours["B"], ours["A"]).confidence_interval(0.95)
     assert (interval(found[0]).low, interval(found[0]).high) == pytest.approx((gain.low, gain.high))
-    assert [row.verdict for row in found] == ["agrees in order", "differs"], "C gains, and does not in print"
+    assert [row.verdict for row in found] == ["replicates", "does not replicate"], "C gains, and does not in print"
     assert verdicts(gains, results("zs", B=[1.0, 2.0], C=[1.0, 2.0])) == ["not run"] * 2
 
 
@@ -185,8 +188,8 @@ def test_the_papers_numbers_agree_with_themselves(name):
     [printed] = read_tables(name)
     found = compare_table(printed, echo(name.split("/")[0]))
     assert [row.cell for row in found] == list(printed.cells)
-    assert {row.verdict for row in found} <= {"agrees in order", "agrees in sign", "too small to tell"}
-    assert sum(row.verdict == "agrees in order" for row in found) > 0.75 * len(found)  # the rest are ties in print
+    assert {row.verdict for row in found} <= {"replicates", "inconclusive"}
+    assert sum(row.verdict == "replicates" for row in found) > 0.75 * len(found)  # the rest are ties in print
     assert all(interval(row).mean == pytest.approx(row.cell.value, abs=0.21) for row in found)
 
 
@@ -211,7 +214,7 @@ tables:
 
 @pytest.mark.parametrize(
     ("tasks", "tally"),
-    [("pos, ner", "1 of 1 agree, 1 of 2 not run"), ("pos, ner, nli", "1 of 1 agree, 2 of 3 not run"), ("pos", "")],
+    [("pos, ner", "1 of 1 holds, 1 of 2 not run"), ("pos, ner, nli", "1 of 1 holds, 2 of 3 not run"), ("pos", "")],
 )
 def test_a_claim_of_which_only_a_part_was_run_says_so(tasks, tally, tmp_path):
     (tmp_path / "claims.yaml").write_text(EVERY_TASK.replace("TASKS", tasks))
@@ -219,16 +222,16 @@ def test_a_claim_of_which_only_a_part_was_run_says_so(tasks, tally, tmp_path):
     made = report(make_grid(tmp_path / "s", AXES, jitter=0.1, config=config))
     [line], [row] = made.table("Claim", "Verdict", "Ours"), made.file("claims")
     said = f"{tally}; ours is pos delta, ALIGN-MLM − MLM" if tally else ""
-    assert [*line["Verdict"].split("|"), ""][:2] == ["agrees in sign", said] and said in row["Verdict"]
+    assert [*line["Verdict"].split("|"), ""][:2] == ["replicates", said] and said in row["Verdict"]
     assert tally in made.text and tally in (made.paths.tables / "claims.tex").read_text()
 
 
-@pytest.mark.parametrize(("value", "verdict"), [("-3.0", "differs"), ("3.0", "agrees in order")])
+@pytest.mark.parametrize(("value", "verdict"), [("-3.0", "does not replicate"), ("3.0", "replicates")])
 def test_a_sign_that_is_not_the_papers_and_a_tie_are_told(value, verdict, tmp_path):
     """Of ALIGN-MLM Δ is above 0 with us, and less than that of MLM, as in either paper."""
     (tmp_path / "paper.yaml").write_text(LOSSES.replace("VALUE", value))
     made = report(make_grid(tmp_path / "s", AXES, jitter=0.1, config={"paper": str(tmp_path / "paper.yaml")}))
     table = made.table("objective", "Paper", "Ours", "Verdict")
-    assert [line["Verdict"] for line in table] == [verdict, "agrees in order"]
-    assert ("the sign is the other way round |" in made.text) == (verdict == "differs")
+    assert [line["Verdict"] for line in table] == [verdict, "replicates"]
+    assert ("the sign is opposite |" in made.text) == (verdict == "does not replicate")
     assert "Differs: the order with another number" in made.text and "Printed numbers within half a point" in made.text

@@ -123,15 +123,15 @@ TASKS = [str(number) for number in range(12)]
 
 PARTIAL = [
     ((0.01, 0.02, 0.6), "most hold"),
-    ((0.01, 0.03, 0.6), "open"),  # 2 · .03
+    ((0.01, 0.03, 0.6), "inconclusive"),  # 2 · .03
     ((0.01, 0.04, 0.05), "holds"),
-    ((0.01, 0.04, 0.051), "open"),
-    ((0.01, 0.6), "open"),  # of two, most are all
+    ((0.01, 0.04, 0.051), "inconclusive"),
+    ((0.01, 0.6), "inconclusive"),  # of two, most are all
     ((0.001, 0.001, 0.012, 0.9), "most hold"),
     ((0.001, 0.001, 0.04, 0.04), "holds"),
-    ((0.001, 0.001, 0.03, 0.9), "open"),
+    ((0.001, 0.001, 0.03, 0.9), "inconclusive"),
     ((0.03, 0.03, 0.03, 0.03, 0.9), "most hold"),  # 3 / 2 · .03
-    ((0.04, 0.04, 0.04, 0.04, 0.9), "open"),
+    ((0.04, 0.04, 0.04, 0.04, 0.9), "inconclusive"),
 ]
 """p of comparisons, and how their claim comes out."""
 
@@ -151,20 +151,20 @@ def test_chance_decides_a_claim_of_many_comparisons_in_one_case_of_twenty_at_mos
     others well inside: it alone has to hold, and nothing is to be corrected."""
     asked = in_every_task(relation, margin)
     at_end = verdicts(asked, [end] * 12, seeds, shared=shared)
-    assert at_end["differs"] <= FEW and at_end["agrees in sign"] <= FEW
+    assert at_end["does not replicate"] <= FEW and at_end["replicates"] <= FEW
     inside = {"greater": 50, "non_superior": -50, "equivalent": 0}[relation]
     one = verdicts(asked, [end] + [inside] * 11, seeds, 0.2, shared)
-    assert one["agrees in sign"] <= FEW and one["differs"] <= FEW
+    assert one["replicates"] <= FEW and one["does not replicate"] <= FEW
 
 
 @pytest.mark.parametrize(("seeds", "spread"), [(3, 0.5), (5, 1.0)])
 def test_clear_effects_decide_a_claim_of_many_comparisons(seeds, spread):
     for relation, margin, truth in (("greater", 0, 9), ("non_superior", 2, -9)):
         asked = in_every_task(relation, margin)
-        assert verdicts(asked, [truth] * 12, seeds, spread)["agrees in sign"] >= 0.9
-        assert verdicts(asked, [truth] * 11 + [-2 * truth], seeds, spread)["differs"] >= 0.9
+        assert verdicts(asked, [truth] * 12, seeds, spread)["replicates"] >= 0.9
+        assert verdicts(asked, [truth] * 11 + [-2 * truth], seeds, spread)["does not replicate"] >= 0.9
         half = verdicts(asked, [truth] * 6 + [margin - 5 * spread * (1 if truth > 0 else -1)] * 6, seeds, spread)
-        assert half["differs"] >= 0.9, "six of twelve, of which none may be sure enough alone"
+        assert half["does not replicate"] >= 0.9, "six of twelve, of which none may be sure enough alone"
 
 
 @pytest.mark.parametrize("shared", [0.0, 0.5])
@@ -174,9 +174,9 @@ def test_that_most_hold_is_said_by_chance_in_one_case_of_twenty_at_most(seeds, s
     often seem to hold. Of eight that clearly hold it is found, and said of none that all do."""
     asked = in_every_task("non_superior", 2)
     half = verdicts(asked, [-50] * 6 + [2] * 6, seeds, shared=shared)
-    assert half["mostly agrees"] + half["agrees in sign"] <= FEW
+    assert half["mostly replicates"] + half["replicates"] <= FEW
     most = verdicts(asked, [-50] * 8 + [2] * 4, seeds, shared=shared)
-    assert most["mostly agrees"] >= 0.8 and most["agrees in sign"] <= FEW
+    assert most["mostly replicates"] >= 0.8 and most["replicates"] <= FEW
 
 
 @pytest.mark.parametrize(("p", "outcome"), PARTIAL)
@@ -186,7 +186,7 @@ def test_most_hold_by_the_partial_conjunction(p, outcome):
     n, u = len(p), len(p) // 2 + 1
     by_hand = min((n - u + 1) / i * sorted(p)[u - 2 + i] for i in range(1, n - u + 2))
     found, deciding = decide(parts)
-    assert found == outcome and (by_hand <= 0.05) == (found != "open")
+    assert found == outcome and (by_hand <= 0.05) == (found != "inconclusive")
     assert deciding.inside == sorted(p)[u - 1] or found != "most hold"
 
 
@@ -196,8 +196,8 @@ def test_chance_decides_an_order_in_one_case_of_twenty_at_most(seeds):
     along = [{"task": task} for task in TASKS[:4]]
     asked = claim(order=[{"measure": "zs", "along": along, "direction": "rising"}])
     alike = verdicts(asked, [0.0] * 4, seeds)
-    assert alike["differs"] <= FEW and alike["agrees in order"] <= FEW
-    assert verdicts(asked, [0, 20, 40, 60], seeds)["agrees in order"] >= 0.9
+    assert alike["does not replicate"] <= FEW and alike["replicates"] <= FEW
+    assert verdicts(asked, [0, 20, 40, 60], seeds)["replicates"] >= 0.9
 
 
 @pytest.mark.parametrize("seeds", [3, 5])
@@ -207,8 +207,10 @@ def test_a_gain_in_all_tasks_is_judged_by_its_mean_and_by_what_is_against_it(see
     alone = claim(
         compare=[{"measure": "zs", "left": {}, "value": 0, "relation": "greater", "for_each": {"task": TASKS}}]
     )
-    assert verdicts(together, [0.9] * 17, seeds)["agrees in sign"] >= 0.8
-    assert verdicts(alone, [0.9] * 17, seeds)["agrees in sign"] == 0
+    assert verdicts(together, [0.9] * 17, seeds)["replicates"] >= 0.8
+    assert verdicts(alone, [0.9] * 17, seeds)["replicates"] == 0
     nothing = verdicts(together, [0.0] * 17, seeds)
-    assert nothing["agrees in sign"] <= FEW and nothing["differs"] <= FEW
-    assert verdicts(together, [5.0] * 16 + [-25.0], seeds, 0.5)["differs"] >= 0.9, "one that is clearly against it"
+    assert nothing["replicates"] <= FEW and nothing["does not replicate"] <= FEW
+    assert verdicts(together, [5.0] * 16 + [-25.0], seeds, 0.5)["does not replicate"] >= 0.9, (
+        "one that is clearly against it"
+    )

@@ -39,23 +39,23 @@ def welch(a, b):
 @pytest.mark.parametrize(
     ("asked", "a", "b", "verdict"),
     [
-        ({}, HIGH, LOW, "agrees in sign"),
-        ({}, LOW, HIGH, "differs"),
-        ({}, [1.0, 9.0, 5.0], [2.0, 7.0, 5.5], "too small to tell"),
-        ({}, HIGH[:1], LOW[:1], "too small to tell"),  # one seed, however far apart
-        ({}, [50.0] * 3, [33.3] * 3, "too small to tell"),  # no seed did anything
+        ({}, HIGH, LOW, "replicates"),
+        ({}, LOW, HIGH, "does not replicate"),
+        ({}, [1.0, 9.0, 5.0], [2.0, 7.0, 5.5], "inconclusive"),
+        ({}, HIGH[:1], LOW[:1], "inconclusive"),  # one seed, however far apart
+        ({}, [50.0] * 3, [33.3] * 3, "inconclusive"),  # no seed did anything
         ({}, HIGH, [], "not run"),
         ({}, [], [], "not run"),
-        ({"margin": 30}, HIGH, LOW, "differs"),  # 20 less, not 30
-        ({"relation": "non_superior", "margin": 30}, LOW, HIGH, "agrees in sign"),
-        ({"relation": "non_superior"}, HIGH, LOW, "agrees in sign"),  # 20 less is no more
-        ({"relation": "non_superior"}, LOW, HIGH, "differs"),
-        ({"relation": "non_inferior"}, LOW, HIGH, "agrees in sign"),
-        ({"relation": "non_inferior"}, LOW, [1.0, 0.5, 3.5], "too small to tell"),
-        ({"relation": "greater"}, HIGH, LOW, "differs"),
-        ({"relation": "equivalent"}, LOW, [1.5, 2.4, 3.3], "agrees in sign"),
-        ({"relation": "equivalent", "margin": 2.0}, LOW, [9.0, 10.1, 11.2], "differs"),
-        ({"relation": "equivalent", "margin": 2.0}, LOW, [3.0, 4.5, 4.4], "too small to tell"),
+        ({"margin": 30}, HIGH, LOW, "does not replicate"),  # 20 less, not 30
+        ({"relation": "non_superior", "margin": 30}, LOW, HIGH, "replicates"),
+        ({"relation": "non_superior"}, HIGH, LOW, "replicates"),  # 20 less is no more
+        ({"relation": "non_superior"}, LOW, HIGH, "does not replicate"),
+        ({"relation": "non_inferior"}, LOW, HIGH, "replicates"),
+        ({"relation": "non_inferior"}, LOW, [1.0, 0.5, 3.5], "inconclusive"),
+        ({"relation": "greater"}, HIGH, LOW, "does not replicate"),
+        ({"relation": "equivalent"}, LOW, [1.5, 2.4, 3.3], "replicates"),
+        ({"relation": "equivalent", "margin": 2.0}, LOW, [9.0, 10.1, 11.2], "does not replicate"),
+        ({"relation": "equivalent", "margin": 2.0}, LOW, [3.0, 4.5, 4.4], "inconclusive"),
     ],
 )
 def test_each_verdict_of_a_comparison(asked, a, b, verdict):
@@ -69,13 +69,13 @@ def test_each_verdict_of_a_comparison(asked, a, b, verdict):
         "equivalent": f"within ±{margin:g}, two one-sided tests",
     }
     assert found.verdict == verdict and verdict in WORDS
-    assert verdict == "not run" or f"delta, B − A (asked {said[asked.get('relation', 'less')]}): " in found.text
+    assert verdict == "not run" or f"delta, B − A (expected {said[asked.get('relation', 'less')]}): " in found.text
 
 
 def test_against_a_value():
     near = {"relation": "equivalent", "margin": 2.0, "left": {"where": {"objective": "A"}}, "value": 5.0}
     found = judge(claim(compare=[{"measure": "delta", **near}]), observed(delta_rows([5.1, 5.3, 4.9], [])))
-    assert found.verdict == "agrees in sign" and interval(found).mean == pytest.approx(0.1)
+    assert found.verdict == "replicates" and interval(found).mean == pytest.approx(0.1)
 
 
 @pytest.mark.parametrize("relation", ["greater", "less", "non_inferior", "non_superior", "equivalent"])
@@ -88,7 +88,7 @@ def test_the_interval_shown_is_the_one_that_decides(relation):
     half = stats.t.interval(level, 2, 0, stats.sem(values))[1]
     edges = {-3: 1, 3: -1} if relation == "equivalent" else {asked.low: 1} if asked.low > -9 else {asked.high: -1}
     for edge, inwards in edges.items():
-        for step, outcome in ((1.001 * half, "holds"), (0.999 * half, "open"), (-0.999 * half, "open"),
+        for step, outcome in ((1.001 * half, "holds"), (0.999 * half, "inconclusive"), (-0.999 * half, "inconclusive"),
                               (-1.001 * half, "fails")):  # fmt: skip
             mean = edge + inwards * step
             ours = estimate({(ModelSeeds(str(m), ""), 0): v - values.mean() + mean for m, v in enumerate(values)})
@@ -183,7 +183,7 @@ def test_adjusted_and_original_are_paired_by_their_pretraining(adjustments):
     gain = GAIN[:, :adjustments]
     found = more(original() + adjusted(gain=gain))
     assert bounds(found) == of_scipy(gain.mean(axis=(1, 2)))
-    assert (found.verdict, found.n, found.unit, found.one_model) == ("agrees in sign", 3, "models", False)
+    assert (found.verdict, found.n, found.unit, found.one_model) == ("replicates", 3, "models", False)
     assert UNPAIRED not in found.text and "left out" not in found.text
     plain = [row | {"labels": json.dumps({"objective": "B"})} for row in adjusted(gain=gain[:, :1])]
     if adjustments == 1:
@@ -226,14 +226,14 @@ def test_a_given_model_against_several_is_not_paired():
     rows += [result({"objective": "B", "adjust.seed": str(n)}, None, delta=value) for n, value in enumerate(several)]
     found = judge(less(), observed(rows))
     assert bounds(found) == welch(several, base)
-    assert found.verdict == "differs" and (found.n, found.unit) == (4, "adjustments")
+    assert found.verdict == "does not replicate" and (found.n, found.unit) == (4, "adjustments")
     assert found.one_model  # of one given model: another one may say something else
 
 
 def test_the_mark_of_one_model():
     one = judge(less(), observed(scores(1, 4, A={"pos": 9.0}, B={"pos": 5.0})))
     several = judge(less(), observed(scores(3, 4, A={"pos": 9.0}, B={"pos": 5.0})))
-    assert one.verdict == several.verdict == "agrees in sign"
+    assert one.verdict == several.verdict == "replicates"
     assert (one.one_model, one.unit, several.one_model, several.unit) == (True, "fine-tuning seeds", False, "models")
     sides = (("A", 9.0), ("B", 5.0))
     of_one, of_three = (
@@ -279,10 +279,10 @@ def test_gap_of_gaps():
     rows = gains(base=np.random.default_rng(1).normal(50, 20, 3).tolist())
     found = judge(gap_of(), observed(rows))
     assert bounds(found) == of_scipy(GAINS["pos"] - GAINS["ner"])
-    assert found.verdict == "agrees in sign" and (found.n, found.unit) == (3, "models")
-    assert found.text.startswith("(pos zs, B − A) − (ner zs, B − A) (asked > 0): 5.0")
-    assert judge(gap_of(relation="less"), observed(rows)).verdict == "differs"
-    assert judge(gap_of(margin=4.5), observed(rows)).verdict == "too small to tell"
+    assert found.verdict == "replicates" and (found.n, found.unit) == (3, "models")
+    assert found.text.startswith("(pos zs, B − A) − (ner zs, B − A) (expected > 0): 5.0")
+    assert judge(gap_of(relation="less"), observed(rows)).verdict == "does not replicate"
+    assert judge(gap_of(margin=4.5), observed(rows)).verdict == "inconclusive"
     lost = [row for row in rows if (row["task"], row["pretrain_seed"]) != ("ner", 2)]
     found = judge(gap_of(), observed(lost))
     assert found.n == 2 and "seed 0 of pretraining 2" in found.text
@@ -340,14 +340,14 @@ def scores(models=3, seeds=1, **of):
 def test_what_only_one_side_has_is_told():
     """B was measured in POS only: NER and NLI of A decide nothing, and the text says so."""
     found = judge(less(), observed(scores(A={"pos": 9.0, "ner": 1.0, "nli": 1.0}, B={"pos": 5.0})))
-    assert found.verdict == "agrees in sign" and interval(found).mean == pytest.approx(-4, abs=0.3)
-    assert "n = 3 models; over pos; left out, not in all that is compared: ner, nli" in found.text
+    assert found.verdict == "replicates" and interval(found).mean == pytest.approx(-4, abs=0.3)
+    assert "n = 3 models; over pos; left out, not measured on all sides: ner, nli" in found.text
     whole = judge(less(), observed(scores(A={"pos": 9.0, "ner": 8.0}, B={"pos": 5.0, "ner": 5.0})))
     assert "over pos, ner" in whole.text and "left out" not in whole.text
     assert interval(whole).mean == pytest.approx(-3.5, abs=0.3), "conditions weigh the same"
     none = judge(less(), observed(scores(A={"pos": 9.0}, B={"ner": 5.0})))
     assert none.verdict == "not run" and none.ours is None
-    assert none.text.endswith("not run, no condition is common to all that is compared: ner against pos")
+    assert none.text.endswith("not run, no condition is common to all sides: ner against pos")
     assert "nothing was measured" in judge(less(), observed(scores(A={"pos": 9.0}))).text
 
 
@@ -379,7 +379,7 @@ def test_an_axis_that_one_side_names_tells_nothing_apart():
         result({"objective": "B", "parallel": p}, m, delta=v + m) for m in range(3) for p, v in (("1%", 1), ("9%", 40))
     ]
     found = judge(less(left={"where": {"objective": "B", "parallel": "9%"}}), observed(rows))
-    assert found.verdict == "differs" and interval(found).mean == pytest.approx(37 + 1 - 1 / 9)
+    assert found.verdict == "does not replicate" and interval(found).mean == pytest.approx(37 + 1 - 1 / 9)
 
 
 def test_labels_of_an_axis_that_one_side_names_are_averaged_over_the_same_seeds():
@@ -403,10 +403,10 @@ IN_EACH = [
 @pytest.mark.parametrize(
     ("ner", "verdict", "tally"),
     [
-        ({"A": [9, 8, 9], "B": [1, 1, 2]}, "agrees in sign", "2 of 2 agree; ours is pos"),
-        ({"A": [1, 2, 2], "B": [9, 9, 8]}, "differs", "1 of 2 agree, 1 against; ours is ner"),
-        ({"A": [9, 1, 5], "B": [5, 3, 7]}, "too small to tell", "1 of 2 agree, 1 too small to tell; ours is ner"),
-        ({}, "agrees in sign", "1 of 1 agree, 1 of 2 not run; ours is pos"),
+        ({"A": [9, 8, 9], "B": [1, 1, 2]}, "replicates", "2 of 2 hold; ours is pos"),
+        ({"A": [1, 2, 2], "B": [9, 9, 8]}, "does not replicate", "1 of 2 holds, 1 fails; ours is ner"),
+        ({"A": [9, 1, 5], "B": [5, 3, 7]}, "inconclusive", "1 of 2 holds, 1 inconclusive; ours is ner"),
+        ({}, "replicates", "1 of 1 holds, 1 of 2 not run; ours is pos"),
     ],
 )
 def test_several_comparisons(ner, verdict, tally):
@@ -444,8 +444,8 @@ def test_all_comparisons_of_a_claim_rest_on_one_set():
     two = claim(compare=[{**part, "right": {"where": {"objective": name}}} for name in "AC"])
     of = {"A": {"pos": 9.0}, "B": {"pos": 5.0, "ner": 50.0}, "C": {"pos": 9.0, "ner": 1.0}}
     found = judge(two, observed(scores(**of)))
-    assert found.verdict == "agrees in sign" and found.text.count("over pos; left out") == 2
-    assert judge(two, observed(scores(**of | {"A": {"pos": 9.0, "ner": 60.0}}))).verdict == "differs"
+    assert found.verdict == "replicates" and found.text.count("over pos; left out") == 2
+    assert judge(two, observed(scores(**of | {"A": {"pos": 9.0, "ner": 60.0}}))).verdict == "does not replicate"
     against_value = claim(compare=[{**part, "value": 20.0}, {**part, "right": {"where": {"objective": "A"}}}])
     assert judge(against_value, observed(scores(**of))).text.count("over pos; left out") == 2
     apart = {"A": {"pos": 9.0}, "B": {"pos": 5.0, "ner": 5.0}, "C": {"ner": 9.0}}
@@ -471,13 +471,13 @@ def test_a_measure_instead_of_another():
 @pytest.mark.parametrize(
     ("values", "direction", "verdict"),
     [
-        ({"1": 1, "2": 5, "3": 9}, "rising", "agrees in order"),
-        ({"1": 1, "2": 9, "3": 5}, "rising", "differs"),
-        ({"1": 1, "2": 5, "3": 5}, "rising", "too small to tell"),
-        ({"1": 1, "3": 9}, "rising", "agrees in order"),
+        ({"1": 1, "2": 5, "3": 9}, "rising", "replicates"),
+        ({"1": 1, "2": 9, "3": 5}, "rising", "does not replicate"),
+        ({"1": 1, "2": 5, "3": 5}, "rising", "inconclusive"),
+        ({"1": 1, "3": 9}, "rising", "replicates"),
         ({"1": 1}, "rising", "not run"),
         ({}, "rising", "not run"),
-        ({"1": 9, "2": 5, "3": 1}, "falling", "agrees in order"),
+        ({"1": 9, "2": 5, "3": 1}, "falling", "replicates"),
     ],
     ids=str,
 )
@@ -495,7 +495,7 @@ def test_an_order_rests_on_one_set():
     along = [{"objective": name} for name in of]
     asked = claim(order=[{"measure": "delta", "along": along, "direction": "rising"}])
     found = judge(asked, observed(scores(**of)))
-    assert found.verdict == "agrees in order" and found.text.count("over pos; left out") == 2
+    assert found.verdict == "replicates" and found.text.count("over pos; left out") == 2
     assert [part.interval and part.interval.mean for part in found.parts] == pytest.approx([4, 4], abs=0.3)
     of["C"] = {"nli": 1.0}
     assert judge(asked, observed(scores(**of))).verdict == "not run"
@@ -526,5 +526,5 @@ def test_the_papers_numbers_agree_with_their_claims(name: str) -> None:
         if claim_of_paper.id in NOT_PRINTED:
             assert found.verdict == "not run", claim_of_paper.id
         else:
-            assert found.verdict.startswith("agrees"), (claim_of_paper.id, found.text)
+            assert found.verdict == "replicates", (claim_of_paper.id, found.text)
             assert "comparisons were run" not in found.text, (claim_of_paper.id, found.text)

@@ -197,7 +197,10 @@ def test_claims_are_judged_and_tables_of_papers_are_beside(tmp_path: Path, claim
     write_report(folder, said.append)
     made = report(folder)
     table = {line["Claim"].split("|")[0]: line for line in made.table("Claim", "Verdict", "Ours", "n")}
-    assert [table[name]["Verdict"] for name in ("Of the whole.", "MLM is better.")] == ["agrees in sign", "differs"]
+    assert [table[name]["Verdict"] for name in ("Of the whole.", "MLM is better.")] == [
+        "replicates",
+        "does not replicate",
+    ]
     line = table["Of the whole."]
     assert (line["Claim"], line["n"], line["Ours"][:3]) == ("Of the whole.|x", "3 models", "−6.")
     assert "2 claims not tested here" in made.text and len(said) == 1 and said[0] in made.text
@@ -242,7 +245,7 @@ def test_numbers_of_other_pools_and_scales_are_judged_apart(
     made = joined(folders, tmp_path / "out")
     table = made.table("Claim", "Scale", "Verdict")
     got = {line["Scale"]: line["Verdict"] for line in table if line["Claim"].startswith("Of the whole.")}
-    assert got == dict(zip(names, ("agrees in sign", "differs"), strict=True))
+    assert got == dict(zip(names, ("replicates", "does not replicate"), strict=True))
     lines = made.table("Paper", *(f"Ours|{name}" for name in names))
     assert lines and all(len({line[f"Ours|{name}"] for name in names}) == 2 for line in lines)
     assert {line[f"n|{name}"] for line in lines for name in names} == {"3 models"}
@@ -252,7 +255,7 @@ def test_studies_of_one_pool_are_judged_together(tmp_path: Path, claims: str) ->
     folders = [grid(tmp_path / name, source="builtin:mini-english", claims=[claims]) for name in ("a", "b")]
     for folder, objective in zip(folders, AXES["objective"], strict=True):  # each ran one of the two
         keep(folder, lambda labels, own=objective: labels["objective"] == own)
-    assert verdicts(joined(folders, tmp_path / "out"))["Of the whole. x"][0] == "agrees in sign"
+    assert verdicts(joined(folders, tmp_path / "out"))["Of the whole. x"][0] == "replicates"
 
 
 def test_two_studies_of_one_name_and_scale_stay_two_conditions(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ class JudgedComparison:
             return f"{self.what}: not run, {self.why}"
         if not self.asked:
             return f"{self.what}: {self.said}"
-        return f"{self.what} (asked {self.asked}): {self.said}: {self.outcome}"
+        return f"{self.what} (expected {self.asked}): {self.said}: {self.outcome}"
 
 
 def comparisons_of(claim: Claim, results: Results) -> list[JudgedComparison]:

@@ -50,7 +50,7 @@ from probes.report.numbers import first_few, plural
 from probes.results.pooling import Condition
 from probes.statistics import Interval, mean_of, numbers_among
 
-Outcome = Literal["holds", "fails", "open", "not run"]
+Outcome = Literal["holds", "fails", "inconclusive", "not run"]
 Unit = Literal["models", "adjustments", "fine-tuning seeds", "conditions"]
 LEVEL = 0.95
 DECIDED = 1 - LEVEL
@@ -289,7 +289,7 @@ def estimate_over(sides: Sequence[Series], conditions: Sequence[Condition]) -> E
     dropped = [condition for condition in every if condition not in conditions]
     if not conditions:
         listed = " against ".join(named(list(side), every) for side in sides)
-        return EstimateOrWhy(None, f"no condition is common to all that is compared: {listed}")
+        return EstimateOrWhy(None, f"no condition is common to all sides: {listed}")
     means, missing, infinite = list[Replicates](), set[Replicate](), set[Replicate]()
     for side in sides:
         mean, absent, wrong = _averaged([side[condition] for condition in conditions])
@@ -304,10 +304,10 @@ def estimate_over(sides: Sequence[Series], conditions: Sequence[Condition]) -> E
         ours, alone = _gap(*means) if len(means) == 4 else _difference(*means)
     missing = (missing | alone) - infinite
     if ours is None:
-        return EstimateOrWhy(None, "the models of the sides are not the same, so that no difference of them is paired")
+        return EstimateOrWhy(None, "the sides have different models, so no difference can be paired")
     notes = list(ours.notes)
     notes += [f"over {named(conditions, every)}"] if len(every) > 1 else []
-    notes += [f"left out, not in all that is compared: {named(dropped, every)}"] if dropped else []
+    notes += [f"left out, not measured on all sides: {named(dropped, every)}"] if dropped else []
     notes += [f"left out, not on both sides or in all conditions: {_seeds(missing)}"] if missing else []
     notes += [f"left out, not a number: {_seeds(infinite)}"] if infinite else []
     return EstimateOrWhy(replace(ours, notes=tuple(notes)))
@@ -320,7 +320,7 @@ def outcome_of(ours: Estimate, asked: Region) -> Outcome:
 
 def decided(inside: float, outside: float) -> Outcome:
     """By the p values that what is asked holds, and that it does not."""
-    return "holds" if inside <= DECIDED else "fails" if outside <= DECIDED else "open"
+    return "holds" if inside <= DECIDED else "fails" if outside <= DECIDED else "inconclusive"
 
 
 def _averaged(

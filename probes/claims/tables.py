@@ -1,19 +1,18 @@
-"""A table of a paper beside the results of a study: each printed number, ours with its interval, and a verdict.
+"""A paper's table beside the results of a study: each printed number, ours with its interval, and a verdict.
 
-Numbers of another data set, model size and budget are not compared with each other; what is compared is their **order**
-in a column of the table and their **sign**. Ours are means and differences by the rules of estimates.py. The verdict:
+Numbers from other data, model sizes and budgets cannot be compared in size. What is compared is their **order** within
+a column of the table, and their **sign**. Our means and differences follow the rules of estimates.py. The verdicts:
 
-    not run             nothing was measured at the labels of the cell, or under several labels of an axis that the
-                        table does not name
-    differs             an order of it and another cell of its column is the other way round with us; or its sign is,
-                        whatever the orders
-    agrees in order     nothing is the other way round, and at least one order is the same
-    agrees in sign      no order is decided, and the sign is the same
-    too small to tell   nothing is decided
+    replicates          No order of this number within its column is reversed, nor is its sign, and at least one order,
+                        or the sign, is decided as in the paper.
+    does not replicate  An order of this number and another of its column is reversed, or its sign is.
+    inconclusive        Nothing is decided.
+    not run             Nothing was measured at the labels of the number, or under several labels of an axis that the
+                        table does not name.
 
-An order is decided where it stands after Holm's correction over all orders of its column that were measured, at 5 %; a
-sign, which Δ and gains have, where the interval of ours does not have 0 inside. Printed numbers that are no more than
-TIE apart (or from 0) are a tie and have no order (or sign).
+An order is decided at 5 % after Holm's correction over all orders of its column that were measured. A sign, which Δ and
+gains have, is decided if our interval excludes 0. Printed numbers at most TIE apart are a tie without an order, and one
+that near 0 has no sign.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from probes.statistics import corrected
 TIE = 0.5
 """In percent points; a hundredth of it in a column of a measure of probes where all numbers are within −1 … 1."""
 TIED = "tied"
-TURNED = "the sign is the other way round"
+TURNED = "the sign is opposite"
 
 
 @dataclass(frozen=True)
@@ -136,17 +135,18 @@ def _row(ours: _CellEstimate, orders: Counter[str]) -> TableComparison:
         return TableComparison(ours.cell, None, "not run", ours.why)
     same, reversed_ = orders["holds"], orders["fails"]
     signed = ours.cell.against is not None or ours.cell.quantity.measure == "delta"
-    sign: Outcome = "open"
+    sign: Outcome = "inconclusive"
     if signed and abs(value) > ours.tie:
         sign = outcome_of(ours.estimate, region("greater" if value > 0 else "less"))
-    text = f"{same} of {same + reversed_} decided orders of the column are the paper's, of {orders.total()} others run"
-    text += f", {orders[TIED]} of them a tie in print" if orders[TIED] else ""
+    text = (
+        f"{same} of {same + reversed_} decided orders in the column are as in the paper; {orders.total()} were tested"
+    )
+    text += f", {orders[TIED]} of them ties in print" if orders[TIED] else ""
+    text += "; the sign is as in the paper" if sign == "holds" else ""
     notes = ((TURNED,) if sign == "fails" else ()) + ours.estimate.notes
-    verdict: Word = "agrees in sign" if sign == "holds" else "too small to tell"
+    verdict: Word = "replicates" if same or sign == "holds" else "inconclusive"
     if reversed_ or sign == "fails":
-        verdict = "differs"
-    elif same:
-        verdict = "agrees in order"
+        verdict = "does not replicate"
     return TableComparison(ours.cell, ours.estimate, verdict, "; ".join([text, *notes]), notes)
 
 
@@ -162,7 +162,7 @@ def _orders(cells: Mapping[int, _CellEstimate], column: Sequence[int]) -> dict[i
     stands = corrected([None if found is None else found.p for found in ours])
     counts: dict[int, Counter[str]] = {number: Counter() for number in column}
     for (one, other), found, p in zip(pairs, ours, stands, strict=True):
-        outcome = TIED if _tied(cells[one], cells[other]) else "open"
+        outcome = TIED if _tied(cells[one], cells[other]) else "inconclusive"
         if found is not None and p is not None and p < DECIDED:
             printed = cells[one].cell.value - cells[other].cell.value
             outcome = "holds" if (found.interval.mean > 0) == (printed > 0) else "fails"

@@ -1,23 +1,21 @@
-"""Claims judged by results: six verdicts, and one rule for each.
+"""The verdict of a claim, from the tests of its comparisons.
 
-Differences, their intervals and when a comparison holds, fails or is open: estimates.py.
+How one comparison is tested: estimates.py. A claim has one of five verdicts:
 
-**The verdict** of a claim, which all of its comparisons have to show:
+    replicates          Every comparison that could be made holds by itself. All of them have to hold, so chance gives
+                        this verdict in at most 5 % of cases, whatever their number, and nothing is corrected
+                        (intersection–union test, Berger 1982). An ``order`` holds if each step of it does.
+    mostly replicates   Not all hold, but more than half of them are shown to at 5 %: Benjamini & Heller's test of the
+                        partial conjunction (2008, Simes' version). It takes at least three comparisons.
+    does not replicate  The comparisons contradict the claim together: Simes' test (1986) rejects at 5 % that all
+                        hold.
+    inconclusive        Anything else.
+    not run             No comparison could be made, or not all of a claim with ``require_all``.
 
-    not run             none of its comparisons could be made; or not all of a claim that says ``require_all``
-    differs             they are against it together: that all of them hold is rejected at 5 % by Simes' test (1986),
-                        whatever their number
-    agrees in sign      all that could be made hold, each by itself: as all have to, chance has them agree in 5 % at
-                        most, whatever their number (an intersection–union test, Berger 1982); nothing is corrected
-    agrees in order     the same for an ``order``: every thing that was run is above (or below) the one before it
-    mostly agrees       not all do, but it is shown at 5 % that more than half of them hold: Benjamini & Heller's test
-                        (2008, Simes' version) of the partial conjunction; of one or two these are all
-    too small to tell   anything else
-
-Each comparison has a verdict, too: it fails where it does after Holm's correction over all of the claim, and where one
-does, the claim differs. One that is a mean over several conditions (as over pairs of languages) is also made of each by
-itself, and these verdicts are counted. They decide nothing, but where it says ``none_against``: there they may be
-against the claim as well, and need not hold.
+A single comparison counts as failed after Holm's correction over the claim; if one fails, the claim does not replicate.
+A comparison that is a mean over several conditions (such as language pairs) is also made for each condition alone, and
+these outcomes are counted. They decide nothing unless the comparison has ``none_against``: then each of them may fail
+the claim, but need not hold.
 """
 
 from __future__ import annotations
@@ -36,13 +34,18 @@ from probes.claims.power import MOST
 from probes.claims.spec import Claim
 from probes.statistics import Interval, corrected
 
-Word = Literal["agrees in sign", "agrees in order", "mostly agrees", "differs", "too small to tell", "not run"]
+Word = Literal["replicates", "mostly replicates", "does not replicate", "inconclusive", "not run"]
 WORDS: tuple[Word, ...] = get_args(Word)
-COUNTED: dict[Outcome, str] = {"fails": "against", "open": "too small to tell"}
-"""What is said of comparisons that do not hold."""
-EARLIER = "against before Holm's correction"
+EARLIER = "before Holm's correction"
 Decided = Literal[Outcome, "most hold"]
 """How a claim comes out."""
+WORD_OF: dict[Decided, Word] = {
+    "holds": "replicates",
+    "most hold": "mostly replicates",
+    "fails": "does not replicate",
+    "inconclusive": "inconclusive",
+    "not run": "not run",
+}
 
 
 @dataclass(frozen=True)
@@ -78,10 +81,10 @@ class Verdict:
         """How many models (or whatever ``unit`` counts) would decide a claim that is open, means and spreads being as
         they are: as many as one comparison takes that is against it, else as all take; None where that is not known.
         """
-        if self.verdict != "too small to tell":
+        if self.verdict != "inconclusive":
             return None
         tests = sum(part.tested is not None for part in self.parts)
-        left = [part for part in self.parts if part.outcome == "open"]
+        left = [part for part in self.parts if part.outcome == "inconclusive"]
         numbers = [(part.leans_outside, part.needed(tests)) for part in left]
         known = [(against, number) for against, number in numbers if number is not None]
         if any(against for against, _ in known):
@@ -110,12 +113,11 @@ def judge(claim: Claim, results: Results) -> Verdict:
     outcome, deciding = decide(run)
     ours = deciding.interval
     assert ours is not None, "it was run"
-    words: dict[Decided, Word] = {"fails": "differs", "open": "too small to tell", "most hold": "mostly agrees"}
-    word = words.get(outcome, "agrees in order" if claim.order else "agrees in sign")
+    word = WORD_OF[outcome]
     said = f"{len(run)} of {len(parts)} comparisons were run. {said}" if len(run) < len(parts) else said
     said = "; ".join([said, *(part.text() for part in left)])
     if claim.require_all and len(run) < len(parts):
-        return Verdict("not run", None, 0, f"a part shows nothing of it: {said}", tuple(parts))
+        return Verdict("not run", None, 0, f"the claim needs all of its comparisons: {said}", tuple(parts))
     number, tally = ours if math.isfinite(ours.mean) else None, _tally(run, len(parts), deciding)
     return Verdict(
         word, number, ours.n, said, tuple(parts), deciding.unit, deciding.one_model, tally, deciding.what,
@@ -140,7 +142,7 @@ def _settled(part: JudgedComparison, outside: float | None) -> JudgedComparison:
         return part
     outcome = decided(part.inside, outside)
     changed = outcome != part.outcome
-    said = part.said + (f"; {EARLIER}" if changed else "")
+    said = part.said + (f"; fails {EARLIER}" if changed else "")
     return replace(part, outcome=outcome, said=said, against_alone=changed)
 
 
@@ -151,12 +153,12 @@ def decide(run: Sequence[JudgedComparison]) -> tuple[Decided, JudgedComparison]:
     )
     if _any_is_shown([one.outside for one in tested]):
         return "fails", tested[0]
-    still_open = next((part for part in run if part.outcome == "open"), None)
+    still_open = next((part for part in run if part.outcome == "inconclusive"), None)
     if still_open is None:
         return "holds", run[0]
     most = len(run) // 2 + 1
     last = sorted(run, key=attrgetter("inside"))[most - 1 :]  # that most hold is that any of these does
-    return ("most hold", last[0]) if _any_is_shown([one.inside for one in last]) else ("open", still_open)
+    return ("most hold", last[0]) if _any_is_shown([one.inside for one in last]) else ("inconclusive", still_open)
 
 
 def _any_is_shown(rising: Sequence[float]) -> bool:
@@ -182,6 +184,12 @@ def _tally(run: Sequence[JudgedComparison], total: int, deciding: JudgedComparis
 
 def _count(parts: Sequence[JudgedComparison]) -> str:
     counts = Counter(part.outcome for part in parts)
-    others = "".join(f", {counts[outcome]} {word}" for outcome, word in COUNTED.items() if counts[outcome])
+    others = f", {_of(counts['fails'])}" if counts["fails"] else ""
+    others += f", {counts['inconclusive']} inconclusive" if counts["inconclusive"] else ""
     earlier = sum(part.against_alone for part in parts)
-    return f"{counts['holds']} of {len(parts)} agree{others}{f' ({earlier} {EARLIER})' if earlier else ''}"
+    held = "holds" if counts["holds"] == 1 else "hold"
+    return f"{counts['holds']} of {len(parts)} {held}{others}{f' ({_of(earlier)} {EARLIER})' if earlier else ''}"
+
+
+def _of(failed: int) -> str:
+    return f"{failed} fails" if failed == 1 else f"{failed} fail"

@@ -17,11 +17,9 @@ from probes.report.judged import JudgedClaim, JudgedNumber, PoolVerdict, compare
 from probes.statistics import Interval
 
 NOT_RUN = "not run"
-VERDICTS = {"agrees in sign": "agrees", "agrees in order": "agrees"}
-"""Verdict → its shorter form."""
 ONE_MODEL = "one model"
-NOT_DECIDED = "too small to tell"
-WORDS = ("agrees", "mostly agrees", "differs", NOT_DECIDED)
+NOT_DECIDED = "inconclusive"
+WORDS = ("replicates", "mostly replicates", "does not replicate", NOT_DECIDED)
 """Verdicts in the order of the pages."""
 
 
@@ -144,7 +142,7 @@ def _claim_lines(judged: JudgedClaim, paper: str) -> Iterator[ClaimLine]:
             printed=claim.paper,
             printed_and_note=claim.paper_and_note,
             scale=verdict.pool,
-            verdict=VERDICTS.get(verdict.verdict, verdict.verdict),
+            verdict=verdict.verdict,
             ours=verdict.ours,
             what=verdict.what,
             asked=verdict.asked,

@@ -21,7 +21,7 @@ from probes.report.scores import grouped
 from synthlang.config import StrictModel
 from synthlang.errors import InputError
 
-OUTCOMES: dict[str, Outcome] = {"hold": "holds", "are against the claim": "fails", "are inconclusive": "open"}
+OUTCOMES: dict[str, Outcome] = {"hold": "holds", "are against the claim": "fails", "are inconclusive": "inconclusive"}
 """Words for the outcomes of comparisons, in the order of the page."""
 SHORT = 110
 """Characters of a paper's numbers in the first table, at most."""

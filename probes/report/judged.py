@@ -29,14 +29,12 @@ from synthlang.errors import InputError
 
 T = TypeVar("T")
 KINDS: dict[str, Literal["good", "bad", "open"]] = {
-    "agrees in sign": "good",
-    "agrees in order": "good",
-    "agrees": "good",
-    "mostly agrees": "good",
-    "differs": "bad",
+    "replicates": "good",
+    "mostly replicates": "good",
+    "does not replicate": "bad",
 }
-PART: dict[Outcome, str] = {"holds": "agrees", "fails": "differs", "open": "too small to tell"}
-"""Outcome of a comparison → its verdict."""
+PART: dict[Outcome, Literal["good", "bad", "open"]] = {"holds": "good", "fails": "bad", "inconclusive": "open"}
+"""The colour of the outcome of a comparison."""
 MEASURES = {
     **SHOWN,
     **{"sup": "SUP", "parent": "Parent"},
@@ -44,10 +42,11 @@ MEASURES = {
 }
 CAPTION = (
     "The papers' claims, tested on our results. Ours: the difference or the correlation that decides, with its 95 % "
-    "interval (90 % where the claim is that something is no worse, or equal within a margin). A claim agrees when "
-    "all of its comparisons hold, mostly agrees when more than half of them are shown to, and differs when together "
-    "they contradict it; otherwise our results are too few to tell. Below each verdict its comparisons are counted, "
-    "and it is said how many models would decide a claim that is open (power 80 %, means and spreads as they are)."
+    "interval (90 % where the claim is that something is no worse, or equal within a margin). A claim "
+    "replicates when all of its comparisons hold, mostly replicates when more than half of them are shown to hold, and "
+    "does not replicate when together they contradict it. Otherwise it is inconclusive. Below each verdict its "
+    "comparisons are counted, and for an inconclusive claim the number of models that would decide it is estimated "
+    "(power 80 %, means and spreads as they are)."
 )
 RULES = (
     "Models are paired by their seeds; of a single model, fine-tuning seeds are paired. Where that is impossible "
@@ -55,10 +54,10 @@ RULES = (
     "Claims of more or less are tested two-sided at 5 %, with 95 % intervals. Claims of no less, no more, or equality "
     "within a margin are tested one-sided at 5 % (non-inferiority, or equivalence by two such tests), with 90 % "
     "intervals.",
-    "A claim agrees when each of its comparisons holds by itself. Since all of them have to, no correction is needed. "
-    "It mostly agrees when the test of the partial conjunction (Benjamini & Heller 2008) shows at 5 % that more than "
-    "half of them hold. It differs when Simes' test of all its comparisons is significant at 5 %. Single comparisons "
-    "count as against the claim after Holm's correction over the claim.",
+    "A claim replicates when each of its comparisons holds by itself. Since all of them have to, no correction is "
+    "needed. It mostly replicates when the test of the partial conjunction (Benjamini & Heller 2008) shows at 5 % that "
+    "more than half of them hold. It does not replicate when Simes' test of all its comparisons is significant at 5 %. "
+    "Single comparisons count as failed after Holm's correction over the claim.",
     "Nothing can be decided when n < 2 or all values are equal, nor for a correlation whose interval contains 0 or "
     "whose p is above .05. None is tested over fewer than five conditions.",
 )
@@ -67,11 +66,11 @@ READING = (
     "only the signs of numbers and their order within a column can be compared, not their size."
 )
 ORDERS = (
-    "Agrees in order: our number is above and below the same numbers of its column as in the paper, as far as that is "
-    "decided.",
-    "Differs: the order with another number of the column, or the sign of Δ or of a gain, is opposite in the paper.",
-    "Agrees in sign: the sign is decided and is the paper's, but no order is decided.",
-    "Too small to tell: neither is decided.",
+    "Replicates: our number is above and below the same numbers of its column as in the paper, as far as that is "
+    "decided, or its sign is the paper's, if no order is decided.",
+    "Does not replicate: the order with another number of the column, or the sign of Δ or of a gain, is opposite in "
+    "the paper.",
+    "Inconclusive: neither is decided.",
     "An order is decided when it is significant at 5 % after Holm's correction over the column; a sign when our "
     "interval does not contain 0. Printed numbers within half a point of each other (0.005 for measures printed "
     "between −1 and 1) are ties and have no order; numbers that close to 0 have no sign.",
@@ -269,7 +268,7 @@ def _comparisons(name: str, judged: PoolVerdict) -> Iterator[list[Entry]]:
                 if one.why != NOTHING:
                     yield [name, mark + one.text(), "not run", "–", "–"]
             else:
-                badge = Badge(PART[one.outcome], KINDS.get(PART[one.outcome], "open"))
+                badge = Badge(one.outcome, PART.get(one.outcome, "open"))
                 yield [name, mark + one.text(), badge, one.interval, counted(one.interval.n, one.unit)]
 
 

@@ -20,8 +20,8 @@ SMALL_N = 20
 NAMED = 8
 """Largest number of labels, tasks or claims that a sentence names."""
 GROUPS = {
-    **{"agrees in sign": "Agrees", "agrees in order": "Agrees", "mostly agrees": "Mostly agrees"},
-    **{"differs": "Differs", "too small to tell": "Cannot be decided"},
+    **{"replicates": "Replicates", "mostly replicates": "Mostly replicates"},
+    **{"does not replicate": "Does not replicate", "inconclusive": "Inconclusive"},
 }
 """Verdict → heading under which the claims with it are listed, in this order."""
 
@@ -61,7 +61,7 @@ def claims_in_words(comparisons: Comparisons) -> list[tuple[Badge, Sequence[str]
 def _told(claim: Claim, judged: PoolVerdict, several: bool) -> str:
     """Return a claim with the comparisons that hold where not all do, and its pool where there are several."""
     held, run = judged.outcomes.count("holds"), len(judged.outcomes)
-    notes = [f"{held} of {run} hold"] if run > 1 and GROUPS[judged.verdict] != "Agrees" else []
+    notes = [f"{held} of {run} hold"] if run > 1 and judged.verdict != "replicates" else []
     notes += [judged.pool] if several and judged.pool else []
     return claim.claim + (f" ({', '.join(notes)})" if notes else "")
 
@@ -81,12 +81,13 @@ def verdicts_in_words(comparisons: Comparisons) -> str:
         return ""
     agree, differ = (sum(KINDS.get(verdict) == kind for verdict in tested) for kind in ("good", "bad"))
     if len(tested) == 1:
-        found = "agrees with the paper" if agree else "differs from the paper" if differ else "cannot be decided"
-        return f"The one {what} that could be tested {found}."
-    agrees, differs = (f"{n} {word}{'s' if n == 1 else ''}" for n, word in ((agree, "agree"), (differ, "differ")))
-    mostly = sum(verdict == "mostly agrees" for verdict in tested)
-    agrees += f" with the paper{f' ({mostly} of them mostly)' if mostly else ''}"
-    counts = f"{agrees}, {differs} and {len(tested) - agree - differ} cannot be decided"
+        return f"The one {what} that could be tested {'is ' * (tested[0] == 'inconclusive')}{tested[0]}."
+    replicates = f"{agree} {'replicates' if agree == 1 else 'replicate'}"
+    mostly = sum(verdict == "mostly replicates" for verdict in tested)
+    replicates += f" ({mostly} of them mostly)" if mostly else ""
+    contradicted = f"{differ} {'does' if differ == 1 else 'do'} not"
+    left = len(tested) - agree - differ
+    counts = f"{replicates}, {contradicted} and {left} {'is' if left == 1 else 'are'} inconclusive"
     return f"Of {plural(len(tested), what)} that could be tested, {counts}."
 
 
