@@ -90,18 +90,20 @@ def align(
 
 
 def correlate(
-    files: Annotated[list[Path], argument("results.parquet or results.csv of studies, or tables like them.")],
-    x: Annotated[str, option("A column of numbers, such as alignment_all.", metavar="COLUMN")],
-    y: Annotated[str, option("Another one, such as delta.", metavar="COLUMN")],
-    by: Annotated[str | None, option("A group for each value, such as task.", metavar="COLUMN[,…]")] = None,
+    files: Annotated[
+        list[Path], argument("Tables to read: results.parquet or results.csv of studies, or similar ones.")
+    ],
+    x: Annotated[str, option("Column of the first number, such as alignment_all.", metavar="COLUMN")],
+    y: Annotated[str, option("Column of the second number, such as delta.", metavar="COLUMN")],
+    by: Annotated[str | None, option("Columns whose values form groups, such as task.", metavar="COLUMN[,…]")] = None,
     block: Annotated[
-        str | None, option("Compare rows only within these, such as objective.", metavar="COLUMN[,…]")
+        str | None, option("Columns within which rows are compared, such as objective.", metavar="COLUMN[,…]")
     ] = None,
     cluster: Annotated[
-        str | None, option("Rows that belong together (default: cell if there is one); or none.", metavar="COLUMN[,…]")
+        str | None, option("Columns of rows that belong together, or none (default: cell).", metavar="COLUMN[,…]")
     ] = None,
-    kind: Annotated[str, option("Of spearman, kendall and pearson, those to compute.")] = ("spearman,kendall,pearson"),
-    level: Annotated[float, option("Of the intervals.")] = 0.95,
+    kind: Annotated[str, option("Coefficients to compute, separated by commas.")] = "spearman,kendall,pearson",
+    level: Annotated[float, option("Confidence level of the intervals.")] = 0.95,
     out: Annotated[Path | None, option("JSON file to write.")] = None,
     figure: Annotated[Path | None, option("SVG file to write.")] = None,
 ) -> None:

@@ -1,4 +1,4 @@
-"""What ``synthlang correlate`` does: how two columns of results go together, per group, pooled and within blocks."""
+"""``synthlang correlate``: correlations of two columns of results, per group, over all rows and within blocks."""
 
 from __future__ import annotations
 
@@ -26,19 +26,21 @@ from synthlang.rng import key_of
 Row = dict[str, str]
 Names = tuple[str, ...]
 FILE = "file"
-"""A column that every row gets, unless its file has one: which file it is from."""
+"""Name of the column with the file of a row. It is added unless the file has one."""
 CELL = "cell"
-"""The column of a study's tables that says what a row is of."""
+"""Column of a study's tables with the cell of a row."""
 ALL = "all"
 NONE = "none"
 
 
 @dataclass(frozen=True)
 class _Tables:
-    """Rows as text, "" where a value is missing; ``columns`` are those that all files have.
+    """Rows as text, with "" for missing values.
 
-    doubles   rows left out since an earlier file has the very same (a study as .csv and as .parquet)
-    alike     such rows that were kept, since no column ``cell`` says that they are the same measurement
+    Attributes:
+        columns: Columns that all files have.
+        doubles: Number of rows left out because an earlier file has an equal row (a study as .csv and as .parquet).
+        alike: Number of such rows that were kept, because no column ``cell`` identifies the measurement.
     """
 
     rows: tuple[Row, ...]
@@ -48,9 +50,14 @@ class _Tables:
 
 
 def read_tables(paths: Sequence[Path]) -> _Tables:
-    """The rows of all files, one after the other; InputError for a file that is no table or has no row."""
+    """Read the rows of all files, one file after the other.
+
+    Raises:
+        InputError: A file is not a table, or has no rows.
+    """
     if not paths:
-        raise InputError("name at least one table, such as the results.parquet of a study")
+        hint = "name at least one, such as the results.parquet of a study"
+        raise InputError("no table was given", hint=hint, code="missing")
     rows: list[Row] = []
     seen: set[tuple[tuple[str, str], ...]] = set()
     heads: list[Row] = []
@@ -62,7 +69,7 @@ def read_tables(paths: Sequence[Path]) -> _Tables:
         fresh = [row for row, key in zip(found, keys, strict=True) if key not in seen]
         if CELL in found[0]:
             doubles += len(found) - len(fresh)
-        else:  # two measurements may give the same numbers
+        else:  # two measurements may have equal numbers
             alike, fresh = alike + len(found) - len(fresh), found
         seen.update(keys)
         rows += [{FILE: str(path), **row} for row in fresh]
@@ -73,12 +80,12 @@ def read_tables(paths: Sequence[Path]) -> _Tables:
 def _read(path: Path) -> list[Row]:
     readers = {".csv": _csv, ".parquet": _parquet}
     if path.suffix.lower() not in readers:
-        raise InputError("is neither .csv nor .parquet", path)
+        raise InputError("is neither .csv nor .parquet", path, code="format")
     if not path.is_file():
-        raise InputError("no such file", path)
+        raise InputError("no such file", path, code="missing")
     rows = readers[path.suffix.lower()](path)
     if not rows:
-        raise InputError("has no row", path)
+        raise InputError("has no rows", path, code="empty")
     return rows
 
 
@@ -86,15 +93,16 @@ def _csv(path: Path) -> list[Row]:
     reader = csv.DictReader(line + "\n" for _, line in read_lines(path))
     names = list(reader.fieldnames or ())
     if not names or len(set(names)) < len(names):
-        raise InputError("the first line must name the columns, each once", path, 1)
+        raise InputError("the first line must name each column once", path, 1, code="format")
     rows = []
     try:
         for row in reader:
             if None in row or None in row.values():
-                raise InputError(f"a row has {len(names)} values, as the first line has", path, reader.line_num)
+                reason = f"this row must have {len(names)} values, as the first line has"
+                raise InputError(reason, path, reader.line_num, code="format")
             rows.append(dict(row))
     except csv.Error as error:
-        raise InputError(f"not CSV: {error}", path, reader.line_num) from error
+        raise InputError(f"not CSV: {error}", path, reader.line_num, code="format") from error
     return rows
 
 
@@ -102,12 +110,12 @@ def _parquet(path: Path) -> list[Row]:
     try:
         rows = pq.read_table(path).to_pylist()
     except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"not parquet: {str(error).splitlines()[0]}", path) from error
+        raise InputError(f"not parquet: {str(error).splitlines()[0]}", path, code="format") from error
     return [{name: "" if value is None else str(value) for name, value in row.items()} for row in rows]
 
 
 def why_dropped(texts: Mapping[str, str]) -> str | None:
-    """Why a row with these values of its columns has no pair of numbers; None if it has.
+    """Return the reason why these values of a row are not all numbers. None if they are.
 
     >>> why_dropped({"x": "1", "y": ""})
     'y is empty'
@@ -116,7 +124,7 @@ def why_dropped(texts: Mapping[str, str]) -> str | None:
         if not text.strip():
             return f"{name} is empty"
         try:
-            number = float(text.replace("_", "?"))  # 1_000 is a number for Python only
+            number = float(text.replace("_", "?"))  # Python alone reads 1_000 as a number
         except ValueError:
             return f"{name} is no number"
         if not math.isfinite(number):
@@ -126,18 +134,19 @@ def why_dropped(texts: Mapping[str, str]) -> str | None:
 
 @dataclass(frozen=True)
 class GroupCorrelation:
-    """A correlation of the rows of ``group`` (``all``: of all), compared only ``within`` these columns."""
+    """A correlation of the rows of ``group`` (or ``all``), which compares rows ``within`` these columns only."""
 
     group: str
     within: Names
     result: Correlation
 
     def to_json(self) -> dict[str, Any]:
+        """Return the result as JSON."""
         return {"group": self.group, "within": list(self.within), **self.result.to_json()}
 
 
 def correlation_table(found: Sequence[GroupCorrelation], title: str, level: float) -> tuple[Table, list[str]]:
-    """A row for each correlation, and the notes below it: why there is no number, by the number in brackets."""
+    """Return a table with a row per correlation, and its numbered notes on missing numbers."""
     table = Table(title=title)
     table.add_column("rows of")
     for name in ("kind", "rows", "clusters", "r", f"{100 * level:g} % interval", "p"):
@@ -157,9 +166,10 @@ def correlation_table(found: Sequence[GroupCorrelation], title: str, level: floa
 
 @dataclass(frozen=True)
 class CorrelateOptions:
-    """The columns: x and y are numbers; by, block and cluster are any, several together make one name.
+    """The columns to correlate. Several columns of ``by``, ``block`` or ``cluster`` together form one name.
 
-    cluster   None: the cell, where the tables have one; (): each row for itself
+    Attributes:
+        cluster: None: the column ``cell``, if the tables have one. (): each row alone.
     """
 
     x: str
@@ -174,17 +184,22 @@ class CorrelateOptions:
     def of(
         x: str, y: str, by: str | None, block: str | None, cluster: str | None, kind: str, level: float
     ) -> CorrelateOptions:
-        """From the texts of the command; InputError for a kind or a level that there is not."""
+        """Read the options of the command.
+
+        Raises:
+            InputError: A kind or the level is not allowed, or columns exclude each other.
+        """
         kinds = _split(kind)
         if not kinds or any(name not in KINDS for name in kinds):
-            raise InputError(f"--kind {kind}: there is {', '.join(KINDS)}")
+            raise InputError("unknown coefficient", f"--kind {kind}", hint=f"use {', '.join(KINDS)}", code="unknown")
         if not 0 < level < 1:
-            raise InputError("--level is between 0 and 1, such as 0.95")
+            raise InputError("must be between 0 and 1, such as 0.95", f"--level {level}", code="range")
         if x == y:
-            raise InputError("--x and --y name the same column")
+            raise InputError("is the same column as --x", f"--y {y}", code="conflict")
         both = ", ".join(sorted(set(_split(by)) & set(_split(block))))
         if both:
-            raise InputError(f"--by and --block both name {both}: in one group it is the same for all")
+            reason = f"{both} is in --by too, so it is the same for all rows of a group"
+            raise InputError(reason, f"--block {block}", code="no_effect")
         clusters = None if cluster is None else () if cluster == NONE else _split(cluster)
         return CorrelateOptions(x, y, _split(by), _split(block), clusters, kinds, level)  # type: ignore[arg-type]
 
@@ -192,9 +207,9 @@ class CorrelateOptions:
 def correlate_command(
     files: Sequence[Path], options: CorrelateOptions, out: Path | None, figure: Path | None
 ) -> list[GroupCorrelation]:
-    """Read the tables, print the correlations, write them as JSON to ``out`` and a scatter to ``figure`` (SVG)."""
+    """Print the correlations of tables. Write them as JSON to ``out`` and a scatter plot to ``figure`` (SVG)."""
     if figure is not None and figure.suffix.lower() != ".svg":
-        raise InputError("--figure writes SVG: name a file that ends in .svg", figure)
+        raise InputError("must end in .svg", f"--figure {figure}", code="format")
     console = Console()
 
     def say(text: str) -> None:
@@ -204,15 +219,16 @@ def correlate_command(
     cluster = (CELL,) * (CELL in table.columns) if options.cluster is None else options.cluster
     asked = (options.x, options.y, *options.by, *options.block, *cluster)
     if missing := [name for name in asked if name not in table.columns]:
-        raise InputError(f"no column {', '.join(missing)} in the tables; there is: {', '.join(table.columns)}")
+        hint = f"their columns are {', '.join(table.columns)}"
+        raise InputError(f"the tables have no column {', '.join(missing)}", hint=hint, code="unknown")
     rows, reasons = _usable(table, options)
-    reasons |= {"the same row is in an earlier file": table.doubles} if table.doubles else {}
+    reasons |= {"an earlier file has the same row": table.doubles} if table.doubles else {}
     for reason, count in reasons.items():
         say(f"rows left out, {reason}: {count:,}")
     if table.alike:
-        why = f"for no column {CELL} says that they are the same"
+        why = f"because there is no column {CELL} that identifies them"
         say(f"rows kept that an earlier file has too, {why}: {table.alike:,}")
-    # two studies may have cells of one name that are not the same
+    # cells of two studies may differ and have the same name
     cluster = (FILE, *cluster) if cluster and len(files) > 1 and FILE not in cluster else cluster
     found = correlations(rows, options, cluster)
     shown, notes = correlation_table(found, f"{options.x} and {options.y}", options.level)
@@ -234,7 +250,7 @@ def correlate_command(
 
 
 def correlations(rows: Sequence[Row], options: CorrelateOptions, cluster: Names) -> list[GroupCorrelation]:
-    """Of each group as it is and within blocks, then of all rows within groups, and also within blocks."""
+    """Correlate each group, plain and within blocks, then all rows within groups, plain and within blocks."""
     groups = _grouped(rows, options.by)
     tasks: list[tuple[str, Names, Sequence[Row]]] = [(name, (), rows) for name, rows in groups.items() if options.by]
     if len(groups) > 1 or not options.by:
@@ -259,18 +275,18 @@ def _one(
 
 
 def _split(names: str | None) -> Names:
-    """Each once."""
+    """Return the names, each once."""
     return tuple(dict.fromkeys(name.strip() for name in (names or "").split(",") if name.strip()))
 
 
 def _usable(table: _Tables, options: CorrelateOptions) -> tuple[list[Row], dict[str, int]]:
-    """The rows with two numbers, and how many were left out for what reason."""
+    """Return the rows with two numbers, and how many were left out for each reason."""
     why = [why_dropped({name: row[name] for name in (options.x, options.y)}) for row in table.rows]
     rows = [row for row, reason in zip(table.rows, why, strict=True) if reason is None]
     reasons = Counter(reason for reason in why if reason is not None)
     if not rows:
         said = ", ".join(f"{reason}: {count:,}" for reason, count in reasons.items())
-        raise InputError(f"no row has a number in both {options.x} and {options.y} ({said})")
+        raise InputError(f"no row has a number in both {options.x} and {options.y} ({said})", code="empty")
     return rows, dict(reasons)
 
 

@@ -89,8 +89,8 @@ def test_sides_that_are_not_paired_need_more():
 def test_what_cannot_be_decided_or_is_not_known():
     assert models_needed(of(0.0, 1.0, 5), region("greater")) == math.inf  # the truth would be at the end
     assert models_needed(of(1.0, 100.0, 5), region("greater")) == math.inf
-    assert models_needed(replace(of(1.0, 1.0, 5), error=0.0), region("greater")) is None
-    assert models_needed(replace(of(1.0, 1.0, 5), error=None), region("greater")) is None
+    assert models_needed(replace(of(1.0, 1.0, 5), standard_error=0.0), region("greater")) is None
+    assert models_needed(replace(of(1.0, 1.0, 5), standard_error=None), region("greater")) is None
 
 
 # --- of a claim ---

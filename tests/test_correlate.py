@@ -10,7 +10,7 @@ from scipy import stats
 from probes.correlation import CorrelateOptions, correlate_command, read_tables
 from probes.results.views import RESULTS
 from probes.results.write import write_view
-from synthlang.errors import InputError
+from tests.refusals import refusal, refused
 
 
 def study_rows(seed=0):
@@ -88,14 +88,14 @@ def test_which_rows_are_the_same_and_which_belong_together(study, tmp_path, caps
     (found,) = run([table, tmp_path / "other" / "results.parquet"])
     assert (found.result.n, found.result.clusters) == (96, 24)
     assert run([table, study / "results.parquet"])[0].result.n == 48  # a study given twice counts once
-    assert "the same row is in an earlier file: 48" in capsys.readouterr().out
+    assert "an earlier file has the same row: 48" in capsys.readouterr().out
 
 
 def test_equal_rows_are_dropped_only_where_a_column_tells_them_apart(tmp_path, capsys):
     """Two measurements may give the same numbers: in tables without cells nothing says that they are one."""
     first, second = put(tmp_path, "x,y\n1,2\n2,3\n3,5\n", "1.csv"), put(tmp_path, "x,y\n1,2\n4,4\n", "2.csv")
     assert run([first, second], x="x", y="y")[0].result.n == 5
-    assert "rows kept that an earlier file has too, for no column cell says that they are the same: 1" in (
+    assert "rows kept that an earlier file has too, because there is no column cell that identifies them: 1" in (
         capsys.readouterr().out
     )
 
@@ -136,39 +136,44 @@ def test_no_number_but_a_reason(tmp_path):
     assert json.loads(out.read_text())["correlations"][0]["r"] is None
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    ({"x": "alignement"}, "no column alignement in the tables; there is: cell, source, language, objective, task"),
-    ({"by": "task,model"}, "no column model"),
-    ({"block": "method"}, "no column method"),
-    ({"cluster": "run"}, "no column run"),
-    ({"x": "cell"}, "no row has a number in both cell and delta .cell is no number: 48"),
-    ({"x": "sup"}, "no row has a number in both sup and delta .sup is empty: 48"),
-    ({"x": "delta"}, "the same column"),
-    ({"kind": "spearmen"}, "there is spearman, kendall, pearson"),
-    ({"kind": ""}, "there is spearman"),
-    ({"by": "task", "block": "objective,task"}, "--by and --block both name task"),
-    ({"level": 95}, "--level is between 0 and 1"),
-    ({"figure": Path("f.png")}, r"f\.png: --figure writes SVG"),
+@pytest.mark.parametrize(("options", "place", "code"), [
+    ({"x": "alignement"}, "", "unknown"),
+    ({"by": "task,model"}, "", "unknown"),
+    ({"block": "method"}, "", "unknown"),
+    ({"cluster": "run"}, "", "unknown"),
+    ({"x": "cell"}, "", "empty"),
+    ({"x": "sup"}, "", "empty"),
+    ({"x": "delta"}, "--y delta", "conflict"),
+    ({"kind": "spearmen"}, "--kind spearmen", "unknown"),
+    ({"kind": ""}, "--kind", "unknown"),
+    ({"by": "task", "block": "objective,task"}, "--block objective,task", "no_effect"),
+    ({"level": 95}, "--level 95", "range"),
+    ({"figure": Path("f.png")}, "--figure f.png", "format"),
 ])  # fmt: skip
-def test_refused(study, options, message):
-    with pytest.raises(InputError, match=message):
-        run([study / "results.csv"], **options)
+def test_refused(study, options, place, code):
+    assert refused(run, [study / "results.csv"], **options) == (place, code)
 
 
-@pytest.mark.parametrize(("name", "text", "message"), [
-    ("t.csv", "", "t.csv:1: the first line must name the columns"),
-    ("t.csv", "x,x\n1,2\n", "each once"),
-    ("t.csv", "x,y\n", "has no row"),
-    ("t.csv", "x,y\n1,2\n1,2,3\n", "t.csv:3: a row has 2 values"),
-    ("t.csv", "x,y\n1\n", "t.csv:2: a row has 2 values"),
-    ("t.parquet", "no parquet", "not parquet"),
-    ("t.json", "{}", "is neither .csv nor .parquet"),
+def test_messages(study):
+    said = "the tables have no column alignement; their columns are cell, source, language, objective, task"
+    assert str(refusal(run, [study / "results.csv"], x="alignement")).startswith(said)
+    said = "no row has a number in both sup and delta (sup is empty: 48)"
+    assert str(refusal(run, [study / "results.csv"], x="sup")) == said
+
+
+@pytest.mark.parametrize(("name", "text", "line", "code"), [
+    ("t.csv", "", ":1", "format"),
+    ("t.csv", "x,x\n1,2\n", ":1", "format"),
+    ("t.csv", "x,y\n", "", "empty"),
+    ("t.csv", "x,y\n1,2\n1,2,3\n", ":3", "format"),
+    ("t.csv", "x,y\n1\n", ":2", "format"),
+    ("t.parquet", "no parquet", "", "format"),
+    ("t.json", "{}", "", "format"),
 ])  # fmt: skip
-def test_tables_refused(tmp_path, name, text, message):
-    with pytest.raises(InputError, match=message):
-        read_tables([put(tmp_path, text, name)])
-    with pytest.raises(InputError, match=r"no such file|neither"):
-        read_tables([tmp_path / f"gone-{name}"])
+def test_tables_refused(tmp_path, name, text, line, code):
+    assert refused(read_tables, [put(tmp_path, text, name)]) == (name + line, code)
+    gone = "missing" if name != "t.json" else "format"
+    assert refused(read_tables, [tmp_path / f"gone-{name}"]) == (f"gone-{name}", gone)
 
 
 def test_columns_are_those_of_all_files(tmp_path):

@@ -1,16 +1,14 @@
-"""What a claim compares, found in results: its comparisons and correlations, each judged by itself.
+"""The comparisons and correlations of a claim, looked up in results and tested one by one.
 
-Differences, their intervals and when a comparison holds, fails or is open: estimates.py. What several comparisons say
-of their claim: verdicts.py.
+Differences, their intervals and the outcome of a comparison: estimates.py. How the comparisons of a claim combine into
+its verdict: verdicts.py. All comparisons of a claim whose conditions have the same axes are over the same conditions.
 
-Means and differences are over the same conditions in all comparisons of a claim whose conditions have the same axes.
+With ``minus`` a gap of gaps is tested: (left − subtracted from left) − (right − subtracted from right). With
+``fallback_measure`` another measure is read if nothing was measured of the first, and the text names the one that was.
 
-With ``minus`` what is judged is a gap of gaps: (left − what is taken off it) − (right − what is taken off it). With
-``fallback_measure`` another measure is read where nothing was measured of the first; the text says which.
-
-A correlation holds or fails where its interval (bootstrap over conditions, their models together) does not have 0
-inside and its p (permutations of the same), where there is one, is .05 or less. It is open else, as it is of five
-conditions with any but a perfect one; a perfect one without a p is, too. With fewer than five it is not run.
+A correlation holds or fails if its interval (bootstrap over conditions, with the models of a condition together)
+excludes 0 and its permutation p, if there is one, is at most .05. It is inconclusive otherwise, as any correlation over
+five conditions is that is not perfect, and a perfect one without a p. It is not run over fewer than five.
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ from probes.statistics import Interval
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a claim compares, over ``conditions`` that all ``sides`` have."""
+    """The sides of a comparison, over ``conditions`` that all of them have."""
 
     what: str
     sides: tuple[Series, ...]
@@ -64,18 +62,20 @@ class Comparison:
 
 @dataclass(frozen=True)
 class JudgedComparison:
-    """One comparison of a claim.
+    """One comparison of a claim with its test.
 
-    what           is compared
-    interval       ours, by which it is decided; None where it was not run, and ``why``
-    p              two-sided, of 0
-    inside         p of what would hold (``asked``, where it is no correlation)
-    outside        p of the contrary
-    said           ours in words
-    singles        the same of each condition by itself, where it is a mean over several
-    none_against   one of these may make the claim differ
-    against_alone  it fails by itself, but not after Holm's correction
-    tested_by      the estimate and the region that the tests are of; of a correlation there is none
+    Attributes:
+        what: The two sides, in words.
+        interval: The interval that decides. None if the comparison was not run; ``why`` gives the reason.
+        p: Two-sided p value of the hypothesis that the true value is 0.
+        inside: p value of the claim's hypothesis.
+        outside: p value of the opposite.
+        expected: The region that the claim expects, in words. Empty for a correlation.
+        said: The estimate, in words.
+        singles: The same comparison for each condition alone, if it is a mean over several.
+        none_against: Each of these may fail the claim.
+        against_alone: It fails by itself, but not after Holm's correction.
+        tested_by: The estimate and the region of the test. None for a correlation.
     """
 
     what: str
@@ -86,7 +86,7 @@ class JudgedComparison:
     p: float | None = None
     inside: float = 1.0
     outside: float = 1.0
-    asked: str = ""
+    expected: str = ""
     said: str = ""
     why: str = ""
     singles: tuple[JudgedComparison, ...] = ()
@@ -96,29 +96,29 @@ class JudgedComparison:
 
     @property
     def leans_outside(self) -> bool:
-        """Whether the mean is against the claim."""
+        """True if the mean contradicts the claim."""
         return self.outside < self.inside
 
     def needed(self, tests: int) -> float | None:
-        """How many models would decide it, with ``tests`` in its claim: probes/claims/power.py."""
+        """Return the number of models that would decide it, with ``tests`` tests in its claim (see power.py)."""
         return None if self.tested_by is None else models_needed(*self.tested_by, tests)
 
     @property
     def tested(self) -> float | None:
-        """The p that it is against the claim; None where nothing could be tested."""
+        """p value that it contradicts the claim. None if nothing could be tested."""
         return None if self.interval is None or (self.p is None and self.outside == 1) else self.outside
 
     def text(self) -> str:
-        """As a sentence without a stop: as ``A − B (asked > 0): 3.1 (1.0 … 5.2), n = 3 models: holds``."""
+        """Return it in words: ``A − B (expected > 0): 3.1 (1.0 … 5.2), n = 3 models: holds``."""
         if self.interval is None:
             return f"{self.what}: not run, {self.why}"
-        if not self.asked:
+        if not self.expected:
             return f"{self.what}: {self.said}"
-        return f"{self.what} (expected {self.asked}): {self.said}: {self.outcome}"
+        return f"{self.what} (expected {self.expected}): {self.said}: {self.outcome}"
 
 
 def comparisons_of(claim: Claim, results: Results) -> list[JudgedComparison]:
-    """Those of a claim, each judged as if it were alone."""
+    """Return the comparisons of a claim, each tested as if it were alone."""
     comparisons = [_compared(compare, results) for compare in claim.compare or ()]
     for order in claim.order or ():
         comparisons += _ordered(order, results)
@@ -140,12 +140,12 @@ def _part(comparison: Comparison) -> JudgedComparison:
 
 
 def _estimated(comparison: Comparison) -> JudgedComparison:
-    margin, asked = comparison.margin, region(comparison.relation, comparison.margin)
+    margin, expected = comparison.margin, region(comparison.relation, comparison.margin)
     found = estimate_over(comparison.sides, comparison.conditions)
     if found.ours is None:
         return JudgedComparison(comparison.what, why=found.why)
     ours = replace(found.ours, mean=found.ours.mean - comparison.value)
-    inside, outside = asked.p_values(ours)
+    inside, outside = expected.p_values(ours)
     words = {
         "greater": f"> {margin:g}",
         "less": f"< {-margin or 0:g}",
@@ -154,13 +154,13 @@ def _estimated(comparison: Comparison) -> JudgedComparison:
         "equivalent": f"within ±{margin:g}, two one-sided tests",
     }[comparison.relation]
     return JudgedComparison(
-        comparison.what, ours.interval_at(asked.level), decided(inside, outside), ours.unit, ours.one_model, ours.p,
-        inside, outside, words, ours.text(level=asked.level), tested_by=(ours, asked),
+        comparison.what, ours.interval_at(expected.level), decided(inside, outside), ours.unit, ours.one_model, ours.p,
+        inside, outside, words, ours.text(level=expected.level), tested_by=(ours, expected),
     )  # fmt: skip
 
 
 def _compared(compare: Compare, results: Results) -> Comparison:
-    """The sides of a comparison, over what all of them have; of one side, over all that it has."""
+    """Look up the sides of a comparison, over the conditions that all of them have."""
     left, *others = (_as_measured(quantity, results) for quantity in compare.quantities())
     axes = {axis for quantity in (left, *others) for axis in quantity.where} if others else ()
     sides = tuple(_among(results.series(quantity, axes), compare) for quantity in (left, *others))
@@ -174,7 +174,7 @@ def _compared(compare: Compare, results: Results) -> Comparison:
 
 
 def _among(series: Series, entry: ClaimEntry) -> Series:
-    """Without the conditions that do not count."""
+    """Return the conditions whose labels ``restrict_to`` allows."""
     return {
         condition: parts
         for condition, parts in series.items()
@@ -183,14 +183,14 @@ def _among(series: Series, entry: ClaimEntry) -> Series:
 
 
 def _as_measured(quantity: Quantity, results: Results) -> Quantity:
-    """With the measure that is read instead, where nothing was measured of its own."""
+    """Return the quantity with its fallback measure, if nothing was measured of its own."""
     if quantity.fallback_measure is None or results.series(quantity):
         return quantity
     return replace(quantity, measure=quantity.fallback_measure)
 
 
 def _ordered(order: Order, results: Results) -> list[Comparison]:
-    """Each thing that was run against the one before it, over what all of them have; the others are not run."""
+    """Return each step of an order, over the conditions that all measured things have. The others are not run."""
     wanted = [_as_measured(quantity, results) for quantity in order.quantities()]
     axes = {axis for quantity in wanted for axis in quantity.where}
     found = [(quantity, _among(results.series(quantity, axes), order)) for quantity in wanted]
@@ -206,7 +206,7 @@ def _ordered(order: Order, results: Results) -> list[Comparison]:
 
 
 def _over_the_same(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """Comparisons whose conditions have the same axes are over the conditions that all of them have."""
+    """Reduce comparisons whose conditions have the same axes to the conditions that all of them have."""
     kept: dict[frozenset[str], set[Condition]] = {}
     axes = [frozenset(axis for condition in one.conditions for axis, _ in condition) for one in comparisons]
     for one, of in zip(comparisons, axes, strict=True):
@@ -219,7 +219,7 @@ def _over_the_same(comparisons: Sequence[Comparison]) -> list[Comparison]:
 
 
 def _name(left: Quantity, right: Quantity | None) -> str:
-    """What is compared: the labels that both have, the measure, and the labels that differ."""
+    """Return the sides in words: the labels that both have, the measure, and the labels that differ."""
     if right is None:
         return " ".join([*left.where.values(), *_averaged(left), _measure(left)])
     measures = {_measure(left), _measure(right)}
@@ -241,7 +241,7 @@ def _name(left: Quantity, right: Quantity | None) -> str:
 
 
 def _averaged(quantity: Quantity) -> list[str]:
-    """The labels it is a mean over, where it names some."""
+    """Return the labels it is a mean over, if it names some."""
     return [f"mean of {', '.join(labels)}" for labels in quantity.average.values() if labels]
 
 
@@ -282,7 +282,7 @@ def _correlation(claim: Correlate, results: Results) -> JudgedComparison:
     relation: Relation = "greater" if claim.expect == "positive" else "less"
     outcome = outcome_of_correlation(None if found.r is None else ours, found.p, relation)
     p_value = DECIDED if found.p is None else found.p
-    # measures name no model: layers of the same seeds are of one, conditions that differ in anything else need not be
+    # measures do not name their model: layers of the same seeds belong to one, other conditions need not
     layers = claim.over == ["layer"] and len({pair.model for pair in known}) == 1
     return JudgedComparison(
         what, ours, outcome, "conditions", correlated.one_model or layers, found.p,

@@ -1,9 +1,9 @@
-"""The correlation over conditions that claims and reports share: what counts as one condition, and how many models.
+"""Correlations over conditions, as claims and reports test them.
 
-The models of a condition are one **cluster**, which is one point of the correlation, and so are conditions that have
-the same measurement of a model in common: the same x, or the same y. Where conditions differ in fine-tuning alone one
-alignment of a model would count several times else. Different measurements of one model, as of the languages that it
-reads, are conditions of their own, and what they show is of that model.
+A correlation has one point per **cluster**. The models of a condition form one cluster. Conditions that share a
+measurement of a model, the same x or the same y, belong to one cluster too: otherwise one alignment of a model would
+count once for each way of fine-tuning it. Different measurements of one model, such as those of the languages it reads,
+are conditions of their own, and a correlation over them holds for that model only.
 """
 
 from __future__ import annotations
@@ -27,21 +27,22 @@ from probes.results.pooling import Condition
 from probes.statistics import Correlation, CorrelationKind, Interval, correlation, mean_of
 
 Point = tuple[str, ...]
-"""What a condition of a correlation is told by, as its labels of the axes."""
+"""The labels that identify a point, one per axis."""
 KEY = 0
-"""Key of the random permutations and resamples."""
+"""Random key of the permutations and resamples."""
 FEWEST = 5
-"""Conditions of a correlation that can be decided: the p of all orders of four is 2 / 24 at least."""
+"""Fewest conditions of a correlation that can be decided. Over four, the p value is at least 2 / 24."""
 RESAMPLED = 60
-"""Of more conditions than this p is Student's and the interval Fisher's: resampling many takes seconds."""
+"""With more conditions p is Student's and the interval Fisher's, since resampling many takes seconds."""
 
 
 class Pair(NamedTuple):
     """x and y of a model in a condition.
 
-    point    what the condition is told by
-    models   what the model is known by (two studies may know it by two); nothing where it is not known
-    model    its seeds, where they are told
+    Attributes:
+        point: The labels of the condition.
+        models: The fingerprints of the model. Two studies may know it by two. Empty if it is not known.
+        model: Its seeds, if they are known.
     """
 
     point: Point
@@ -52,19 +53,20 @@ class Pair(NamedTuple):
 
     @property
     def pretrainings(self) -> set[str]:
-        """Those that the numbers rest on, by fingerprints; nothing where they are not known."""
+        """Fingerprints of the pretrainings behind the numbers. Empty if they are not known."""
         given = self.model is not None and not self.model.pretraining
         return {known.pretraining for known in self.models} or ({GIVEN} if given else set())
 
 
 @dataclass(frozen=True)
 class Correlated:
-    """A correlation over conditions, and what it is of.
+    """A correlation over conditions, with the numbers of pairs and models.
 
-    pairs       of x and y, one for each model of a condition
-    models      how many there are; None where one is not known
-    share       conditions were taken together, since they have the same measurement of a model
-    one_model   all pairs are known to rest on one pretraining
+    Attributes:
+        pairs: The number of pairs of x and y, one for each model of a condition.
+        models: The number of models. None if one is not known.
+        share: Some conditions were joined, since they share a measurement of a model.
+        one_model: All pairs are known to come from one pretraining.
     """
 
     found: Correlation
@@ -75,19 +77,19 @@ class Correlated:
 
     @property
     def conditions(self) -> str:
-        """What its n is of."""
+        """The number of conditions, in words."""
         return plural(self.found.clusters, "condition") + (" that share no measurement" if self.share else "")
 
     @property
     def pairs_of_models(self) -> str:
-        """As 15 pairs of 3 models; 15 models where each has one pair; 15 pairs where the models are not known."""
+        """``15 pairs of 3 models``; ``15 models`` if each has one pair; ``15 pairs`` if the models are not known."""
         if self.models == self.pairs:
             return plural(self.models, "model")
         return plural(self.pairs, "pair") + ("" if self.models is None else f" of {plural(self.models, 'model')}")
 
     @property
     def text(self) -> str:
-        """The conditions, and the pairs where these are more or not each of a model of its own."""
+        """The conditions, and the pairs unless each condition is one pair of its own model."""
         plain = self.pairs == self.found.clusters and self.models in (None, self.pairs)
         return self.conditions if plain else f"{self.conditions}, {self.pairs_of_models}"
 
@@ -98,13 +100,17 @@ def clustered(
     kind: CorrelationKind = "spearman",
     blocks: Sequence[str] | None = None,
 ) -> Correlation:
-    """Correlation over conditions of (x, y) ``pairs`` [n], each a model of one of the ``conditions`` [n].
+    """Correlate pairs over conditions. A condition is one point, the mean over its models.
 
-    A condition is one point, the means over its models; the order of the pairs changes nothing.
+    With more than RESAMPLED conditions in one block, p is Student's and the interval Fisher's. Its variance is
+    1 / (n − 3) for Pearson's r, and (1 + ρ² / 2) / (n − 3) for Spearman's ρ (Bonett & Wright 2000), with n conditions.
+    With that many conditions both agree with resampling.
 
-    Of more than RESAMPLED conditions in one block p is that of Student's t and the interval Fisher's, whose variance is
-    1 / (n − 3) for Pearson's r and that of Bonett & Wright (2000), (1 + ρ² / 2) / (n − 3), for Spearman's ρ, n the
-    number of conditions: with that many they agree with what resampling finds.
+    Args:
+        pairs: [n] x and y of a model. Their order changes nothing.
+        conditions: [n] The condition of each pair.
+        kind: The coefficient.
+        blocks: [n] The block of each pair. Pairs are compared within blocks only.
     """
     clusters: dict[str, list[tuple[str, float, float]]] = {}
     for name, block, (one, other) in zip(conditions, blocks or [""] * len(pairs), pairs, strict=True):
@@ -129,9 +135,9 @@ def clustered(
 def correlate_pairs(
     pairs: Sequence[Pair], kind: CorrelationKind = "spearman", blocks: Sequence[str] | None = None
 ) -> Correlated:
-    """The correlation of x and y over the conditions of ``pairs`` [n], in ``blocks`` [n] if there are some."""
+    """Correlate x and y over the conditions of ``pairs`` [n], within ``blocks`` [n] if there are any."""
     measured: dict[Point, dict[ModelFingerprints, tuple[float, float]]] = {}
-    for pair in pairs:  # in single precision: means of one number over unlike many seeds differ by rounding
+    for pair in pairs:  # single precision: means over different numbers of seeds differ by rounding
         numbers = float(np.float32(pair.x)), float(np.float32(pair.y))
         measured.setdefault(pair.point, {}).update(dict.fromkeys(pair.models, numbers))
     clusters = dict(zip(measured, _one_measurement(list(measured.values())), strict=True))
@@ -144,8 +150,11 @@ def correlate_pairs(
 
 
 def _one_measurement(measured: Sequence[Mapping[ModelFingerprints, tuple[float, float]]]) -> list[int]:
-    """For each condition, by the x and y of its models, the number of the first one that repeats the measurement of one
-    side: the same x, or the same y, of every model that both have. One model may have two numbers alike by chance."""
+    """Return the cluster of each condition, by the x and y of its models.
+
+    Two conditions are in one cluster if x, or y, is the same for every model that both have. All of these must be the
+    same, since one model may have two equal numbers by chance.
+    """
     of_model: dict[ModelFingerprints, list[int]] = {}
     for number, one in enumerate(measured):
         for model in one:
@@ -160,8 +169,7 @@ def _one_measurement(measured: Sequence[Mapping[ModelFingerprints, tuple[float, 
 
 
 def connected_groups(collections: Sequence[Collection[Hashable]]) -> list[int]:
-    """For each collection the number of the first one that it has an item in common with, or with one that has, and so
-    on; its own number where there is none before it.
+    """Return for each collection the number of the first one that it is connected to by common items.
 
     >>> connected_groups([{"a"}, {"b"}, {"a", "c"}, {"c"}, ()])
     [0, 1, 0, 0, 4]
@@ -177,27 +185,26 @@ def connected_groups(collections: Sequence[Collection[Hashable]]) -> list[int]:
 
 
 def outcome_of_correlation(ours: Interval | None, p: float | None, relation: Relation) -> Outcome:
-    """Whether a correlation is on the side of 0 that ``relation`` says: where its interval does not have 0 inside, and
-    ``p``, where there is one, is .05 or less.
+    """Return the outcome of a correlation: decided if its interval excludes 0 and ``p``, if known, is at most .05.
 
-    Of few conditions the bootstrap's interval alone decides too often: of five, in 13 % of all orders.
+    The bootstrap interval alone decides too often over few conditions: over five, in 13 % of all orders.
     """
     if ours is None or ours.low is None or ours.high is None:
         return "inconclusive"
     if ours.low <= 0 <= ours.high or (p is not None and p > DECIDED):
         return "inconclusive"
-    if p is None and abs(ours.mean) > 1 - SAME:  # all draws of a perfect one are perfect: its interval says nothing
+    if p is None and abs(ours.mean) > 1 - SAME:  # all draws of a perfect correlation are perfect
         return "inconclusive"
     return "holds" if (ours.mean > 0) == (relation == "greater") else "fails"
 
 
 def shared_by_all(sides: Sequence[Series], axes: Sequence[str]) -> list[Series]:
-    """The conditions that all points of a correlation have, so that points are means over the same: a point is what has
-    the same labels of ``axes``, which all conditions have.
+    """Reduce both sides to the conditions that all points of a correlation have.
 
-    Of the axes that both sides have, the labels are such as both have; other axes (as tasks, which an alignment has
-    none of) are each side's own. Axes that have one label at each point (as a language that goes with a pair) do not
-    count.
+    All points are then means over the same conditions. A point is identified by its labels of ``axes``, which all
+    conditions have. On axes that both sides have, only labels that both have count. Other axes (tasks, which an
+    alignment does not have) are each side's own. Axes with one label per point (a language that belongs to a pair) do
+    not count.
     """
     joint = set.intersection(*({axis for condition in side for axis, _ in condition} for side in sides))
     kept = _of_all_points(set.intersection(*({_only(c, joint) for c in side} for side in sides)), axes)
@@ -218,7 +225,7 @@ def _only(condition: Condition, axes: Collection[str]) -> Condition:
 
 
 def _of_all_points(conditions: Collection[Condition], axes: Sequence[str]) -> set[Condition]:
-    """Those whose labels of the other axes occur at every point."""
+    """Return the conditions whose labels of the other axes occur at every point."""
     points: dict[Point, list[Condition]] = {}
     for condition in conditions:
         points.setdefault(_point(condition, axes), []).append(condition)
@@ -230,7 +237,7 @@ def _of_all_points(conditions: Collection[Condition], axes: Sequence[str]) -> se
 
 
 def pairs_by_axes(sides: Sequence[Series], axes: Sequence[str]) -> list[Pair]:
-    """x and y (``sides``) of each model that both sides have at a point of the ``axes``."""
+    """Return x and y (``sides``) of each model that both sides have at a point of the ``axes``."""
     x, y = (_by_axes(series, axes) for series in sides)
     known: dict[tuple[Point, ModelSeeds], set[ModelFingerprints]] = {}
     for condition, parts in (item for side in sides for item in side.items()):
@@ -245,8 +252,10 @@ def pairs_by_axes(sides: Sequence[Series], axes: Sequence[str]) -> list[Pair]:
 
 
 def _by_axes(series: Series, axes: Sequence[str]) -> dict[Point, dict[ModelSeeds, float]]:
-    """Labels of the ``axes`` → model → mean over the other axes and the seeds of fine-tuning that all of these have, of
-    those that are numbers; NaN where there is none."""
+    """Return labels of the ``axes`` → model → mean over the other axes and their common fine-tuning seeds.
+
+    Only finite numbers count. The mean is NaN if there are none.
+    """
     at_point: dict[Point, list[Replicates]] = {}
     for condition, parts in series.items():
         at_point.setdefault(_point(condition, axes), []).extend(parts.values())

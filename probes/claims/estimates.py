@@ -54,62 +54,66 @@ Outcome = Literal["holds", "fails", "inconclusive", "not run"]
 Unit = Literal["models", "adjustments", "fine-tuning seeds", "conditions"]
 LEVEL = 0.95
 DECIDED = 1 - LEVEL
-"""Largest p of what is decided."""
-SAME = 1e-9  # in points: an interval no wider is of equal values, but for rounding
+"""Largest p value of what counts as decided."""
+SAME = 1e-9
+"""Largest standard error, in points, of values that are equal up to rounding."""
 NAMED = 6
-"""Most conditions or seeds that are named."""
+"""Most conditions or seeds that a text names."""
 NOTHING = "nothing was measured of this"
 UNPAIRED = "the sides are not paired"
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean or a difference of ``n``, as Student's t has it.
+    """A mean or a difference, with what Student's t needs.
 
-    error, freedom   its standard error and degrees of freedom; no error with n < 2
-    unit             what was counted
-    one_model        every replicate of a side comes from one pretraining: another one may say something else
-    notes            what it is over and what was left out, in words
+    Attributes:
+        n: The number of values.
+        unit: The kind of values: one per model, adjustment, fine-tuning seed or condition.
+        one_model: Every replicate of a side comes from one pretraining. Another pretraining may give another result.
+        standard_error: In the unit of the mean. None if n < 2.
+        degrees_of_freedom: Of Student's t.
+        notes: The conditions it is over and what was left out, in words.
     """
 
     mean: float
     n: int
     unit: Unit
     one_model: bool
-    error: float | None = None
-    freedom: float = 0.0
+    standard_error: float | None = None
+    degrees_of_freedom: float = 0.0
     notes: tuple[str, ...] = ()
 
     @property
     def interval(self) -> Interval:
-        """Of 95 %."""
+        """The 95 % interval."""
         return self.interval_at(LEVEL)
 
     def interval_at(self, level: float) -> Interval:
-        """Two-sided, of ``level``; without bounds where nothing is known of the spread."""
-        if self.error is None:
+        """Return the two-sided interval of ``level``. It has no bounds if the spread is not known."""
+        if self.standard_error is None:
             return Interval(self.mean, None, None, self.n, level)
-        half = float(special.stdtrit(self.freedom, (1 + level) / 2)) * self.error
+        half = float(special.stdtrit(self.degrees_of_freedom, (1 + level) / 2)) * self.standard_error
         return Interval(self.mean, self.mean - half, self.mean + half, self.n, level)
 
     @property
     def p(self) -> float | None:
-        """Two-sided, of 0; None where the interval says nothing."""
-        return 2 * min(self.p_above(0.0), self.p_above(0.0, -1)) if self.tells else None
+        """Two-sided p value of the hypothesis that the true value is 0. None if the spread is not known."""
+        return 2 * min(self.p_above(0.0), self.p_above(0.0, -1)) if self.has_spread else None
 
     @property
-    def tells(self) -> bool:
-        """Whether the interval says anything: of one replicate, or of equal ones, nothing is known."""
-        return self.error is not None and self.error > SAME
+    def has_spread(self) -> bool:
+        """True if the spread is known. It is not known of one replicate, nor of several equal ones."""
+        return self.standard_error is not None and self.standard_error > SAME
 
     def p_above(self, bound: float, side: int = 1) -> float:
-        """One-sided p that the true value is above ``bound`` (side −1: below); 1 where the interval says nothing."""
-        if self.error is None or not self.tells:
+        """Return the one-sided p value for a true value above ``bound`` (``side`` −1: below). 1 without a spread."""
+        if self.standard_error is None or not self.has_spread:
             return 1.0
-        return float(special.stdtr(self.freedom, side * (bound - self.mean) / self.error))
+        return float(special.stdtr(self.degrees_of_freedom, side * (bound - self.mean) / self.standard_error))
 
     def text(self, digits: int = 1, level: float = LEVEL) -> str:
-        """As 3.1 (1.0 … 5.2), n = 3 models; over ner, pos. The level is told where it is not 95 %."""
+        """Return ``3.1 (1.0 … 5.2), n = 3 models; over ner, pos``, with the level if it is not 95 %."""
         interval = self.interval_at(level)
         bounds = ""
         if interval.low is not None and interval.high is not None:
@@ -120,8 +124,10 @@ class Estimate:
 
 
 class Region(NamedTuple):
-    """Where a comparison says that the true value lies, between ``low`` and ``high``, and how many ``sides`` its tests
-    have."""
+    """The region between ``low`` and ``high`` that a comparison expects the true value in.
+
+    ``sides`` is the number of sides of its tests.
+    """
 
     low: float
     high: float
@@ -129,11 +135,11 @@ class Region(NamedTuple):
 
     @property
     def level(self) -> float:
-        """Of the interval that decides."""
+        """The level of the interval that decides."""
         return 1 - DECIDED * 2 / self.sides
 
     def p_values(self, ours: Estimate) -> tuple[float, float]:
-        """That the value is inside, and that it is outside; 1 and 1 where nothing is known."""
+        """Return the p values for a true value inside and outside the region. Both are 1 without a spread."""
         inside, outside = 0.0, 1.0
         for bound, side in ((self.low, 1), (self.high, -1)):
             if math.isfinite(bound):
@@ -143,7 +149,7 @@ class Region(NamedTuple):
 
 
 def region(relation: Relation, margin: float = 0.0) -> Region:
-    """By the table of this module."""
+    """Return the region of a relation, by the table of this module."""
     match relation:
         case "greater":
             return Region(margin, math.inf, 2)
@@ -153,30 +159,31 @@ def region(relation: Relation, margin: float = 0.0) -> Region:
             return Region(-margin, math.inf, 1)
         case "non_superior":
             return Region(-math.inf, margin, 1)
-    return Region(-margin, margin, 1)
+        case "equivalent":
+            return Region(-margin, margin, 1)
 
 
 class EstimateOrWhy(NamedTuple):
-    """An estimate, or none and why."""
+    """An estimate, or None and the reason."""
 
     ours: Estimate | None
     why: str = ""
 
 
 class _Pairs(NamedTuple):
-    """``differences``: left − right of each pair, by what its sides have in common; ``alone``: the replicates of a side
-    that are in no pair."""
+    """``differences``: left − right per pair. ``alone``: the replicates of either side that are in no pair."""
 
     differences: Replicates
     alone: set[Replicate]
 
 
 Unpaired = tuple[Estimate | None, set[Replicate]]
-"""An estimate, and the replicates that are in no pair, of sides that are paired."""
+"""An estimate, and the replicates that are in no pair if the sides are paired."""
 
 
 def counted(n: int, unit: str) -> str:
-    """
+    """Return a number with its unit.
+
     >>> counted(3, "models"), counted(1, "fine-tuning seeds")
     ('3 models', '1 fine-tuning seed')
     """
@@ -184,22 +191,22 @@ def counted(n: int, unit: str) -> str:
 
 
 def estimate(replicates: Replicates) -> Estimate | None:
-    """The mean of one quantity, over models or, of one model, over its seeds of fine-tuning; None of nothing."""
+    """Return the mean over models, or over fine-tuning seeds if there is one model. None without replicates."""
     if not replicates:
         return None
     values, unit = _values_and_unit(replicates)
     n, one_model = len(values), pretrainings(replicates) == 1
-    error = None if n < 2 else float(np.std(values, ddof=1)) / n**0.5
-    return Estimate(float(np.mean(values)), n, unit, one_model, error, n - 1.0)
+    standard_error = None if n < 2 else float(np.std(values, ddof=1)) / n**0.5
+    return Estimate(float(np.mean(values)), n, unit, one_model, standard_error, n - 1.0)
 
 
 def difference(left: Replicates, right: Replicates) -> Estimate | None:
-    """left − right by the rule of this module; None where a side is empty."""
+    """Return left − right by the rules of this module. None if a side is empty."""
     return _difference(left, right)[0] if left and right else None
 
 
 def _difference(left: Replicates, right: Replicates) -> Unpaired:
-    """Of sides that are not empty."""
+    """Return left − right of two sides that are not empty."""
     paired = _pairs(left, right)
     if paired is None:
         return _unpaired_difference(left, right), set()
@@ -207,7 +214,7 @@ def _difference(left: Replicates, right: Replicates) -> Unpaired:
 
 
 def _unpaired_difference(left: Replicates, right: Replicates) -> Estimate:
-    """left − right of sides that are not paired."""
+    """Return left − right of sides that are not paired, with Welch's standard error."""
     (a, of_a), (b, of_b) = _values_and_unit(left), _values_and_unit(right)
     firm: tuple[Unit, ...] = ("fine-tuning seeds", "adjustments", "models")
     n, unit = min((len(a), of_a), (len(b), of_b), key=lambda side: (side[0], firm.index(side[1])))
@@ -215,15 +222,17 @@ def _unpaired_difference(left: Replicates, right: Replicates) -> Estimate:
     if n < 2:
         return Estimate(mean, n, unit, one_model, notes=(UNPAIRED,))
     parts = [float(np.var(side, ddof=1)) / len(side) for side in (a, b)]
-    error = sum(parts) ** 0.5
-    if error <= SAME:
+    standard_error = sum(parts) ** 0.5
+    if standard_error <= SAME:
         return Estimate(mean, n, unit, one_model, 0.0, n - 1.0, (UNPAIRED,))
-    freedom = error**4 / sum(part**2 / (len(side) - 1) for part, side in zip(parts, (a, b), strict=True))
-    return Estimate(mean, n, unit, one_model, error, freedom, (UNPAIRED,))
+    degrees_of_freedom = standard_error**4 / sum(
+        part**2 / (len(side) - 1) for part, side in zip(parts, (a, b), strict=True)
+    )
+    return Estimate(mean, n, unit, one_model, standard_error, degrees_of_freedom, (UNPAIRED,))
 
 
 def _gap(left: Replicates, right: Replicates, off_left: Replicates, off_right: Replicates) -> Unpaired:
-    """(left − off_left) − (right − off_right), None where nothing can be paired."""
+    """Return (left − off_left) − (right − off_right). None if nothing can be paired."""
     for first, second in (((left, right), (off_left, off_right)), ((left, off_left), (right, off_right))):
         one, other = _pairs(*first), _pairs(*second)
         if one is not None and other is not None:
@@ -233,10 +242,10 @@ def _gap(left: Replicates, right: Replicates, off_left: Replicates, off_right: R
 
 
 def _pairs(left: Replicates, right: Replicates) -> _Pairs | None:
-    """The pairs of two sides, neither empty, where their differences are what is counted; None of sides not paired.
+    """Return the pairs of two sides that are not empty. None if they are not paired.
 
-    One side may be adjusted, several times for each pretraining, and the other not at all: they have no replicate in
-    common then, but the pretrainings.
+    If one side is adjusted, several times per pretraining, and the other is not, the sides share no replicates but
+    share pretrainings, and are paired by these.
     """
     as_they_are = _matched(left, right, lambda one: one)
     by_pretraining = _matched(left, right, lambda one: (ModelSeeds(one[0].pretraining, ""), one[1]))
@@ -247,12 +256,12 @@ def _pairs(left: Replicates, right: Replicates) -> _Pairs | None:
 
 
 def pretrainings(replicates: Replicates) -> int:
-    """How many there are."""
+    """Return the number of pretrainings."""
     return len({model.pretraining for model, _ in replicates})
 
 
 def _matched(left: Replicates, right: Replicates, name: Callable[[Replicate], Replicate]) -> _Pairs:
-    """Pairs of the same ``name``: of each side the mean over those that have it."""
+    """Return pairs of the same ``name``. Each side is averaged over its replicates of that name."""
     by_name: dict[Replicate, tuple[list[float], list[float]]] = {}
     for place, side in enumerate((left, right)):
         for replicate, value in side.items():
@@ -263,15 +272,18 @@ def _matched(left: Replicates, right: Replicates, name: Callable[[Replicate], Re
 
 
 def common_conditions(sides: Iterable[Series]) -> list[Condition]:
-    """The conditions that all sides have, in the order of the first, without those that are one of them with an axis
-    more: they are of a study that varies what another does not, and no side asks for that axis."""
+    """Return the conditions that all sides have, in the order of the first side.
+
+    A condition that is another one with one more axis is left out. It comes from a study that varies what another
+    study does not, and no side names that axis.
+    """
     first, *others = sides
     shared = [condition for condition in first if all(condition in side for side in others)]
     return without_variations(shared, shared)
 
 
 def without_variations(conditions: Sequence[Condition], of: Sequence[Condition]) -> list[Condition]:
-    """Those that are none of ``of`` with an axis more."""
+    """Return the conditions that are not one of ``of`` with more axes."""
     sets, plain = {frozenset(axis for axis, _ in condition) for condition in of}, set(of)
 
     def varies(condition: Condition) -> bool:
@@ -282,7 +294,7 @@ def without_variations(conditions: Sequence[Condition], of: Sequence[Condition])
 
 
 def estimate_over(sides: Sequence[Series], conditions: Sequence[Condition]) -> EstimateOrWhy:
-    """The mean of one side, the difference of two or the gap of four, over ``conditions``, which all sides have."""
+    """Return the mean of one side, the difference of two or the gap of four, over conditions that all sides have."""
     if not all(sides):
         return EstimateOrWhy(None, NOTHING)
     every = without_variations(list(dict.fromkeys(condition for side in sides for condition in side)), conditions)
@@ -313,20 +325,24 @@ def estimate_over(sides: Sequence[Series], conditions: Sequence[Condition]) -> E
     return EstimateOrWhy(replace(ours, notes=tuple(notes)))
 
 
-def outcome_of(ours: Estimate, asked: Region) -> Outcome:
-    """Whether what is asked holds, fails or is open, of one comparison by itself."""
-    return decided(*asked.p_values(ours))
+def outcome_of(ours: Estimate, expected: Region) -> Outcome:
+    """Return the outcome of one comparison by itself."""
+    return decided(*expected.p_values(ours))
 
 
 def decided(inside: float, outside: float) -> Outcome:
-    """By the p values that what is asked holds, and that it does not."""
+    """Return the outcome for the p values of a true value inside and outside the region."""
     return "holds" if inside <= DECIDED else "fails" if outside <= DECIDED else "inconclusive"
 
 
 def _averaged(
     conditions: Sequence[Mapping[Condition, Replicates]],
 ) -> tuple[Replicates, set[Replicate], set[Replicate]]:
-    """The mean over conditions of the means within them; replicates that not all have, and those without a number."""
+    """Return the mean over conditions of the means within each, and what is left out.
+
+    Returns:
+        The means by replicate, the replicates that are missing in some condition, and those without a finite number.
+    """
     measured = [one for parts in conditions for one in parts.values()]
     every = dict.fromkeys(replicate for one in measured for replicate in one)
     infinite = {replicate for one in measured for replicate, value in one.items() if not math.isfinite(value)}
@@ -339,10 +355,13 @@ def _averaged(
 
 
 def over_models(values: Iterable[tuple[Hashable, Hashable, float | None]]) -> tuple[list[float], Unit]:
-    """What an interval of (pretraining, adjustment, value) is over, and what these are: the mean of each pretraining;
-    of one pretraining that of each adjustment; of one model its values, one a seed of fine-tuning.
+    """Return the values that an interval is over, and their unit.
 
-    None, NaN and infinity are no values.
+    They are means per pretraining. If there is one pretraining, they are means per adjustment. If there is one model,
+    they are its values per fine-tuning seed. None, NaN and infinity do not count.
+
+    Args:
+        values: Pretraining, adjustment and value of each replicate.
     """
     rows = list(values)
     for place, unit in ((0, "models"), (1, "adjustments")):
@@ -361,14 +380,14 @@ def _values_and_unit(replicates: Replicates) -> tuple[list[float], Unit]:
 
 
 def named(conditions: Sequence[Condition], every: Sequence[Condition]) -> str:
-    """Conditions by the labels that differ among ``every`` one."""
+    """Return the names of conditions: their labels, without those that ``every`` condition has."""
     same = set.intersection(*(set(condition) for condition in every))
     names = [" ".join(label for axis, label in one if (axis, label) not in same) or "–" for one in conditions]
     return first_few(names, NAMED)
 
 
 def _seeds(replicates: Iterable[Replicate]) -> str:
-    """Replicates by model, as: seeds 1, 2 of pretraining 0."""
+    """Return replicates by model, as ``seeds 1, 2 of pretraining 0``."""
     models: dict[ModelSeeds, list[str]] = {}
     for model, seed in sorted(replicates, key=lambda one: (one[0], -1 if one[1] is None else one[1])):
         models.setdefault(model, []).extend([] if seed is None else [str(seed)])

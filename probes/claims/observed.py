@@ -1,9 +1,9 @@
-"""The results of studies, looked up by the labels of their cells: rows of the table (results/read.py) as numbers.
+"""Look-up of results: from a quantity of a claim or table to numbers by condition and replicate.
 
-A **condition** is what the labels that a quantity does not name are; the **replicates** of a condition differ in seeds
-only: a model (a pretraining, and what was done to it since) and a seed of fine-tuning on it. What is measured of a
-model without fine-tuning, as alignment, has no second one. Nothing is averaged here but values of one replicate at one
-set of labels, as two studies have them: what means are over must be the same for all that is compared (estimates.py).
+A **condition** is given by the labels that a quantity does not name. The **replicates** of a condition differ in seeds
+only: in the model, which is a pretraining and any later adjustment, and in the fine-tuning seed. Measures of a model
+that was not fine-tuned, such as alignment, have no fine-tuning seed. Nothing is averaged here except values of one
+replicate at one place; what means are over must be the same on all sides of a comparison (estimates.py).
 """
 
 from __future__ import annotations
@@ -23,46 +23,44 @@ from probes.results.schema import Labels
 
 OBJECTIVES = {"mlm": "MLM", "xlm": "XLM", "dict_mlm": "DICT-MLM", "align_mlm": "ALIGN-MLM"}
 PLAIN = {"pretrain.objective.kind": "objective", "pretrain.language": "transform"}
-"""Key of a plain axis → the name that papers and claims have for it, so that it does as well as a named one; beside an
-axis of that name it keeps its key."""
+"""Key of a plain axis → its name in papers and claims. It keeps its key if the study has a named axis of that name."""
 AFTER = ("adjust", "finetuned", "tuned", "transfer", "tasks", "probes")
-"""First parts of the keys of seeds that the pretraining does not depend on."""
+"""First parts of the keys whose seeds do not affect the pretraining."""
 GIVEN = "given"
-"""Stands for the fingerprint of a pretraining that is not ours; a study has one given model."""
+"""Fingerprint of a pretraining that is not ours. A study has at most one given model."""
 PROBE = "probe"
-"""What tells the conditions of a measure apart where several probes of a cell have it."""
+"""Extra axis of the conditions of a measure that several probes of a cell have."""
 
 
 class ModelSeeds(NamedTuple):
-    """The seeds of a pretraining, "" of a given model, and those of what was done to it since."""
+    """The seeds of a pretraining ("" for a given model) and of its adjustment."""
 
     pretraining: str
     adjustment: str
 
 
 class ModelFingerprints(NamedTuple):
-    """What tells a model from others: the fingerprints of its pretraining, GIVEN of a given model, and of its
-    adjustment, "" of none."""
+    """The fingerprints of a pretraining (GIVEN for a given model) and of its adjustment ("" for none)."""
 
     pretraining: str
     adjustment: str
 
 
 Replicate = tuple[ModelSeeds, int | None]
-"""Model and seed of fine-tuning."""
+"""Model and fine-tuning seed."""
 Replicates = dict[Replicate, float]
-"""NaN is a value, too: what is left out is told."""
+"""Replicate → value. NaN is a value, so that notes can name what is left out."""
 
 
 class Measured(dict[Replicate, float]):
-    """Replicates with the runs they are of (none where one is not known), and their models, where they are known."""
+    """Replicates with their runs (none if one is not known) and those of their models that are known."""
 
     runs: Runs = frozenset()
     models: frozenset[tuple[ModelSeeds, ModelFingerprints]] = frozenset()
 
 
 Series = dict[Condition, dict[Condition, Replicates]]
-"""Condition → labels of the axes that are averaged within it → replicates."""
+"""Condition → labels of the axes that are averaged within it (a part) → replicates."""
 
 
 class _Point(NamedTuple):
@@ -76,16 +74,18 @@ class _Point(NamedTuple):
 
 
 _Points = tuple[Mapping[tuple[str, str], Sequence[_Point]], bool]
-"""The rows of a measure by their labels and task, and whether several probes have it under the same."""
+"""The rows of a measure by labels and task; True if several probes have it under the same labels."""
 
 
 class Results:
-    """What studies measured, by the labels and the measure that are asked for."""
+    """Measurements of one or several studies, looked up by labels and measure."""
 
     def __init__(self, table: pd.DataFrame, later: Collection[str] = ()) -> None:
-        """From a table of measurements, or of several studies what ``pooled`` makes of theirs.
+        """Index a table of measurements.
 
-        ``later``: named axes of seeds that the pretraining does not depend on.
+        Args:
+            table: The table of a study, or ``pooled`` tables of several.
+            later: Named axes of seeds that the pretraining does not depend on.
         """
         self._table = table
         self._places = self._table.groupby("measure", observed=True).indices
@@ -99,10 +99,12 @@ class Results:
                 self._index[item].add(place)
 
     def series(self, quantity: Quantity, apart: Iterable[str] = ()) -> Series:
-        """What was measured, by condition.
+        """Return what was measured of a quantity, by condition.
 
-        Within a condition are the labels of ``quantity.average``, where it names some (a condition that lacks one is
-        left out), and of the axes ``apart``, which tell no conditions apart.
+        Args:
+            quantity: The quantity. A condition that lacks a label of ``quantity.average`` is left out.
+            apart: Axes that do not separate conditions. Their labels, like those of ``quantity.average``, separate the
+                parts of a condition.
         """
         wanted = {axis: set(labels) for axis, labels in quantity.average.items() if labels}
         inside = (set(apart) - set(quantity.average)) | set(wanted)
@@ -123,7 +125,7 @@ class Results:
     def _found(self, quantity: Quantity, measure: str, inside: set[str]) -> Series:
         left_out = set(quantity.where) - set(quantity.average)
         if measure in ALIGNMENT_MEASURES:
-            left_out = left_out | {"task"}  # each task's rows repeat it
+            left_out = left_out | {"task"}  # the rows of each task repeat it
         points, several = self._of_measure(measure)
         rows: dict[tuple[Condition, Condition], dict[Replicate, list[_Point]]] = defaultdict(lambda: defaultdict(list))
         having = [self._index.get(item, set()) for item in quantity.where.items()]
@@ -149,7 +151,7 @@ class Results:
         return found
 
     def _of_measure(self, measure: str) -> _Points:
-        """The rows of a measure, made when it is first asked for."""
+        """Return the rows of a measure, read from the table once."""
         if measure in self._points:
             return self._points[measure]
         rows = self._table.iloc[self._places.get(measure, [])]
@@ -170,7 +172,11 @@ class Results:
 def labels_and_seeds(
     of_cell: Labels | Mapping[str, str], task: str, later: Collection[str]
 ) -> tuple[dict[str, str], list[str], list[str]]:
-    """Axis → label without seeds; the seeds of the pretraining, but the one that has a column, and those after it."""
+    """Split the labels of a cell into labels and seeds.
+
+    Returns:
+        Axis → label without seeds, the seeds of the pretraining without the one that has a column, and later seeds.
+    """
     labels, before, after = {"task": task} if task else dict[str, str](), list[str](), list[str]()
     recorded = labels_of(of_cell)
     for axis, label in sorted(recorded.items()):
@@ -183,16 +189,16 @@ def labels_and_seeds(
 
 
 def model_seeds(pretrained: int | None, first: Sequence[str], rest: Sequence[str]) -> ModelSeeds:
-    """The seed of a pretraining with the other seeds that it depends on, and those of what was done to it since; of a
-    given model all that varies was done to it."""
+    """Return the seeds of a model. All seeds of a given model belong to its adjustment."""
     if pretrained is None:
         return ModelSeeds("", ", ".join([*first, *rest]))
     return ModelSeeds(", ".join((str(pretrained), *first)), ", ".join(rest))
 
 
 def fingerprints_of(pretrain: str | None, adjust: str | None, seed: str | int | None) -> ModelFingerprints | None:
-    """The model of a row of results, by its fingerprints and its ``pretrain_seed``: without either it is the given one,
-    with a seed alone it is not known.
+    """Return the model of a row of results, by its fingerprints and its ``pretrain_seed``.
+
+    Without either it is the given model. It is not known if the row has only a seed.
 
     >>> fingerprints_of("ab12", "", "0"), fingerprints_of("", "", 0)
     (ModelFingerprints(pretraining='ab12', adjustment=''), None)
@@ -203,7 +209,7 @@ def fingerprints_of(pretrain: str | None, adjust: str | None, seed: str | int | 
 
 
 def is_after(key: str) -> bool:
-    """Whether the pretraining does not depend on a key of the settings."""
+    """Return whether the pretraining is independent of a key of the settings."""
     return key.partition(".")[0] in AFTER
 
 
@@ -214,7 +220,7 @@ def _runs(points: Sequence[_Point], layer: Layer | None) -> Runs:
 
 
 def _at(points: Sequence[_Point], layer: Layer | None) -> float | None:
-    """The value at ``layer`` after the last step, values of one place averaged; None if there is no such layer."""
+    """Return the value at ``layer`` after the last step, averaged over equal places. None without such a layer."""
     if len(points) == 1 and not isinstance(layer, int):
         return points[0].value
     steps = {point.step for point in points}

@@ -1,12 +1,13 @@
-"""How many models would decide a comparison that is open, if its mean and spread stayed as they are.
+"""The number of models that would decide an inconclusive comparison, if its mean and spread stayed as they are.
 
-The **power** of m models is the probability that they decide it. A test of Student's t against an end of the region, at
-the level α, with the noncentrality δ = |mean − end| / error, has the power P(T > t(1 − α; f)) where T is noncentral t
-with f degrees of freedom and δ (Cohen 1988, chapter 2). Of n models that were measured with a standard error s, m have
-s · √(n/m), and f grows as m − 1 does. A mean inside the region has to be shown to be above the lower end and below the
-upper one: the power is 1 − the sum of both risks at least. A mean outside has to be shown to be beyond the nearer end.
+The **power** of m models is the probability that they decide the comparison. Student's t test against an end of the
+region, at the level α, has the noncentrality δ = |mean − end| / standard error. Its power is P(T > t(1 − α; f)), where
+T is noncentral t with f degrees of freedom and δ (Cohen 1988, chapter 2). If n models have the standard error s, then m
+models have s · √(n/m), and f grows in proportion to m − 1. A mean inside the region has to be shown to lie above the
+lower end and below the upper end, so the power is at least 1 minus the sum of both risks. A mean outside has to be
+shown to lie beyond the nearer end.
 
-It is a guide for the next study and no promise, as a mean of few models is itself uncertain.
+The number is a guide for the next study and not a promise, since a mean of few models is itself uncertain.
 """
 
 from __future__ import annotations
@@ -19,37 +20,42 @@ from probes.claims.estimates import DECIDED, Estimate, Region
 
 POWER = 0.8
 MOST = 1_000
-"""Models beyond which no number is told."""
+"""Largest number of models that is given."""
 
 
-def power(ours: Estimate, asked: Region, models: int, tests: int = 1) -> float:
-    """The probability that as many models decide the comparison, were the truth as ``ours``.
+def power(ours: Estimate, expected: Region, models: int, tests: int = 1) -> float:
+    """Return the probability that ``models`` models decide the comparison, if the truth is as ``ours``.
 
-    ``tests``: how many are corrected for where a comparison is to fail (Bonferroni's, the most that Holm's asks).
+    Args:
+        ours: The estimate so far.
+        expected: The region that the comparison expects the value in.
+        models: The number of models.
+        tests: The number of tests that a failure is corrected for, by Bonferroni, which is the strictest step of Holm.
     """
-    assert ours.error is not None, "something is known of the spread"
-    error = ours.error * math.sqrt(ours.n / models)
-    freedom = (models - 1) * ours.freedom / (ours.n - 1)
-    ends = [end for end in (asked.low, asked.high) if math.isfinite(end)]
-    inside = asked.low < ours.mean < asked.high
-    level = DECIDED / asked.sides / (1 if inside else tests)
-    critical = special.stdtrit(freedom, 1 - level)
-    far = [abs(ours.mean - end) / error for end in ends]
-    risks = [float(special.nctdtr(freedom, distance, critical)) for distance in (far if inside else [min(far)])]
+    assert ours.standard_error is not None, "the spread is known"
+    standard_error = ours.standard_error * math.sqrt(ours.n / models)
+    degrees_of_freedom = (models - 1) * ours.degrees_of_freedom / (ours.n - 1)
+    ends = [end for end in (expected.low, expected.high) if math.isfinite(end)]
+    inside = expected.low < ours.mean < expected.high
+    level = DECIDED / expected.sides / (1 if inside else tests)
+    critical = special.stdtrit(degrees_of_freedom, 1 - level)
+    far = [abs(ours.mean - end) / standard_error for end in ends]
+    risks = [
+        float(special.nctdtr(degrees_of_freedom, distance, critical)) for distance in (far if inside else [min(far)])
+    ]
     return max(0.0, 1.0 - sum(risks))
 
 
-def models_needed(ours: Estimate, asked: Region, tests: int = 1) -> float | None:
-    """The fewest models whose power is 80 %; infinity for more than ``MOST``, None where nothing is known of the
-    spread."""
-    if not ours.tells:
+def models_needed(ours: Estimate, expected: Region, tests: int = 1) -> float | None:
+    """Return the fewest models with 80 % power: infinity for more than ``MOST``, None if the spread is not known."""
+    if not ours.has_spread:
         return None
     low, high = 1, 2
-    while power(ours, asked, high, tests) < POWER:
+    while power(ours, expected, high, tests) < POWER:
         if high >= MOST:
             return math.inf
         low, high = high, min(2 * high, MOST)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if power(ours, asked, middle, tests) < POWER else (low, middle)
+        low, high = (middle, high) if power(ours, expected, middle, tests) < POWER else (low, middle)
     return high

@@ -40,14 +40,14 @@ from probes.results.pooling import Condition, drop_shared_runs
 from probes.statistics import corrected
 
 TIE = 0.5
-"""In percent points; a hundredth of it in a column of a measure of probes where all numbers are within −1 … 1."""
+"""In percent points; a hundredth of it in a column of a probe measure whose numbers are all within −1 … 1."""
 TIED = "tied"
 TURNED = "the sign is opposite"
 
 
 @dataclass(frozen=True)
 class TableComparison:
-    """A cell of a table with ours; ``text`` says what decided, ``notes`` what of it is no order."""
+    """A printed number with ours. ``text`` gives the reasons of the verdict, ``notes`` those that are not orders."""
 
     cell: Cell
     ours: Estimate | None
@@ -57,8 +57,12 @@ class TableComparison:
 
 
 class _CellEstimate(NamedTuple):
-    """A cell, what is a tie in its column, what was measured of it by the labels it is a mean over, ours and why there
-    is none."""
+    """Our estimate of a printed number, or None and the reason.
+
+    Attributes:
+        tie: The largest difference that is a tie in its column.
+        series: The measurements, by the labels that the number is a mean over.
+    """
 
     cell: Cell
     tie: float
@@ -68,7 +72,7 @@ class _CellEstimate(NamedTuple):
 
 
 def compare_table(table: Table, results: Results) -> tuple[TableComparison, ...]:
-    """Every cell of ``table``, in its order."""
+    """Compare every number of ``table``, in its order."""
     columns: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for number, cell in enumerate(table.cells):
         columns[*cell.column, cell.quantity.measure].append(number)
@@ -82,13 +86,13 @@ def compare_table(table: Table, results: Results) -> tuple[TableComparison, ...]
 
 
 def _tie(column: Sequence[Cell]) -> float:
-    """Scores of tasks are percent, however small; what probes measure may be shares, cosines or correlations."""
+    """Return the largest tie of a column. Scores are percent, but probe measures may be shares or cosines."""
     shares = all(cell.quantity.measure.startswith(OF_PROBE) and abs(cell.value) <= 1 for cell in column)
     return TIE / 100 if shares else TIE
 
 
 def difference_of(quantity: Quantity, other: Quantity, results: Results) -> Estimate | None:
-    """How much more a quantity is with us than another one; None where it is not known of both."""
+    """Return our difference of two quantities. None if it is not known of both."""
     return _look_up(Cell(quantity, 0.0, other, (0, 0)), TIE, results).estimate
 
 
@@ -105,10 +109,10 @@ def _look_up(cell: Cell, tie: float, results: Results) -> _CellEstimate:
 
 
 def _series_at(quantity: Quantity, results: Results) -> tuple[Series, str]:
-    """What was measured at the labels of a cell, by the labels it is a mean over, or nothing and why.
+    """Return the measurements at the labels of a printed number, by the labels it is a mean over, or none and why.
 
-    Axes that it does not name may have one label only. Of several studies the one with the fewest of such axes is
-    taken: it is the one that is of this table.
+    Axes that it does not name may have one label only. Of several studies the one with the fewest such axes counts,
+    since it is the study of this table.
     """
     found: dict[Condition, Series] = defaultdict(dict)
     for condition, parts in results.series(quantity).items():
@@ -151,11 +155,10 @@ def _row(ours: _CellEstimate, orders: Counter[str]) -> TableComparison:
 
 
 def _orders(cells: Mapping[int, _CellEstimate], column: Sequence[int]) -> dict[int, Counter[str]]:
-    """Of each cell of a column (numbers of ``cells``) how many of its orders are the paper's (holds), reversed (fails),
-    open, and a tie in print."""
+    """Return for each number of a column how many of its orders hold, fail, are inconclusive, and are ties in print."""
     pairs = list(combinations(column, 2))
     ours: list[Estimate | None] = []
-    for one, other in pairs:  # over the labels that both have, if they are means
+    for one, other in pairs:  # of means, over the labels that both have
         sides = [cells[one].series, cells[other].series]
         tied = _tied(cells[one], cells[other])
         ours.append(None if tied else estimate_over(*drop_shared_runs(sides, common_conditions(sides))).ours)
@@ -172,5 +175,5 @@ def _orders(cells: Mapping[int, _CellEstimate], column: Sequence[int]) -> dict[i
 
 
 def _tied(one: _CellEstimate, other: _CellEstimate) -> bool:
-    """Values have six digits (papers.py): without rounding 0.705 − 0.7 is more than 0.005."""
+    """Return whether two printed numbers are a tie. They have six digits; unrounded, 0.705 − 0.7 is above 0.005."""
     return round(abs(one.cell.value - other.cell.value), 6) <= one.tie

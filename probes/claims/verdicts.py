@@ -50,14 +50,16 @@ WORD_OF: dict[Decided, Word] = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """What results say of a claim.
+    """The verdict of a claim on some results.
 
-    ours        the interval of the comparison that decided (of a correlation: of r); None where nothing was run
-    n, unit     what it is of, and how many
-    text        all comparisons in words
-    one_model   every replicate of a side, or every pair of a correlation, comes from one pretraining
-    tally       of several comparisons, how many hold and how many were not run, and which one ``ours`` is of
-    what        is compared in that one, and ``asked`` of it; a correlation has only its sign asked
+    Attributes:
+        ours: The interval of the comparison that decided, or of r for a correlation. None if nothing was run.
+        n: The number of models, or of whatever ``unit`` counts, that it is over.
+        text: All comparisons in words.
+        one_model: Every replicate of a side, or every pair of a correlation, comes from one pretraining.
+        tally: Of several comparisons, how many hold and how many were not run, and which one ``ours`` belongs to.
+        what: The comparison that ``ours`` belongs to.
+        expected: The region that the claim expects there. Empty for a correlation.
     """
 
     verdict: Word
@@ -69,17 +71,19 @@ class Verdict:
     one_model: bool = False
     tally: str = ""
     what: str = ""
-    asked: str = ""
+    expected: str = ""
 
     @property
     def outcomes(self) -> list[Outcome]:
-        """Of the comparisons that were run."""
+        """Outcomes of the comparisons that were run."""
         return [part.outcome for part in self.parts if part.interval is not None]
 
     @property
     def needed(self) -> float | None:
-        """How many models (or whatever ``unit`` counts) would decide a claim that is open, means and spreads being as
-        they are: as many as one comparison takes that is against it, else as all take; None where that is not known.
+        """The number of models (or whatever ``unit`` counts) that would decide an inconclusive claim.
+
+        Means and spreads are taken as they are. If a comparison leans against the claim, the number is for the first
+        such comparison to fail. Otherwise it is for all to hold. None if it is not known.
         """
         if self.verdict != "inconclusive":
             return None
@@ -93,7 +97,7 @@ class Verdict:
 
     @property
     def still_needed(self) -> str:
-        """The same in words: needs about 26 models; "" where it is not known."""
+        """``needed`` in words, as ``needs about 26 models``. Empty if it is not known."""
         needed = self.needed
         if needed is None:
             return ""
@@ -103,7 +107,7 @@ class Verdict:
 
 
 def judge(claim: Claim, results: Results) -> Verdict:
-    """Judge a claim by the rule of this module."""
+    """Return the verdict of a claim by the rules of this module."""
     parts = corrected_parts(comparisons_of(claim, results))
     run = [part for part in parts if part.interval is not None]
     left = [part for part in parts if part.interval is None and part.why != NOTHING]
@@ -121,12 +125,12 @@ def judge(claim: Claim, results: Results) -> Verdict:
     number, tally = ours if math.isfinite(ours.mean) else None, _tally(run, len(parts), deciding)
     return Verdict(
         word, number, ours.n, said, tuple(parts), deciding.unit, deciding.one_model, tally, deciding.what,
-        deciding.asked,
+        deciding.expected,
     )  # fmt: skip
 
 
 def corrected_parts(parts: Sequence[JudgedComparison]) -> list[JudgedComparison]:
-    """With their outcomes: what holds by itself, and what fails after Holm's correction over all that may."""
+    """Return comparisons with their outcomes. A failure is corrected by Holm over all that may fail the claim."""
     groups = [_may_fail(part) for part in parts]
     stands = iter(corrected([one.tested for group in groups for one in group]))
     found = []
@@ -137,7 +141,7 @@ def corrected_parts(parts: Sequence[JudgedComparison]) -> list[JudgedComparison]
 
 
 def _settled(part: JudgedComparison, outside: float | None) -> JudgedComparison:
-    """With the outcome by its corrected p."""
+    """Return the comparison with the outcome by its corrected p value."""
     if outside is None:
         return part
     outcome = decided(part.inside, outside)
@@ -147,7 +151,7 @@ def _settled(part: JudgedComparison, outside: float | None) -> JudgedComparison:
 
 
 def decide(run: Sequence[JudgedComparison]) -> tuple[Decided, JudgedComparison]:
-    """Of the comparisons of a claim that were run: how it comes out, and which one decides."""
+    """Return how a claim comes out, from its comparisons that were run, and which of them decides."""
     tested = sorted(
         (one for part in run for one in _may_fail(part) if one.tested is not None), key=attrgetter("outside")
     )
@@ -157,22 +161,22 @@ def decide(run: Sequence[JudgedComparison]) -> tuple[Decided, JudgedComparison]:
     if still_open is None:
         return "holds", run[0]
     most = len(run) // 2 + 1
-    last = sorted(run, key=attrgetter("inside"))[most - 1 :]  # that most hold is that any of these does
+    last = sorted(run, key=attrgetter("inside"))[most - 1 :]  # most hold exactly if any of these does
     return ("most hold", last[0]) if _any_is_shown([one.inside for one in last]) else ("inconclusive", still_open)
 
 
 def _any_is_shown(rising: Sequence[float]) -> bool:
-    """Simes' test of p values, smallest first."""
+    """Return the result of Simes' test of p values, smallest first."""
     return any(p * len(rising) <= DECIDED * rank for rank, p in enumerate(rising, 1))
 
 
 def _may_fail(part: JudgedComparison) -> list[JudgedComparison]:
-    """What of a comparison may be against the claim."""
+    """Return the tests of a comparison that may fail the claim."""
     return [part, *(part.singles if part.none_against else ())]
 
 
 def _tally(run: Sequence[JudgedComparison], total: int, deciding: JudgedComparison) -> str:
-    """How many of those that were run hold, and of the conditions they are over; "" where the verdict says all."""
+    """Return how many comparisons and single conditions hold. Empty if there is only one."""
     told = []
     if total > 1:
         lost = f", {total - len(run)} of {total} not run" if len(run) < total else ""

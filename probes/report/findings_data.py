@@ -145,7 +145,7 @@ def _claim_lines(judged: JudgedClaim, paper: str) -> Iterator[ClaimLine]:
             verdict=verdict.verdict,
             ours=verdict.ours,
             what=verdict.what,
-            asked=verdict.asked,
+            asked=verdict.expected,
             n=counted(verdict.n, verdict.unit) if verdict.n else "",
             one_model=verdict.marked,
             told=verdict.tally if verdict.verdict != NOT_RUN else verdict.text,

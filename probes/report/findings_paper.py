@@ -21,6 +21,13 @@ from probes.report.scores import grouped
 from synthlang.config import StrictModel
 from synthlang.errors import InputError
 
+PLURALS = {
+    "replicates": "replicate",
+    "mostly replicates": "mostly replicate",
+    "does not replicate": "do not replicate",
+    "inconclusive": "inconclusive",
+}
+"""Verdict → its form after a number of several claims."""
 OUTCOMES: dict[str, Outcome] = {"hold": "holds", "are against the claim": "fails", "are inconclusive": "inconclusive"}
 """Words for the outcomes of comparisons, in the order of the page."""
 SHORT = 110
@@ -154,7 +161,7 @@ def _counted(lines: Sequence[ClaimLine]) -> str:
     """The number of claims, verdicts, comparisons and undecided claims, in whole sentences."""
     run = [line for line in lines if line.was_run]
     asked, verdicts = by_claim(run), Counter(most_asked(of).verdict for of in by_claim(run).values())
-    words = ", ".join(f"{verdicts[word]} {word}" for word in WORDS if verdicts[word])
+    words = ", ".join(f"{count} {word if count == 1 else PLURALS[word]}" for word in WORDS if (count := verdicts[word]))
     told = [f"We tested {plural(len(asked), 'claim')}: {words}."]
     parts = Counter(part for line in run for part in line.parts)
     of = ", ".join(f"{parts[outcome]} {word}" for word, outcome in OUTCOMES.items() if parts[outcome])

@@ -1,6 +1,6 @@
-"""Intervals, tests and correlation for few seeds and few cells: NumPy and SciPy only.
+"""Intervals, tests and correlations for few seeds and few cells, with NumPy and SciPy only.
 
-Every random draw comes from an explicit key, so a report repeats to the last digit.
+Every random draw comes from an explicit key, so a report is the same in every digit when it is made again.
 """
 
 from probes.statistics.correlation_values import KINDS

@@ -1,6 +1,6 @@
-"""Correlations within blocks of many samples at once: permuted ones, and ones where each row has a weight.
+"""Correlations within blocks, of many samples at once: of permuted rows and of weighted rows.
 
-Every kind is the cosine of two vectors of scores, to which each block adds its own part:
+Every kind is the cosine of two vectors of scores. Each block contributes its own part:
 
     pearson    values minus the mean of their block
     spearman   mid-ranks within the block minus their mean
@@ -8,8 +8,8 @@ Every kind is the cosine of two vectors of scores, to which each block adds its 
 
     r = Σ_b Σ_i u_bi v_bi / √(Σ_b Σ_i u_bi² · Σ_b Σ_i v_bi²)
 
-So a difference between blocks adds nothing, and with one block r is the ordinary correlation. A block counts by its
-spread: in ranks that grows with the cube of its rows, in pairs of rows with their square.
+So a difference between blocks adds nothing, and with one block r is the ordinary correlation. A block is weighted by
+its spread, which grows with the cube of its rows for ranks and with their square for pairs of rows.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ Kind = Literal["spearman", "kendall", "pearson"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 Rows = NDArray[np.intp]
 PAIRWISE_UP_TO = 128
-"""Larger blocks have their pairs of rows counted by sorting, sample after sample."""
-NUMBERS = 4_000_000  # that a chunk of samples holds at a time
+"""In larger blocks the pairs of rows are counted by sorting, one sample at a time."""
+NUMBERS = 4_000_000
+"""Largest number of array elements in a chunk of samples."""
 
 
 def permuted(x: Floats, y: Floats, blocks: Sequence[Rows], kind: Kind) -> Floats:
-    """[r] correlations of x [r, n] or [1, n] with y [n]; NaN where a side is constant within every block."""
+    """Return correlations [r] of x [r, n] or [1, n] with y [n]. NaN if a side is constant within every block."""
     return _cosine([SUMS[kind][0](x[:, rows], y[rows]) for rows in blocks])
 
 
 def weighted(x: Floats, y: Floats, weights: Floats, blocks: Sequence[Rows], kind: Kind) -> Floats:
-    """[r] correlations of x [n] with y [n] where row i stands weights[r, i] times; NaN as in ``permuted``."""
+    """Return correlations [r] of x [n] with y [n] if row i occurs weights[r, i] times. NaN as in ``permuted``."""
     return _cosine([SUMS[kind][1](x[rows], y[rows], weights[:, rows]) for rows in blocks])
 
 
@@ -69,7 +70,7 @@ def _spearman(x: Floats, y: Floats) -> Sums:
 
 
 def _centred(rows: Floats) -> Floats:
-    """Minus the mean of each row; a constant row is exactly 0, so that rounding makes no correlation of it."""
+    """Subtract the mean of each row. A constant row becomes exactly 0, so that rounding cannot correlate."""
     found: Floats = np.where(np.ptp(rows, axis=1, keepdims=True) > 0, rows - rows.mean(1, keepdims=True), 0.0)
     return found
 
@@ -97,7 +98,7 @@ def _signs(rows: Floats) -> Floats:
 
 
 def _kendall_sorted(x: Floats, y: Floats) -> tuple[float, float, float]:
-    """The sums over ordered pairs from tau-b, which sorting finds in O(n log n)."""
+    """Return the sums over ordered pairs from tau-b, by sorting in O(n log n)."""
     left, right = _untied(x), _untied(y)
     if not left or not right:
         return 0.0, left, right
@@ -106,7 +107,7 @@ def _kendall_sorted(x: Floats, y: Floats) -> tuple[float, float, float]:
 
 
 def _untied(values: Floats) -> float:
-    """Ordered pairs of different values."""
+    """Return the number of ordered pairs of different values."""
     _, counts = np.unique(values, return_counts=True)
     return float(len(values) ** 2 - (counts.astype(np.float64) ** 2).sum())
 
@@ -122,14 +123,14 @@ def _weighted_spearman(x: Floats, y: Floats, weights: Floats) -> Sums:
 def _weighted_centred(x: Floats, weights: Floats) -> Floats:
     total = np.maximum(weights.sum(1, keepdims=True), 1e-300)
     found: Floats = x - (weights @ x)[:, None] / total
-    # where all drawn rows have one value, what is left is rounding
+    # if all drawn rows have one value, the rest is rounding
     lowest = np.where(weights > 0, x, np.inf).min(1, keepdims=True)
     highest = np.where(weights > 0, x, -np.inf).max(1, keepdims=True)
     return np.where(highest > lowest, found, 0.0)
 
 
 def _weighted_ranks(x: Floats, weights: Floats) -> Floats:
-    """[r, n] mid-rank minus mean rank of each row: the weight below it, half its own value's, minus half of all."""
+    """Return mid-rank minus mean rank [r, n]: the weight below a row, plus half of its value's, minus half of all."""
     order = np.argsort(x, kind="stable")
     below = np.concatenate([np.zeros((len(weights), 1)), np.cumsum(weights[:, order], axis=1)], axis=1)
     sorted_x = x[order]
@@ -139,7 +140,7 @@ def _weighted_ranks(x: Floats, weights: Floats) -> Floats:
 
 
 def _weighted_kendall(x: Floats, y: Floats, weights: Floats) -> Sums:
-    """Sums over ordered pairs (i, j) of w_i w_j sign sign: two rows drawn from one are a tie."""
+    """Return the sums over ordered pairs (i, j) of w_i w_j sign sign. Two draws of one row are a tie."""
     left, right = (_signs(values[None]).reshape(len(x), -1) for values in (x, y))
     first, second, third = (
         ((weights @ table) * weights).sum(1) for table in (left * right, np.abs(left), np.abs(right))

@@ -1,13 +1,15 @@
-"""Correlation over cells, seeds and checkpoints: in blocks, by cluster, with permutation p and bootstrap interval.
+"""Correlation over cells, seeds and checkpoints, in blocks and clusters, with permutation p and bootstrap interval.
 
-``blocks`` are compared within only, so that a difference between them (the pretraining method) is no correlation.
-``clusters`` are rows that are not independent (the seeds of a cell). What is estimated is the correlation over
-clusters, each one point: the mean of its x and the mean of its y, in each block that it has rows in. So what goes
-together within clusters (a good seed and a good score) is no part of it, a permutation of the points is what would be
-if x said nothing of y, and a bootstrap draws clusters. The equations are in correlation_values.
+Rows are compared within ``blocks`` only, so that a difference between blocks (the pretraining method) does not
+correlate. ``clusters`` group rows that are not independent (the seeds of a cell). The estimand is the correlation over
+clusters. A cluster is one point in each block that it has rows in: the mean of its x and the mean of its y. So an
+association within clusters (a good seed and a good score) does not count. Under the null hypothesis the x of points are
+exchangeable, and a bootstrap draws clusters. The equations are in correlation_values.
 
-Clusters that have points in the same blocks may change places: then the points of one get the x of the other, block by
-block. Rows without a cluster are clusters of one row, and they change places within their block.
+Clusters that have points in the same blocks are exchangeable: the points of one get the x of the other, block by block.
+Rows without a cluster are clusters of one row and are exchangeable within their block.
+
+``scipy.stats.permutation_test`` and ``bootstrap`` know neither blocks nor clusters, so both are done here.
 """
 
 from __future__ import annotations
@@ -27,22 +29,22 @@ from probes.statistics.correlation_values import NUMBERS, Kind, Rows, permuted, 
 from probes.statistics.intervals import BOOTSTRAP_ROUNDS, Floats, generator, values_of
 
 EXACT_ARRANGEMENTS = 40_320
-"""Up to so many permutations (8!) all are counted."""
+"""Up to this number of permutations (8!) all of them are counted."""
 PERMUTATIONS = 10_000
 SMALLEST_BOOTSTRAP = 5
-"""With fewer clusters a bootstrap of a correlation collapses; no interval is given."""
+"""With fewer clusters the bootstrap of a correlation collapses, and no interval is given."""
 KENDALL_ROWS = 3_000
-"""Kendall's interval needs memory of the square of the rows of a block."""
-ROUNDING = 1e-12  # the rounding of equal correlations must not decide whether they count
+"""Most rows of a block for Kendall's interval, whose memory grows with their square."""
+ROUNDING = 1e-12
+"""Correlations that are at most this far apart count as equal."""
 Codes = Sequence[str] | Sequence[int] | None
 
 
 @dataclass(frozen=True)
 class Correlation:
-    """A correlation over ``clusters`` clusters of ``n`` rows in ``blocks`` blocks, or None and the ``reason`` why.
+    """A correlation over ``clusters`` clusters of ``n`` rows in ``blocks`` blocks, or the ``reason`` why there is none.
 
-    Clusters that lie only in blocks where a side is constant say nothing of how the sides go together and are not
-    counted.
+    Clusters that lie only in blocks with a constant side carry no information and are not counted.
     """
 
     kind: Kind
@@ -51,9 +53,9 @@ class Correlation:
     clusters: int
     r: float | None = None
     p: float | None = None
-    """Two-sided permutation p-value."""
+    """Two-sided permutation p value."""
     exact: bool = False
-    """Whether ``p`` counts all permutations, not a random sample of them."""
+    """True if ``p`` counts all permutations, False if a random sample."""
     low: float | None = None
     high: float | None = None
     level: float = 0.95
@@ -62,7 +64,7 @@ class Correlation:
     no_interval: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """All of it."""
+        """Return all fields."""
         return asdict(self)
 
 
@@ -76,18 +78,28 @@ def correlation(
     clusters: Codes = None,
     level: float = 0.95,
 ) -> Correlation:
-    """Correlation of pairs x [n], y [n] with a permutation p and a bootstrap interval.
+    """Correlate pairs x [n], y [n], with a permutation p and a bootstrap interval.
 
-    blocks, clusters   [n] names; None: one block, each row a cluster
+    p is the share of permutations of x whose |r| reaches the observed one. All permutations are counted if there are at
+    most EXACT_ARRANGEMENTS. Otherwise p is (1 + hits) / (1 + PERMUTATIONS) over random ones (Phipson & Smyth 2010).
 
-    p is the share of permutations of x whose |r| reaches the observed one: of all for ≤ EXACT_ARRANGEMENTS, else
-    (1 + hits) / (1 + PERMUTATIONS) over random ones (Phipson & Smyth 2010). The interval is of BOOTSTRAP_ROUNDS draws
-    of clusters within their strata, draws with a constant side left out. Of ``pearson`` it is BCa (Efron 1987; Davison
-    & Hinkley 1997, section 5.3), corrected for bias and, by the jackknife over clusters, for skewness; of the rank
-    correlations it is the percentile one: a cluster drawn twice makes ties that no sample has, and a correction for
-    those is none. They pull draws towards 0, so the interval is widened where it would leave r out. With few clusters
-    it is too narrow.
-    Raises InputError for NaN and infinity.
+    The interval comes from BOOTSTRAP_ROUNDS draws of clusters within their strata, without draws that have a constant
+    side. For ``pearson`` it is BCa (Efron 1987; Davison & Hinkley 1997, section 5.3), corrected for bias and, by the
+    jackknife over clusters, for skewness. For rank correlations it is the percentile interval, because a cluster drawn
+    twice makes ties that no sample has, and BCa cannot correct for these. They pull draws towards 0, so the interval is
+    widened if it would exclude r. With few clusters it is too narrow.
+
+    Args:
+        x: [n]
+        y: [n]
+        key: Random key.
+        kind: The coefficient.
+        blocks: [n] names. None: one block.
+        clusters: [n] names. None: each row is a cluster.
+        level: Confidence level of the interval.
+
+    Raises:
+        InputError: NaN or infinity is among the values.
     """
     assert 0 < level < 1, level
     left, right = np.asarray(x, np.float64), np.asarray(y, np.float64)
@@ -114,7 +126,7 @@ def correlation(
 
 
 def _points(x: Floats, y: Floats, block: Rows, cluster: Rows) -> tuple[Floats, Floats, Units]:
-    """The mean of x and of y of each cluster in each of its blocks, [k] each, and whose they are."""
+    """Return the means of x and y of each cluster in each of its blocks, [k] each, and the units they belong to."""
     of_points = groups_of(cluster * (int(block.max()) + 1) + block)
     first = np.array([rows[0] for rows in of_points], np.intp)
     means = (np.array([_mean(side[rows]) for rows in of_points]) for side in (x, y))
@@ -122,14 +134,13 @@ def _points(x: Floats, y: Floats, block: Rows, cluster: Rows) -> tuple[Floats, F
 
 
 def _mean(values: Floats) -> float:
-    """The mean, the same in any order of the values, and of equal ones exactly these: rounding must tell no two means
-    apart."""
+    """Return the mean, independent of the order of the values and exact for equal values, so that ties stay ties."""
     least = float(values.min())
     return least + fsum(value - least for value in values.tolist()) / len(values)
 
 
 def _codes(names: Codes, n: int, *, alone: bool) -> Rows:
-    """[n] 0, 1, … in order of first appearance; without names each row its own, or all the same."""
+    """Return codes 0, 1, … [n] in order of first appearance. Without names all rows are alone, or all together."""
     values: Sequence[str | int] = names if names is not None else range(n) if alone else [0] * n
     assert len(values) == n, (len(values), n)
     index: dict[str | int, int] = {}
@@ -137,7 +148,7 @@ def _codes(names: Codes, n: int, *, alone: bool) -> Rows:
 
 
 def _telling(x: Floats, y: Floats, units: Units, parts: Sequence[Rows]) -> int:
-    """How many clusters have a row in a block where both sides vary."""
+    """Return the number of clusters that have a row in a block where both sides vary."""
     varies = np.zeros(len(x), bool)
     for rows in parts:
         varies[rows] = np.ptp(x[rows]) > 0 and np.ptp(y[rows]) > 0
@@ -205,7 +216,7 @@ def _acceleration(left_out: Floats, units: Units) -> float:
 
 
 def _bca(drawn: Floats, r: float, a: float, quantiles: Floats) -> Floats:
-    """The quantiles to take instead of these."""
+    """Return the quantiles that BCa takes instead of these."""
     below = ((drawn < r - ROUNDING).mean() + (drawn <= r + ROUNDING).mean()) / 2
     edge = 0.5 / len(drawn)
     bias = stats.norm.ppf(np.clip(below, edge, 1 - edge))
@@ -213,26 +224,27 @@ def _bca(drawn: Floats, r: float, a: float, quantiles: Floats) -> Floats:
     return np.asarray(stats.norm.cdf(bias + z / np.maximum(1 - a * z, 1e-9)), np.float64)
 
 
-CHUNK = 1_000_000  # numbers of points that a chunk of permutations holds
+CHUNK = 1_000_000
+"""Largest number of array elements in a chunk of permutations."""
 
 
 @dataclass(frozen=True)
 class Units:
-    """The clusters of n points: the ``block`` [n] and the ``cluster`` [n] of each, 0, 1, …, no two alike in both."""
+    """The clusters of n points: their ``block`` [n] and ``cluster`` [n], 0, 1, …; no two points share both."""
 
     block: Rows
     cluster: Rows
 
     @cached_property
     def rows(self) -> tuple[Rows, ...]:
-        """Those of each cluster."""
+        """Points of each cluster."""
         return groups_of(self.cluster)
 
     @property
     def strata(self) -> list[Rows]:
-        """Which clusters a bootstrap draws from: those of the same blocks; those that are alone in theirs, together.
+        """Groups of clusters that a bootstrap draws from: those of the same blocks, and all that are alone in theirs.
 
-        What is varied between blocks was chosen, not drawn, so each block keeps about its size.
+        Blocks are chosen by the design and not sampled, so each block keeps about its size.
         """
         members: dict[tuple[int, ...], list[int]] = {}
         for unit, rows in enumerate(self.rows):
@@ -243,7 +255,7 @@ class Units:
 
     @cached_property
     def groups(self) -> list[Rows]:
-        """The clusters that may change places, [members, blocks] points each."""
+        """Groups of exchangeable clusters, [members, blocks] points each."""
         members: dict[tuple[int, ...], list[Rows]] = {}
         for rows in self.rows:
             ordered = rows[np.argsort(self.block[rows])]
@@ -252,25 +264,25 @@ class Units:
 
 
 def groups_of(codes: NDArray[np.intp]) -> tuple[Rows, ...]:
-    """The rows of each code, codes in order, rows in order."""
+    """Return the rows of each code. Codes and rows are in order."""
     order = np.argsort(codes, kind="stable")
     return tuple(np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)) if len(codes) else ()
 
 
 def arrangements(groups: Sequence[Rows]) -> int:
-    """In how many ways the clusters can stand."""
+    """Return the number of permutations of the clusters."""
     return prod(factorial(len(points)) for points in groups)
 
 
 def every_arrangement(groups: Sequence[Rows], n: int) -> Iterator[Rows]:
-    """All of them in chunks of [r, n]: the point that each point takes its x from."""
+    """Yield all permutations in chunks of [r, n]: the point that each point takes its x from."""
     choices = product(*(permutations(range(len(points))) for points in groups))
     while chunk := list(islice(choices, max(1, CHUNK // n))):
         yield _placed(groups, [np.array(orders, np.intp) for orders in zip(*chunk, strict=True)], n)
 
 
 def drawn_arrangements(groups: Sequence[Rows], n: int, rounds: int, random: np.random.Generator) -> Iterator[Rows]:
-    """``rounds`` random ones in chunks of [r, n]."""
+    """Yield ``rounds`` random permutations in chunks of [r, n]."""
     size = max(1, CHUNK // n)
     for start in range(0, rounds, size):
         r = min(size, rounds - start)
@@ -279,7 +291,7 @@ def drawn_arrangements(groups: Sequence[Rows], n: int, rounds: int, random: np.r
 
 
 def _placed(groups: Sequence[Rows], orders: Sequence[Rows], n: int) -> Rows:
-    """[r, n] from the order [r, members] of each group."""
+    """Return permutations [r, n] from the order [r, members] of each group."""
     found = np.tile(np.arange(n, dtype=np.intp), (len(orders[0]), 1))
     for points, order in zip(groups, orders, strict=True):
         found[:, points.ravel()] = points[order].reshape(len(order), -1)
@@ -287,7 +299,7 @@ def _placed(groups: Sequence[Rows], orders: Sequence[Rows], n: int) -> Rows:
 
 
 def drawn_weights(units: Units, rounds: int, random: np.random.Generator) -> Floats:
-    """[rounds, n] how often each point was drawn, clusters with replacement within their strata."""
+    """Return how often each point is drawn, [rounds, n], if clusters are drawn within strata with replacement."""
     counts = np.zeros((rounds, len(units.rows)))
     for stratum in units.strata:
         picks = random.integers(len(stratum), size=(rounds, len(stratum)))

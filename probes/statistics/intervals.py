@@ -1,4 +1,4 @@
-"""Means with their bounds: Student's t over seeds, bootstraps over seeds and items of a mean or a score of sums."""
+"""Means with confidence bounds: Student's t over seeds, and bootstraps over seeds and items."""
 
 from __future__ import annotations
 
@@ -21,26 +21,30 @@ Floats = NDArray[np.float64]
 
 
 def generator(key: int) -> np.random.Generator:
-    """The stream of random numbers that belongs to ``key`` (0 ≤ key < 2¹²⁸)."""
+    """Return the random number generator of ``key`` (0 ≤ key < 2¹²⁸)."""
     return np.random.Generator(np.random.Philox(key=key))
 
 
 def values_of(values: ArrayLike, dimensions: tuple[int, ...]) -> Floats:
-    """The values as an array with one of these numbers of dimensions; InputError for none, NaN or infinity."""
+    """Return the values as an array. ``dimensions`` are the allowed numbers of dimensions.
+
+    Raises:
+        InputError: There are no values, or NaN or infinity is among them.
+    """
     array = np.asarray(values, dtype=np.float64)
     assert array.ndim in dimensions, array.shape
     if not array.size:
-        raise InputError("no values to average")
+        raise InputError("there are no values to average", code="empty")
     if not np.isfinite(array).all():
-        raise InputError("the values hold NaN or infinity")
+        raise InputError("the values contain NaN or infinity", code="range")
     return array
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean and its confidence bounds, in the unit of the values; bounds are None when n = 1.
+    """A mean and its confidence bounds, in the unit of the values. The bounds are None if n = 1.
 
-    ``within`` are the least and the greatest value that what is measured can have, None where they are not known.
+    ``within`` is the valid range of the measure, None if it is not known.
     """
 
     mean: float
@@ -52,36 +56,36 @@ class Interval:
 
     @property
     def shown(self) -> Interval:
-        """As readers see it: the bounds end at those of ``within``, or at a mean that is beyond (by rounding, say)."""
+        """The interval to show: bounds are clipped to ``within``, but never past the mean."""
         if self.within is None or self.low is None or self.high is None:
             return self
         least, most = self.within
         return replace(self, low=min(max(self.low, least), self.mean), high=max(min(self.high, most), self.mean))
 
     def overlaps(self, other: Interval) -> bool | None:
-        """Whether the two intervals share a point; None where either has no bounds."""
+        """Return whether the two intervals share a point. None if either has no bounds."""
         if self.low is None or self.high is None or other.low is None or other.high is None:
             return None
         return self.low <= other.high and other.low <= self.high
 
 
 def numbers_among(values: Iterable[float | None]) -> list[float]:
-    """Those that are neither missing nor NaN or infinite."""
+    """Return the values that are not None, NaN or infinite."""
     return [value for value in values if value is not None and math.isfinite(value)]
 
 
 def mean_of(values: Iterable[float | None]) -> float | None:
-    """The mean of those that are numbers; None without any."""
+    """Return the mean of the finite numbers. None if there are none."""
     numbers = numbers_among(values)
     return sum(numbers) / len(numbers) if numbers else None
 
 
 def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
-    """Mean of the values of n seeds [n] with a Student t interval.
+    """Return the mean of n seeds [n] with Student's t interval.
 
-    mean ± t((1 + level) / 2; n − 1) · s / √n with the sample standard deviation s. It takes
-    the seeds as draws from a normal distribution; with n = 1 nothing is known of the spread.
-    Scores of 0 to 100 are not clipped: a bound outside says that n is too small (``Interval.shown`` is, for readers).
+    mean ± t((1 + level) / 2; n − 1) · s / √n, with the sample standard deviation s. Seeds count as draws from a normal
+    distribution. With n = 1 the spread is not known. Scores of 0 to 100 are not clipped, since a bound outside shows
+    that n is too small. ``Interval.shown`` clips them for readers.
     """
     assert 0 < level < 1, level
     array = values_of(values, (1,))
@@ -94,12 +98,15 @@ def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
 
 @lru_cache(maxsize=4096)
 def _quantile(share: float, degrees: int) -> float:
-    """Of Student's t; a report asks for few of them, thousands of times."""
+    """Return a quantile of Student's t. A report needs few different ones, thousands of times."""
     return float(stats.t.ppf(share, degrees))
 
 
 def wilson_interval(share: float, n: int, level: float = 0.95) -> Interval:
-    """Wilson's score interval (1927) in percent of a ``share`` (0 to 1) of ``n`` draws, n ≥ 1."""
+    """Return Wilson's score interval (1927), in percent, of a ``share`` (0 to 1) of ``n`` draws, n ≥ 1.
+
+    SciPy's takes whole numbers of hits only; ties give shares that are none.
+    """
     z = float(stats.norm.ppf((1 + level) / 2))
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z * (share * (1 - share) / n + z**2 / (4 * n**2)) ** 0.5 / (1 + z**2 / n)
@@ -110,20 +117,26 @@ def wilson_interval(share: float, n: int, level: float = 0.95) -> Interval:
 Score = Callable[[Floats], Floats]  # sums [..., k] → scores [...], as a Metric has it
 Draws = tuple[Floats, Floats]  # how often each seed [rounds, seeds] and each item [rounds, items] was drawn
 
-BLOCK = 2_000_000  # numbers that a block of rounds holds at a time
+BLOCK = 2_000_000
+"""Largest number of array elements in a block of rounds."""
 
 
 def bootstrap_metric(
     stats: ArrayLike, score: Score, key: int, rounds: int = BOOTSTRAP_ROUNDS, level: float = 0.95
 ) -> Interval:
-    """Mean over seeds of the score of all items, with a percentile bootstrap interval.
-
-    stats   [seeds, items, k]: what an item adds to each sum; every seed was scored on the same items
+    """Return the mean over seeds of the score of all items, with a percentile bootstrap interval.
 
     Each round draws seeds and items with replacement, crossed: the same items for all drawn seeds, since all seeds are
-    scored on one test set (Davison & Hinkley 1997, section 3.8); the score of each drawn seed over the drawn items,
-    then their mean. With one seed the interval speaks of the items alone. Memory is that of ``stats`` and a block of
-    rounds.
+    scored on one test set (Davison & Hinkley 1997, section 3.8). ``scipy.stats.bootstrap`` cannot cross two factors.
+    The score of each drawn seed over the drawn items is averaged. With one seed the interval covers the items only.
+    Memory is that of ``stats`` and a block of rounds.
+
+    Args:
+        stats: [seeds, items, k], the contribution of an item to each sum. Every seed was scored on the same items.
+        score: From sums [..., k] to scores [...].
+        key: Random key.
+        rounds: Number of bootstrap rounds.
+        level: Confidence level.
     """
     table = values_of(stats, (3,))
     mean = _mean(table, score)
@@ -143,10 +156,10 @@ def bootstrap_difference(
     rounds: int = BOOTSTRAP_ROUNDS,
     level: float = 0.95,
 ) -> Interval:
-    """``first`` − ``second``, both as in ``bootstrap_metric``, such as SUP − ZS.
+    """Return ``first`` − ``second``, both as in ``bootstrap_metric``, such as SUP − ZS.
 
-    paired   the same seeds and items stand in both in the same order: each round draws them once for both. Otherwise
-             each side draws its own, and the two may have any number of seeds and items.
+    If ``paired``, both have the same seeds and items in the same order, and each round draws them once for both.
+    Otherwise each side draws its own, and the numbers of seeds and items may differ.
     """
     left, right = values_of(first, (3,)), values_of(second, (3,))
     assert not paired or left.shape[:2] == right.shape[:2], (left.shape, right.shape)
@@ -167,13 +180,13 @@ def _mean(table: Floats, score: Score) -> float:
 
 
 def _size(table: Floats) -> int:
-    """How many rounds a block has: its draws and its sums stay within BLOCK numbers."""
+    """Return the number of rounds per block, so that its draws and sums have at most BLOCK elements."""
     seeds, items, k = table.shape
     return int(max(1, BLOCK // max(items, seeds * k)))
 
 
 def _draws(shape: tuple[int, ...], random: np.random.Generator, rounds: int, size: int) -> Iterator[Draws]:
-    """Blocks of at most ``size`` rounds."""
+    """Yield blocks of at most ``size`` rounds."""
     seeds, items = shape[:2]
     for start in range(0, rounds, size):
         pairs = [(_counted(random, seeds), _counted(random, items)) for _ in range(min(size, rounds - start))]
@@ -181,12 +194,12 @@ def _draws(shape: tuple[int, ...], random: np.random.Generator, rounds: int, siz
 
 
 def _counted(random: np.random.Generator, n: int) -> NDArray[np.intp]:
-    """How often each of n things came up in n draws with replacement."""
+    """Return how often each of n items occurs in n draws with replacement."""
     return np.bincount(random.integers(n, size=n), minlength=n)
 
 
 def _drawn(table: Floats, score: Score, draws: Draws) -> Floats:
-    """[rounds] the mean score of the drawn seeds over the drawn items."""
+    """Return the mean score of the drawn seeds over the drawn items, [rounds]."""
     of_seeds, of_items = draws
     seeds = len(table)
     scores = np.stack([score(of_items @ table[s]) for s in range(seeds)], axis=1)
@@ -201,9 +214,9 @@ def _interval(mean: float, drawn: Floats, table: Floats, level: float) -> Interv
 
 
 def alignment_interval(sums: NDArray[np.int64]) -> tuple[float, float] | None:
-    """95 % percentile bounds of the rate, 0 … 1, with sentence pairs drawn anew; ``sums`` [pairs, 4].
+    """Return 95 % bootstrap bounds of the alignment error rate, 0 … 1, over sentence pairs; ``sums`` is [pairs, 4].
 
-    None for one pair, and where some draw has neither a link nor a sure gold link.
+    None for one pair, and if some draw has neither an alignment link nor a sure gold link.
     """
     found = bootstrap_metric(sums[None], error_rate, key_of("alignment error rate"))
     if found.low is None or found.high is None or not math.isfinite(found.low + found.high):

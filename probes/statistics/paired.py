@@ -1,4 +1,4 @@
-"""Whether two systems that answered the same items differ: paired tests, and p values corrected for their number."""
+"""Paired tests of two systems on the same items, and corrections for multiple tests."""
 
 from __future__ import annotations
 
@@ -13,31 +13,34 @@ from scipy import stats
 from probes.statistics.intervals import BLOCK, Floats, Score, generator, values_of
 
 TEST_ROUNDS = 1_000
-"""As in "The Impact of Cross-Lingual Adjustment" (2022), section 4."""
-CONSTANT = 1e-9  # differences of a score in percent that are no farther apart are equal but for rounding
+"""Number of permutations, as in "The Impact of Cross-Lingual Adjustment" (2022), section 4."""
+CONSTANT = 1e-9
+"""Differences of a score in percent that are at most this far apart are equal up to rounding."""
 
 
 @dataclass(frozen=True)
 class PairedTest:
-    """What a test found: b − a over ``n`` pairs, or no p and the ``reason`` why; p is two-sided."""
+    """The result of a test of b − a over ``n`` pairs: a two-sided p, or the ``reason`` why there is none."""
 
     difference: float
     n: int
     p: float | None = None
     t: float | None = None
-    """Student's t, of a t-test."""
+    """Student's t. None for a permutation test."""
     rounds: int | None = None
-    """How many permutations were drawn, of a permutation test."""
+    """Number of permutations. None for a t test."""
     reason: str | None = None
 
 
 def paired_t_test(a: ArrayLike, b: ArrayLike) -> PairedTest:
-    """Student's t-test of the differences b − a of items, averaged over seeds first.
+    """Test the differences b − a of items with Student's t, after averaging over seeds.
 
-    a, b   [items] or [seeds, items]: the same items in the same order; the numbers of seeds may differ
+    t = mean(d) / (s / √n), with n − 1 degrees of freedom. If no item differs, t = 0 and p = 1. There is no t and no p
+    for a single item, and if all items have the same difference ≠ 0, since the spread is not known.
 
-    t = mean(d) / (s / √n), n − 1 degrees of freedom. No difference on any item: t = 0 and p = 1. One item alone, or
-    the same difference ≠ 0 on every item, has no spread to judge by: no t and no p.
+    Args:
+        a: [items] or [seeds, items].
+        b: The same items in the same order. The number of seeds may differ.
     """
     left, right = (np.atleast_2d(values_of(values, (1, 2))).mean(axis=0) for values in (a, b))
     assert left.shape == right.shape, (left.shape, right.shape)
@@ -54,20 +57,26 @@ def paired_t_test(a: ArrayLike, b: ArrayLike) -> PairedTest:
 
 
 def permutation_test(a: ArrayLike, b: ArrayLike, score: Score, key: int, rounds: int = TEST_ROUNDS) -> PairedTest:
-    """Whether score(b) − score(a) is more than chance: each round swaps the two systems on about half of the rows.
+    """Test score(b) − score(a) by swapping the two systems on about half of the rows in each round.
 
-    a, b   [rows, k]: what each row adds to the sums of ``score``. A row is what may be swapped: an item, or a
-           prediction of one seed where those of all seeds stand one after the other
+    p = (1 + hits) / (1 + rounds). A hit is a round whose |difference| reaches the observed one (Phipson & Smyth 2010).
+    ``scipy.stats.permutation_test`` would permute whole arrays for each round, and other draws would change recorded p
+    values. Memory is that of the statistics and a block of rounds.
 
-    p = (1 + hits) / (1 + rounds); a hit is a round whose |difference| reaches the observed one (Phipson & Smyth 2010).
-    Memory is that of the statistics and a block of rounds.
+    Args:
+        a: [rows, k], the contribution of each row to the sums of ``score``. A row is the unit that may be swapped: an
+            item, or one seed's prediction if the predictions of all seeds follow one another.
+        b: The same for the other system.
+        score: From sums [..., k] to scores [...].
+        key: Random key.
+        rounds: Number of permutations.
     """
     assert rounds > 0, rounds
     left, right = values_of(a, (2,)), values_of(b, (2,))
     assert left.shape == right.shape, (left.shape, right.shape)
     totals = left.sum(axis=0), right.sum(axis=0)
     observed = float(score(totals[1]) - score(totals[0]))
-    change = (right - left)[(left != right).any(axis=1)]  # swapping equal rows changes nothing
+    change = (right - left)[(left != right).any(axis=1)]  # swapping equal rows has no effect
     if not len(change):
         return PairedTest(observed, len(left), p=1.0, rounds=rounds)
     random = generator(key)
@@ -84,11 +93,12 @@ Correction = Literal["holm", "bh", "none"]
 
 
 def corrected(p_values: Sequence[float | None], method: Correction = "holm") -> list[float | None]:
-    """The p values in the same order, each at most 1; None, of a test that could not be made, counts as no comparison.
+    """Return corrected p values in the same order, each at most 1. None, for a test that was not made, is not counted.
 
-    holm   the chance of any false finding stays below the level (Holm 1979)
-    bh     the expected share of false ones among the findings does (Benjamini & Hochberg 1995)
-    none   as they are
+    Args:
+        p_values: The p values.
+        method: ``holm`` limits the chance of any false finding (Holm 1979), ``bh`` the expected share of false
+            findings (Benjamini & Hochberg 1995). ``none`` changes nothing.
     """
     assert method in ("holm", "bh", "none"), method
     known = np.array([p for p in p_values if p is not None], np.float64)
@@ -101,7 +111,7 @@ def corrected(p_values: Sequence[float | None], method: Correction = "holm") -> 
 
 
 def _holm(p: Floats) -> Floats:
-    """The i-th smallest of m times m − i + 1, no smaller than the one before it."""
+    """Return Holm's p values: the i-th smallest of m times m − i + 1, at least as large as the one before it."""
     order = np.argsort(p, kind="stable")
     steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
     result = np.empty_like(p)
