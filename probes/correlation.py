@@ -18,7 +18,7 @@ from rich.text import Text
 
 from probes.figures.drawing import standalone_svg
 from probes.figures.scatter import Panel, scatter
-from probes.statistics import KINDS, Correlation, CorrelationKind, correlation
+from probes.statistics import COEFFICIENTS, Correlation, CorrelationKind, correlation
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, read_lines, write_json
 from synthlang.rng import key_of
@@ -177,7 +177,7 @@ class CorrelateOptions:
     by: Names = ()
     block: Names = ()
     cluster: Names | None = None
-    kinds: tuple[CorrelationKind, ...] = KINDS
+    kinds: tuple[CorrelationKind, ...] = COEFFICIENTS
     level: float = 0.95
 
     @staticmethod
@@ -190,8 +190,10 @@ class CorrelateOptions:
             InputError: A kind or the level is not allowed, or columns exclude each other.
         """
         kinds = _split(kind)
-        if not kinds or any(name not in KINDS for name in kinds):
-            raise InputError("unknown coefficient", f"--kind {kind}", hint=f"use {', '.join(KINDS)}", code="unknown")
+        if not kinds or any(name not in COEFFICIENTS for name in kinds):
+            raise InputError(
+                "unknown coefficient", f"--kind {kind}", hint=f"use {', '.join(COEFFICIENTS)}", code="unknown"
+            )
         if not 0 < level < 1:
             raise InputError("must be between 0 and 1, such as 0.95", f"--level {level}", code="range")
         if x == y:

@@ -419,7 +419,7 @@ def test_several_comparisons(ner, verdict, tally):
     assert judge(claim(compare=IN_EACH[:1]), observed(rows)).tally == "", "of one comparison the verdict says all"
     whole = judge(claim(compare=IN_EACH, require_all=True), observed(rows))
     assert whole.verdict == (verdict if ner else "not run")
-    assert ner or whole.text.startswith("a part shows nothing of it: 1 of 2 comparisons")
+    assert ner or whole.text.startswith("the claim needs all of its comparisons: 1 of 2 comparisons")
 
 
 def test_what_one_study_varies_counts_only_where_it_is_asked_for():

@@ -8,13 +8,13 @@ import pytest
 from scipy import stats
 
 from probes import statistics
-from probes.statistics import KINDS, correlations
+from probes.statistics import COEFFICIENTS, correlations
 from probes.statistics.correlations import Units, arrangements, drawn_weights, every_arrangement, groups_of
 from synthlang.errors import InputError
 
 correlation: Any = statistics.correlation  # whose numbers may be None
 SCIPY: dict[str, Any] = {"spearman": stats.spearmanr, "kendall": stats.kendalltau, "pearson": stats.pearsonr}
-each_kind = pytest.mark.parametrize("kind", KINDS)
+each_kind = pytest.mark.parametrize("kind", COEFFICIENTS)
 
 
 def _sample(n, seed, ties=False, slope=0.7):

@@ -63,7 +63,7 @@ Series = dict[Condition, dict[Condition, Replicates]]
 """Condition → labels of the axes that are averaged within it (a part) → replicates."""
 
 
-class _Point(NamedTuple):
+class _Row(NamedTuple):
     replicate: Replicate
     layer: int | None
     step: int | None
@@ -73,7 +73,7 @@ class _Point(NamedTuple):
     model: ModelFingerprints | None
 
 
-_Points = tuple[Mapping[tuple[str, str], Sequence[_Point]], bool]
+_Rows = tuple[Mapping[tuple[str, str], Sequence[_Row]], bool]
 """The rows of a measure by labels and task; True if several probes have it under the same labels."""
 
 
@@ -89,7 +89,7 @@ class Results:
         """
         self._table = table
         self._places = self._table.groupby("measure", observed=True).indices
-        self._points: dict[str, _Points] = {}
+        self._points: dict[str, _Rows] = {}
         pairs = self._table[["labels", "task"]].drop_duplicates().itertuples(index=False, name=None)
         self._labels = {(text, task): labels_and_seeds(text, task, frozenset(later)) for text, task in pairs}
         self._number = {place: number for number, place in enumerate(self._labels)}
@@ -127,7 +127,7 @@ class Results:
         if measure in ALIGNMENT_MEASURES:
             left_out = left_out | {"task"}  # the rows of each task repeat it
         points, several = self._of_measure(measure)
-        rows: dict[tuple[Condition, Condition], dict[Replicate, list[_Point]]] = defaultdict(lambda: defaultdict(list))
+        rows: dict[tuple[Condition, Condition], dict[Replicate, list[_Row]]] = defaultdict(lambda: defaultdict(list))
         having = [self._index.get(item, set()) for item in quantity.where.items()]
         places = set.intersection(*having) & points.keys() if having else points.keys()
         for place in sorted(places, key=self._number.__getitem__):
@@ -150,20 +150,20 @@ class Results:
             found.setdefault(condition, {})[part] = known
         return found
 
-    def _of_measure(self, measure: str) -> _Points:
+    def _of_measure(self, measure: str) -> _Rows:
         """Return the rows of a measure, read from the table once."""
         if measure in self._points:
             return self._points[measure]
         rows = self._table.iloc[self._places.get(measure, [])]
         names = ("row", "labels", "task", "pretrain_seed", "seed", "pretrain", "adjust", "layer", "step", "value")
-        found: dict[tuple[str, str], list[_Point]] = {}
+        found: dict[tuple[str, str], list[_Row]] = {}
         for row, labels, task, pretrained, seed, pretrain, adjust, *rest_of_row in zip(
             *columns_of(rows, (*names, "run", "probe")), strict=True
         ):
             _, first, rest = self._labels[labels, task]
             replicate = model_seeds(pretrained, first, rest), None if measure in ALIGNMENT_MEASURES else seed
             known = fingerprints_of(pretrain, adjust, pretrained) if row >= 0 else None
-            found.setdefault((labels, task), []).append(_Point._make((replicate, *rest_of_row, known)))
+            found.setdefault((labels, task), []).append(_Row._make((replicate, *rest_of_row, known)))
         several = any(len({point.probe for point in of}) > 1 for of in found.values())
         self._points[measure] = found, several
         return found, several
@@ -213,13 +213,13 @@ def is_after(key: str) -> bool:
     return key.partition(".")[0] in AFTER
 
 
-def _runs(points: Sequence[_Point], layer: Layer | None) -> Runs:
+def _runs(points: Sequence[_Row], layer: Layer | None) -> Runs:
     if not all(point.run for point in points):
         return frozenset()
     return frozenset(f"{point.run} {point.layer}" if layer == "each" else point.run for point in points)
 
 
-def _at(points: Sequence[_Point], layer: Layer | None) -> float | None:
+def _at(points: Sequence[_Row], layer: Layer | None) -> float | None:
     """Return the value at ``layer`` after the last step, averaged over equal places. None without such a layer."""
     if len(points) == 1 and not isinstance(layer, int):
         return points[0].value

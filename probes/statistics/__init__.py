@@ -3,7 +3,7 @@
 Every random draw comes from an explicit key, so a report is the same in every digit when it is made again.
 """
 
-from probes.statistics.correlation_values import KINDS
+from probes.statistics.correlation_values import COEFFICIENTS
 from probes.statistics.correlation_values import Kind as CorrelationKind
 from probes.statistics.correlations import EXACT_ARRANGEMENTS, Correlation, correlation
 from probes.statistics.intervals import (
@@ -24,8 +24,8 @@ from probes.statistics.paired import TEST_ROUNDS, Correction, PairedTest, correc
 
 __all__ = [
     "BOOTSTRAP_ROUNDS",
+    "COEFFICIENTS",
     "EXACT_ARRANGEMENTS",
-    "KINDS",
     "TEST_ROUNDS",
     "Correction",
     "Correlation",

@@ -24,7 +24,7 @@ from scipy import stats
 from probes.statistics.intervals import Floats
 
 Kind = Literal["spearman", "kendall", "pearson"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+COEFFICIENTS: tuple[Kind, ...] = get_args(Kind)
 Rows = NDArray[np.intp]
 PAIRWISE_UP_TO = 128
 """In larger blocks the pairs of rows are counted by sorting, one sample at a time."""
