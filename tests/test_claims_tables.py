@@ -234,4 +234,7 @@ def test_a_sign_that_is_not_the_papers_and_a_tie_are_told(value, verdict, tmp_pa
     table = made.table("objective", "Paper", "Ours", "Verdict")
     assert [line["Verdict"] for line in table] == [verdict, "replicates"]
     assert ("the sign is opposite |" in made.text) == (verdict == "does not replicate")
-    assert "Differs: the order with another number" in made.text and "Printed numbers within half a point" in made.text
+    assert (
+        "Does not replicate: the order with another number" in made.text
+        and "Printed numbers within half a point" in made.text
+    )
