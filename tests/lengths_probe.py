@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from probes.measures.base import ProbeSettings
-from probes.results.declared import ANY, Measure, Tree
+from probes.results.declared import ANY, AT_LEAST_ZERO, Measure, Tree
 
 if TYPE_CHECKING:
     from probes.measures.probe_input import ProbeInput
@@ -19,7 +19,7 @@ class LengthsConfig(ProbeSettings):
     title: ClassVar[str] = "Lengths of sentences"
     about: ClassVar[str] = "How many words the measured sentences have."
     run: ClassVar[str] = f"{__name__}:lengths_probe"
-    measures: ClassVar[Tree] = {"words": {ANY: Measure("words", "sentences")}}
+    measures: ClassVar[Tree] = {"words": {ANY: Measure("words", "sentences", AT_LEAST_ZERO, "words in a sentence")}}
     most: int = 100
     """Largest number of sentences."""
 

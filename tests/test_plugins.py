@@ -83,6 +83,11 @@ def test_one_of_each_kind_end_to_end(tmp_path):
     stages = {path.name.split("-")[0]: path for path in (out / "stages").iterdir() if path.is_dir()}
     record = json.loads((stages["probe"] / "probes.json").read_text())["probes"]
     assert list(record) == ["lengths"] and record["lengths"]["counts"] == {"sentences counted": 6}
+    words = record["lengths"]["words"]["source"]
+    line = next(line for line in (out / "measures.csv").read_text().splitlines() if "lengths.words.source" in line)
+    assert f"p,lengths.words.source,,,{words}" in line
+    assert "p: lengths.words.source | words in a sentence" in (out / "report.md").read_text()
+    assert "| `lengths` | `words.*` | words | 0 … ∞ | sentences |" in run(site, "-m", "probes.reference", "measures")
     assert "length_accuracy" in (stages["transfer"] / "result.json").read_text()
     row = json.loads((stages["pretrain"] / "metrics.jsonl").read_text().splitlines()[-1])
     assert row["loss"] == pytest.approx(row["mlm"] + 2.0 * row["small"], abs=1e-3)

@@ -14,7 +14,7 @@ from pydantic import ConfigDict, ValidationError
 from pydantic.dataclasses import dataclass
 
 from probes.report.numbers import first_few, plural
-from probes.results.measures import ALIGNMENT_MEASURES, OF_PARENT, PERPLEXITIES
+from probes.results.measures import ALIGNMENT_MEASURES, OF_PARENT, PERPLEXITIES, measure_of
 from probes.results.read import distinct, failed_training, is_score, read_table
 from probes.results.scores import SCORES
 from probes.study.config import LearnedConfig
@@ -167,9 +167,9 @@ class Study:
 
     @cached_property
     def measures(self) -> pd.DataFrame:
-        """Rows of probes that have a layer or a step, and those of words without context."""
+        """The measurements that have a layer or a step, are of words without context, or have a title."""
         placed = self.table["layer"].notna() | self.table["step"].notna()
-        return self.table[placed | self.table["measure"].isin(list(WITHOUT_CONTEXT))]
+        return self.table[placed | self.table["measure"].isin([*WITHOUT_CONTEXT, *titled(self.table)])]
 
 
 class FigureBudget:
@@ -247,6 +247,12 @@ def _whole(cells: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
             own["overrides"] = {**overrides[cell[LIKE]], **own["overrides"]}
         overrides[own.get("name", "")] = own.get("overrides", {})
         yield own
+
+
+def titled(table: pd.DataFrame) -> list[str]:
+    """Return the measures in a table whose declarations have a title."""
+    known = ((name, measure_of(name)) for name in table["measure"].unique())
+    return [name for name, measure in known if measure is not None and measure.title]
 
 
 def names_of(studies: Sequence[Study]) -> list[str]:

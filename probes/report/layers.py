@@ -12,7 +12,7 @@ import pandas as pd
 from probes.figures.bars import Bar, retrieval_bars
 from probes.figures.drawing import COLOURS, Drawing, Figure, slug
 from probes.figures.lines import interval_series, over_layers, over_steps
-from probes.report.data import WITHOUT_CONTEXT, FigureBudget
+from probes.report.data import WITHOUT_CONTEXT, FigureBudget, titled
 from probes.report.numbers import Entry, plural
 from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table
 from probes.report.scores import CLIPPED, Material, conditions_of, figure_blocks, intervals_over_models
@@ -164,6 +164,23 @@ def words_alone(material: Material) -> Section | None:
         caption = f"{title} (P@1, %): mean, 95 % t interval below. {CLIPPED}"
         blocks.append(Table(caption, header, body, 1, name, WORDS_ROWS))
     return Section("Words without context", blocks) if blocks else None
+
+
+def measures_alone(study: Study, layout: Layout) -> Section | None:
+    """Return a table of the measures without a layer or a step whose declarations have a title, or None without any."""
+    names = [name for name in titled(study.measures) if name not in WITHOUT_CONTEXT]
+    rows = study.measures[study.measures["measure"].isin(names)]
+    rows = rows[rows["layer"].isna() & rows["step"].isna()]
+    if rows.empty:
+        return None
+    rows = rows.assign(condition=conditions_of(rows, layout))
+    body: list[list[Entry]] = [
+        [f"{probe}: {measure}", _title(probe, measure), condition, interval]
+        for (probe, condition, measure), interval in intervals_over_models(rows, ["probe", "condition"]).items()
+    ]
+    caption = "Measures of probes: means over the models of a condition, 95 % intervals."
+    table = Table(caption, ["Measure", "Title", "Condition", "Value"], body, 3, "measures-alone", CONDITIONS, 3)
+    return Section("Measures of probes", [table])
 
 
 def _words_figure(name: str, title: str, conditions: Mapping[str, Mapping[str, Interval]]) -> Figure:

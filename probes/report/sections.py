@@ -15,7 +15,7 @@ from probes.report.dose import dose_responses
 from probes.report.files import FIGURES, HTML, MARKDOWN, TABLES
 from probes.report.judged import Comparisons, beside_papers, judged_claims
 from probes.report.latex import csv_table, latex_table
-from probes.report.layers import by_layer, over_training, words_alone
+from probes.report.layers import by_layer, measures_alone, over_training, words_alone
 from probes.report.maps import maps
 from probes.report.numbers import Badge, Entry, plural
 from probes.report.overview import Overview
@@ -107,6 +107,7 @@ def sections(study: Study, comparisons: Comparisons) -> list[Section]:
         movements(material),
         word_distances(material),
         words_alone(material),
+        measures_alone(study, scores.layout),
         by_layer(material),
         steps,
         training_curves,
