@@ -1,6 +1,6 @@
-"""Hidden states of aligned text, batch by batch: words in context, sentences, means of word types.
+"""Hidden states of aligned text, batch by batch: of words in context, of sentences, and means of word types.
 
-Memory is that of a batch unless a function says otherwise.
+A function needs the memory of one batch unless its docstring names another size.
 """
 
 from __future__ import annotations
@@ -29,7 +29,14 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class StateReader:
-    """What reads one side of aligned text: ``layers`` are numbers 0 … N."""
+    """A model that reads one side of aligned text.
+
+    Attributes:
+        body: The model.
+        specials: The ids of the special tokens of its vocabulary.
+        layers: The numbers of the layers to read, 0 … N.
+        subword: The subword that stands for a word.
+    """
 
     body: MaskedLM
     specials: Specials
@@ -37,16 +44,19 @@ class StateReader:
     subword: Subword
 
     def vectors(self, words: SideWords) -> Tensor:
-        """[layers, words, d] float32."""
+        """Return the vectors of words, [layers, words, d] float32."""
         return word_vectors(self.body, words.to(self.body.norm.weight.device), self.layers, self.subword)
 
 
 @dataclass(frozen=True, eq=False)
 class LanguageSide:
-    """One language of the sentence pairs: its words, its ids, and what reads them.
+    """One language of the sentence pairs, with its reader.
 
-    corpus      the sentences as words
-    sentences   the same as ids; row r of both sides are a pair
+    Attributes:
+        name: The name of the language.
+        corpus: The sentences as words.
+        sentences: The same sentences as ids. Row r of one side and row r of the other are a pair.
+        reader: The reader of the sentences.
     """
 
     name: str
@@ -57,7 +67,7 @@ class LanguageSide:
 
 @contextmanager
 def reading(bodies: Iterable[MaskedLM]) -> Iterator[None]:
-    """Without gradients and dropout, on a GPU where there is one; the models are then as they were."""
+    """Read models without gradients and dropout, on a GPU if there is one, and restore them afterwards."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     distinct = {id(body): body for body in bodies}.values()
     before = [(body, body.training, body.norm.weight.device) for body in distinct]
@@ -74,10 +84,10 @@ def reading(bodies: Iterable[MaskedLM]) -> Iterator[None]:
 def linked_vectors(
     data: PairData, left: StateReader, right: StateReader, words: int | None, seed: int, report: Report = silent
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Vectors [layers, links, d] of both sides of linked words of the training sentences, batch by batch.
+    """Yield the vectors [layers, links, d] of both sides of linked words, batch by batch.
 
-    At most ``words`` links (none: all): those of sentence pairs in an order drawn by the seed (Kulshreshtha et al.
-    2020, section 2.2.2).
+    The links are those of the training sentences. At most ``words`` of them are read (None: all), in an order of the
+    sentence pairs that the seed draws (Kulshreshtha et al. 2020, section 2.2.2).
     """
     data = data if words is None else _first_links(data, words, seed)
     for _, of_left, of_right in link_batches(data, data.train, left, right, report, "rotation"):
@@ -85,14 +95,14 @@ def linked_vectors(
 
 
 def row_lengths(sentences: Sentences) -> NDArray[np.int64]:
-    """[sentences] how many tokens each row has."""
+    """Return the number of tokens of each sentence, [sentences]."""
     return np.diff(sentences.bounds) + SENTENCE_TOKENS
 
 
 def link_batches(
     data: PairData, rows: NDArray[np.int64], left: StateReader, right: StateReader, report: Report, task: str
 ) -> Iterator[tuple[NDArray[np.int64], Tensor, Tensor]]:
-    """Of the sentence pairs at ``rows``, batch by batch: their rows, and [layers, links, d] of both sides of links."""
+    """Yield sentence pairs batch by batch: their rows, and the vectors [layers, links, d] of both sides of links."""
     batches = bounded_batches(np.maximum(row_lengths(data.left)[rows], row_lengths(data.right)[rows]))
     for done, chosen in enumerate(batches, 1):
         batch = word_pairs([data], [rows[chosen]], left.specials, right.specials)
@@ -103,7 +113,7 @@ def link_batches(
 
 
 def _first_links(data: PairData, words: int, seed: int) -> PairData:
-    """With the first ``words`` links of the training sentences in an order drawn by the seed."""
+    """Keep the first ``words`` links of the training sentences, in an order that the seed draws."""
     rows = data.train[permutation(key_of("rotation-order", seed, data.name), len(data.train))]
     counts = np.diff(data.links.offsets)[rows]
     before = np.cumsum(counts) - counts
@@ -116,8 +126,19 @@ def _first_links(data: PairData, words: int, seed: int) -> PairData:
 
 
 def anchors(side: LanguageSide, rows: NDArray[np.int64], types: NDArray[np.int64], report: Report = silent) -> Tensor:
-    """[layers, n, d] float64: for each of ``types`` [n], codes of words of the side's corpus, the mean over all its
-    occurrences in the sentences at ``rows`` (Kulshreshtha et al. 2020, equation 6). Memory is layers · n · d."""
+    """Return the mean vector of each word type over its occurrences (Kulshreshtha et al. 2020, equation 6).
+
+    Memory is layers · n · d.
+
+    Args:
+        side: The language.
+        rows: The sentences to read.
+        types: [n] codes of words of the side's corpus.
+        report: Receives the progress.
+
+    Returns:
+        [layers, n, d] float64.
+    """
     distinct, place = np.unique(types, return_inverse=True)
     number = np.full(len(side.corpus.form.names or ()), -1)
     number[distinct] = np.arange(len(distinct))
@@ -135,14 +156,15 @@ def anchors(side: LanguageSide, rows: NDArray[np.int64], types: NDArray[np.int64
 def batches_by_length(
     sentences: Sentences, rows: NDArray[np.int64], report: Report = silent, task: str = ""
 ) -> Iterator[NDArray[np.int64]]:
-    """``rows`` in batches of sentences of like length, the longest first."""
+    """Yield ``rows`` in batches of sentences of similar length, the longest first."""
     batches = bounded_batches(row_lengths(sentences)[rows])
     for done, chosen in enumerate(batches, 1):
         yield rows[chosen]
         report(task, done, len(batches), "")
 
 
-PAIRS_AT_ONCE = 2048  # sentence pairs put beside each other; each side is read in the order of its lengths
+PAIRS_AT_ONCE = 2048
+"""Sentence pairs whose vectors are held at once, since each side is read in the order of its lengths."""
 
 
 def sentence_means(
@@ -153,9 +175,20 @@ def sentence_means(
     report: Report = silent,
     task: str = "",
 ) -> Tensor:
-    """[layers, rows, d] float32 on the CPU, in the order of ``rows`` (which grow): the mean of a sentence's tokens
-    without those around it; with ``first`` the state of the token before it (``<s>``). A sentence without a token has
-    the mean 0."""
+    """Return a vector for each sentence: the mean of its tokens, or the state of its first one.
+
+    Args:
+        sentences: The sentences of one language.
+        reader: The reader of the language.
+        rows: Numbers of sentences, ascending.
+        first: Whether to take the state of the token before the sentence (``<s>``). The mean leaves out this token and
+            the one after the sentence. It is 0 for a sentence without a token.
+        report: Receives the progress.
+        task: The name of the progress.
+
+    Returns:
+        [layers, rows, d] float32 on the CPU.
+    """
     device = reader.body.norm.weight.device
     found = torch.zeros(len(reader.layers), len(rows), reader.body.shape.hidden)
     for at in batches_by_length(sentences, rows, report, task):
@@ -180,8 +213,10 @@ def sentence_pairs(
     report: Report = silent,
     task: str = "sentence vectors",
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """``sentence_means`` [layers, n, d] of both sides of the sentence pairs at ``rows`` (which grow), so many at a
-    time."""
+    """Yield `sentence_means` [layers, n, d] of both sides of the sentence pairs at ``rows``, PAIRS_AT_ONCE at a time.
+
+    ``rows`` are ascending.
+    """
     for start in range(0, len(rows), PAIRS_AT_ONCE):
         part = rows[start : start + PAIRS_AT_ONCE]
         yield sentence_means(data.left, left, part, first), sentence_means(data.right, right, part, first)
@@ -192,8 +227,9 @@ def sentence_pairs(
 class WordStates:
     """Vectors of the words of some sentences.
 
-    vectors    [layers, n, d] float32, on the device of the model
-    word       [n] int64 the number of each word among all words of the side's corpus
+    Attributes:
+        vectors: [layers, n, d] float32, on the device of the model.
+        word: [n] int64, the number of each word among all words of the side's corpus.
     """
 
     vectors: Tensor
@@ -203,9 +239,9 @@ class WordStates:
 def word_states(
     side: LanguageSide, rows: NDArray[np.int64], report: Report = silent, task: str = ""
 ) -> Iterator[WordStates]:
-    """All words of the sentences at ``rows`` that the tokenizer leaves something of.
+    """Yield the words of the sentences at ``rows`` that have at least one token.
 
-    The order of sentences is that of ``bounded_batches``: by length, not that of ``rows``.
+    The sentences come in the order of ``bounded_batches``, by length.
     """
     sentences, offsets = side.sentences, side.corpus.offsets
     for at in batches_by_length(sentences, rows, report, task):
@@ -217,13 +253,13 @@ def word_states(
 
 
 def words_of(offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The numbers of the words of the sentences at ``rows``, in their order; ``offsets`` are those of a corpus."""
+    """Return the numbers of the words of the sentences at ``rows``, in their order, by the offsets of a corpus."""
     counts = np.diff(offsets)[rows]
     return np.repeat(offsets[rows] - np.cumsum(counts) + counts, counts) + np.arange(int(counts.sum()))
 
 
 def single_tokens(reader: Reader, words: Sequence[str]) -> Ids:
-    """[words] the id of each word that is one token, −1 for others."""
+    """Return the id of each word that is one token, −1 for others, [words]."""
     encoded = reader.encode(Corpus.of([{"form": list(words)}]))
     first, pieces = encoded.word_offsets[:-1], np.diff(encoded.word_offsets)
     padded = np.append(encoded.ids, -1).astype(np.int64)
@@ -232,7 +268,7 @@ def single_tokens(reader: Reader, words: Sequence[str]) -> Ids:
 
 
 def special_tokens(reader: Reader) -> Ids:
-    """The ids of no word: the five, and others that the tokenizer calls special."""
+    """Return the ids that belong to no word: the five special ones, and others that the tokenizer marks as special."""
     added = reader.tokenizer.tokenizer.get_added_tokens_decoder()
     named = [number for number, token in added.items() if token.special]
     return np.unique(np.asarray([*reader.specials.all, *named], np.int64))

@@ -157,7 +157,7 @@ def test_chosen_layers(models):
         np.testing.assert_allclose(held["biased"], table[np.ix_([0, 2], [0, 2])], rtol=1e-5)
     assert [figure.name for figure in found.figures] == ["cka-languages", "cka-random-both", "cka-layers"]
     assert all("debiased" in figure.title and figure.figure().svg for figure in found.figures)
-    assert found.tables[0].row_count == 3 and "layer 1" not in found.figures[0].alt
+    assert len(found.tables[0].rows) == 3 and "layer 1" not in found.figures[0].alt
 
 
 def test_a_model_that_diverged_is_refused(parallel):
@@ -180,7 +180,7 @@ def test_the_draw_is_of_the_seed_and_few_sentences_are_told(models):
     assert found.values == probe(subject_of(models["shared"], sentences=15, seed=3)).values
     assert sum("15 are few for 16 dimensions" in note for note in found.notes) == 1
     (table,) = found.tables
-    assert table.row_count == 4 and len(table.columns) == 4
+    assert len(table.rows) == 4 and len(table.header) == 4
     three = probe(subject_of(models["shared"], sentences=3, estimator="debiased"))
     held = three.values["comparisons"]["languages"]
     assert held["debiased"] is None and held["same_layer"]["debiased"] is None and held["mean"]["debiased"] is None
@@ -290,7 +290,7 @@ def test_another_model_reads_the_same_sentences(run, hub, pooling):
     assert held["same_layer"]["biased"] is None is held["mean"]["biased"]
     assert any("paraphrase: parent by bert: the models have different numbers" in note for note in found.notes)
     assert [figure.name for figure in found.figures] == ["cka-languages", "cka-paraphrase", "cka-layers"]
-    assert len(found.tables[0].columns) == 2
+    assert len(found.tables[0].header) == 2
 
 
 def test_models_of_hugging_face(hub):

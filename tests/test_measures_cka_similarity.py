@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
-from probes import spool
+from probes import layer_cache
 from probes.measures.cka import similarity
 from probes.measures.cka.similarity import CKA
 from synthlang.errors import InputError
@@ -138,7 +138,7 @@ def test_the_debiased_one_is_unbiased_over_draws():
 def test_batches_and_memory_change_not_a_bit(sizes, memory, groups, monkeypatch):
     """One pair of layers at a time, some, or all as the states come."""
     monkeypatch.setattr(similarity, "ROWS", 32)
-    monkeypatch.setattr(spool, "ROWS", 20)
+    monkeypatch.setattr(layer_cache, "ROWS", 20)
     left, right = states(5, 101, 24) + 10.0, states(4, 101, 16, seed=1)
     once, gather, heard = gathered(left, right), CKA(5, 4, 24, 16, memory=memory), []
     assert len(gather.groups) == groups and len({pair for group in gather.groups for pair in group}) == 5 * 4 + 5 + 4
@@ -160,7 +160,7 @@ def test_a_result_may_come_at_any_time(memory, monkeypatch):
 
 
 def test_what_fits_in_memory_needs_no_files(monkeypatch):
-    monkeypatch.setattr(similarity, "LayerFiles", None)
+    monkeypatch.setattr(similarity, "LayerCache", None)
     assert len(CKA(13, 13, 768, 768).groups) == 1
     with pytest.raises(TypeError):
         CKA(25, 25, 1024, 1024)

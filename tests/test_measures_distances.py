@@ -22,6 +22,7 @@ from probes.measures.probe_input import ProbeInput
 from probes.measures.table import ProbeConfig
 from probes.models.aligned import Aligned
 from probes.models.opening import open_pretrained
+from probes.report.console import console_table
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.rng import key_of, permutation
@@ -328,13 +329,13 @@ def test_tsne_and_a_table_of_dimensions_that_fits_a_terminal(run, monkeypatch):
     _, found = probe(run, settings(dev=20, picture="tsne", pairs=6, dimensions=[1, 2, 3, 4, 5, 6, 7, 8]))
     (picture,) = found.values["pictures"].values()
     assert picture["method"] == "tsne" and len(picture["left"]) == 6
-    table = next(table for table in found.tables if "largest dimensions" in str(table.title))
+    table = next(table for table in found.tables if "largest dimensions" in table.caption)
     written = StringIO()
-    Console(width=80, file=written).print(table)
+    Console(width=80, file=written).print(console_table(table))
     shown = written.getvalue()
     assert "…" not in shown and max(map(len, shown.splitlines())) <= 80
     tops = found.values["models"][found.values["model"]]["dimensions"][-1]["tops"]
-    assert [len(column._cells) for column in table.columns] == [2 * len(tops)] * 7 and len(tops) == 8
+    assert [len(row) for row in table.rows] == [7] * 2 * len(tops) and len(tops) == 8
     assert all(f"{top['auc_without']['mean']:.3f}" in shown for top in tops)
     monkeypatch.setattr("probes.measures.distances.probe.find_spec", lambda _: None)
     with pytest.raises(InputError, match="synthlang\\[probe\\]"):

@@ -253,7 +253,7 @@ def test_models_of_hugging_face_with_natural_text(tmp_path, kind):
     assert sum(count for reason, count in values["counts"].items() if reason.startswith("lines over")) == 1
     assert [layer["layer"] for layer in values["before"]] == [0, 1, 2, 3]
     assert all(layer["files"]["csls"]["mean"] in (0, 25, 50, 75, 100) for layer in values["before"])
-    titles = [str(table.title) for table in found.tables]
+    titles = [table.caption for table in found.tables]
     assert len(titles) == len(found.figures) == 4
     assert titles[0].startswith("Translation of words, P@1 (%): 3 → and 3 ← words ask, among ")
     assert titles[1].startswith(

@@ -231,10 +231,10 @@ def test_words_without_a_static_vector_are_counted_and_told(runs, tmp_path):
         missed = sum(word not in sides[side] for word in asked)
         assert counts[f"measured words without a vector ({name})"] == missed
         assert counts[f"measured words whose translations have no vector ({name})"] == lost
-    rows = {str(table.title)[:12]: list(table.columns[0].cells) for table in found.tables}
+    rows = {table.caption[:12]: [row[0] for row in table.rows] for table in found.tables}
     assert rows["Translation "][-1] == "static vectors"
-    context = next(table for table in found.tables if "words in context" in str(table.title))
-    assert list(context.columns[0].cells)[-2:] == ["static, with sentence", "static, alone"]
+    context = next(table for table in found.tables if "words in context" in table.caption)
+    assert [row[0] for row in context.rows][-2:] == ["static, with sentence", "static, alone"]
     assert all(len(values["intervals"][key]) == 2 for key in ("words", "context", "alone"))
     assert any(note.startswith("static vectors: who has no vector is not found") for note in found.notes)
     reason = "linked words without a vector (parent)"
@@ -251,9 +251,9 @@ def test_static_vectors_of_the_words_of_one_subword_stand_beside(runs, tmp_path)
     # of the same words, not of all that have a vector
     assert probed["static"]["fit"]["pairs"] == probed["fitted"]["translations"]["known"] > WIDTH
     assert probed["static"]["words"]["cosine"]["mean"]["p@1"] > 95 and set(probed["static"]["counts"].values()) == {0}
-    assert "words of one subword" in str(found.tables[-1].title)
+    assert "words of one subword" in found.tables[-1].caption
     rows = ["embeddings, no map", "embeddings, rotated", "static vectors, rotated"]
-    assert list(found.tables[-1].columns[0].cells) == rows
+    assert [row[0] for row in found.tables[-1].rows] == rows
     # a study reads them as measures without a layer
     measures = {name: (layer, value) for name, layer, _, value, _ in probe_values({"probes": {"maps": found.values}})}
     for name, number in (("before", probed["before"]), ("static.words", probed["static"]["words"])):

@@ -304,7 +304,7 @@ def test_examples_are_the_nearest_words_in_context(natural):
             assert [one[key] for key in keys] == [slow.form(side, at), " ".join(words)]
         assert one["linked"] == ((best, word) in slow.links)
         assert one["csls"] == pytest.approx(slow.csls[:, slow.sides[1].index(word)].max(), abs=1e-5)
-    assert "nearest one, parent → other" in str(found.tables[-1].title) and found.tables[-1].row_count == len(asked)
+    assert "nearest one, parent → other" in found.tables[-1].caption and len(found.tables[-1].rows) == len(asked)
     assert "retrieval.examples: nowhere is no word of the measured sentences" in found.notes
 
 
@@ -332,6 +332,4 @@ def test_parts_of_speech_of_the_other_languages_words_by_a_tagger_of_their_own(n
     for number, tag in enumerate(("NOUN", "VERB")):
         some = [(a, b) for a, b in links if code[slow.form(0, a)] % 2 == number]
         check(found[tag], slow.accuracy(some, slow.csls))
-    assert read == ["spacy:any"] and any(
-        "part of speech of the words of other" in str(one.title) for one in result.tables
-    )
+    assert read == ["spacy:any"] and any("part of speech of the words of other" in one.caption for one in result.tables)

@@ -77,7 +77,7 @@ def test_wrong_pairs_find_nothing_more_than_chance_and_words_alike_leave_nothing
     assert found.values["variants"]["context"]["chance"] == pytest.approx(100 / 200)
     for figure in found.figures:
         assert all(path.stat().st_size > 1000 for path in figure.write(tmp_path / "figures"))
-    assert all("[" not in str(cell) for table in found.tables for column in table.columns for cell in column.cells)
+    assert all("[" not in str(cell) for table in found.tables for row in table.rows for cell in row)
     assert not any("zero" in note for note in found.notes) and not any("zeros" in key for key in found.values["counts"])
     assert len(found.tables) == 2 and all(len(table.rows) == 5 for table in found.tables)
     alike = probe(subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, {}))

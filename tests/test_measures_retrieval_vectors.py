@@ -92,7 +92,7 @@ def test_it_is_a_plain_map_applied_by_hand(run, case):
     assert {key: found.values["rotation"][key] for key in ("supervision", "moves", "normalise")} == {
         "supervision": "parallel", "moves": "target", "normalise": "none",
     } | {key: value for key, value in rotation.items() if key in ("supervision", "moves", "normalise")}  # fmt: skip
-    assert {str(cell) for cell in found.tables[0].columns[0].cells} == {"links", "layer 1, rotated", "layer 2, rotated"}
+    assert {row[0] for row in found.tables[0].rows} == {"links", "layer 1, rotated", "layer 2, rotated"}
 
 
 @torch.no_grad()
@@ -184,7 +184,7 @@ def test_every_number_is_that_of_a_plain_reading(run, tmp_path, pools):
         assert found.values["counts"][f"{variant}: links of words without a vector"] == of_variant["lost"]["linked"]
     assert sum("a word without a static vector" in note for note in found.notes) == 2
     assert found.values["static"]["pools"] == pools and found.values["rotation"] is None
-    assert list(found.tables[0].columns[0].cells) == ["links", "static vectors"]
+    assert [row[0] for row in found.tables[0].rows] == ["links", "static vectors"]
     measures = {name for name, *_ in probe_values({"probes": {"retrieval": found.values}})}
     assert "retrieval.variants.context.layers.pairs.counted.csls.mean" in measures
     assert not any(part in name for name in measures for part in ("retrieval.static", "lost"))

@@ -202,7 +202,7 @@ def test_the_language_asked_for_is_the_one_that_is_shown(several):
         assert values["language"] == name and list(values["languages"]) == ["trans=0.5", "trans+inv", "inv"]
         for key, value in values["languages"][name].items():
             assert values[key] == value
-        assert len(found.tables) == 2 and all(name in str(table.title) for table in found.tables)
+        assert len(found.tables) == 2 and all(name in table.caption for table in found.tables)
         assert name in found.figures[0].alt
         assert not any(other in found.figures[0].alt for other in both if other != name)
     assert both["trans=0.5"].values["scores"] != both["trans+inv"].values["scores"]

@@ -100,7 +100,7 @@ def test_means_of_whole_vocabularies():
 @pytest.mark.parametrize("method", METHODS)
 def test_layers_in_one_stream_are_maps_one_by_one(method, monkeypatch):
     """However the pairs come, and whatever the size of a block."""
-    monkeypatch.setattr("probes.spool.ROWS", 32)
+    monkeypatch.setattr("probes.layer_cache.ROWS", 32)
     x = torch.stack([rows(101, seed) for seed in range(3)])
     y = torch.stack([rows(101, seed + 9) for seed in range(3)])
     x[1, 7] = 0.0

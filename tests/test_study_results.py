@@ -6,6 +6,7 @@ import math
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,9 +16,11 @@ from probes.results import scores, write
 from probes.results.collect import Tables
 from probes.results.declared import ANY, Entries, Measure, PerLayer, find, values_in
 from probes.results.measures import alignment_values, measure_of, perplexities, probe_values
+from probes.results.read import read_table
+from probes.results.schema import MEASUREMENTS
 from probes.results.scores import alignment_scores, movements
 from probes.results.views import FIXED, MEASURES, RESULTS, AxisColumns, measure_row, result_rows
-from probes.results.write import write_view
+from probes.results.write import write_measurements, write_view
 from synthlang.files import write_json
 from synthlang.store import Store
 
@@ -432,6 +435,32 @@ def test_rows_of_what_is_done_so_far(store):
         ("ner", 0),
         ("ner", 3),
     ]
+
+
+def test_the_table_and_its_views_are_read_alike(store, tmp_path):
+    """An archive has the views alone; its table is the same, with what follows from the names of measures."""
+    write_json(store.path("alignment", "al") / "result.json", {"types": 1, **aligned(60.0)})
+    plain = {name: key for name, key in WHOLE.items() if name != "adjust"}
+    cells = [
+        cell(pretrain=RUN, tasks=["pos", "ner"], probes=["mine"], b="x"),
+        cell("d", pretrain=RUN, tasks=["pos"], b="y"),
+    ]
+    stages = {"c": WHOLE, "d": plain}
+    rows = list(Tables(cells, stages, [3, 0], store).measurements(MADE))
+    write_measurements(tmp_path, rows, AxisColumns(cells))
+    whole = read_table(tmp_path, stages)
+    assert len(whole) == sum(row.value is not None for row in rows) and set(whole["probe"]) > {"", "mine", "alignment"}
+    assert {of.mapping["b"] for of in whole["labels"]} == {"x", "y"}
+    assert not set(whole["unit"]) & {""} and whole["least"].notna().all()
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("*.*")}
+    write_measurements(tmp_path, rows, AxisColumns(cells))
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("*.*")} == before
+    (tmp_path / MEASUREMENTS).unlink()
+    archived = read_table(tmp_path, stages)
+    for table in (whole, archived):
+        for name in table.select_dtypes("category"):
+            table[name] = table[name].astype(object)
+    pd.testing.assert_frame_equal(whole, archived)
 
 
 def test_what_pretrainings_dropped_is_counted_once_for_each(store):

@@ -8,13 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table as TerminalTable
-
 from probes.measures.base import ProbeSettings
 from probes.measures.result import ProbeResult
 from probes.measures.retrieval.show import PAIRS, drawn_kind
 from probes.measures.table import PROBES
-from probes.report.page import Block, Bullets, Code, Figures, Folded, Paragraph, Section, Table, Terms, html_page
+from probes.report.page import Block, Bullets, Code, Figures, Folded, Paragraph, Section, Terms, html_page
 from probes.statistics import Correlation, correlation
 from synthlang.errors import InputError
 from synthlang.files import atomic_file
@@ -57,20 +55,13 @@ def _summary(
 def _blocks(probe: type[ProbeSettings], result: ProbeResult) -> list[Block]:
     blocks: list[Block] = [Paragraph(probe.about)]
     blocks += [Paragraph(note, "note") for note in result.notes]
-    blocks += [block_of(table) for table in result.tables]
+    blocks += result.tables
     if result.figures:
         blocks.append(Figures([figure.figure() for figure in result.figures]))
     counts = [f"{reason}: {count:,}" for reason, count in (result.values.get("counts") or {}).items() if count]
     if counts:
         blocks.append(Folded("What was left out or counted", [Bullets(counts)]))
     return blocks
-
-
-def block_of(table: TerminalTable) -> Table:
-    """The same table for a page."""
-    columns = [[str(cell) for cell in column.cells] for column in table.columns]
-    rows = [list(row) for row in zip(*columns, strict=True)]
-    return Table(str(table.title or ""), [str(column.header) for column in table.columns], rows)
 
 
 def cka_against_retrieval(found: Mapping[str, ProbeResult], seed: int) -> dict[str, Any] | None:

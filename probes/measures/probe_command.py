@@ -20,6 +20,7 @@ from probes.measures.settings import InputConfig
 from probes.measures.table import FORMAT, ProbeConfig
 from probes.models.names import derived_numbers, is_run, model_path
 from probes.models.opening import open_pretrained
+from probes.report.console import console_table
 from synthlang import plugins
 from synthlang.catalogue import load_yaml
 from synthlang.config import load, override, parse
@@ -73,7 +74,7 @@ def probe_command(model: str, config: ProbeConfig, out: Path | None, threads: in
             shutil.rmtree(work)
     for result in (*results.values(), ProbeResult({}, notes=pretrained.notes)):
         for table in result.tables:
-            console.print(table)
+            console.print(console_table(table))
         for note in result.notes:
             console.print(f"note: {note}", markup=False, soft_wrap=True)
     console.print(f"written: {folder / 'probes.json'}", soft_wrap=True, markup=False, emoji=False)

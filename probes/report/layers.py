@@ -12,7 +12,7 @@ import pandas as pd
 from probes.figures.bars import Bar, retrieval_bars
 from probes.figures.drawing import COLOURS, Drawing, Figure, slug
 from probes.figures.lines import interval_series, over_layers, over_steps
-from probes.report.data import WITHOUT_CONTEXT, FigureBudget, titled
+from probes.report.data import WITHOUT_CONTEXT, FigureBudget, Study, titled
 from probes.report.numbers import Entry, plural
 from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table
 from probes.report.scores import CLIPPED, Material, conditions_of, figure_blocks, intervals_over_models

@@ -14,10 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from probes.layer_cache import ROWS, LayerCache
 from probes.rotation.normalise import Normaliser, fit_normaliser, largest_of, plan
 from probes.rotation.procrustes import Fit, Fitter, LinearMap
 from probes.rotation.settings import ROUNDS, Method
-from probes.spool import ROWS, LayerFiles
 from synthlang.errors import InputError
 
 LINEAR = ("none", "centre")
@@ -140,7 +140,7 @@ def fit_layers(
             for one, x, y in zip(fitters, *batch, strict=True):
                 one.update(x, y)
         return tuple(one.fit(centre) for one in fitters)
-    left, right = LayerFiles(layers, width), LayerFiles(layers, width)
+    left, right = LayerCache(layers, width), LayerCache(layers, width)
     for x, y in pairs:
         left.write(x)
         right.write(y)

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 from numpy.typing import NDArray
-from rich.table import Table
 
 from probes.figures.drawing import Drawing
 from probes.figures.lines import Series, over_layers
@@ -22,8 +21,9 @@ from probes.figures.maps import CELLS, cka_map
 from probes.measures.cka import CkaConfig, Estimator
 from probes.measures.cka.pairs import ESTIMATORS, Compared, Pairing, compare, paraphrase_pairing, random_pairing
 from probes.measures.probe_input import ProbeInput
-from probes.measures.result import ProbeResult, table_of
+from probes.measures.result import ProbeResult
 from probes.measures.summary import cka_sentence
+from probes.report.page import Table
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 from synthlang.rng import key_of, permutation
@@ -105,11 +105,9 @@ def layer_table(found: Sequence[Compared], unit: str) -> Table:
         rows.append([str(number), *cells])
     n = max(one.result.n for one in found)
     title = f"CKA of same-number layers, up to {n:,} {unit}: biased / debiased"
-    table = table_of(title, ("layer", *(one.label for one in columns)), rows)
     if columns:
-        table.add_section()
-        table.add_row("mean", *(_cell([one.mean(name) for name in ESTIMATORS]) for one in columns))
-    return table
+        rows.append(["mean", *(_cell([one.mean(name) for name in ESTIMATORS]) for one in columns)])
+    return Table(title, ["layer", *(one.label for one in columns)], rows)
 
 
 def _cell(values: Sequence[float | None]) -> str:

@@ -37,9 +37,9 @@ from itertools import compress, product
 import torch
 from torch import Tensor
 
+from probes.layer_cache import ROWS, LayerCache
 from probes.measures.cka import Estimator
 from probes.rotation.procrustes import NOTHING
-from probes.spool import ROWS, LayerFiles
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 
@@ -144,7 +144,7 @@ class CKA:
         fit = max(1, (memory - 8 * ROWS * sum(self._widths)) // (8 * max(self._widths) ** 2))
         self.groups = [pairs[start : start + fit] for start in range(0, len(pairs), fit)]
         self._sums = Sums(pairs, self._widths, device) if len(self.groups) == 1 else None
-        self._files = [] if self._sums else [LayerFiles(*shape) for shape in shapes]
+        self._files = [] if self._sums else [LayerCache(*shape) for shape in shapes]
 
     def update(self, left: Tensor, right: Tensor) -> None:
         """Add n sentences: states [L, n, d] and [R, n, d′]; InputError if one is not finite, and then none is added."""

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from rich.table import Table
 
 from probes.figures.drawing import Drawing
 from probes.figures.histograms import NAMES, Panel, histogram_panels
@@ -14,7 +13,7 @@ from probes.figures.lines import Series, auc_by_layer, interval_series
 from probes.measures.distances import BINS, DISTANCES, Distance, DistancesConfig
 from probes.measures.distances.dimensions import Dominance
 from probes.measures.distances.separation import Change, Separation, histograms
-from probes.measures.result import table_of
+from probes.report.page import Table
 from probes.statistics import Interval
 from synthlang.errors import InputError
 
@@ -96,21 +95,24 @@ def _without_dimensions(main: Measured) -> Iterator[Drawing]:
 def tables(measured: Sequence[Measured], changes: Mapping[str, Sequence[Change]]) -> list[Table]:
     """The probed model by layer; what changed against each other model; the largest dimensions."""
     main = measured[-1]
-    of_layers = table_of(
+    of_layers = Table(
         f"Distances of related and unrelated words, {main.name} (medians)",
         ("layer", "distance", "related", "unrelated", "AUC", "95 % interval"),
-        map(_layer_row, main.separations),
+        [_layer_row(one) for one in main.separations],
+        texts=2,
     )
-    of_changes = table_of(
+    of_changes = Table(
         f"From each model to {main.name}, layer {main.shown} (differences of means, paired intervals)",
         ("from", "distance", "AUC", "interval", "related", "interval", "unrelated", "interval"),
         [_change_row(name, one) for name, found in changes.items() for one in found if one.layer == main.shown],
+        texts=2,
     )
     # a row for each count of dimensions, so that the table is no wider however many counts there are
-    of_dimensions = table_of(
+    of_dimensions = Table(
         "The largest dimensions over unrelated words",
         ("model", "layer", "distance", "AUC", "largest", "share", "AUC without"),
         [row for model in measured for one in model.dominance if one.layer == model.shown for row in _tops(model, one)],
+        texts=3,
     )
     has_tops = any(model.dominance and model.dominance[0].tops for model in measured)
     return [of_layers, *([of_changes] if changes else []), *([of_dimensions] if has_tops else [])]

@@ -6,14 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-
 from probes.figures.drawing import Drawing
 from probes.figures.lines import Series, retrieval_by_layer
 from probes.measures.maps import MapsConfig
 from probes.measures.maps.scores import main_number
-from probes.measures.result import few_directions, table_of, with_bounds
+from probes.measures.result import few_directions, with_bounds
+from probes.report.page import Table
 
 Values = Mapping[str, Any]
 TITLES = {
@@ -151,9 +149,7 @@ def _embeddings(found: Values) -> Table:
 
 def _table(title: str, first: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     """A table of both directions."""
-    # with so little between the columns the numbers fit into a terminal of 80
-    style: dict[str, Any] = {"box": SIMPLE_HEAD, "show_edge": False, "pad_edge": False, "collapse_padding": True}
-    return table_of(f"{title}; → from the parent, ← to it; mean: of CSLS", (*first, *COLUMNS), rows, left=1, **style)
+    return Table(f"{title}; → from the parent, ← to it; mean: of CSLS", [*first, *COLUMNS], rows)
 
 
 def _cells(measure: str, scores: Values, interval: Sequence[float] | None) -> list[str]:

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from rich.table import Table
 
 from pretrain.nearest import nearest
 from pretrain.nearest_lists import Matrix
-from probes.measures.result import table_of
 from probes.measures.retrieval.scores import Items
+from probes.report.page import Table
 from synthlang.corpus import FORM, Corpus
 from synthlang.progress import Report, silent
 
@@ -86,7 +85,7 @@ def example_table(found: Sequence[dict[str, Any]], names: tuple[str, str], read:
     """The examples for readers; ``names`` are the parent's and the other language's."""
     header = [f"word of {names[0]}", f"nearest word of {names[1]}", "linked", "CSLS"]
     rows = [[one["sentence"], one["in"] or "–", "yes" if one["linked"] else "no", _score(one["csls"])] for one in found]
-    return table_of(f"Words in context and the nearest one, {names[0]} → {names[1]}, {read}", header, rows, left=3)
+    return Table(f"Words in context and the nearest one, {names[0]} → {names[1]}, {read}", header, rows, texts=3)
 
 
 def _score(score: float | None) -> str:

@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rich.table import Table
-
 from probes.figures.bars import Bar, retrieval_by_tag
 from probes.figures.drawing import Drawing
 from probes.figures.lines import Series, accuracy_by_rank, interval_series, retrieval_by_layer
-from probes.measures.result import few_directions, table_of, with_bounds
+from probes.measures.result import few_directions, with_bounds
 from probes.measures.retrieval import RetrievalConfig
 from probes.measures.retrieval.examples import example_table
 from probes.measures.retrieval.scores import SIMILARITIES
+from probes.report.page import Table
 from probes.statistics import Interval
 
 LEVEL = 0.95
@@ -64,7 +63,7 @@ def _by_layer(values: Values, variant: str, names: Names, kinds: Kinds) -> Table
         cells = [_bounds(counted["csls"]), _one(counted["csls"], "forward"), _one(counted["csls"], "backward")]
         cells += [_one(score) for score in (counted["cosine"], *others)]
         rows.append([read_of(values, layer["layer"]), *cells])
-    return table_of(
+    return Table(
         f"Word retrieval, {names[0]} ↔ {names[1]}, {VARIANTS[variant]}: % that find their translation, of {sizes}",
         [
             *("vectors", f"CSLS, {kinds['counted']} (95 % interval)", f"{names[0]} asks", f"{names[1]} asks"),
@@ -94,7 +93,7 @@ def _by_tag(found: Values, names: Names, kinds: Kinds, read: str) -> Table:
     title = (
         f"Word retrieval by part of speech{whose}, {names[0]} ↔ {names[1]}, {read}, {kinds[found['pairs']]} (CSLS, %)"
     )
-    return table_of(title, header, rows, left=1)
+    return Table(title, header, rows)
 
 
 def _links(score: Values | None) -> str:

@@ -16,11 +16,11 @@ import torch
 from numpy.typing import NDArray
 
 from pretrain.nearest_lists import Matrix
+from probes.layer_cache import LayerCache
 from probes.measures.probe_input import ROLES, ProbeInput
 from probes.measures.retrieval import RetrievalConfig
 from probes.measures.rotated import MovingMap, fit_read, linked_codes, read_static
 from probes.rotation.dictionary import translations
-from probes.spool import LayerFiles
 from probes.states import WordStates, word_states, words_of
 from probes.static.settings import LoadedVectors, TrainedVectors
 from probes.static.vectors import augmented
@@ -129,7 +129,7 @@ class WordVectors:
     """Float32 vectors of words for each layer, in temporary files of 4 · layers · n · d bytes."""
 
     def __init__(self, layers: int, width: int, device: torch.device) -> None:
-        self._files, self._device = LayerFiles(layers, width), device
+        self._files, self._device = LayerCache(layers, width), device
         self._words = np.zeros(0, np.int64)
 
     def write(self, batches: Iterable[WordStates], words: NDArray[np.int64], name: str) -> None:

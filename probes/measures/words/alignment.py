@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from rich.table import Table
 
 from pretrain.alignment import WordCredits
 from pretrain.artifacts import Artifacts
@@ -19,7 +18,7 @@ from pretrain.config import PretrainConfig
 from pretrain.model.encoder import MaskedLM
 from pretrain.run import open_run
 from pretrain.word_pairs import WordPairs, credits_of, word_pairs
-from probes.measures.result import table_of
+from probes.report.page import Table
 from synthlang.dictionary.ids import build_id_dictionary
 from synthlang.progress import Report, silent
 from synthlang.store import Store
@@ -144,13 +143,13 @@ def subset_table(values: Mapping[str, Any], names: Names) -> Table:
     sizes = f"{values['candidates']['other']:,} and {values['candidates']['parent']:,}"
     title = f"Word-embedding alignment, {names[0]} ↔ {names[1]}, among {sizes} words (%)"
     rows = [[key.replace("_", " "), *_cells(scores)] for key, scores in values["scores"].items()]
-    return table_of(title, ("types", *SCORES), rows)
+    return Table(title, ("types", *SCORES), rows)
 
 
 def band_table(bands: Sequence[Mapping[str, Any]], language: str) -> Table:
     """All words by frequency in the parent's text."""
     rows = [[f"{band['from']:,} – {band['to'] or '…'}", *_cells(band["scores"]["all"])] for band in bands]
-    return table_of(f"The same by frequency rank in the parent's text, {language} (%)", ("ranks", *SCORES), rows)
+    return Table(f"The same by frequency rank in the parent's text, {language} (%)", ("ranks", *SCORES), rows)
 
 
 def _cells(scores: Mapping[str, Any] | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""Vectors of several layers in temporary files, a file a layer, to be read as often as needed."""
+"""A cache on disk for the vectors of several layers, with a temporary file for each layer."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from pretrain.nearest_lists import Matrix
 from synthlang.errors import InputError
 
 ROWS = 1024
-"""In a block: enough that what is done with its rows, not the reading, takes the time."""
+"""Rows in a block: enough that the work on a block takes longer than reading it."""
 LOADED = 1 << 29
-"""Bytes: a layer that is larger is mapped, not loaded, where it is read as a whole on the CPU."""
+"""Bytes up to which a layer is loaded as a whole. A larger one is mapped where it is read on the CPU."""
 
 
-class LayerFiles:
-    """Rows [n, width] of each of ``layers``, in the type of the first ones (float32 at least).
+class LayerCache:
+    """Rows [n, width] of each layer, in the type of the first rows (float32 at least).
 
-    The files have no name on POSIX systems, so nothing is left of them however the process ends. Plain reads, not a
-    memory map, whose pages would count as memory of the process.
+    The files have no name on POSIX systems, so nothing remains of them however the process ends. Blocks are read
+    plainly, since the pages of a memory map would count as memory of the process.
     """
 
     def __init__(self, layers: int, width: int) -> None:
@@ -32,7 +32,11 @@ class LayerFiles:
         self.dtype = torch.float32
 
     def write(self, rows: Tensor) -> None:
-        """Add rows [layers, n, width]; InputError if the disk is full."""
+        """Add rows [layers, n, width].
+
+        Raises:
+            InputError: The disk is full.
+        """
         assert rows.ndim == 3 and rows.shape == (self.layers, rows.shape[1], self.width), (rows.shape, self.width)
         if not self.count:
             self.dtype = torch.promote_types(rows.dtype, torch.float32)
@@ -44,17 +48,19 @@ class LayerFiles:
                     rest = rest[file.write(rest) :]
         except OSError as error:
             raise InputError(
-                f"cannot keep the vectors of all layers in {tempfile.gettempdir()}: {error.strerror}; choose another "
-                "folder by the variable TMPDIR, fewer layers, or fewer sentences (data.dev)"
+                f"the vectors of all layers cannot be kept: {error.strerror}",
+                tempfile.gettempdir(),
+                hint="choose another folder with the variable TMPDIR, fewer layers, or fewer sentences (data.dev)",
+                code="resources",
             ) from error
         self.count += rows.shape[1]
 
     def blocks(self, layer: int) -> Iterator[Tensor]:
-        """All rows of a layer, block by block."""
+        """Yield all rows of a layer, block by block."""
         return (self._read(layer, start, ROWS) for start in range(0, self.count, ROWS))
 
     def layer(self, layer: int, device: torch.device) -> Matrix:
-        """[n, width] of a layer: a tensor on the device, or a memory map where that is large."""
+        """Return a layer [n, width]: a tensor on the device, or a memory map for a large layer on the CPU."""
         if self.count * self.width * self.dtype.itemsize > LOADED and device.type == "cpu":
             mapped: Matrix = np.memmap(self._files[layer], self._numpy_type, "r", shape=(self.count, self.width))
             return mapped
