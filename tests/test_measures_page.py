@@ -108,8 +108,6 @@ def test_pearson_that_is_not_defined():
     assert against_retrieval([0.1, 0.2, None], [1.0, 2.0, 3.0]).reason == "2 pairs: a correlation needs at least 3"
     assert against_retrieval([], []).r is None
     assert against_retrieval([0.5] * 4, [1.0, 2.0, 3.0, 4.0]).reason == "the first side is constant"
-    with pytest.raises(InputError, match=r"CKA is of 2 layers and retrieval of 3"):
-        against_retrieval([0.1, 0.2], [1.0, 2.0, 3.0])
     with pytest.raises(InputError, match="NaN or infinity"):
         against_retrieval([0.1, 0.2, 0.3], [1.0, float("nan"), 3.0])
 

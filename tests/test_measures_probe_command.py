@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from pretrain.config import PretrainConfig
 from pretrain.run import pretrain
+from probes.measures.page import against_retrieval
 from probes.measures.probe_command import _without_words, probe_command, probe_names, read_probe_config, run_probe
 from probes.measures.probe_input import ProbeInput
 from probes.measures.table import PROBES, ProbeConfig
@@ -19,6 +21,7 @@ from synthlang.catalogue import names
 from synthlang.config import parse
 from synthlang.errors import InputError
 from tests.lengths_probe import LengthsConfig
+from tests.refusals import refused
 from tests.tiny import PRETRAIN
 
 SMALL = ["data={dev: 30, sentences: 60}", "cka.sentences=40", "distances.pairs=5"]
@@ -73,14 +76,18 @@ def test_what_is_refused(run, tmp_path):
     one = read_probe_config(None, {"probes": ["words"]}, [])
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
-    with pytest.raises(InputError, match="holds something other than results of probes"):
-        probe_command(str(run), one, tmp_path / "mine")
-    with pytest.raises(InputError, match="is a file"):
-        probe_command(str(run), one, tmp_path / "mine" / "letter.txt")
     inside = read_probe_config(None, {"probes": ["maps"]}, [f"maps.save={tmp_path / 'out' / 'maps'}"])
-    with pytest.raises(InputError, match=r"maps\.save: lies in the folder of the results"):
-        probe_command(str(run), inside, tmp_path / "out")
-    with pytest.raises(InputError, match=rf"^--probe cca: there is {', '.join(PROBES)}, and all$"):
+    cases: list[tuple[Any, tuple[Any, ...], tuple[str, str]]] = [
+        (probe_command, (str(run), one, tmp_path / "mine"), ("mine", "exists")),
+        (probe_command, (str(run), one, tmp_path / "mine" / "letter.txt"), ("letter.txt", "exists")),
+        (probe_command, (str(run), inside, tmp_path / "out"), ("out maps.save", "conflict")),
+        (probe_command, (str(tmp_path / "mine"), one, None), ("mine", "missing")),
+        (probe_names, ("words,cca",), ("--probe", "unknown")),
+        (against_retrieval, ([0.1, 0.2], [1.0, 2.0, 3.0]), ("", "conflict")),
+    ]
+    for call, given, refusal in cases:
+        assert refused(call, *given) == refusal
+    with pytest.raises(InputError, match=rf"^--probe: unknown probe 'cca'; there is {', '.join(PROBES)}, and all$"):
         probe_names("words,cca")
     with pytest.raises(InputError, match=r"^probe: layers: "):
         read_probe_config(None, {}, ["layers=[]"])
@@ -113,8 +120,7 @@ def test_what_fits_nothing_needs_nothing_to_fit_on(run, tmp_path):
     assert results["retrieval"]["counts"]["sentence pairs to train on"] == 0 and results["distances"]["related"] > 50
     none = found_by(run, ["cka"], ["data={dev: 0, test: 150}", *few])
     assert none["cka"]["sentences"] == results["cka"]["sentences"] > 20
-    with pytest.raises(InputError, match=r"data\.dev: no sentence pair is left to measure on"):
-        found_by(run, ["retrieval"], ["data.dev=0"])
+    assert refused(found_by, run, ["retrieval"], ["data.dev=0"]) == ("data.dev", "empty")
     with pytest.raises(InputError, match="cka: no sentence pair is left"):
         found_by(run, ["cka"], ["data.test=1000"])
     with pytest.raises(InputError, match="no sentence pair is left to train or fit on"):

@@ -185,7 +185,10 @@ def test_bounds_end_where_a_score_does_and_files_have_them_whole(tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("column", "low", "high"),
-    [("delta", -100, 100), ("zs", 0, 100), ("alignment_held_out", 0, 100), ("a.csls.mean", 0, 100), ("x.auc", 0, 1)],
+    [
+        *(("delta", -100, 100), ("zs", 0, 100), ("alignment_held_out", 0, 100)),
+        *(("words.scores.all.csls.mean", 0, 100), ("distances.models.model.layers.l2.auc.mean", 0, 1)),
+    ],
 )
 def test_shown_bounds_hold_the_mean_and_change_no_overlap(column: str, low: float, high: float) -> None:
     edges = [interval_within([low, low, high], column), interval_within([low, low, low + 1e-3], column)]

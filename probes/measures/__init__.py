@@ -1,4 +1,4 @@
-"""The probes of ``synthlang probe``, a file or folder each.
+"""The probes of ``synthlang probe``, a file or a folder each.
 
-base.py says what the settings of a probe say of it, table.py has all of them.
+base.py has the base class of their settings, table.py lists them.
 """

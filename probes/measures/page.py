@@ -1,5 +1,4 @@
-"""The page of a probed model: every table and figure with what they say, one file that needs nothing else; and what two
-probes say together, CKA by layer against contextual retrieval by layer."""
+"""The page of a probed model, one file with every table and figure, and the correlation of two probes over layers."""
 
 from __future__ import annotations
 
@@ -25,7 +24,17 @@ def write_page(
     found: Mapping[str, ProbeResult],
     table: Mapping[str, type[ProbeSettings]] = PROBES,
 ) -> Path:
-    """Write ``probes.html``; ``table`` says what each probe is called."""
+    """Write ``probes.html``.
+
+    Args:
+        folder: The folder of the page.
+        values: The content of probes.json.
+        found: The results by the names of probes.
+        table: The settings of probes by their names.
+
+    Returns:
+        The path of the page.
+    """
     sections = [_summary(values["notes"], found, table)]
     sections += [Section(table[name].title, _blocks(table[name], result)) for name, result in found.items()]
     together = values["cka_against_retrieval"]
@@ -45,7 +54,7 @@ def write_page(
 def _summary(
     notes: Sequence[str], found: Mapping[str, ProbeResult], table: Mapping[str, type[ProbeSettings]]
 ) -> Section:
-    """What each probe found, in a sentence."""
+    """Return a section with a sentence on each probe."""
     said = [(table[name].title, [result.summary]) for name, result in found.items() if result.summary]
     blocks: list[Block] = [Terms(said)] if said else [Paragraph("The probes have no summary; their results follow.")]
     blocks += [Paragraph(note, "note") for note in notes]
@@ -65,10 +74,10 @@ def _blocks(probe: type[ProbeSettings], result: ProbeResult) -> list[Block]:
 
 
 def cka_against_retrieval(found: Mapping[str, ProbeResult], seed: int) -> dict[str, Any] | None:
-    """Pearson's r over layers as JSON, or None for r and the reason; None where one of the probes did not run.
+    """Return Pearson's r of CKA and retrieval over layers as JSON, or None if one of the two probes did not run.
 
-    ``pairs`` are the linked words of retrieval that are meant, those of its figure: the ones that count, or, where
-    these are few, the next larger set.
+    r is None, with a reason, where it is not defined. ``pairs`` names the linked words of the retrieval, the set of its
+    figure: the pairs that count or, if they are few, the next larger set.
     """
     if not {"cka", "retrieval"} <= found.keys():
         return None
@@ -91,21 +100,25 @@ def _nothing(reason: str) -> dict[str, Any]:
 
 
 def against_retrieval(cka: Sequence[float | None], retrieval: Sequence[float | None], seed: int = 0) -> Correlation:
-    """Pearson's r over layers of CKA and retrieval accuracy, both [layers] in the order of the layers.
+    """Return Pearson's r over layers of CKA and retrieval accuracy, both [layers] in the order of the layers.
 
-    As in Conneau et al. 2020, section 5.2, where it is over 0.9 for four pairs of languages. Layers where one is None
-    are left out; with fewer than 3 there is no r but a reason. Layers are not independent of each other, so p and the
-    interval say less than for that many models. InputError for lists of different layers, NaN and infinity.
+    Conneau et al. 2020, section 5.2, report more than 0.9 for four pairs of languages. Layers with a None are left out.
+    With fewer than 3 layers there is a reason instead of r. Layers are not independent of each other, so p and the
+    interval are weaker evidence than for as many models.
+
+    Raises:
+        InputError: The lists have different lengths, or hold NaN or infinity.
     """
     if len(cka) != len(retrieval):
-        raise InputError(f"CKA is of {len(cka)} layers and retrieval of {len(retrieval)}: name the same layers")
+        told = f"CKA has {len(cka)} layers and retrieval {len(retrieval)}"
+        raise InputError(told, hint="name the same layers", code="conflict")
     known = [(a, b) for a, b in zip(cka, retrieval, strict=True) if a is not None and b is not None]
     key = key_of("cka-retrieval", seed)
     return correlation([a for a, _ in known], [b for _, b in known], key, "pearson")
 
 
 def _together(found: Mapping[str, Any]) -> str:
-    """Whether the layers that are alike are those where words find each other."""
+    """Return the correlation as a sentence: are the similar layers those where words find each other?"""
     pairs = "" if found["pairs"] is None else f", {found['pairs']}"
     what = (
         f"Pearson's r over layers of biased CKA of same-number layers and retrieval of words in context (CSLS{pairs})"

@@ -1,4 +1,4 @@
-"""What ``synthlang probe`` does: every probe in turn, then probes.json, the figures and one page for readers."""
+"""The command ``synthlang probe``: it runs the probes and writes probes.json, the figures and a page."""
 
 from __future__ import annotations
 
@@ -33,39 +33,46 @@ from synthlang.store import Store
 
 
 def read_probe_config(path: Path | None, options: Mapping[str, Any], overrides: list[str]) -> ProbeConfig:
-    """The config of a YAML file with the options of the command on top, then ``--set``."""
+    """Return the config of a YAML file, changed by the options of the command and then by ``--set``."""
     data = {} if path is None else load_yaml(path, "probes")
     data |= {key: value for key, value in options.items() if value is not None}
     return parse(ProbeConfig, override(data, overrides), path or "probe")
 
 
 def probe_names(text: str | None, config: type[InputConfig] = ProbeConfig) -> list[str] | None:
-    """``a,b`` as names, ``all`` for every probe; None where the option is not given. InputError for other names."""
+    """Return the names in ``a,b`` or, for ``all``, those of every probe; None if the option is not given.
+
+    Raises:
+        InputError: A name is none of a probe.
+    """
     if text is None:
         return None
     names, table = [name.strip() for name in text.split(",")], config.table()
     for name in names:
         if name not in (*table, "all"):
-            raise InputError(f"--probe {name}: there is {', '.join(table)}, and all")
+            raise InputError(
+                f"unknown probe {name!r}", "--probe", hint=f"there is {', '.join(table)}, and all", code="unknown"
+            )
     return list(table) if "all" in names else list(dict.fromkeys(names))
 
 
 def probe_command(model: str, config: ProbeConfig, out: Path | None, threads: int | None = None) -> Path:
-    """Probe a model; writes ``probes.json``, ``figures/`` and ``probes.html`` in the folder, which it returns."""
+    """Probe a model, write ``probes.json``, ``figures/`` and ``probes.html``, and return their folder."""
     run = model_path(model)
     ours = is_run(run)
     folder = out or (run / "probes" if ours else None)
     if folder is None:
-        found = "is no run folder" if run.exists() else "is no folder; if it is a model of Hugging Face"
-        raise InputError(f"{model} {found}: name the folder of the results with --out DIR")
+        told = "is no run folder" if run.exists() else "is no folder; it may be a model of Hugging Face"
+        raise InputError(told, model, hint="name the folder of the results with --out DIR", code="missing")
     _check_folder(folder)
     if config.maps.save is not None and user_path(config.maps.save).resolve().is_relative_to(folder.resolve()):
-        raise InputError("maps.save: lies in the folder of the results, which is replaced; name another one", folder)
+        told = "lies in the folder of the results, which is replaced"
+        raise InputError(told, folder, keys="maps.save", hint="name another folder", code="conflict")
     console = Console()
     config = _without_words(_with_language(config, run) if ours else config, ours, console)
     pretrained = open_pretrained(model, config.language, config.natural, config.model2)
     use_threads(threads or threads_for(pretrained.model.shape.hidden))
-    work = folder.parent / f".{folder.name}.work"  # where what an aligner finds is kept until all is done
+    work = folder.parent / f".{folder.name}.work"  # keeps the word alignments until all probes are done
     with Display() as display, only_writer(folder):
         store = store_of(run) if ours else Store(work)
         given = ProbeInput(pretrained, config, run if ours else None, store, display.report)
@@ -83,7 +90,7 @@ def probe_command(model: str, config: ProbeConfig, out: Path | None, threads: in
 
 
 def _without_words(config: ProbeConfig, ours: bool, console: Console) -> ProbeConfig:
-    """Where no probe was named and nothing says which words are translations, the others."""
+    """Return the config without ``words`` if no probe was named and the translations of words are not known."""
     known = (ours and config.model2 is None) or config.words.dictionary is not None
     if known or "probes" in config.model_fields_set:
         return config
@@ -94,8 +101,10 @@ def _without_words(config: ProbeConfig, ours: bool, console: Console) -> ProbeCo
 def measure(given: ProbeInput, folder: Path, told: InputConfig | None = None) -> dict[str, ProbeResult]:
     """Run the probes of a config and write ``probes.json``, ``figures/`` and ``probes.html``.
 
-    ``told`` are the settings as the record has them (default: those of ``given``). Results that were in the folder are
-    replaced, all at once.
+    Args:
+        given: The input, with the config.
+        folder: The folder of the results. Earlier results in it are replaced, all at once.
+        told: The settings to record (default: those of ``given``).
     """
     found: dict[str, ProbeResult] = {}
     with given.reading():
@@ -111,17 +120,17 @@ def measure(given: ProbeInput, folder: Path, told: InputConfig | None = None) ->
 
 
 def run_probe(name: str, given: ProbeInput) -> ProbeResult:
-    """What one probe finds; within ``given.reading()``."""
+    """Return the result of one probe. The call stands within ``given.reading()``."""
     module, _, function = getattr(given.config, name).run.partition(":")
     found: ProbeResult = getattr(import_module(module), function)(given, given.report)
     return found
 
 
 def record(given: ProbeInput, found: Mapping[str, ProbeResult], told: InputConfig | None = None) -> dict[str, Any]:
-    """The content of probes.json; ``told`` as in ``measure``."""
+    """Return the content of probes.json; ``told`` is that of `measure`."""
     pretrained, config = given.pretrained, told or given.config
     settings = config.model_dump(mode="json")
-    # where maps are kept does not matter, nor where sentence pairs are: what these hold does
+    # the places of maps and sentence pairs do not matter, only the content of the pairs
     kept = resolved(config, lambda named: named.name)
     del kept["pairs"], kept["model2"]
     kept.get("maps", {}).pop("save", None)
@@ -146,9 +155,10 @@ def record(given: ProbeInput, found: Mapping[str, ProbeResult], told: InputConfi
 
 
 def _with_language(config: ProbeConfig, run: Path) -> ProbeConfig:
-    """With what is known of a run's languages: which one is asked for if none is named, and whether it is natural.
+    """Return the config with the language of a run, if none is named, and with whether it is natural.
 
-    InputError where sentence pairs are needed that have to be named.
+    Raises:
+        InputError: Several natural languages could be meant, or sentence pairs are needed and none are named.
     """
     if config.natural or config.model2 is not None or not (run / "config.yaml").exists():
         return config
@@ -158,23 +168,27 @@ def _with_language(config: ProbeConfig, run: Path) -> ProbeConfig:
     if asked is None and not derived and len(names) == 1:
         asked = names[0]
     if asked is None and not derived and names:
-        raise InputError(f"the run has several natural languages: name one with --language ({', '.join(names)})", run)
+        hint = f"name one with --language ({', '.join(names)})"
+        raise InputError("the run has several natural languages", run, hint=hint, code="missing")
     if asked not in names or asked in derived:
         return config
     if config.reads_sentences and not any(config.pairs.values()):
         raise InputError(
-            f"{asked} is not derived from {pretraining.all_languages[0].name}, so nothing is aligned by construction: "
-            "name sentence pairs (pairs, in --config or by --set), or ask for word embeddings only (--probe words)"
+            f"{asked} is not derived from {pretraining.all_languages[0].name}, and no sentences are aligned",
+            keys="pairs",
+            hint="name sentence pairs in --config or with --set, or measure word embeddings only (--probe words)",
+            code="missing",
         )
     return config.model_copy(update={"language": asked, "natural": True})
 
 
 def _check_folder(folder: Path) -> None:
-    """InputError for a folder that holds something other than the results of probes."""
+    """Raise InputError for a folder that holds something other than results of probes."""
     if not folder.exists():
         return
     if not folder.is_dir():
-        raise InputError("is a file; name a folder with --out", folder)
+        raise InputError("is a file", folder, hint="name a folder with --out", code="exists")
     record = folder / "probes.json"
     if any(folder.iterdir()) and not (record.exists() and "probes" in read_json(record)):
-        raise InputError("holds something other than results of probes; name another folder with --out", folder)
+        told = "holds something other than results of probes"
+        raise InputError(told, folder, hint="name another folder with --out", code="exists")

@@ -1,4 +1,4 @@
-"""What is probed: one model or two, the two languages they read, and sentence pairs in both."""
+"""The input of a probe: one model or two, the two languages they read, and sentence pairs in both."""
 
 from __future__ import annotations
 
@@ -26,10 +26,17 @@ ROLES: tuple[Role, Role] = ("target", "source")  # left and right of the sentenc
 
 @dataclass(frozen=True, eq=False)
 class ProbeInput:
-    """A model with the text it is probed on. ``target`` (left) is the other language, ``source`` (right) the parent.
+    """A model with the text that it is probed on.
 
-    run    the folder, if the model is a run of ours
-    text   the sentence pairs, where they have been read already; all of them are measured
+    The role ``target`` (left) is the other language, ``source`` (right) the source language.
+
+    Attributes:
+        pretrained: The model.
+        config: The settings.
+        run: The folder of the model, if it is a run of ours.
+        store: The store of the run.
+        report: Receives the progress.
+        text: The sentence pairs, if they have been read already. All of them are measured.
     """
 
     pretrained: Pretrained
@@ -45,20 +52,24 @@ class ProbeInput:
         return self.pretrained.model is self.pretrained.target_model
 
     def body(self, role: Role) -> MaskedLM:
-        """The model that reads a language."""
+        """Return the model that reads a language."""
         return self.pretrained.target_model if role == "target" else self.pretrained.model
 
     def reader(self, role: Role) -> Reader:
-        """How a language is cut into tokens."""
+        """Return the reader that cuts a language into tokens."""
         return self.pretrained.target if role == "target" else self.pretrained.source
 
     def name(self, role: Role) -> str:
-        """What a language is called."""
+        """Return the name of a language."""
         return self.pretrained.language_name(role)
 
     @cached_property
     def aligned(self) -> Aligned:
-        """The sentence pairs; InputError for what cannot be read, and for more than one pair of languages."""
+        """The sentence pairs.
+
+        Raises:
+            InputError: They cannot be read, or are of more than one pair of languages.
+        """
         if self.text is not None:
             return self.text
         config = self.config
@@ -66,32 +77,36 @@ class ProbeInput:
             config.pairs, config.data, self.pretrained, config.seed, self.store, self.report, config.fits
         )
         if len(texts) > 1:
-            raise InputError(f"pairs: name one pair of languages, not {len(texts)}")
+            raise InputError(f"{len(texts)} pairs of languages", keys="pairs", hint="name one pair", code="conflict")
         return texts[0]
 
     @property
     def data(self) -> PairData:
-        """Their ids and links."""
+        """The ids of the sentence pairs and their links."""
         return self.aligned.data
 
     @property
     def measured(self) -> NDArray[np.int64]:
-        """The sentence pairs that are measured on; InputError if there are none."""
+        """The numbers of the sentence pairs that are measured on.
+
+        Raises:
+            InputError: There is none.
+        """
         if not len(self.data.dev):
-            raise InputError("data.dev: no sentence pair is left to measure on")
+            raise InputError("no sentence pair is left to measure on", keys="data.dev", code="empty")
         return self.data.dev
 
     @property
     def fitted(self) -> NDArray[np.int64]:
-        """The sentence pairs that maps may be fitted on, none of them measured; there are some if a probe ``fits``."""
+        """The sentence pairs to fit maps on, none of which is measured. There are some if a probe ``fits``."""
         return self.data.train
 
     def layers(self, role: Role) -> tuple[int, ...]:
-        """The numbers of the layers that are read of a model: 0 … N."""
+        """Return the numbers, 0 … N, of the layers that are read of a model."""
         return self.config.numbers(self.body(role).shape.layers)
 
     def side(self, role: Role, subword: Subword | None = None, layers: tuple[int, ...] | None = None) -> LanguageSide:
-        """One language, read at some layers (default: the config's)."""
+        """Return one language, read at some layers (default: those of the config)."""
         text, data = self.aligned.text, self.data
         corpus, sentences = (text.left, data.left) if role == "target" else (text.right, data.right)
         numbers = self.layers(role) if layers is None else layers
@@ -99,5 +114,5 @@ class ProbeInput:
         return LanguageSide(self.name(role), corpus, sentences, reader)
 
     def reading(self) -> AbstractContextManager[None]:
-        """Without gradients and dropout, on a GPU where there is one; the models are then as they were."""
+        """Read without gradients and dropout, on a GPU if there is one, and restore the models afterwards."""
         return reading(map(self.body, ROLES))

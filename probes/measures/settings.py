@@ -1,4 +1,4 @@
-"""What all probes have in common: the models, languages and text that are read; without torch."""
+"""The settings that all probes share: models, languages and text. The module imports no torch."""
 
 from __future__ import annotations
 

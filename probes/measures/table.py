@@ -1,8 +1,8 @@
-"""The table of probes: the settings of each of ours are a field of ``ProbeConfig``, a line each; plugins' are added.
+"""The table of probes: the settings of each probe are a field of `ProbeConfig`, and plugins add theirs.
 
-A probe is a class of settings (``ProbeSettings``) that says what the probe is called and which function runs it; that
-function takes a ``ProbeInput`` and gives a ``ProbeResult``. The option ``--probe``, the values of ``probes``, the keys
-of a config and the page follow from the line here.
+A probe is a class of settings (`ProbeSettings`) with a title, the function that runs it and the measures that it
+declares. The function takes a `ProbeInput` and returns a `ProbeResult`. The option ``--probe``, the values of
+``probes``, the keys of a config, the page, and the columns and figures of a study follow from the line here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from probes.measures.settings import InputConfig
 from probes.measures.words import WordsConfig
 from synthlang.plugins import added, optional_field
 
-FORMAT = 3  # raise when the same settings give other numbers
+FORMAT = 3  # raised when the same settings give other numbers
 
 
 def _with_plugins(ours: type[ProbeConfig]) -> type[ProbeConfig]:

@@ -1,4 +1,4 @@
-"""The axes of a study: which are seeds, which vary, which are numbers, what they are called."""
+"""The axes of a study as readers see them: names, numbers, seeds, and which axes vary."""
 
 from __future__ import annotations
 
@@ -9,61 +9,61 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 MAIN = ("objective", "method", "sharing", "anchors")
-"""Axes whose labels are compared with one another (bars side by side, one colour each) where a study has them."""
+"""Axes whose labels are compared with one another, as bars side by side with a colour each."""
 LANGUAGES = frozenset(
     {"language", "languages", "pair", "pairs", "script", "source", "target", "transform", "transforms"}
 )
-"""What an axis is called that says which languages a model reads: others are compared under each of its labels."""
+"""Names of axes that set the languages of a model. Other axes are compared under each label of such an axis."""
 TUNING = frozenset({"base", "best", "continual", "features", "fine_tune", "head", "rotation", "search", "train_items"})
-"""Of the settings of a transfer, what says how a model is fine-tuned; others say on what, and how it is scored."""
+"""Settings of a transfer that decide how a model is fine-tuned. The others set its data and its scores."""
 COLOURED = 7
-"""Most numbers of an axis that have a colour each."""
+"""Most numbers of an axis that get a colour each."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How the conditions of a study are set out: in groups, and in a group by the labels of its main axis."""
+    """Arrangement of the conditions of a study: in groups, and within a group by the labels of the main axis."""
 
     axes: Mapping[str, Sequence[str]]
     """Axes that vary → their labels."""
     main: str | None
     titles: Mapping[str, str]
     alone: str
-    """What a condition is called where nothing varies: the labels that are ``fixed``, if any."""
+    """Name of the condition of a study without a varying axis: the ``fixed`` labels, if there are any."""
     compared: tuple[str, ...] = ()
-    """Axes whose labels are compared in words, the main one first: all but those of languages, if there are others."""
+    """Axes whose labels are compared in words, the main one first; axes of languages only if there are no others."""
     fixed: Mapping[str, str] = field(default_factory=dict)
-    """Axes that have one label here, and several in the whole grid → this label."""
+    """Axes with one label here and several in the whole grid → this label."""
 
     def text(self, axis: str, labels: Mapping[str, str]) -> str:
-        """The label of an axis; a number or a switch comes with the name of its axis."""
+        """Return the label of an axis, with the name of the axis for a number or a switch."""
         label = labels.get(axis, "–")
         bare = label in ("–", "true", "false", "True", "False", "None") or numbers_of([label]) is not None
         return f"{self.titles[axis]} {label}" if bare else label
 
     def name(self, labels: Mapping[str, str]) -> str:
-        """The label of the main axis."""
+        """Return the label of the main axis."""
         return self.alone if self.main is None else self.text(self.main, labels)
 
     def group(self, labels: Mapping[str, str]) -> str:
-        """The labels of the other axes; "" where there is none."""
+        """Return the labels of the other axes, "" without any."""
         return self.without(labels, *filter(None, [self.main]))
 
     def full_name(self, labels: Mapping[str, str]) -> str:
-        """The labels of all axes that vary."""
+        """Return the labels of all axes that vary."""
         return self.without(labels) or self.alone
 
     @property
     def all_fixed(self) -> str:
-        """The labels that are ``fixed``, joined."""
+        """The ``fixed`` labels, joined."""
         return ", ".join(self.text(axis, self.fixed) for axis in self.fixed)
 
     def only(self, labels: Mapping[str, str], axes: Collection[str]) -> str:
-        """The labels of these axes."""
+        """Return the labels of these axes."""
         return ", ".join(self.text(axis, labels) for axis in self.axes if axis in axes)
 
     def without(self, labels: Mapping[str, str], *left_out: str) -> str:
-        """The labels of all axes that vary but these."""
+        """Return the labels of all axes that vary except these."""
         return self.only(labels, [axis for axis in self.axes if axis not in left_out])
 
 
@@ -74,10 +74,17 @@ def layout_of(
     languages: Collection[str] = (),
     grid: Iterable[Mapping[str, str]] = (),
 ) -> Layout:
-    """The layout of a study with these axes, from the labels of its conditions; ``grid``: of all that there will be.
+    """Return the layout of a study.
 
-    The main axis is one of MAIN; else of those that are not of languages (by their names, or one of ``languages``) the
-    last that is no number, or the last of few numbers; else the last that is no number, else the last.
+    The main axis is the first that fits: an axis of MAIN; the last axis without numbers that is no axis of languages;
+    the last axis of few numbers that is none; the last axis without numbers; the last axis.
+
+    Args:
+        axes: The axes of the study.
+        labels: The labels of its conditions.
+        alone: The name of the condition if nothing varies.
+        languages: Axes of languages, beside those that their names show.
+        grid: The labels of all conditions that the study will have.
     """
     conditions = list(labels)
     found = varying(axes, conditions)
@@ -96,7 +103,7 @@ def layout_of(
 
 
 def is_of_languages(key: str) -> bool:
-    """Whether an axis, or a key of the settings, says which languages there are.
+    """Return whether an axis, or a key of the settings, sets the languages.
 
     >>> is_of_languages("transform"), is_of_languages("pretrain.languages.1"), is_of_languages("pretrain.steps")
     (True, True, False)
@@ -105,7 +112,7 @@ def is_of_languages(key: str) -> bool:
 
 
 def is_of_tuning(key: str) -> bool:
-    """Whether an axis, or a key of the settings, says how models are fine-tuned.
+    """Return whether an axis, or a key of the settings, decides how models are fine-tuned.
 
     >>> is_of_tuning("transfer.fine_tune.rows"), is_of_tuning("tasks.pos.features.tune"), is_of_tuning("tasks.pos.test")
     (True, True, False)
@@ -116,7 +123,7 @@ def is_of_tuning(key: str) -> bool:
 
 
 def axes_that_set(config: Mapping[str, Any], is_meant: Callable[[str], bool]) -> set[str]:
-    """The named axes of a study, or of several joined, all of whose labels set nothing but keys that are meant."""
+    """Return the named axes of a study, or of several joined, whose labels set only keys that ``is_meant`` accepts."""
     found = set[str]()
     for one in (config, *(part for part in config.values() if isinstance(part, Mapping))):
         grid = one.get("grid")
@@ -129,7 +136,7 @@ def axes_that_set(config: Mapping[str, Any], is_meant: Callable[[str], bool]) ->
 
 
 def is_seed(key: str) -> bool:
-    """Whether an axis sets a seed: replicates differ in these only.
+    """Return whether an axis sets a seed. Replicates differ in such axes only.
 
     >>> is_seed("pretrain.seed"), is_seed("objective.alpha")
     (True, False)
@@ -139,7 +146,7 @@ def is_seed(key: str) -> bool:
 
 
 def unseeded(labels: Mapping[str, str]) -> str:
-    """Labels but for seeds, as a text: those of replicates are the same.
+    """Return the labels without seeds as a text, which is the same for replicates.
 
     >>> unseeded({"size": "big", "pretrain.seed": "3"})
     '{"size": "big"}'
@@ -148,7 +155,7 @@ def unseeded(labels: Mapping[str, str]) -> str:
 
 
 def short_key(key: str) -> str:
-    """The last part of a key, of a seed with what it is the seed of: a study has several kinds.
+    """Return the last part of a key; a seed keeps the part before it, since a study has several kinds of seeds.
 
     >>> short_key("pretrain.seed"), short_key("pretrain.objective.alpha")
     ('pretrain seed', 'alpha')
@@ -158,14 +165,14 @@ def short_key(key: str) -> str:
 
 
 def settings_of(labels: Mapping[str, str], cell: str) -> dict[str, str]:
-    """The labels but those of seeds; a cell without labels stands for itself."""
+    """Return the labels without those of seeds; a cell without labels stands for itself."""
     return {axis: label for axis, label in labels.items() if not is_seed(axis)} if labels else {"cell": cell}
 
 
 def varying(axes: Sequence[str], labels: Iterable[Mapping[str, str]]) -> dict[str, list[str]]:
-    """Axes that have several labels, with their labels in order of appearance; axes in the order of the study.
+    """Return the axes with several labels, in the order of the study, and their labels in order of appearance.
 
-    A condition that lacks an axis others have (of another study, joined to it) has the label "–".
+    A condition has the label "–" for an axis that only conditions of another, joined study have.
     """
     found: dict[str, dict[str, None]] = {axis: {} for axis in axes}
     conditions = list(labels)
@@ -179,7 +186,7 @@ def varying(axes: Sequence[str], labels: Iterable[Mapping[str, str]]) -> dict[st
 
 
 def axis_titles(axes: Iterable[str]) -> dict[str, str]:
-    """A short name for each axis, the whole key where two would be the same.
+    """Return a short name for each axis, or the whole key where two names would be the same.
 
     >>> axis_titles(["pretrain.objective.kind", "adjust.steps", "pretrain.steps"])
     {'pretrain.objective.kind': 'objective', 'adjust.steps': 'adjust.steps', 'pretrain.steps': 'pretrain.steps'}
@@ -195,7 +202,7 @@ def axis_titles(axes: Iterable[str]) -> dict[str, str]:
 
 
 def numbers_of(labels: Iterable[str]) -> dict[str, float] | None:
-    """The labels as numbers, percent as they are written, None unless all are.
+    """Return the labels as numbers (a percentage as it is written), or None unless all are numbers.
 
     >>> numbers_of(["0", "0.25", "1"]), numbers_of(["50%", "100%"]), numbers_of(["MLM", "1"])
     ({'0': 0.0, '0.25': 0.25, '1': 1.0}, {'50%': 50.0, '100%': 100.0}, None)

@@ -114,7 +114,7 @@ def _labels(table: pa.Table) -> pd.Categorical:
 
 
 def concat(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The tables one after the other, with rows of results numbered anew."""
+    """Return the tables one after another, with new numbers for the rows of results."""
     parts, first = [], 0
     for table in tables:
         parts.append(table.assign(row=table["row"].where(table["row"] < 0, table["row"] + first)))
@@ -123,16 +123,17 @@ def concat(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def is_score(table: pd.DataFrame) -> pd.Series[bool]:
+    """Return which rows are scores of a task; the others are measurements of pretrainings and probes."""
     return table["row"] >= 0
 
 
 def failed_training(table: pd.DataFrame, limits: LearnedConfig) -> pd.Series[str]:
-    """Of each row why its model counts as failed training, "" where it does not.
+    """Return for each row why its model counts as failed training, or "" where it does not.
 
-    Over the limit of perplexity a model fails, with all that was measured of it. Under that of a task (SUP or parent,
-    means over seeds of fine-tuning), or of a task without a limit hardly above the majority baseline (LEARNED_SHARE),
-    it fails on that task, and where it does on all that it was scored on, as a whole. Nobody fails by what is not
-    known; NaN is known, and beyond every limit.
+    A model fails as a whole if its perplexity exceeds the limit. It fails on a task if its score (SUP or parent, the
+    mean over seeds of fine-tuning) is below the limit of the task or, for a task without a limit, hardly above the
+    majority baseline (LEARNED_SHARE). A model that fails on all its tasks fails as a whole. A value that is not known
+    fails no model. NaN is known, and beyond every limit.
     """
     whole, of_task = dict[str, str](), dict[tuple[str, str], str]()
     if limits.perplexity is not None:
@@ -170,13 +171,13 @@ def labels_of(value: Labels | Mapping[str, Any] | None) -> Mapping[str, str]:
 
 
 def distinct(table: pd.DataFrame, *names: str) -> list[tuple[Any, ...]]:
-    """The values that rows have of these columns, each once, in order of appearance."""
+    """Return the distinct values of some columns, in order of appearance."""
     rows = table[list(names)].drop_duplicates()
     return list(zip(*columns_of(rows, names), strict=True))
 
 
 def columns_of(table: pd.DataFrame, names: Iterable[str]) -> list[list[Any]]:
-    """Columns as lists; what is missing is None."""
+    """Return columns as lists, with None for a missing value."""
     return [
         column.astype(object).where(column.notna(), None).tolist() if column.dtype == "Int64" else column.tolist()
         for column in (table[name] for name in names)
