@@ -1,6 +1,6 @@
-"""What the probes ``maps`` and ``retrieval`` share: maps of layers, and static word vectors in one space.
+"""The shared part of the probes ``maps`` and ``retrieval``: maps of layers, and static word vectors in one space.
 
-Static vectors are normalised, then rotated, as Cao et al. 2020 have it (section 3.4).
+Static vectors are normalised, then rotated, as in Cao et al. 2020, section 3.4.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ Sides = tuple[LanguageSide, LanguageSide]
 
 @dataclass(frozen=True, eq=False)
 class MovingMap:
-    """A map with the role of the language that it moves; no map leaves vectors as they are."""
+    """A map with the role of the language that it moves. No map leaves vectors as they are."""
 
     map: NormalisedMap | None
     moves: Role
 
     def of(self, role: Role, rows: Tensor) -> Tensor:
-        """Vectors […, d] of one language, to be compared with those of the other one."""
+        """Return vectors […, d] of one language, to be compared with those of the other one."""
         if self.map is None:
             return rows
         return self.map.apply(rows) if role == self.moves else self.map.apply_right(rows)
 
     def apply(self, vectors: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        """(other language, parent) [n, d] → (parent, other language), to be compared with each other."""
+        """Map (other language, source) [n, d] → (source, other language), to be compared with each other."""
         left, right = vectors
         return self.of("source", right), self.of("target", left)
 
@@ -58,9 +58,9 @@ class MovingMap:
 def fit_read(
     given: ProbeInput, supervision: Literal["parallel", "sentences"], sides: Sides, config: FitSettings, report: Report
 ) -> tuple[NormalisedMap, ...]:
-    """A map of each layer of ``sides``, fitted on what is read for it of the sentence pairs that maps are fitted on.
+    """Fit a map of each layer of ``sides`` on the states of the sentence pairs that maps are fitted on.
 
-    Pairs are linked words in context, or means of sentences, batch by batch; memory is that of layers · d² and a batch;
+    Pairs are linked words in context, or means of sentences, batch by batch. Memory is that of layers · d² and a batch;
     see ``FitSettings.words``.
     """
     readers = sides[0].reader, sides[1].reader
@@ -72,7 +72,7 @@ def fit_read(
 
 
 def fit_moving(pairs: Batches, sides: Sides, config: FitSettings) -> tuple[NormalisedMap, ...]:
-    """A map of each layer from the language that moves to the other one; ``pairs`` as ``fit_layers`` has them."""
+    """Fit a map of each layer from the language that moves to the other one; see `fit_layers` for the pairs."""
     moved = pairs if config.moves == "target" else ((y, x) for x, y in pairs)
     reader = sides[0].reader
     return fit_layers(moved, len(reader.layers), reader.body.shape.hidden, config.normalise, config.rounds)
@@ -80,11 +80,13 @@ def fit_moving(pairs: Batches, sides: Sides, config: FitSettings) -> tuple[Norma
 
 @dataclass(frozen=True, eq=False)
 class Static:
-    """Word vectors of the other language, then of the parent, and what they are rotated on.
+    """Word vectors of the other language, then of the source language, and the words that they are rotated on.
 
-    corpora   the sentences of both sides, whose words are looked up as they are written there
-    pairs     [n], [n] codes of words that mean the same, to fit the rotation on
-    vectors   as they are read or trained, each language by itself
+    Attributes:
+        config: The settings.
+        corpora: The sentences of both sides, whose words are looked up as they are written there.
+        pairs: [n], [n] codes of words that mean the same, to fit the rotation on.
+        vectors: The vectors as they are read or trained, each language by itself.
     """
 
     config: TrainedVectors | LoadedVectors
@@ -93,11 +95,13 @@ class Static:
     vectors: tuple[StaticVectors, StaticVectors]
 
     def rotated(self, moves: Role, name: str) -> tuple[StaticVectors, StaticVectors, dict[str, Any]]:
-        """Both languages' vectors in one space, none of them zero, and what the rotation is like.
+        """Return the vectors of both languages in one space, none of them zero, and facts about the rotation.
 
-        Each language is normalised by itself; those of the one that ``moves`` are rotated onto the other. InputError,
-        which calls the settings ``name``: no pair to fit on has a vector on both sides, or the vectors have not the
-        same size.
+        Each language is normalised by itself, and the vectors of the one that ``moves`` are rotated onto the other.
+
+        Raises:
+            InputError: No pair to fit on has a vector on both sides, or the vectors have different sizes. The error
+                names the settings ``name``.
         """
         looked_up = zip(self.vectors, self.corpora, self.pairs, strict=True)
         rows = np.stack([one.rows_of(corpus.form.names or ())[codes] for one, corpus, codes in looked_up])
@@ -128,8 +132,19 @@ def read_static(
     pairs: tuple[Codes, Codes],
     report: Report,
 ) -> Static:
-    """Vectors as the settings have them; ``wanted`` [types] of each side are the codes of words that are measured: they
-    get a vector where one can be made. InputError without gensim and for files that are none."""
+    """Return the vectors that the settings name.
+
+    Args:
+        given: The input of the probe.
+        config: The settings.
+        corpora: The sentences of both sides.
+        wanted: [types] of each side, codes of the measured words. They get a vector where one can be made.
+        pairs: Codes of words that mean the same.
+        report: Receives the progress.
+
+    Raises:
+        InputError: gensim is not installed, or a file holds no vectors.
+    """
     found = []
     for i, (corpus, codes) in enumerate(zip(corpora, wanted, strict=True)):
         names = corpus.form.names or ()
@@ -144,7 +159,7 @@ def read_static(
 
 
 def linked_codes(given: ProbeInput, corpora: tuple[Corpus, Corpus]) -> tuple[Codes, Codes]:
-    """Codes of both words of every link of the sentence pairs that maps are fitted on."""
+    """Return the codes of both words of every link of the sentence pairs that maps are fitted on."""
     links = given.data.links.take(given.fitted)
     sentence = given.fitted[links.sentence]
     left, right = (

@@ -1,4 +1,4 @@
-"""What CKA compares: states of the same sentences, or of linked words, read by two sides; its references; the result.
+"""The inputs of CKA: states of the same sentences, or of linked words, read by two sides; its references and result.
 
 The references are encoders with random weights (lower) and another model of the source language (upper).
 """
@@ -35,9 +35,13 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Pairing:
-    """What is compared with what: the sentences at ``rows`` of both sides, or their words at ``links``.
+    """Two sides that are compared: the sentences at ``rows`` of both, or their words at ``links``.
 
-    links   of all sentences of both sides; only words that the tokenizers leave something of
+    Attributes:
+        left: The left side.
+        right: The right side.
+        rows: The sentences of both sides.
+        links: The links of all sentences of both sides. Words without a token are left out.
     """
 
     left: LanguageSide
@@ -141,12 +145,13 @@ ESTIMATORS: tuple[Estimator, Estimator] = ("biased", "debiased")
 class Compared:
     """The layers of one side against those of the other.
 
-    key            in the results
-    label          for readers
-    names          of left and right
-    layers         numbers of the layers of left and right, 0 for the embeddings
-    widths         dimensions of the states of left and right
-    result         the similarities, in the order of ``layers``
+    Attributes:
+        key: The key in the results.
+        label: The name for readers.
+        names: The names of the left and of the right side.
+        layers: The numbers of the layers of the left and of the right side, 0 for the embeddings.
+        widths: The dimensions of the states of the left and of the right side.
+        result: The similarities.
     """
 
     key: str
@@ -157,19 +162,19 @@ class Compared:
     result: CKAResult
 
     def same_layer(self, estimator: Estimator) -> list[float | None] | None:
-        """CKA of layer l of one side with layer l of the other; None if the sides have other numbers of layers."""
+        """Return CKA of layer l of one side with layer l of the other; None for sides with different layers."""
         numbers = self.result.numbers(estimator)
         if numbers is None or self.layers[0] != self.layers[1]:
             return None
         return [row[i] for i, row in enumerate(numbers)]
 
     def mean(self, estimator: Estimator) -> float | None:
-        """Of ``same_layer``, over those that are defined (the last row of figure 7)."""
+        """Return the mean of `same_layer` over the layers where it is defined (the last row of figure 7)."""
         known = [value for value in self.same_layer(estimator) or [] if value is not None]
         return float(f"{sum(known) / len(known):.6g}") if known else None
 
     def to_json(self) -> dict[str, Any]:
-        """All numbers; null where one is not defined, and why in "undefined"."""
+        """Return all numbers: null where one is not defined, with the reason in "undefined"."""
         same = {name: self.same_layer(name) for name in ESTIMATORS}
         return {
             "left": self.names[0],
@@ -185,7 +190,7 @@ class Compared:
         }
 
     def notes(self) -> list[str]:
-        """What a reader of the numbers has to know."""
+        """Return the notes that a reader of the numbers needs."""
         found = [f"cka, {self.label}: left out: {'; '.join(self.result.undefined)}"] if self.result.undefined else []
         n, width = self.result.n, max(self.widths)
         # unrelated rows spread evenly over d dimensions: E‖YᵀX‖² / (E‖XᵀX‖ E‖YᵀY‖) = n d² / (n² d + n d²)
@@ -205,9 +210,10 @@ class Compared:
 
 
 def compare(key: str, label: str, pairing: Pairing, pooling: Pooling, report: Report = silent) -> Compared:
-    """Read both sides once; the sums are bounded in memory (``similarity.CKA``).
+    """Read both sides once; the sums are bounded in memory (`similarity.CKA`).
 
-    InputError for states that are not finite, and for fewer than 2 sentences or words.
+    Raises:
+        InputError: States are not finite, or there are fewer than 2 sentences or words.
     """
     left, right = pairing.left, pairing.right
     layers = left.reader.layers, right.reader.layers

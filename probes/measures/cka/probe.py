@@ -1,7 +1,7 @@
-"""Probe ``cka``: how alike the states of sentences in two languages are, every layer against every layer.
+"""Probe ``cka``: the similarity of the states of sentences in two languages, every layer against every layer.
 
 Conneau et al. 2020, "Emerging cross-lingual structure", section 5.2 and figure 7. The lower reference is an encoder
-with random weights, the upper one the source language read by another model. The sentences are those to measure on
+with random weights, the upper one another model that reads the source language. The sentences are those to measure on
 and those to fit on, since CKA fits nothing.
 """
 
@@ -32,10 +32,12 @@ NOT_DRAWN = "sentence pairs not drawn"
 
 
 def cka_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
-    """CKA of the target language's states with the source's, and of the references (see ``CkaConfig``).
+    """Return the CKA of the states of the target language with those of the source, and of the references.
 
-    Each comparison reads its text once, one after the other, so that memory is that of one. InputError for fewer than
-    2 sentences, and for states that are not finite.
+    Each comparison reads its text once, one after another, so that memory is that of one; see `CkaConfig`.
+
+    Raises:
+        InputError: There are fewer than 2 sentences, or states are not finite.
     """
     settings = given.config.of(CkaConfig)
     rows, left_out = drawn_rows(given)
@@ -60,7 +62,7 @@ def cka_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
 
 
 def drawn_rows(given: ProbeInput) -> tuple[NDArray[np.int64], int]:
-    """The sentence pairs that are compared, sorted, and how many were not drawn."""
+    """Return the sentence pairs that are compared, ascending, and the number of those not drawn."""
     every = np.sort(np.concatenate([given.data.dev, given.fitted]))  # either may be empty: nothing is held out
     if not len(every):
         raise InputError("cka: no sentence pair is left; lower data.test, or raise data.length")
@@ -74,7 +76,7 @@ def drawn_rows(given: ProbeInput) -> tuple[NDArray[np.int64], int]:
 def _comparisons(
     given: ProbeInput, pairing: Pairing, counts: dict[str, int], notes: list[str], report: Report
 ) -> Iterator[Compared]:
-    """One after the other; ``counts`` and ``notes`` are added to."""
+    """Yield one comparison after another; ``counts`` and ``notes`` are extended."""
     settings = given.config.of(CkaConfig)
     left, right = pairing.left.name, pairing.right.name
     pooling = settings.pooling
@@ -93,7 +95,7 @@ def _comparisons(
 
 
 def layer_table(found: Sequence[Compared], unit: str) -> Table:
-    """Same-number layers, biased and debiased, and their mean: figure 7 of the paper, transposed to columns."""
+    """Return a table of same-number layers and their mean (figure 7 of the paper), biased and debiased."""
     columns = [one for one in found if one.same_layer("biased") is not None]
     rows = []
     for number in sorted({number for one in columns for number in one.layers[0]}):
@@ -115,7 +117,7 @@ def _cell(values: Sequence[float | None]) -> str:
 
 
 def layer_map(one: Compared, estimator: Estimator, unit: str) -> Drawing | None:
-    """Every layer against every layer that CKA is defined for; None if there is no such pair."""
+    """Draw every layer against every layer for which CKA is defined; None if there is no such pair."""
     table = one.result.table(estimator)
     if table is None:
         return None
@@ -146,7 +148,7 @@ def layer_map(one: Compared, estimator: Estimator, unit: str) -> Drawing | None:
 
 
 def layer_lines(found: Sequence[Compared], estimator: Estimator) -> Drawing | None:
-    """CKA of same-number layers, a line for each comparison; None if there is none."""
+    """Draw the CKA of same-number layers, a line for each comparison; None if there is none."""
     lines = []
     for one in found:
         same = zip(one.layers[0], one.same_layer(estimator) or [], strict=False)

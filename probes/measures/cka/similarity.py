@@ -52,9 +52,9 @@ Pair = tuple[int, int]
 
 
 class Sums:
-    """Σ u vᵀ of some pairs of layers, by blocks of fixed size, so that the sizes of batches change nothing.
+    """Sums Σ u vᵀ of some pairs of layers, by blocks of fixed size, so that the sizes of batches do not matter.
 
-    ``layers`` are the numbers of those in a pair, ascending; ``widths`` are those of all.
+    ``layers`` are the numbers of the layers in a pair, ascending; ``widths`` are those of all layers.
     """
 
     def __init__(self, pairs: Sequence[Pair], widths: Sequence[int], device: torch.device) -> None:
@@ -92,9 +92,9 @@ class Sums:
         self._waiting = 0
 
     def hsic(self) -> Iterator[tuple[Pair, Tensor]]:
-        """Of each pair the biased and the debiased estimate, the latter for at least 4 sentences.
+        """Yield the biased and the debiased estimate of each pair, the latter for at least 4 sentences.
 
-        A layer that says nothing but what rounding leaves has none with itself: NaN.
+        The estimate of a layer with itself is NaN if the layer holds nothing but rounding.
         """
         self._take()
         for (i, j), products in self._products.items():
@@ -116,12 +116,12 @@ class Sums:
 
 
 class CKA:
-    """Gathers states batch by batch; ``result`` may be called at any time.
+    """A fitter that gathers states batch by batch; ``result`` may be called at any time.
 
-    The products of P pairs of layers, L · R and each layer with itself, take 8 P d d′ bytes. Where these and a block of
-    all layers are more than ``memory`` (bytes), the states wait in temporary files, and ``result`` reads those once for
-    as many pairs as fit, for one at least. All is computed on ``device``, which must have float64. ``names`` are what
-    the layers of each side are called in messages (default: left layer 0 …).
+    The products of P pairs of layers, L · R and each layer with itself, take 8 P d d′ bytes. If they and a block of all
+    layers need more than ``memory`` (bytes), the states wait in temporary files, and ``result`` reads these once for as
+    many pairs as fit, at least for one. Everything is computed on ``device``, which must have float64. ``names`` are
+    the names of the layers of each side in messages (default: left layer 0 …).
     """
 
     def __init__(
@@ -161,10 +161,16 @@ class CKA:
                 files.write(side)
 
     def result(self, report: Report = silent) -> CKAResult:
-        """The similarities so far; InputError with fewer than 2 sentences.
+        """Return the similarities so far.
 
-        A layer whose sentences are all the same has none: NaN, and a line in ``undefined``. So has, of the debiased
-        ones, a layer whose sentences are equally far from each other. ``report`` hears of groups of pairs done.
+        A layer whose sentences all have the same vector has none: it is NaN, with a line in ``undefined``. The debiased
+        similarity of a layer whose sentences are equally far from each other is NaN, too.
+
+        Args:
+            report: Receives the number of groups of pairs that are done.
+
+        Raises:
+            InputError: There are fewer than 2 sentences.
         """
         if (n := self._n) < 2:
             raise InputError(f"CKA needs at least 2 sentences (the debiased one 4), but there are {n}")
@@ -188,7 +194,7 @@ class CKA:
         return CKAResult(biased, debiased, n, tuple(undefined))
 
     def _read(self, pairs: Sequence[Pair]) -> Sums:
-        """The sums of some pairs, from the files."""
+        """Return the sums of some pairs, from the files."""
         sums = Sums(pairs, self._widths, self._device)
         layers = [partial(files.blocks, i) for files in self._files for i in range(files.layers)]
         for blocks in zip(*(layers[i]() for i in sums.layers), strict=True):
@@ -198,12 +204,13 @@ class CKA:
 
 @dataclass(frozen=True, eq=False)
 class CKAResult:
-    """Similarities of layers: rows are layers of the left model, columns of the right one.
+    """Similarities of layers: rows are layers of the left model, columns those of the right one.
 
-    biased      [L, R] from 0 to 1
-    debiased    [L, R] at most 1, about 0 for unrelated layers; None with fewer than 4 sentences
-    n           sentences
-    undefined   why some are NaN, a line for each layer and reason
+    Attributes:
+        biased: [L, R] from 0 to 1.
+        debiased: [L, R] at most 1, about 0 for unrelated layers. None with fewer than 4 sentences.
+        n: The number of sentences.
+        undefined: Why some are NaN, a line for each layer and reason.
     """
 
     biased: Tensor
@@ -212,11 +219,11 @@ class CKAResult:
     undefined: tuple[str, ...] = ()
 
     def table(self, estimator: Estimator) -> Tensor | None:
-        """[L, R], NaN where it is not defined; None: there are too few sentences for the debiased one."""
+        """Return the similarities [L, R], NaN where undefined; None with too few sentences for the debiased one."""
         return self.biased if estimator == "biased" else self.debiased
 
     def numbers(self, estimator: Estimator) -> list[list[float | None]] | None:
-        """The same as JSON has it: None where one is not defined."""
+        """Return the similarities as JSON has them, None where undefined."""
         table = self.table(estimator)
         return None if table is None else [[_number(value) for value in row] for row in table.tolist()]
 

@@ -32,10 +32,13 @@ FEW = 30
 
 @dataclass(frozen=True, eq=False)
 class Influence:
-    """An estimate and what each pair adds to its error.
+    """An estimate, and the contribution of each pair to its error.
 
-    values          [k] sums to 0 but for rounding
-    first, second   [k] the sentences of a pair, codes 0 … G − 1; equal for a pair of one sentence
+    Attributes:
+        estimate: The estimate.
+        values: [k] contributions, which sum to 0 up to rounding.
+        first: [k] a sentence of each pair, codes 0 … G − 1.
+        second: [k] its other sentence, the same for a pair of one sentence.
     """
 
     estimate: float
@@ -44,17 +47,17 @@ class Influence:
     second: Codes
 
     def minus(self, other: Influence) -> Influence:
-        """The difference of two estimates of the same pairs."""
+        """Return the difference of two estimates on the same pairs."""
         return Influence(self.estimate - other.estimate, self.values - other.values, self.first, self.second)
 
 
 def placements(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """v [n] of the a and w [m] of the b. Both have the mean A. Time is that of sorting."""
+    """Return v [n] of the a and w [m] of the b. Both have the mean A. Time is that of sorting."""
     return 1 - _below(a, b), _below(b, a)
 
 
 def _below(values: Floats, others: Floats) -> Floats:
-    """[n] for each value the share of the others that are smaller, ties one half."""
+    """Return for each value the share of the others that are smaller, with ties as one half, [n]."""
     ordered = np.sort(others)
     found: Floats = (np.searchsorted(ordered, values) + np.searchsorted(ordered, values, side="right")) / 2
     return found / len(others)

@@ -29,13 +29,13 @@ RELATED, UNRELATED = 0, 1
 
 
 def shares(contributions: Tensor) -> Tensor:
-    """[d] → [d] at least 0, the sum 1; all 0 where nothing contributes anything."""
+    """Return the shares of contributions [d]: at least 0, with sum 1, or all 0 where nothing contributes."""
     size = contributions.abs()
     return size / size.sum() if size.any() else size
 
 
 def largest(contributions: Tensor, top: int) -> Tensor:
-    """[top] the dimensions with the largest shares, largest first; of equals the first."""
+    """Return the dimensions with the largest shares, largest first and of equals the first, [top]."""
     return torch.sort(shares(contributions), descending=True, stable=True).indices[:top]
 
 
@@ -63,7 +63,7 @@ class ContributionSums:
                 self._sums[1, kind, layer] += (1 / size.where(size > 0, 1)) @ x.mul_(y)
 
     def means(self) -> Tensor:
-        """[distances, kinds, layers, d] of the pairs of each kind."""
+        """Return the means over the pairs of each kind, [distances, kinds, layers, d]."""
         assert self._sums is not None, "no pairs yet"
         return self._sums / self._counts.clamp(min=1)[:, None, None]
 
@@ -72,7 +72,12 @@ class ContributionSums:
 class Top:
     """The ``count`` largest dimensions over unrelated pairs, their share of both kinds, and the AUC without them.
 
-    of_sum   what they add to the sum of all, as a share of it; None where the sum is 0
+    Attributes:
+        count: How many dimensions.
+        share: Their share over unrelated pairs.
+        of_sum: What they add to the sum of all, as a share of it; None where the sum is 0.
+        related_share: Their share over related pairs.
+        auc_without: The AUC without them.
     """
 
     count: int
@@ -86,9 +91,14 @@ class Top:
 class Dominance:
     """The largest dimensions at one layer for one distance.
 
-    mean         the mean squared L2 distance, or the mean cosine, of unrelated pairs: what is shared out
-    dimensions   numbers of the ten largest        shares   of them
-    auc          with all dimensions
+    Attributes:
+        layer: The number of the layer.
+        distance: The distance.
+        mean: The mean squared L2 distance, or the mean cosine, of unrelated pairs, which the shares divide.
+        dimensions: The numbers of the ten largest dimensions.
+        shares: Their shares.
+        auc: The AUC with all dimensions.
+        tops: The largest dimensions together, for each count.
     """
 
     layer: int
@@ -108,11 +118,11 @@ def separations_and_dominance(
     tops: Sequence[int] = TOPS,
     block: int = BLOCK,
 ) -> tuple[list[Separation], list[Dominance]]:
-    """The distances at each layer, and the largest dimensions; both by layer and distance.
+    """Return the distances at each layer, and the largest dimensions, both by layer and distance.
 
-    ``read`` gives the same stream of linked words each time: it is read twice, since what is left out must be known
-    before distances without it are measured. A top that would leave no dimension is left out; without any top it is
-    read once.
+    ``read`` returns the same stream of linked words each time. It is read twice, since the dimensions to leave out must
+    be known before distances without them are measured; without any top it is read once. A top that would leave no
+    dimension is left out.
     """
     sums, whole = ContributionSums(), DistanceSums()
     for found in pair_blocks(read(), seed, block):
@@ -147,7 +157,7 @@ def _dominance(
 
 
 def _without(unrelated: Tensor, top: int) -> Tensor:
-    """[layers, d] all but the ``top`` largest dimensions of each layer."""
+    """Return all dimensions except the ``top`` largest of each layer, [layers, d]."""
     kept = torch.ones(unrelated.shape, dtype=torch.bool)
     for layer, contributions in zip(kept, unrelated, strict=True):
         layer[largest(contributions, top)] = False

@@ -1,6 +1,7 @@
 """Linked words of a text that several models read alike, and unrelated pairs among them.
 
-The same links of the same sentences, in the same order; x_i belongs to y_i, and is paired with a word y_j elsewhere.
+All models read the same links of the same sentences, in the same order. The word x_i belongs to y_i, and is paired with
+a word y_j of another sentence.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ ROWS = 256  # pairs whose float64 copies are held at once
 
 @dataclass(frozen=True)
 class PairReaders:
-    """How a model cuts both languages (left: target), and how many tokens it reads: a model without its weights."""
+    """The readers of both languages (left: target) and the longest input of a model, without its weights."""
 
     target: Reader
     source: Reader
@@ -42,7 +43,7 @@ class PairReaders:
 
     @staticmethod
     def of(pretrained: Pretrained) -> PairReaders:
-        """Those of a model."""
+        """Return the readers of a model."""
         return PairReaders(pretrained.target, pretrained.source, pretrained.length)
 
 
@@ -50,9 +51,11 @@ class PairReaders:
 class SharedText:
     """Words and links that every model reads, and the ids of each model.
 
-    rows     [n] the sentence pairs that are measured on
-    data     by model
-    counts   what not every model reads
+    Attributes:
+        text: The words and links.
+        rows: [n] the sentence pairs that are measured on.
+        data: The ids by the name of a model.
+        counts: What some model does not read.
     """
 
     text: LinkedText
@@ -86,10 +89,12 @@ def open_other(model: str, given: ProbeInput, name: str) -> Pretrained:
 
 
 def shared_text(given: ProbeInput, models: Mapping[str, PairReaders]) -> SharedText:
-    """The measured sentence pairs of ``given`` as all of ``models`` can read them.
+    """Return the measured sentence pairs of ``given`` as all of ``models`` can read them.
 
-    Links stay whose words every tokenizer leaves something of, sentence pairs that are short enough for all. InputError
-    if none is left, for tokens as words, and for links of subwords where the models cut words differently.
+    A link stays if every tokenizer has a token for both words, a sentence pair if it is short enough for all models.
+
+    Raises:
+        InputError: No pair is left, tokens are words, or subwords are linked that the models cut differently.
     """
     rows, whole = given.measured, given.aligned.text
     links = given.data.links.take(rows)
@@ -127,10 +132,12 @@ def shared_text(given: ProbeInput, models: Mapping[str, PairReaders]) -> SharedT
 class Linked:
     """Vectors of both words of n links, at some layers.
 
-    left, right   [layers, n, d]
-    sentence      [n] which sentence pair a link is of: the same number wherever the pair comes again in the stream
-    word          [n] the type of the right word, or None: with it, a pair of the words of two links of one type is
-                  not taken as unrelated ("the" is the translation of the article of every other sentence too)
+    Attributes:
+        left: [layers, n, d].
+        right: [layers, n, d].
+        sentence: [n] the sentence pair of a link, the same number wherever the pair comes again in the stream.
+        word: [n] the type of the right word, or None. Words of two links of one type are not taken as unrelated: "the"
+            is the translation of the article of every other sentence, too.
     """
 
     left: Tensor
@@ -142,13 +149,13 @@ class Linked:
         return len(self.sentence)
 
     def take(self, at: Tensor | slice) -> Linked:
-        """Some of the links, in this order."""
+        """Return some of the links, in this order."""
         word = None if self.word is None else self.word[at]
         return Linked(self.left[:, at], self.right[:, at], self.sentence[at], word)
 
     @staticmethod
     def joined(parts: Sequence[Linked]) -> Linked:
-        """One after another, on the CPU."""
+        """Return links one after another, on the CPU."""
         left, right = (torch.cat([getattr(part, side).cpu() for part in parts], 1) for side in ("left", "right"))
         words = [part.word.cpu() for part in parts if part.word is not None]
         return Linked(
@@ -176,10 +183,11 @@ def linked_in_order(
     task: str = "",
     block: int = BLOCK,
 ) -> Iterator[Linked]:
-    """Linked words of the measured sentence pairs in an order drawn by the seed, the same for every tokenizer.
+    """Yield the linked words of the measured sentence pairs in an order that the seed draws.
 
-    Sentences are read by length, some ``block`` links at a time, and put back into that order; so unrelated words,
-    which are drawn among neighbours in the stream, are not of sentences of like length.
+    The order is the same for every tokenizer. Sentences are read by length, about ``block`` links at a time, and put
+    back into the order. So unrelated words, which are drawn among neighbours in the stream, are not of sentences of
+    similar length.
     """
     data, rows = given.data, given.measured
     rows = rows[permutation(key_of("distances-order", given.config.seed), len(rows))]
@@ -198,8 +206,11 @@ def linked_in_order(
 class PairBlock:
     """Links, which are the related pairs, and unrelated pairs among them.
 
-    query, other   [m] the links whose left and right word an unrelated pair has
-    same_word      how many drawn pairs were left out, being of one type of word
+    Attributes:
+        linked: The links.
+        query: [m] the link of the left word of an unrelated pair.
+        other: [m] the link of its right word.
+        same_word: The number of drawn pairs that were left out since both links have the same type of word.
     """
 
     linked: Linked
@@ -208,7 +219,7 @@ class PairBlock:
     same_word: int
 
     def rows(self) -> Iterator[tuple[bool, Tensor, Tensor]]:
-        """Some pairs at a time: whether they are related, their left and their right words as numbers of links."""
+        """Yield some pairs at a time: whether they are related, and the links of their left and right words."""
         every = torch.arange(len(self.linked))
         for related, one, other in ((True, every, every), (False, self.query, self.other)):
             for left, right in zip(torch.split(one, ROWS), torch.split(other, ROWS), strict=True):
@@ -218,11 +229,13 @@ class PairBlock:
 def pair_blocks(batches: Iterable[Linked], seed: int, block: int = BLOCK) -> Iterator[PairBlock]:
     """Cut a stream of links into blocks, and give each left word an unrelated right word of its block.
 
-    The draw is uniform over the links of the block that are of other sentence pairs (Impact of Cross-Lingual
-    Adjustment, section 5.4: words of unpaired sentences), a function of the seed and of the number of the link in the
-    stream; so two models that read the same links have the same pairs, however the links come in batches. Memory is
-    that of 2 · ``block`` links and a batch. InputError for NaN and infinity, for vectors that are all zero at a layer,
-    and where no two sentence pairs are in the stream.
+    The draw is uniform over the links of the block in other sentence pairs (Impact of Cross-Lingual Adjustment, section
+    5.4: words of unpaired sentences). It is a function of the seed and of the number of the link in the stream, so two
+    models that read the same links have the same pairs, however the links come in batches. Memory is that of 2 ·
+    ``block`` links and a batch.
+
+    Raises:
+        InputError: Vectors hold NaN or infinity, are all zero at a layer, or no two sentence pairs are in the stream.
     """
     key, number, apart, seen = key_of("unrelated-words", seed), 0, 0, None
     for linked in _regrouped(batches, block):

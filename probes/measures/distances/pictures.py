@@ -1,4 +1,4 @@
-"""Word pairs in a plane: which ones, their vectors in each model, and the figures."""
+"""Word pairs in a plane: the choice of pairs, their vectors in each model, and the figures."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class ChosenPairs:
 
 
 def choose(shared: SharedText, pairs: int, seed: int) -> ChosenPairs:
-    """Draw word types among those linked most often, and one of the links of each.
+    """Draw word types among those that are linked most often, and one of the links of each.
 
-    A type goes with the one it is linked to most; each type is in one pair. Words without a letter are left out, and
-    those that are mostly of a closed class where the right side has parts of speech.
+    A type is paired with the type that it is linked to most, and each type is in one pair. Words without a letter are
+    left out, and words that are mostly of a closed class where the right side has parts of speech.
     """
     text, data = shared.text, next(iter(shared.data.values()))
     best = translations(Aligned(text, replace(data, train=shared.rows)), len(text.right.form.names or ()))
@@ -112,7 +112,10 @@ def pictures(
     method: Method,
     seed: int,
 ) -> tuple[dict[str, Any], list[Drawing], list[str]]:
-    """JSON by model, figures, and notes on what cannot be drawn. ``languages``: left and right."""
+    """Return JSON by model, the figures, and notes on pictures that cannot be drawn.
+
+    ``languages`` are those of the left and of the right side.
+    """
     values: dict[str, Any] = {}
     drawings: list[Drawing] = []
     notes: list[str] = []

@@ -62,7 +62,7 @@ def distances_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
 
 
 def _layers(given: ProbeInput) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    """The layers of the target's and of the source's model, from the lowest on, and which of them is drawn."""
+    """Return the layers of both models (target, source), ascending, and the place of the drawn layer."""
     target, source = (tuple(sorted(given.layers(role))) for role in ROLES)
     widths = [given.body(role).shape.hidden for role in ROLES]
     if widths[0] != widths[1]:
@@ -78,7 +78,7 @@ def _layers(given: ProbeInput) -> tuple[tuple[int, ...], tuple[int, ...], int]:
 def _measure_one(
     label: str, model: str | None, given: ProbeInput, shared: SharedText, chosen: ChosenPairs | None, report: Report
 ) -> tuple[Measured, Vectors | None]:
-    """Of the probed model or of another one, which is freed before the next one is opened."""
+    """Measure the probed model or another one, which is freed before the next one is opened."""
     opened = given.pretrained if model is None else open_other(model, given, label)
     one = replace(given, pretrained=opened, text=shared.aligned(label))
     with one.reading():
@@ -88,7 +88,7 @@ def _measure_one(
 def _measure(
     label: str, given: ProbeInput, chosen: ChosenPairs | None, report: Report
 ) -> tuple[Measured, Vectors | None]:
-    """The distances in a model, and the vectors of the words of its picture; errors name the model."""
+    """Return the distances in a model, and the vectors of the words of its picture; errors name the model."""
     try:
         of_target, of_source, at = _layers(given)
         left, right = given.side("target", layers=of_target), given.side("source", layers=of_source)
@@ -105,9 +105,9 @@ def _measure(
 
 
 def _changes(measured: Sequence[Measured]) -> dict[str, list[Change]]:
-    """From each other model to the probed one, which is the last, layer by layer.
+    """Return the changes from each other model to the probed one, which is the last, layer by layer.
 
-    Models of other layers are compared at the layer that is drawn.
+    Models with different layers are compared at the layer that is drawn.
     """
     main = measured[-1]
     found = {}
@@ -152,7 +152,7 @@ def _result(
 
 
 def model_values(measured: Sequence[Measured], bins: int) -> dict[str, dict[str, Any]]:
-    """By model; histograms of one distance have the same bins in all."""
+    """Return the values by model. The histograms of a distance have the same bins in all models."""
     counted = {distance: histograms([model.at(distance) for model in measured], bins) for distance in DISTANCES}
     return {
         model.name: {

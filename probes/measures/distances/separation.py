@@ -1,8 +1,8 @@
 """Distances of related and of unrelated words, and how far they are apart, before and after a model is changed.
 
-Source: "The Impact of Cross-Lingual Adjustment" (2022), section 5.4 and figures 1 and 2, with numbers to the pictures:
-the AUC is the probability that a related pair is closer than an unrelated one (1 apart, ½ mixed up). Distances are
-gathered from a stream, pair by pair, at every layer; histograms of several models have common bins.
+Source: "The Impact of Cross-Lingual Adjustment" (2022), section 5.4 and figures 1 and 2, with numbers beside the
+pictures: the AUC is the probability that a related pair is closer than an unrelated one (1 apart, ½ mixed). Distances
+are gathered from a stream, pair by pair, at every layer. Histograms of several models have common bins.
 """
 
 from __future__ import annotations
@@ -28,10 +28,13 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 @dataclass(frozen=True, eq=False)
 class WordPairs:
-    """Which pairs were measured: ``sentence`` [n] of the related ones, of the unrelated ones the links and sentences.
+    """The measured pairs.
 
-    query, other   [m] numbers of the links whose left and right word an unrelated pair has
-    same_word      unrelated pairs that were drawn but left out, being of one type of word
+    Attributes:
+        sentence: [n] the sentences of the related pairs.
+        query: [m] the link of the left word of each unrelated pair.
+        other: [m] the link of its right word.
+        same_word: The number of unrelated pairs that were left out since both words are of one type.
     """
 
     sentence: Codes
@@ -42,10 +45,15 @@ class WordPairs:
 
 @dataclass(frozen=True, eq=False)
 class Separation:
-    """Distances at one layer. Cosine distance is 1 − cos, from 0 to 2; one of a zero vector is 1.
+    """Distances at one layer. The cosine distance is 1 − cos, from 0 to 2; that of a zero vector is 1.
 
-    related     [n] of linked words        unrelated   [m] of a left word and a right word of another sentence
-    zero        words among the 2 n linked ones whose vector is zero
+    Attributes:
+        layer: The number of the layer.
+        distance: The distance.
+        related: [n] distances of linked words.
+        unrelated: [m] distances of a left word and a right word of another sentence.
+        pairs: The pairs.
+        zero: The number of words with a zero vector among the 2 n linked ones.
     """
 
     layer: int
@@ -61,7 +69,7 @@ class Separation:
         return clustered_interval(self.influence("auc"), share=True)
 
     def influence(self, what: Literal["auc", "related", "unrelated"]) -> Influence:
-        """What each pair adds to the error of the AUC, or of the mean distance of one kind."""
+        """Return the contribution of each pair to the error of the AUC, or of the mean distance of one kind."""
         sentence, query, other = self.pairs.sentence, self.pairs.query, self.pairs.other
         ends = (sentence, sentence), (sentence[query], sentence[other])
         if what != "auc":
@@ -75,7 +83,7 @@ class Separation:
         return Influence(value, psi, first, second)
 
     def to_json(self) -> dict[str, Any]:
-        """The numbers, without the distances."""
+        """Return the numbers, without the distances."""
         kinds: dict[str, Any] = {}
         for kind, values in (("related", self.related), ("unrelated", self.unrelated)):
             quantiles = {f"{q:g}": _short(x) for q, x in zip(QUANTILES, np.quantile(values, QUANTILES), strict=True)}
@@ -89,7 +97,7 @@ def _short(value: float) -> float:
 
 
 class DistanceSums:
-    """Gathers the distances of a stream of blocks; ``kept`` [layers, d] says which dimensions count, None is all."""
+    """A fitter of the distances of a stream of blocks; ``kept`` [layers, d] are the dimensions to use, None all."""
 
     def __init__(self, distances: Sequence[Distance] = DISTANCES, kept: Tensor | None = None) -> None:
         self.distances, self.kept = tuple(distances), kept
@@ -118,7 +126,7 @@ class DistanceSums:
         self._same_word += block.same_word
 
     def result(self, layers: Sequence[int] | None = None) -> list[Separation]:
-        """By layer, then by distance; ``layers`` are the numbers of the layers, 0 … without."""
+        """Return the separations by layer, then by distance; ``layers`` are their numbers (default: 0 …)."""
         numbers = range(len(self._zero)) if layers is None else layers
         sentence, query, other = (torch.cat(part).numpy().astype(np.int64) for part in zip(*self._pairs, strict=True))
         if not len(query):
@@ -137,15 +145,15 @@ class DistanceSums:
 
 
 def row_lengths(rows: Tensor) -> Tensor:
-    """[n] float64: the length of each of the rows [n, d]; a few rows at a time, so that they stay in the cache."""
+    """Return the length of each row of [n, d], [n] float64, a few rows at a time so that they fit the cache."""
     parts = [torch.linalg.vector_norm(part.double(), dim=-1) for part in torch.split(rows, ROWS)]
     return torch.cat(parts)
 
 
 def _cosine(apart: Tensor, left: Tensor, right: Tensor) -> Tensor:
-    """[n] 1 − cos of x and y by |x − y|, |x| and |y|: (|x − y|² − (|x| − |y|)²) / (2 |x| |y|), from 0 to 2.
+    """Return 1 − cos of x and y, [n], from 0 to 2: (|x − y|² − (|x| − |y|)²) / (2 |x| |y|).
 
-    0 where x = y, but for no rounding; 1 for a zero vector.
+    It is exactly 0 where x = y, and 1 for a zero vector.
     """
     twice = 2 * left * right
     found = (apart.square() - (left - right).square()) / twice.where(twice > 0, 1)
@@ -154,10 +162,14 @@ def _cosine(apart: Tensor, left: Tensor, right: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Change:
-    """After − before, paired: each pair is its own control, and the intervals are over sentences (auc.py).
+    """The paired difference after − before: each pair is its own control. Intervals are over sentences (auc.py).
 
-    auc                  difference of the AUC, −1 to 1; positive: related and unrelated words are farther apart
-    related, unrelated   differences of the mean distance, in its unit
+    Attributes:
+        layer: The number of the layer.
+        distance: The distance.
+        auc: Difference of the AUC, −1 to 1. A positive one means that related and unrelated words are farther apart.
+        related: Difference of the mean distance of related words, in its unit.
+        unrelated: Difference of the mean distance of unrelated words, in its unit.
     """
 
     layer: int
@@ -168,7 +180,7 @@ class Change:
 
 
 def compare(before: Separation, after: Separation) -> Change:
-    """What changed from one model to the other, or from one layer to the other: of one distance, on the same pairs.
+    """Return the change from one model to another, or from one layer to another, for one distance on the same pairs.
 
     A difference of 0 on every pair has the interval [0, 0].
     """
@@ -191,15 +203,15 @@ class Histogram:
     unrelated: NDArray[np.int64]
 
     def to_json(self) -> dict[str, Any]:
-        """Lists of numbers."""
+        """Return lists of numbers."""
         edges = [float(f"{edge:.6g}") for edge in self.edges]
         return {"edges": edges, "related": self.related.tolist(), "unrelated": self.unrelated.tolist()}
 
 
 def histograms(found: Sequence[Separation], bins: int = BINS) -> list[Histogram]:
-    """A histogram of each of ``found``, all with the same bins, so that they can be laid side by side.
+    """Return a histogram of each of ``found``, all with the same bins, so that they can be laid side by side.
 
-    Bins of equal width from 0 to the largest distance of all of them.
+    The bins have equal widths, from 0 to the largest distance of all.
     """
     top = max(float(values.max()) for one in found for values in (one.related, one.unrelated))
     edges = np.linspace(0.0, top if top > 0 else 1.0, bins + 1)

@@ -20,7 +20,7 @@ from synthlang.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What was found in a model. ``shown``: the layer of the histograms."""
+    """The results of one model. ``shown`` is the layer of the histograms."""
 
     name: str
     separations: Sequence[Separation]
@@ -29,20 +29,20 @@ class Measured:
 
     @property
     def layers(self) -> list[int]:
-        """Of the separations, one for each distance."""
+        """The layers of the separations, which stand once for each distance."""
         return [found.layer for found in self.separations]
 
     def of(self, distance: Distance) -> list[Separation]:
-        """By layer."""
+        """Return the separations of a distance, by layer."""
         return [found for found in self.separations if found.distance == distance]
 
     def at(self, distance: Distance) -> Separation:
-        """At the layer of the histograms."""
+        """Return the separation of a distance at the layer of the histograms."""
         return next(found for found in self.of(distance) if found.layer == self.shown)
 
 
 def distance_histograms(name: str, title: str, found: Sequence[tuple[str, Separation]], bins: int = BINS) -> Drawing:
-    """A panel for each model (before, after …), one under another with common bins."""
+    """Draw a panel for each model (before, after …), one under another with common bins."""
     if not found:
         raise InputError("no distances to draw")
     panels = []
@@ -54,7 +54,7 @@ def distance_histograms(name: str, title: str, found: Sequence[tuple[str, Separa
 
 
 def figures(measured: Sequence[Measured], bins: int) -> list[Drawing]:
-    """Histograms of each distance, models one under another; the AUC by layer; the AUC without dimensions."""
+    """Draw the histograms of each distance, the AUC by layer, and the AUC without the largest dimensions."""
     main = measured[-1]
     layers = ", ".join(dict.fromkeys(str(model.shown) for model in measured))
     drawings = []
@@ -78,7 +78,7 @@ def _line(name: str, found: Sequence[Separation | Dominance]) -> Series:
 
 
 def _without_dimensions(main: Measured) -> Iterator[Drawing]:
-    """For each distance the AUC with all dimensions, and without the largest ones."""
+    """Yield for each distance the AUC with all dimensions, and without the largest ones."""
     for distance in DISTANCES:
         found = [one for one in main.dominance if one.distance == distance]
         if not found or not found[0].tops:
@@ -93,7 +93,7 @@ def _without_dimensions(main: Measured) -> Iterator[Drawing]:
 
 
 def tables(measured: Sequence[Measured], changes: Mapping[str, Sequence[Change]]) -> list[Table]:
-    """The probed model by layer; what changed against each other model; the largest dimensions."""
+    """Return the probed model by layer, the changes against each other model, and the largest dimensions."""
     main = measured[-1]
     of_layers = Table(
         f"Distances of related and unrelated words, {main.name} (medians)",
@@ -135,12 +135,12 @@ def _tops(model: Measured, one: Dominance) -> Iterator[list[str]]:
 
 
 def bounds(interval: Interval, form: str = ".3f") -> str:
-    """An interval for a cell of a table."""
+    """Return an interval for a cell of a table."""
     return "–" if interval.low is None or interval.high is None else f"{interval.low:{form}} … {interval.high:{form}}"
 
 
 def notes(settings: DistancesConfig, measured: Sequence[Measured], same_model: bool) -> list[str]:
-    """What a reader of the numbers has to know."""
+    """Return the notes that a reader of the numbers needs."""
     said = [
         "Related words are the linked words of the measured sentence pairs. For each left word one unrelated "
         "right word is drawn at random, by the seed, from about two thousand linked words of other sentences."

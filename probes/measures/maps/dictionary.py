@@ -33,9 +33,12 @@ Types = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 @dataclass(frozen=True)
 class Split:
-    """Pairs (parent, other language) to ``fit`` on and to measure on (``test``), which share no word.
+    """Pairs (source word, word of the other language) to fit on and to measure on, which share no word.
 
-    ``mixed``: how many pairs belong to neither.
+    Attributes:
+        fit: The pairs to fit on.
+        test: The pairs to measure on.
+        mixed: The number of pairs that belong to neither.
     """
 
     fit: list[Pair]
@@ -47,12 +50,14 @@ class Split:
 class Dictionary:
     """Translations between the types of words of the fitted sentences.
 
-    corpora   the sentences of both sides, in small letters where words are compared so
-    types     of each side the codes of its candidates; a row of a vector matrix is a place in it
-    split     all pairs, as words
-    fitted    parent → other language, to fit on
-    forward   the same to measure on, with no word of ``fitted``; ``backward``: the other way round
-    counts    what was left out
+    Attributes:
+        corpora: The sentences of both sides, in small letters if words are compared so.
+        types: The codes of the candidates of each side. A row of a matrix of vectors is a place in them.
+        split: All pairs, as words.
+        fitted: Source → other language, to fit on.
+        forward: Source → other language, to measure on. It shares no word with ``fitted``.
+        backward: Other language → source, to measure on.
+        counts: What was left out.
     """
 
     corpora: Corpora
@@ -64,12 +69,12 @@ class Dictionary:
     counts: dict[str, int]
 
     def words(self, side: int) -> list[str]:
-        """The candidates of a side, in the order of ``types``."""
+        """Return the candidates of a side, in the order of ``types``."""
         names: Sequence[str] = self.corpora[side].form.names or ()
         return [names[code] for code in self.types[side].tolist()]
 
     def measured(self) -> dict[str, Any]:
-        """How many candidates there are, and what is measured in each direction."""
+        """Return the number of candidates, and what is measured in each direction."""
         return {
             "types": {"parent": len(self.types[1]), "other": len(self.types[0])},
             "translations": self.forward.to_json(),
@@ -77,16 +82,21 @@ class Dictionary:
         }
 
     def only(self, config: MapsConfig, kept: tuple[NDArray[np.bool_], NDArray[np.bool_]], what: str) -> Dictionary:
-        """With some of the candidates of each side, and what that leaves of the pairs; ``counts`` are as they were.
+        """Return the dictionary with some of the candidates of each side; ``counts`` stay as they are.
 
-        InputError, which calls the words ``what``, where it leaves no pair to fit on or to measure on.
+        Raises:
+            InputError: No pair is left to fit on or to measure on. The error names the words ``what``.
         """
         types = self.types[0][kept[0]], self.types[1][kept[1]]
         return _laid(config, self.corpora, types, self.split, self.counts, f" between {what}")
 
 
 def read_dictionary(given: ProbeInput) -> Dictionary:
-    """The dictionary to fit on and the one to measure on; InputError where a file has no word of the text."""
+    """Return the dictionary to fit on and the one to measure on.
+
+    Raises:
+        InputError: A file has no word of the text.
+    """
     config, text, data = given.config.of(MapsConfig), given.aligned.text, given.data
     corpora = (text.left, text.right)
     if config.in_small_letters:
@@ -116,7 +126,7 @@ def read_dictionary(given: ProbeInput) -> Dictionary:
 def _laid(
     config: MapsConfig, corpora: Corpora, types: Types, split: Split, counts: dict[str, int], between: str = ""
 ) -> Dictionary:
-    """The pairs between words of these types."""
+    """Return the dictionary of the pairs between words of these types."""
     key, path = ("maps.dictionary", user_path(config.dictionary)) if config.dictionary else ("the sentence pairs", None)
     fit, test = f"{key} that are drawn to fit on{between}", (f"{key} that are drawn to measure on{between}", path)
     if config.test_dictionary is not None:

@@ -1,6 +1,6 @@
-"""Probe ``maps``: an orthogonal map of each layer between two languages' states, and retrieval before and after it.
+"""Probe ``maps``: an orthogonal map of each layer between two languages, and retrieval before and after it.
 
-With two monolingual models it shows how alike their spaces are (Emerging Cross-lingual Structure, section 5.1).
+For two monolingual models it measures how similar their spaces are (Emerging Cross-lingual Structure, section 5.1).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Maps = dict[Supervision, list[NormalisedMap]]
 
 @dataclass(frozen=True, eq=False)
 class _Measured:
-    """What does not depend on the layer. ``layers`` are those of both models, place by place."""
+    """Everything that does not depend on the layer. ``layers`` are those of both models, place by place."""
 
     given: ProbeInput
     config: MapsConfig
@@ -45,7 +45,7 @@ class _Measured:
 
     @property
     def asking(self) -> dict[str, int]:
-        """How many words or sentences each measure asks for, in the direction with fewer."""
+        """The number of queries of each measure, words or sentences, in the direction with fewer."""
         words = min(len(answers.queries) for answers in (self.dictionary.forward, self.dictionary.backward))
         linked = min((len(np.unique(column)) for column in self.text.links.T), default=0)
         sentences, lines = len(self.text.rows), len(self.text.lines)
@@ -53,11 +53,14 @@ class _Measured:
 
 
 def maps_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
-    """Fit maps and measure translation of words, retrieval of words in context and of sentences, in percent.
+    """Fit maps; measure the translation of words and the retrieval of words in context and of sentences.
 
-    ``forward`` is from the parent to the other language; ``before`` is without a map and without normalisation.
-    InputError for models of different size or, where layers are not named, depth; for dictionaries without a word of
-    the text; for files that cannot be read; for NaN.
+    Scores are in percent. ``forward`` is from the source language to the other one, ``before`` is without a map and
+    without normalisation.
+
+    Raises:
+        InputError: The models differ in size or, where layers are not named, in depth; a dictionary has no word of the
+            text; a file cannot be read; or states are NaN.
     """
     measured = _prepare(given)
     config, width, layers = measured.config, given.body("source").shape.hidden, measured.layers
@@ -94,7 +97,7 @@ def _prepare(given: ProbeInput) -> _Measured:
 
 
 def _without_context(measured: _Measured, report: Report) -> dict[str, dict[str, Any]]:
-    """Those that are asked for: static word vectors, and rows of the embedding matrix."""
+    """Return the scores without context that the settings ask for: static vectors and embeddings."""
     given, dictionary, found = measured.given, measured.dictionary, dict[str, dict[str, Any]]()
     static = static_of(given, dictionary, report)
     if static is not None:
@@ -108,7 +111,7 @@ def _without_context(measured: _Measured, report: Report) -> dict[str, dict[str,
 def _fit(
     measured: _Measured, supervision: Supervision, sides: Sides, vectors: Vectors, report: Report
 ) -> tuple[NormalisedMap, ...]:
-    """A map for each layer of ``sides``: from the language that moves to the other one."""
+    """Return a map for each layer of ``sides``, from the language that moves to the other one."""
     if supervision != "dictionary":
         return fit_read(measured.given, supervision, sides, measured.config, report)
     known = torch.from_numpy(measured.dictionary.fitted.pairs()[: measured.config.words])
@@ -119,7 +122,7 @@ def _fit(
 def _scores(
     measured: _Measured, group: range, vectors: Vectors, maps: Sequence[NormalisedMap] | None, report: Report
 ) -> list[Values]:
-    """What is measured at each layer of a group, and the numbers of the fit."""
+    """Return the scores of each layer of a group, and the numbers of the fit."""
     config, found = measured.config, []
     device = measured.given.body("source").norm.weight.device
     for place, at in enumerate(group):
@@ -169,7 +172,7 @@ def _values(
 
 
 def _save(measured: _Measured, maps: Maps) -> None:
-    """Where a folder is named."""
+    """Save the maps, if a folder is named."""
     config, given = measured.config, measured.given
     if config.save is None:
         return

@@ -1,4 +1,4 @@
-"""How well words, words in context and sentences of two languages find each other, with a map or without."""
+"""Retrieval of words, words in context and sentences of two languages, with a map or without."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Values = dict[str, Any]
 
 
 def word_scores(x: Tensor, y: Tensor, dictionary: Dictionary, report: Report) -> Values:
-    """Translation of words as MUSE measures it: {score: {direction: {"p@1": percent, …}}}.
+    """Return the accuracy of translating words, as MUSE measures it: {score: {direction: {"p@1": percent, …}}}.
 
-    ``x`` the parent's types and ``y`` the other language's, all of them candidates.
+    ``x`` has the types of the source language and ``y`` those of the other language; all of them are candidates.
     """
     there, back = dictionary.forward, dictionary.backward
     pairs, reverse = there.pairs(), back.pairs()[:, ::-1]
@@ -55,9 +55,14 @@ def word_scores(x: Tensor, y: Tensor, dictionary: Dictionary, report: Report) ->
 
 
 def context_scores(x: Tensor, y: Tensor, links: NDArray[np.int64], among: str, report: Report) -> Values:
-    """Retrieval of linked words in context: {score: {direction: percent}}; ``links`` [q, 2] are rows of x and y.
+    """Return the accuracy of retrieving linked words in context: {score: {direction: percent}}.
 
-    Candidates are ``all`` rows that are not zeros, or the ``linked`` ones.
+    Args:
+        x: Vectors of the words of the source language.
+        y: Vectors of the words of the other language.
+        links: [q, 2] rows of ``x`` and ``y``.
+        among: "all" rows that are not zeros are candidates, or only the "linked" ones.
+        report: Receives the progress.
     """
     candidates, places = [], []
     for rows, linked in zip((x, y), links.T, strict=True):
@@ -69,9 +74,9 @@ def context_scores(x: Tensor, y: Tensor, links: NDArray[np.int64], among: str, r
 
 
 def sentence_scores(x: Tensor, y: Tensor, report: Report) -> Values | None:
-    """Retrieval of parallel sentences, row i of ``x`` with row i of ``y``: {score: {direction: percent}}.
+    """Return the accuracy of retrieving row i of ``y`` by row i of ``x``: {score: {direction: percent}}.
 
-    None where there are not two sentences to tell apart.
+    None with fewer than two sentences, which there is nothing to tell apart from.
     """
     return _accuracy(x, y, torch.arange(len(x))[:, None].expand(-1, 2), report) if len(x) > 1 else None
 
@@ -86,7 +91,7 @@ def _accuracy(x: Tensor, y: Tensor, pairs: Tensor, report: Report) -> Values:
 
 
 def _of_directions(forward: Any, backward: Any) -> Values:
-    """Both directions and their mean, of numbers or of dicts of numbers."""
+    """Return both directions and their mean, of numbers or of dicts of numbers."""
     if isinstance(forward, dict):
         mean: Any = {name: rounded((forward[name] + backward[name]) / 2) for name in forward}
     else:
@@ -95,9 +100,10 @@ def _of_directions(forward: Any, backward: Any) -> Values:
 
 
 def intervals(scores: Mapping[str, Any], asking: Mapping[str, int]) -> Values:
-    """{measure: [low, high]} Wilson's 95 % interval of the main number of each measure that there is.
+    """Return Wilson's 95 % interval of the main number of each measure: {measure: [low, high]}.
 
-    ``asking``: how many words or sentences ask for it, in the direction with fewer; they are taken as independent.
+    ``asking`` is the number of queries, words or sentences, of each measure in the direction with fewer. They are taken
+    as independent.
     """
     found: Values = {}
     for measure, count in asking.items():
@@ -109,7 +115,7 @@ def intervals(scores: Mapping[str, Any], asking: Mapping[str, int]) -> Values:
 
 
 def main_number(measure: str, scores: Mapping[str, Any] | None) -> float | None:
-    """The accuracy of both directions that figures and tables compare: P@1 under CSLS."""
+    """Return the accuracy of both directions that figures and tables compare: P@1 under CSLS."""
     if scores is None:
         return None
     mean = scores["csls"]["mean"]
@@ -117,5 +123,5 @@ def main_number(measure: str, scores: Mapping[str, Any] | None) -> float | None:
 
 
 def rounded(value: float) -> float:
-    """Six digits: the others are rounding."""
+    """Return a number with six digits; the others are rounding."""
     return float(f"{value:.6g}")

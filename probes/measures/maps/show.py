@@ -1,4 +1,4 @@
-"""How the probe ``maps`` is shown: tables and figures by layer, before the map and after it, and notes."""
+"""Tables, figures and notes of the probe ``maps``: accuracies by layer, before a map and after it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ COLUMNS = ("cosine →", "cosine ←", "CSLS →", "CSLS ←", "mean (95 % inter
 
 
 def notes(values: Values, config: MapsConfig, width: int) -> list[str]:
-    """What a reader of the numbers has to know; ``width`` is the size of the states."""
+    """Return the notes that a reader of the numbers needs; ``width`` is the size of the states."""
     found = ["the best layer is chosen on the measured data, so its number is slightly optimistic"]
     if config.supervision != ("dictionary",):
         found.append(
@@ -60,7 +60,7 @@ def notes(values: Values, config: MapsConfig, width: int) -> list[str]:
 
 
 def _coverage(measured: Values) -> Iterator[str]:
-    """How much of the dictionary is measured, where that is not all of it."""
+    """Yield how much of the dictionary is measured, where that is not all of it."""
     for language, key in (("the parent", "translations"), ("the other language", "translations_backward")):
         found = measured[key]
         if found["queries"] < found["words"]:
@@ -72,7 +72,7 @@ def _coverage(measured: Values) -> Iterator[str]:
 
 
 def _without_vector(what: str, static: Values | None) -> list[str]:
-    """Misses of the static vectors that say nothing of their quality."""
+    """Return the misses of static vectors that tell nothing about their quality."""
     missing = [] if static is None else [f"{reason}: {n:,}" for reason, n in static["counts"].items() if n]
     if not missing:
         return []
@@ -80,7 +80,7 @@ def _without_vector(what: str, static: Values | None) -> list[str]:
 
 
 def _layers_of(values: Values) -> dict[str, Sequence[Values]]:
-    """What is compared: before a map, and after the map of each supervision; a list over layers each."""
+    """Return what is compared, as lists over layers: before a map, and after the map of each supervision."""
     return {"no map": values["before"]} | {FITTED[name]: maps["layers"] for name, maps in values["maps"].items()}
 
 
@@ -89,7 +89,7 @@ def _shown(values: Values) -> list[str]:
 
 
 def _static_rows(values: Values, measure: str) -> list[tuple[str, Values, Sequence[float]]]:
-    """(name, scores, interval) of the static vectors; in context also without what their sentence adds."""
+    """Return (name, scores, interval) of static vectors; in context also without the vectors of the sentence."""
     static, named = values["static"], STATIC.get(measure, {})
     if static is None:
         return []
@@ -97,7 +97,7 @@ def _static_rows(values: Values, measure: str) -> list[tuple[str, Values, Sequen
 
 
 def sizes(values: Values, measure: str) -> str:
-    """How many ask, and among how many they look."""
+    """Return the number of queries and of candidates of a measure."""
     measured = values["measured"]
     if measure == "words":
         return words_and_types(measured)
@@ -110,14 +110,14 @@ def sizes(values: Values, measure: str) -> str:
 
 
 def words_and_types(measured: Values) -> str:
-    """How many words ask, and among how many types they look."""
+    """Return how many words are queries, and among how many types they are sought."""
     asking = [measured[key]["queries"] for key in ("translations", "translations_backward")]
     among = [measured["types"][side] for side in ("other", "parent")]
     return f"{asking[0]:,} → and {asking[1]:,} ← words ask, among {among[0]:,} and {among[1]:,} types"
 
 
 def tables(values: Values) -> list[Table]:
-    """A table for each measure: the best layer and the last one; and of words without context."""
+    """Return a table for each measure, with the best layer and the last one, and one of words without context."""
     found = []
     for measure in _shown(values):
         rows = []
@@ -135,7 +135,7 @@ def tables(values: Values) -> list[Table]:
 
 
 def _embeddings(found: Values) -> Table:
-    """Rows of the embedding matrix, and static vectors of the same words (figure 4a)."""
+    """Return the table of rows of the embedding matrix, and of static vectors of the same words (figure 4a)."""
     rows = [
         # the intervals are of rotated vectors; without a rotation hardly any word is found
         ["embeddings, no map", *_cells("words", found["before"], None)],
@@ -148,7 +148,7 @@ def _embeddings(found: Values) -> Table:
 
 
 def _table(title: str, first: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """A table of both directions."""
+    """Return a table of both directions."""
     return Table(f"{title}; → from the parent, ← to it; mean: of CSLS", [*first, *COLUMNS], rows)
 
 
@@ -161,7 +161,7 @@ def _cells(measure: str, scores: Values, interval: Sequence[float] | None) -> li
 
 
 def figures(values: Values) -> list[Drawing]:
-    """A figure for each measure: lines over layers, one before and one after each map."""
+    """Draw a figure for each measure: lines over layers, one before a map and one after each map."""
     drawn = []
     for measure in _shown(values):
         lines = []

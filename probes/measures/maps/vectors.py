@@ -1,4 +1,4 @@
-"""What maps are measured on: words in context, links and sentence files, and their vectors at some layers."""
+"""The text that maps are measured on: words in context, links and sentence files, and their vectors at some layers."""
 
 from __future__ import annotations
 
@@ -34,12 +34,15 @@ sentences   the means of the measured sentences; ``files``: of further parallel 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredText:
-    """What is measured of the sentence pairs, and of files: of the other language and of the parent.
+    """The measured part of the sentence pairs and of files, of the other language and of the source language.
 
-    rows    [s] the measured sentence pairs, ascending
-    words   [words] their words, numbered through all words of a side
-    links   [links, 2] places among ``words`` of the parent's and of the other language's word of each link
-    files   the sentences of files as ids, and the ``lines`` [n] that are read of them; ``counts`` has the others
+    Attributes:
+        rows: [s] the measured sentence pairs, ascending.
+        words: [words] the words of each side, numbered through all words of the side.
+        links: [links, 2] places among ``words`` of the source word and of the other word of each link.
+        files: The sentences of files as ids, None without files.
+        lines: [n] the lines that are read of the files.
+        counts: What was left out of the files.
     """
 
     rows: Rows
@@ -51,7 +54,11 @@ class MeasuredText:
 
 
 def measured_text(given: ProbeInput, files: SentenceFiles | None) -> MeasuredText:
-    """InputError for files that cannot be read, and of which no pair of lines is left."""
+    """Return the text to measure on.
+
+    Raises:
+        InputError: Files cannot be read, or no pair of their lines is left.
+    """
     rows, text = np.sort(given.measured), given.aligned.text
     links = given.data.links.take(rows)
     sentence = rows[links.sentence]
@@ -83,7 +90,7 @@ def _read_files(given: ProbeInput, files: SentenceFiles) -> tuple[tuple[Sentence
 
 
 def layer_groups(count: int, width: int, dictionary: Dictionary, text: MeasuredText) -> list[range]:
-    """``count`` layers cut into groups whose vectors take at most ``AT_ONCE`` bytes, or of one layer."""
+    """Cut ``count`` layers into groups whose vectors take at most ``AT_ONCE`` bytes, or of one layer."""
     # about how much one layer takes, with the copies that are made of it
     types, others = sum(map(len, dictionary.types)), 2 * (len(text.rows) + len(text.lines)) + sum(map(len, text.words))
     size = max(1, AT_ONCE // max(1, width * (3 * 8 * types + 2 * 4 * others)))
@@ -91,7 +98,7 @@ def layer_groups(count: int, width: int, dictionary: Dictionary, text: MeasuredT
 
 
 def read_vectors(sides: Sides, dictionary: Dictionary, fitted: Rows, text: MeasuredText, report: Report) -> Vectors:
-    """What is measured on, at the layers of the sides."""
+    """Return the vectors to measure on, at the layers of the sides."""
 
     def of_sentences(side: LanguageSide, sentences: Sentences, rows: Rows) -> Tensor:
         return sentence_means(sentences, side.reader, rows, False, report, f"sentences, {side.name}")

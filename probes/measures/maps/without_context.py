@@ -1,8 +1,8 @@
 """Words without context in the probe ``maps``: static word vectors, and rows of the embedding matrix.
 
-Static vectors are normalised, rotated and put beside those of their sentence, measured as the model's states are (Cao
-et al. 2020, section 3.4). Rows of the embedding matrix are those of words that are one subword (Emerging Cross-lingual
-Structure, section 5.1.1, figure 4a).
+Static vectors are normalised, rotated, put beside those of their sentence, and measured as the states of the model are
+(Cao et al. 2020, section 3.4). Rows of the embedding matrix are measured for words that are one subword (Emerging
+Cross-lingual Structure, section 5.1.1, figure 4a).
 """
 
 from __future__ import annotations
@@ -32,7 +32,11 @@ NAMES = "other language", "parent"
 
 
 def static_of(given: ProbeInput, dictionary: Dictionary, report: Report) -> Static | None:
-    """What ``maps.static`` asks for; InputError without gensim and for files that are none."""
+    """Return the static vectors that ``maps.static`` asks for.
+
+    Raises:
+        InputError: gensim is not installed, or a file holds no vectors.
+    """
     config, most = given.config.of(MapsConfig).static, given.config.of(MapsConfig).words
     if config is None:
         return None
@@ -57,8 +61,13 @@ def static_scores(
     text: MeasuredText,
     report: Report,
 ) -> dict[str, Any]:
-    """``words`` and ``context`` as the maps have them, ``alone``: context without the sentence's vectors, the ``fit``,
-    and how many words have no vector. InputError for vectors that have not the same size."""
+    """Return ``words`` and ``context`` as for the maps, ``alone``, the ``fit``, and how many words have no vector.
+
+    ``alone`` is ``context`` without the vectors of the sentence.
+
+    Raises:
+        InputError: The vectors have different sizes.
+    """
     config = given.config.of(MapsConfig)
     *sides, facts = static.rotated(config.moves, "maps.static")
     left, right = _type_vectors(sides, dictionary)
@@ -79,15 +88,15 @@ def static_scores(
 
 
 def _type_vectors(sides: Sequence[StaticVectors], dictionary: Dictionary) -> tuple[Tensor, Tensor]:
-    """[types, d] of both languages, the vector of each candidate; zeros for one without, which finds nothing."""
+    """Return the vector of each candidate of both languages, [types, d]; zeros for a word without one."""
     left, right = (one.vectors_of(dictionary.words(side)) for side, one in enumerate(sides))
     return left, right
 
 
 def _missed_words(dictionary: Dictionary, left: Tensor, right: Tensor) -> dict[str, int]:
-    """How many words that are measured have no vector, or no translation with one.
+    """Return how many measured words have no vector, or no translation with one.
 
-    ``left`` [types, d] are the vectors of the other language, ``right`` those of the parent.
+    ``left`` [types, d] are the vectors of the other language, ``right`` those of the source language.
     """
     there = [(rows != 0).any(1).numpy() for rows in (left, right)]
     found: dict[str, int] = {}
@@ -104,12 +113,15 @@ def _missed_words(dictionary: Dictionary, left: Tensor, right: Tensor) -> dict[s
 def embedding_scores(
     given: ProbeInput, dictionary: Dictionary, static: Static | None, report: Report
 ) -> dict[str, Any]:
-    """Translation of the words of a dictionary that are one subword on both sides, among all types that are.
+    """Return the accuracy of translating words that are one subword on both sides, among all types that are.
 
-    ``words`` after a rotation that is fitted on such words alone, ``before`` without it, ``static``: word vectors of
-    the same types, normalised and rotated in the same way. A word in small letters is its most frequent form in the
-    sentences that is one subword. InputError where fewer than two pairs to fit on, or none to measure on, are one
-    subword on both sides and have static vectors.
+    ``words`` is after a rotation that is fitted on such words alone, ``before`` is without it. ``static`` has word
+    vectors of the same types, normalised and rotated in the same way. A word in small letters is its most frequent form
+    in the sentences that is one subword.
+
+    Raises:
+        InputError: Fewer than two pairs to fit on, or none to measure on, are one subword on both sides and have static
+            vectors.
     """
     config = given.config.of(MapsConfig)
     ids, counts = [], dict[str, int]()
@@ -139,7 +151,7 @@ def embedding_scores(
 
 
 def subwords_of_types(given: ProbeInput, dictionary: Dictionary, side: int) -> tuple[NDArray[np.int64], dict[str, int]]:
-    """[types] of a side the id of the word, −1 for one that is not one subword; and how many these are, by reason."""
+    """Return the id of each type of a side, −1 where it is not one subword, and how many these are, by reason."""
     reader, text = given.reader(ROLES[side]), given.aligned.text
     written, small = (text.left, text.right)[side], dictionary.corpora[side]
     place = np.full(len(small.form.names or ()), -1, np.int64)
@@ -164,7 +176,10 @@ def subwords_of_types(given: ProbeInput, dictionary: Dictionary, side: int) -> t
 def _rotated(
     vectors: tuple[Tensor, Tensor], few: Dictionary, config: MapsConfig, name: str, report: Report
 ) -> dict[str, Any]:
-    """``words``, ``fit`` and ``intervals``; the vectors [types, d] are the other language's, then the parent's."""
+    """Return ``words``, ``fit`` and ``intervals``.
+
+    The vectors [types, d] are those of the other language, then those of the source language.
+    """
     known = torch.from_numpy(few.fitted.pairs()[: config.words])
     left, right = vectors[0][known[:, 1]], vectors[1][known[:, 0]]
     there = (left != 0).any(1) & (right != 0).any(1)

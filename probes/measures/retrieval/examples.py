@@ -1,5 +1,4 @@
-"""Words in context with the word of the other language that is nearest to each: examples to read (Cao et al. 2020,
-appendix A.3)."""
+"""Examples to read: words in context with the nearest word of the other language (Cao et al. 2020, appendix A.3)."""
 
 from __future__ import annotations
 
@@ -23,8 +22,10 @@ SHOWN = 5
 
 
 def asking(corpus: Corpus, candidates: Numbers, words: Sequence[str]) -> Numbers:
-    """The first SHOWN of the ``candidates`` (words of a corpus, ascending) that are each of ``words``, in small or
-    capital letters."""
+    """Return the first SHOWN candidates that are each of ``words``, in small or capital letters.
+
+    ``candidates`` are words of a corpus, ascending.
+    """
     names = [name.casefold() for name in corpus.form.names or ()]
     found = []
     for word in words:
@@ -42,10 +43,19 @@ def examples_of(
     k: int,
     report: Report = silent,
 ) -> list[dict[str, Any]]:
-    """For occurrences of ``words`` of the parent the nearest word of the other language under CSLS.
+    """Return the nearest word of the other language under CSLS for occurrences of ``words`` of the source language.
 
-    ``vectors`` are of the candidates of the left and of the right side, which stand in ``rows``. An example has the
-    words, their sentences with the word in guillemets, the similarity ``csls`` and whether the two are ``linked``.
+    An example has both words, their sentences with the word in guillemets, the similarity ``csls``, and whether the two
+    are ``linked``.
+
+    Args:
+        corpora: The sentences of the left and of the right side.
+        one: The candidates and links.
+        vectors: The vectors of the candidates of both sides.
+        rows: The row of each candidate in ``vectors``.
+        words: The words of the source language.
+        k: Neighbours in the densities of CSLS.
+        report: Receives the progress.
     """
     asked = asking(corpora[1], one.right, words)
     at = torch.from_numpy(rows[1][np.searchsorted(one.right, asked)])
@@ -72,7 +82,7 @@ def examples_of(
 
 
 def in_context(corpus: Corpus, word: int) -> tuple[str | None, str | None]:
-    """A word of a corpus, and its sentence with the word in guillemets; None of −1, no word."""
+    """Return a word of a corpus, and its sentence with the word in guillemets; None for −1, which is no word."""
     if word < 0:
         return None, None
     sentence = int(np.searchsorted(corpus.offsets, word, side="right")) - 1
@@ -82,7 +92,7 @@ def in_context(corpus: Corpus, word: int) -> tuple[str | None, str | None]:
 
 
 def example_table(found: Sequence[dict[str, Any]], names: tuple[str, str], read: str) -> Table:
-    """The examples for readers; ``names`` are the parent's and the other language's."""
+    """Return the examples as a table; ``names`` are those of the source and of the other language."""
     header = [f"word of {names[0]}", f"nearest word of {names[1]}", "linked", "CSLS"]
     rows = [[one["sentence"], one["in"] or "–", "yes" if one["linked"] else "no", _score(one["csls"])] for one in found]
     return Table(f"Words in context and the nearest one, {names[0]} → {names[1]}, {read}", header, rows, texts=3)

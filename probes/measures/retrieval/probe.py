@@ -1,7 +1,7 @@
 """Probe ``retrieval``: contextual word retrieval (Cao et al. 2020, sections 3.2, 5.2 and 5.3), layer by layer.
 
-Given a word in a sentence of one language, is the word nearest to it among all words of all sentences of the other
-language, under CSLS, the one that it is linked with? Accuracy is the share of the words for which it is, in percent.
+A word in a sentence of one language counts as found if, among all words of all sentences of the other language, its
+nearest one under CSLS is the word that it is linked with. Accuracy is the percentage of words that are found.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from synthlang.progress import Report, silent
 
 @dataclass(frozen=True, eq=False)
 class _Measured:
-    """The words and links of each variant, and what reads them (its last layer is the headline's)."""
+    """The words and links of each variant, and the source of their vectors. The headline is that of its last layer."""
 
     given: ProbeInput
     config: RetrievalConfig
@@ -56,19 +56,21 @@ class _Measured:
 
     @property
     def last_layer(self) -> int:
-        """Its number in the parent's model."""
+        """The number of the last layer in the model of the source language."""
         return self.source.layers[self.source.last][1]
 
 
 def retrieval_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
-    """Accuracy at every layer, by part of speech and by difference of frequency rank.
+    """Return the accuracy at every layer, by part of speech and by difference of frequency rank.
 
-    In ``values``: ``forward`` is the parent's words asking, ``backward`` the other language's. Everything is in
-    percent (0 to 100); what has no words to be measured on is None. A bin of ``ranks`` is at the median of its
-    differences, or at 1 if that is less; ``drop`` is the accuracy of the first bin less that of the last one. Memory is
-    that of the vectors of one layer, or of tiles of them where they are large; the vectors of all layers are in files
-    meanwhile, rotated on their way there. Of a rotation 2 · layers · d² is held beside a batch, of static vectors
-    those of all their words.
+    In the values, ``forward`` has the queries of the source language and ``backward`` those of the other language. All
+    scores are in percent (0 to 100), and None where there are no words to measure on. A bin of ``ranks`` stands at the
+    median of its differences, or at 1 if that is less. ``drop`` is the accuracy of the first bin minus that of the
+    last.
+
+    Memory is that of the vectors of one layer, or of tiles of them where they are large. The vectors of all layers lie
+    in files meanwhile and are rotated on their way there. A rotation holds 2 · layers · d² beside a batch, static
+    vectors those of all their words.
     """
     config, text, rows = given.config.of(RetrievalConfig), given.aligned.text, np.sort(given.measured)
     if len(rows) < 2:
@@ -116,7 +118,7 @@ def retrieval_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
 def _by_layer(
     measured: _Measured, report: Report
 ) -> tuple[dict[Variant, list[dict[str, Any]]], dict[Variant, Retrieved], list[dict[str, Any]]]:
-    """For each variant what every layer scores, and what each link earns at the last one; the examples there."""
+    """Return the scores of every layer for each variant, the credits at the last layer, and the examples there."""
     given, source = measured.given, measured.source
     found: dict[Variant, list[dict[str, Any]]] = {variant: [] for variant in measured.items}
     best: dict[Variant, Retrieved] = {}
@@ -151,7 +153,7 @@ def _by_layer(
 def _candidates(
     one: Items, kept: Sequence[WordVectors], matrices: tuple[Matrix, Matrix]
 ) -> tuple[tuple[Matrix, Matrix], tuple[Numbers, Numbers]]:
-    """The vectors of the candidates of a variant, some rows of the layer or all, and the row of each candidate."""
+    """Return the vectors of the candidates of a variant, some rows of the layer or all, and the row of each."""
     sides: list[tuple[Matrix, Numbers]] = []
     for vectors, matrix, words in zip(kept, matrices, (one.left, one.right), strict=True):
         rows: Any = vectors.rows(words)
@@ -167,7 +169,7 @@ def _candidates(
 def _retrieve(
     one: Items, vectors: tuple[Matrix, Matrix], at: tuple[Numbers, Numbers], k: int, report: Report
 ) -> Retrieved:
-    """Search among the candidates, of which each stands in the row ``at``."""
+    """Search among the candidates, whose rows are ``at``."""
     links = -1 - one.links  # a word without a vector is none of the rows
     for i, words in enumerate((one.left, one.right)):
         linked = one.links[:, i]
@@ -177,7 +179,7 @@ def _retrieve(
 
 
 def _summary(one: Items, found: list[dict[str, Any]]) -> dict[str, Any]:
-    """How many words and links there are, what chance would find, and the scores of each layer."""
+    """Return the numbers of words and links, the accuracy of chance, and the scores of each layer."""
     sizes = {"left": len(one.left), "right": len(one.right)}
     chance = 50 * sum(1 / size for size in sizes.values()) if all(sizes.values()) else None
     links = {name: int(chosen.sum()) for name, chosen in one.sets.items()}
@@ -196,7 +198,10 @@ def _tags(measured: _Measured, best: Mapping[Variant, Retrieved], tags: Tags) ->
 
 
 def _ranks(measured: _Measured, variant: Variant, retrieved: Retrieved, rows: Numbers) -> Series | None:
-    """Accuracy by |difference of frequency rank| of both words of a link, in the text of both kinds of sentences."""
+    """Return the accuracy by |difference of frequency rank| of both words of a link.
+
+    Frequencies are those in the measured and the fitted sentences.
+    """
     one, text = measured.items[variant], measured.text
     chosen = one.sets[measured.config.rank_pairs]
     if not chosen.any():
@@ -210,8 +215,12 @@ def _ranks(measured: _Measured, variant: Variant, retrieved: Retrieved, rows: Nu
 
 
 def _rank_values(series: Series, variant: Variant, measured: _Measured) -> dict[str, Any]:
-    """``drop`` is of the links that differ least less those that differ most; none where ranks hardly differ, so that
-    equal differences leave half of the bins or fewer and the last has far more than those that differ most."""
+    """Return the values of the accuracy by difference of rank.
+
+    ``drop`` is the accuracy of the links that differ least minus that of those that differ most. It is None where ranks
+    hardly differ: equal differences then leave half of the bins or fewer, and the last has far more links than the
+    others.
+    """
     config = measured.config
     return {
         "variant": variant,

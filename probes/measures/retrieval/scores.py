@@ -1,6 +1,6 @@
-"""Which words are sought among which, which pairs should find each other, and how many do.
+"""Retrieval of words: the candidates, the linked pairs, and the share of words that find their translation.
 
-In both directions, under CSLS and cosine, with intervals; also by part of speech.
+Both directions are scored, under CSLS and cosine, with intervals, and also by part of speech.
 """
 
 from __future__ import annotations
@@ -39,11 +39,14 @@ class LinkedWords:
 
     @cached_property
     def types(self) -> tuple[Numbers, Numbers]:
-        """[words of the corpus] of each side one number for one way of writing, the same on both sides."""
+        """A number for each way of writing a word, the same on both sides: [words of the corpus] of each side."""
         return shared_codes(self.left, self.right)
 
     def links(self, rows: Numbers) -> tuple[Numbers, Numbers]:
-        """[q] left and [q] right words of the links of the sentence pairs at ``rows``, numbered through each corpus."""
+        """Return the left [q] and the right [q] word of the links of the sentence pairs at ``rows``.
+
+        Words are numbered through each corpus.
+        """
         links = self.data.links.take(rows)
         sentence = rows[links.sentence]
         return self.left.offsets[sentence] + links.left, self.right.offsets[sentence] + links.right
@@ -53,11 +56,13 @@ class LinkedWords:
 class Items:
     """The candidates of both sides, and the links between them.
 
-    left, right   [n], [m] words of each corpus, ascending; all of them have a vector
-    links         [q, 2] a left and a right word
-    sets          name → [q] whether a link belongs to the set
-    lost          [q] whether a word of the link has no vector, so that it counts as not found
-    counts        how many words and links were left out, by reason
+    Attributes:
+        left: [n] words of the left corpus, ascending; all of them have a vector.
+        right: [m] words of the right corpus, ascending; all of them have a vector.
+        links: [q, 2] a left and a right word.
+        sets: Name of a set → whether each link [q] belongs to it.
+        lost: [q] whether a word of the link has no vector, so that the link counts as not found.
+        counts: How many words and links were left out, by reason.
     """
 
     left: Numbers
@@ -76,9 +81,15 @@ def items(
     variant: Variant,
     known: tuple[Mask, Mask] | None = None,
 ) -> Items:
-    """Candidates and links of the sentence pairs ``measured``; what was seen is what the ``fitted`` link.
+    """Return the candidates and links of the sentence pairs ``measured``.
 
-    ``known`` [words] of each corpus: which have a vector; none: all that have a subword.
+    Args:
+        text: The sentence pairs.
+        measured: The sentence pairs that are measured.
+        fitted: The sentence pairs that maps are fitted on. A pair of types that they link counts as seen.
+        config: The settings.
+        variant: Whether every word or the first occurrence of each type is an item.
+        known: Which words of each corpus have a vector (None: all with a subword).
     """
     rows = np.sort(measured)
     links = np.stack(text.links(rows), 1)
@@ -124,9 +135,12 @@ def items(
 
 
 def frequency_ranks(types: Numbers, offsets: Numbers, rows: Numbers) -> NDArray[np.float64]:
-    """[number of types] the rank of each type by how often it is in the sentences at ``rows``: 1 for the most frequent.
+    """Return the rank of each type by its frequency in the sentences at ``rows``, 1 for the most frequent.
 
-    Types that are equally frequent share the mean of their ranks; those that are not there have rank 0.
+    Equally frequent types share the mean of their ranks. Types that do not occur have rank 0.
+
+    Returns:
+        [number of types].
     """
     counts = np.bincount(types[words_of(offsets, rows)], minlength=int(types.max(initial=0)) + 1)
     amounts, of_type, sizes = np.unique(counts, return_inverse=True, return_counts=True)
@@ -152,10 +166,12 @@ Credits = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Retrieved:
-    """What each link [q] earns: 1 if its word found any word that it is linked with, 1/t with t tied ones, else 0.
+    """Credit per link: 1 for a word that found one of its translations, 1/t in a t-way tie, else 0.
 
-    credits   similarity → (forward, backward)
-    zeros     rows of zeros on the left and on the right
+    Attributes:
+        links: [q, 2] rows of both sides.
+        credits: Similarity → credit [q] of both directions, forward and backward.
+        zeros: The number of rows of zeros on the left and on the right.
     """
 
     links: NDArray[np.int64]
@@ -163,12 +179,17 @@ class Retrieved:
     zeros: tuple[int, int]
 
     def accuracy(self, chosen: NDArray[np.bool_], similarity: str) -> Accuracy | None:
-        """Percent (0 to 100) of words that find a translation of theirs, of those in the ``chosen`` links [q].
+        """Return the percentage (0 to 100) of words that find a translation, or None without a link.
 
-        ``forward``: words of the parent ask, those of the other language answer; ``backward`` the other way; ``mean``
-        of both, with Wilson's interval (``low``, ``high``) for as many draws as the direction with fewer words has: the
-        two directions of a pair are one draw, and words of one sentence are taken as independent. ``links``: how many;
-        ``asking``: how many words in each direction; each word counts once. None if there is no link.
+        ``forward``: words of the source language query those of the other language; ``backward`` is the other
+        direction, and ``mean`` that of both. Its interval (``low``, ``high``) is Wilson's for as many draws as the
+        direction with fewer words has: both directions of a pair are one draw, and words of one sentence are taken as
+        independent. ``links`` is the number of links, ``asking`` that of queries in each direction. Each word counts
+        once.
+
+        Args:
+            chosen: [q] which links count.
+            similarity: "csls" or "cosine".
         """
         if not chosen.any():
             return None
@@ -189,7 +210,7 @@ class Retrieved:
         }
 
     def of_links(self) -> Credits:
-        """[q] the mean of both directions under CSLS."""
+        """Return the mean of both directions under CSLS, [q]."""
         forward, backward = self.credits["csls"]
         return (forward + backward) / 2
 
@@ -202,15 +223,21 @@ def retrieve(
     report: Report = silent,
     lost: NDArray[np.bool_] | None = None,
 ) -> Retrieved:
-    """Search in both directions; ``links`` [q, 2] are rows of ``left`` [n, d] and ``right`` [m, d].
+    """Search in both directions.
 
-    Of links that are ``lost`` [q] a word has no row: they earn nothing, and negative numbers stand for such words.
+    Args:
+        left: [n, d] vectors.
+        right: [m, d] vectors.
+        links: [q, 2] rows of ``left`` and ``right``.
+        k: Neighbours in the densities of CSLS.
+        report: Receives the progress.
+        lost: [q] links with a word that has no row. They earn nothing, and negative numbers stand for such words.
     """
     there = np.ones(len(links), bool) if lost is None else ~lost
     found = nearest(right, left, torch.from_numpy(links[there, ::-1].copy()), k=k, report=report)
 
     def credits(way: Direction, similarity: str, asking: NDArray[np.int64]) -> Credits:
-        """What the word that asks earns by all its links: of t tied ones, each of its own is the chosen with 1/t."""
+        """Return the credit of a query over all its links; in a t-way tie each of its links is chosen with 1/t."""
         credit = np.zeros(len(links))
         credit[there] = getattr(way, similarity).credit.cpu().numpy()
         _, word = np.unique(asking, return_inverse=True)
@@ -225,7 +252,13 @@ def retrieve(
 
 @dataclass(frozen=True)
 class Tags:
-    """Parts of speech: ``codes`` [words of the corpus] into ``names``; -1: not known. ``source``: whose they are."""
+    """Parts of speech of the words of a corpus.
+
+    Attributes:
+        codes: [words of the corpus] numbers into ``names``; −1 is unknown.
+        names: The parts of speech.
+        source: The text or the parser that they are from.
+    """
 
     codes: NDArray[np.int64]
     names: tuple[str, ...]
@@ -233,9 +266,12 @@ class Tags:
 
 
 def tags_of(corpus: Corpus, rows: NDArray[np.int64], parser: str | None, report: Report = silent) -> Tags | None:
-    """The column ``upos``, else what a parser says of the sentences at ``rows``; None where there is neither.
+    """Return the column ``upos``, or the tags of a parser for the sentences at ``rows``; None without either.
 
-    InputError for a parser that is not there. A word of a sentence that it cannot parse has no tag.
+    A word of a sentence that the parser cannot parse has no tag.
+
+    Raises:
+        InputError: The parser is not installed.
     """
     column, source = corpus.columns.get(UPOS), "the text"
     words = words_of(corpus.offsets, rows)
@@ -263,10 +299,16 @@ def tags_of(corpus: Corpus, rows: NDArray[np.int64], parser: str | None, report:
 
 
 def by_tag(retrieved: Retrieved, chosen: NDArray[np.bool_], tag: NDArray[np.int64], names: Sequence[str]) -> Any:
-    """Accuracy under CSLS of the ``chosen`` links [q] by the tag [q] of their right word, and by group of tags.
+    """Return the accuracy under CSLS by the part of speech of the right word, and by groups of parts of speech.
 
-    A group's ``average`` is the mean of its tags' accuracies (as printed in the paper's table), ``pooled`` that of its
-    words. ``left_out``: how many links have another tag, or none.
+    The ``average`` of a group is the mean over its tags, as the paper's table has it; ``pooled`` is that over its
+    words. ``left_out`` counts the links with another tag, or none.
+
+    Args:
+        retrieved: The credits.
+        chosen: [q] which links count.
+        tag: [q] the tag of the right word of each link.
+        names: The names of the tags.
     """
     groups: dict[str, Any] = {}
     seen = np.zeros(len(chosen), bool)

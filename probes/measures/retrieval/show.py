@@ -1,4 +1,4 @@
-"""What the probe ``retrieval`` found, for readers: tables, figures and notes."""
+"""Tables, figures and notes of the probe ``retrieval``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Values = Mapping[str, Any]
 
 
 def kinds_of(settings: RetrievalConfig) -> Kinds:
-    """What the sets of pairs are called."""
+    """Return the names of the sets of pairs."""
     alike = " not written alike" if settings.exact_matches == "drop" else ""
     unseen = "unseen pairs" if settings.seen == "drop" else "pairs"
     named = {"linked": "pairs", "unlike": f"pairs{alike}", "counted": f"{unseen}{alike}"}
@@ -37,7 +37,7 @@ def kinds_of(settings: RetrievalConfig) -> Kinds:
 
 
 def tables(values: Values, names: Names, kinds: Kinds) -> list[Table]:
-    """By layer for each variant, then by part of speech, then examples."""
+    """Return the tables: by layer for each variant, by part of speech, and the examples."""
     made = [_by_layer(values, variant, names, kinds) for variant in values["variants"]]
     if values["tags"] is not None:
         made.append(_by_tag(values["tags"], names, kinds, read_of(values, values["tags"]["layer"])))
@@ -47,7 +47,7 @@ def tables(values: Values, names: Names, kinds: Kinds) -> list[Table]:
 
 
 def read_of(values: Values, layer: int) -> str:
-    """What the vectors of a layer are."""
+    """Return the name of the vectors of a layer."""
     if values["static"] is not None:
         return "static vectors"
     return f"layer {layer}" if values["rotation"] is None else f"layer {layer}, rotated"
@@ -113,7 +113,7 @@ def _interval(score: Values) -> Interval:
 
 
 def drawings(values: Values, ranks: Series | None, names: Names, kinds: Kinds) -> list[Drawing]:
-    """By layer, by part of speech, by difference of rank, where there is something to draw."""
+    """Draw the accuracy by layer, by part of speech and by difference of rank, where there are values."""
     both = f"{names[0]} and {names[1]}"
     made = []
     kind = drawn_kind(values)
@@ -153,7 +153,7 @@ PAIRS = {"counted": "pairs that count", "unlike": "pairs not written alike", "li
 
 
 def drawn_kind(values: Values) -> str:
-    """The pairs that count; if there are few, the next larger set that has some."""
+    """Return the set of pairs that the figures show: the counted pairs or, if they are few, the next larger set."""
     for kind in ("counted", "unlike"):
         if all(found["links"][kind] >= FEW for found in values["variants"].values()):
             return kind
@@ -166,7 +166,7 @@ def _points(found: Values, kind: str, similarity: str) -> list[tuple[float, Inte
 
 
 def _bars(found: Values | None) -> list[Bar]:
-    """By group and tag, a bar for each variant."""
+    """Return a bar for each variant, by group and tag."""
     bars = [
         Bar(group, tag, SHORT[variant], _interval(score), score["links"])
         for variant, one in (found["variants"].items() if found is not None else ())
@@ -180,7 +180,7 @@ def _bars(found: Values | None) -> list[Bar]:
 
 
 def notes_of(values: Values, settings: RetrievalConfig, unit: str, same_model: bool, width: int) -> Sequence[str]:
-    """What a reader has to know; ``width`` is the size of the vectors."""
+    """Return the notes that a reader needs; ``width`` is the size of the vectors."""
     notes = []
     dropped = [
         text

@@ -1,8 +1,7 @@
-"""Where the vectors of the words that the probe ``retrieval`` compares come from, and the files that hold them.
+"""The vectors of the words that the probe ``retrieval`` compares, and the files that hold them.
 
-a model's states                          as they are
-rotation                                  the same after an orthogonal map of each layer: Cao et al. 2020, equation 1
-static                                    a word's own vector beside those of its sentence: section 3.4 there
+There are three sources: the states of a model as they are; the states after an orthogonal map of each layer (Cao et al.
+2020, equation 1); and static vectors, the vector of a word beside those of its sentence (section 3.4).
 """
 
 from __future__ import annotations
@@ -35,13 +34,14 @@ Known = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """What reads the measured sentences.
+    """A reader of the measured sentences.
 
-    layers   whose vectors there are; static vectors have the layer 0 only
-    width    of a vector
-    read     0 (left) or 1 (right) → vectors of the words of that side's sentences, batch by batch
-    known    which words have a vector; None: all that the tokenizer leaves something of
-    facts    for the result: {"rotation": …, "static": …}, None where there is none
+    Attributes:
+        layers: The layers that have vectors; static vectors have layer 0 only.
+        width: The size of a vector.
+        read: 0 (left) or 1 (right) → vectors of the words of the sentences of that side, batch by batch.
+        known: Which words have a vector; None: all that have a token.
+        facts: Facts for the result: {"rotation": …, "static": …}, None where there is no such thing.
     """
 
     layers: Sequence[Layer]
@@ -57,9 +57,10 @@ class Source:
 
 
 def source_of(given: ProbeInput, measured: NDArray[np.int64], report: Report = silent) -> Source:
-    """What the settings ask for; maps are fitted here.
+    """Return the source that the settings ask for; maps are fitted here.
 
-    InputError for two models whose states cannot be compared, and where no measured word has a static vector.
+    Raises:
+        InputError: The states of two models cannot be compared, or no measured word has a static vector.
     """
     config = given.config.of(RetrievalConfig)
     if config.static is not None:
@@ -93,11 +94,11 @@ def source_of(given: ProbeInput, measured: NDArray[np.int64], report: Report = s
 def _static(
     given: ProbeInput, config: TrainedVectors | LoadedVectors, measured: NDArray[np.int64], report: Report
 ) -> Source:
-    """Section 3.4: the other language's vectors are rotated onto the parent's by all links of the fitted sentences.
+    """Return static vectors, those of the other language rotated onto those of the source language (section 3.4).
 
-    The sentence is part of every vector: "during word retrieval, we concatenate each word vector with a vector
-    representing its sentence", and both blocks of table 3 name the row "Aligned fastText + sentence". The words alone
-    are ``pools: []``.
+    The rotation is fitted on all links of the fitted sentences. The sentence is part of every vector: "during word
+    retrieval, we concatenate each word vector with a vector representing its sentence", and both blocks of table 3 name
+    the row "Aligned fastText + sentence". The words alone are ``pools: []``.
     """
     corpora = given.aligned.text.left, given.aligned.text.right
     words = [words_of(corpus.offsets, measured) for corpus in corpora]
@@ -126,14 +127,18 @@ def _static(
 
 
 class WordVectors:
-    """Float32 vectors of words for each layer, in temporary files of 4 · layers · n · d bytes."""
+    """Float32 vectors of words at each layer, in temporary files of 4 · layers · n · d bytes."""
 
     def __init__(self, layers: int, width: int, device: torch.device) -> None:
         self._files, self._device = LayerCache(layers, width), device
         self._words = np.zeros(0, np.int64)
 
     def write(self, batches: Iterable[WordStates], words: NDArray[np.int64], name: str) -> None:
-        """Keep the vectors of ``words`` (ascending) out of all; InputError for NaN, infinity and a full disk."""
+        """Keep the vectors of ``words`` (ascending).
+
+        Raises:
+            InputError: A vector holds NaN or infinity, or the disk is full.
+        """
         wanted = np.zeros(int(words.max(initial=-1)) + 2, bool)  # one place more, for words after the last one
         wanted[words] = True
         written = [self._words]
@@ -148,12 +153,12 @@ class WordVectors:
         self._words = np.concatenate(written)
 
     def rows(self, words: NDArray[np.int64]) -> NDArray[np.int64]:
-        """In which row of a layer each of ``words`` is; all of them were kept."""
+        """Return the row of each of ``words`` in a layer; all of them were kept."""
         order = np.argsort(self._words, kind="stable")
         found = order[np.searchsorted(self._words, words, sorter=order)]
         assert np.array_equal(self._words[found], words), "words that were kept"
         return found
 
     def layer(self, number: int) -> Matrix:
-        """[n, d] of the layer at this place: a tensor on the device, or a memory map where that is large."""
+        """Return the layer at a place, [n, d]: a tensor on the device, or a memory map for a large layer."""
         return self._files.layer(number, self._device)

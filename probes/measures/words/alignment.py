@@ -1,4 +1,4 @@
-"""The word-embedding alignment of a run, also by bands of frequency."""
+"""The word-embedding alignment of a run, over all words and by bands of frequency."""
 
 from __future__ import annotations
 
@@ -44,23 +44,31 @@ def probe_alignment(
     headline: str | None = None,
     language_ids: bool = False,
 ) -> dict[str, Any]:
-    """Alignment over all types, those in the dictionary and those held out, in percent, for each language.
+    """Return the alignment of each language, in percent, over all types, those in the dictionary and those held out.
 
-    Types are the ids that occur in the training text of both languages, specials left out.
-    ``in dictionary`` means the config's dictionary, also for a run that did not use it, so
-    that objectives are compared on the same types. Without pairs of rows (a language in the parent's own
-    vocabulary, no dictionary) ``scores`` and ``candidates`` are null and ``bands`` is empty. What stands beside
-    ``languages`` is of the language ``headline`` (default: the first after the parent). ``language_ids``: rows have the
-    embedding of their language added, where the model has such.
+    Types are the ids that occur in the training text of both languages, without the special ones. ``in_dictionary``
+    means the dictionary of the config, also for a run that did not use it, so that objectives are compared on the same
+    types. Without pairs of rows (a language with the vocabulary of the source, and no dictionary) ``scores`` and
+    ``candidates`` are null and ``bands`` is empty.
 
-    ``candidates`` says among how many rows of the ``parent`` and of the ``other`` language a counterpart is sought, and
-    how many rows both have (``shared``), each of which competes for all words but its own (pretrain/word_pairs.py).
-    ``counts``: what was left out, and rows of zeros, which are near nothing.
+    ``candidates`` counts the rows of the ``parent`` and of the ``other`` language among which a translation is sought.
+    Rows that both have are counted under ``shared``; each of them competes for all words but its own
+    (pretrain/word_pairs.py). ``counts`` has what was left out, and rows of zeros, which are near no other row.
 
-    ``bands`` are the same scores by the frequency of the parent's type in the parent's training text, most frequent
-    first: ``{"from": 101, "to": 1000, "types": …, "scores": …}``, ranks that include the last, null for the rest.
-    Ranks count every type that occurs, the smaller id first if two occur as often, so a band may have fewer ``types``
-    than ranks: not all have a counterpart. The types of other bands still compete as neighbours.
+    ``bands`` are the same scores by the frequency of the source type in the training text, most frequent first:
+    ``{"from": 101, "to": 1000, "types": …, "scores": …}``. Ranks include the last one, which is null for the rest.
+    Ranks count every type that occurs, and of equally frequent ones the smaller id first. A band may have fewer
+    ``types`` than ranks, since not every type has a translation. The types of other bands still compete as neighbours.
+
+    Args:
+        model: The model.
+        config: The settings of the run.
+        artifacts: The data of the run.
+        store: The store of the run, for a dictionary that no term of the objective reads.
+        bands: The last rank of each band.
+        report: Receives the progress.
+        headline: The language whose values stand beside ``languages`` (default: the first after the source language).
+        language_ids: Whether the embedding of its language is added to each row, in a model that has such embeddings.
     """
     dictionary = artifacts.dictionary
     if dictionary is None and any(len(c.pairs) for c in artifacts.candidates):
@@ -105,17 +113,17 @@ def _language(
 
 
 def candidate_numbers(candidates: tuple[NDArray[np.int64], NDArray[np.int64]], shared: int) -> dict[str, int]:
-    """How many rows compete in each language, and how many of them are of both."""
+    """Return how many rows compete in each language, and how many of them are rows of both."""
     return {"parent": len(candidates[0]), "other": len(candidates[1]), "shared": shared}
 
 
 def zero_rows(credits: WordCredits, names: tuple[str, str]) -> dict[str, int]:
-    """How many candidates of each language are rows of zeros; those without any are not named."""
+    """Return how many candidates of each language are rows of zeros, without the languages that have none."""
     return {f"rows of zeros, {name}": n for name, n in zip(names, credits.zeros, strict=True) if n}
 
 
 def frequency_ranks(counts: NDArray[np.int64], types: NDArray[np.int64]) -> NDArray[np.int64]:
-    """[ids] the rank of each of the ``types`` (ids, sorted) by its count, from 1; 0 for other ids."""
+    """Return the rank by count, from 1, of each of the ``types`` (ids, ascending), 0 for other ids: [ids]."""
     ranks = np.zeros(len(counts), np.int64)
     ranks[types[np.argsort(-counts[types], kind="stable")]] = np.arange(1, len(types) + 1)
     return ranks
@@ -124,7 +132,7 @@ def frequency_ranks(counts: NDArray[np.int64], types: NDArray[np.int64]) -> NDAr
 def band_scores(
     credits: WordCredits, in_dictionary: torch.Tensor, ranks: NDArray[np.int64], bands: Sequence[int]
 ) -> list[dict[str, Any]]:
-    """The scores of the words whose rank [n] lies in each band (see ``probe_alignment``)."""
+    """Return the scores of the words in each band; ``ranks`` [n] are those of the words (see `probe_alignment`)."""
     result = []
     for before, last in pairwise((0, *bands, None)):
         assert before is not None, "only the last band is open"
@@ -139,7 +147,10 @@ SCORES = ("n", "cosine →", "cosine ←", "cosine mean", "CSLS mean")
 
 
 def subset_table(values: Mapping[str, Any], names: Names) -> Table:
-    """All words, those in the dictionary and the others; ``names`` of the parent and of the other language."""
+    """Return a table of all words, those in the dictionary and the others.
+
+    ``names`` are those of the source and of the other language.
+    """
     sizes = f"{values['candidates']['other']:,} and {values['candidates']['parent']:,}"
     title = f"Word-embedding alignment, {names[0]} ↔ {names[1]}, among {sizes} words (%)"
     rows = [[key.replace("_", " "), *_cells(scores)] for key, scores in values["scores"].items()]
@@ -147,7 +158,7 @@ def subset_table(values: Mapping[str, Any], names: Names) -> Table:
 
 
 def band_table(bands: Sequence[Mapping[str, Any]], language: str) -> Table:
-    """All words by frequency in the parent's text."""
+    """Return a table of all words by their frequency in the text of the source language."""
     rows = [[f"{band['from']:,} – {band['to'] or '…'}", *_cells(band["scores"]["all"])] for band in bands]
     return Table(f"The same by frequency rank in the parent's text, {language} (%)", ("ranks", *SCORES), rows)
 
@@ -161,7 +172,7 @@ def _cells(scores: Mapping[str, Any] | None) -> list[str]:
 
 
 def notes_of(values: Mapping[str, Any]) -> list[str]:
-    """What a reader of the numbers has to know."""
+    """Return the notes that a reader of the numbers needs."""
     notes = [f"words: {values['reason']}"] if "reason" in values else []
     shared = (values["candidates"] or {}).get("shared", 0)
     if shared:

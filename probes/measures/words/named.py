@@ -1,4 +1,4 @@
-"""The alignment of words that a dictionary names, in models whose counterparts are not known."""
+"""The alignment of words that a dictionary names, in models whose translations are not known."""
 
 from __future__ import annotations
 
@@ -32,7 +32,16 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class _Candidates:
-    """One language: what reads it, its ids that compete (sorted), and whether they are known to occur in training."""
+    """The competing words of one language.
+
+    Attributes:
+        name: The name of the language.
+        model: The model that reads the language.
+        reader: The reader of the language.
+        ids: The ids that compete, ascending.
+        seen: Whether the ids are known to occur in the training text.
+        language_ids: Whether the embedding of the language is added to each row.
+    """
 
     name: str
     model: MaskedLM
@@ -42,26 +51,29 @@ class _Candidates:
     language_ids: bool
 
     def tensor(self, ids: Ids) -> Tensor:
-        """On the device of the model."""
+        """Return ids on the device of the model."""
         return torch.from_numpy(ids.copy()).to(self.model.norm.weight.device)
 
     def rows(self, ids: Ids) -> Ids:
-        """Which rows of the model's table these are."""
+        """Return the rows of ids in the table of the model."""
         with torch.no_grad():
             rows: Ids = self.model.embeddings.rows(self.tensor(ids), self.reader.number).cpu().numpy()
         return rows
 
     def vectors(self) -> Tensor:
-        """Of all that competes [n, d]."""
+        """Return the vectors of all competing ids, [n, d]."""
         with torch.no_grad():
             return rows_of(self.model, self.tensor(self.ids), self.reader.number, self.language_ids)
 
 
 def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeResult:
-    """Alignment of the words of a MUSE file that are one token on both sides, among all tokens of the other language.
+    """Return the alignment of the words of a MUSE file that are one token in both languages.
 
-    All tokens are the ids that occur in the training text, where a model is a run of ours, else all that its tokenizer
-    has; special ones are none. InputError: no pair is left, embeddings of two sizes, NaN.
+    They are sought among all tokens of the other language. These are the ids in the training text if the model is a run
+    of ours, and otherwise all ids of the tokenizer; special tokens never count.
+
+    Raises:
+        InputError: No pair is left, the embeddings have different sizes, or they hold NaN.
     """
     sides = _candidates(given, "source"), _candidates(given, "target")
     pairs, counts = _pairs(user_path(name), sides, given.same_model)

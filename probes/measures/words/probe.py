@@ -1,7 +1,8 @@
 """Probe ``words``: word-embedding alignment, by bands of frequency and over the checkpoints of a run.
 
-Of our runs the rows of a word and its counterpart are known (pretrain/word_pairs.py), also after a run was adjusted or
-fine-tuned. Of other models a dictionary names words; those that are one token on both sides are compared (named.py).
+In a run of ours the rows of a word and of its translation are known (pretrain/word_pairs.py), also after an adjustment
+or fine-tuning. For other models a dictionary names words, and those that are one token in both languages are compared
+(named.py).
 """
 
 from __future__ import annotations
@@ -33,9 +34,11 @@ SUBSETS = ("all", "in_dictionary", "held_out")
 
 
 def words_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
-    """Alignment of the rows of words with their counterparts, in percent (0 to 100).
+    """Return the alignment of the rows of words with those of their translations, in percent (0 to 100).
 
-    InputError for a language that the run has not, or its parent (it has no rows of its own), and for NaN.
+    Raises:
+        InputError: The language is none of the run, or is its source language, which has no rows of its own; or the
+            embeddings hold NaN.
     """
     opened = given.pretrained.run if given.same_model else None  # also of a model that was made of the run
     names = [] if opened is None else [language.name for language in opened[1].languages]
@@ -54,11 +57,11 @@ def words_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
 def _of_run(
     given: ProbeInput, config: PretrainConfig, artifacts: Artifacts, number: int, store: Store, report: Report
 ) -> ProbeResult:
-    """The alignment of the run's language of that number, of the run itself also over its checkpoints."""
+    """Return the alignment of one language of a run, for the run itself also over its checkpoints."""
     language, run = artifacts.languages[number].name, given.run
 
     def measured(model: MaskedLM, at: str, report: Report = silent) -> dict[str, Any]:
-        """The alignment of all languages; errors name the model, and ``at`` which of its checkpoints."""
+        """Return the alignment of all languages; an error names the model, and ``at`` the checkpoint."""
         try:
             own = given.config.of(WordsConfig)
             return probe_alignment(model, config, artifacts, store, own.bands, report, language, own.language_ids)
@@ -87,9 +90,10 @@ def _of_run(
 def _over_checkpoints(
     run: Path, config: PretrainConfig, artifacts: Artifacts, measured: Callable[..., dict[str, Any]], report: Report
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """For each checkpoint {"step", "languages": language → all scores, as of the last one}; notes on damaged ones.
+    """Return the scores of each checkpoint, and notes on damaged ones.
 
-    Those that the run keeps by its config, whatever else is in its folder: a run is shared with others.
+    An entry is ``{"step", "languages": language → all scores}``. The checkpoints are those that the config of the run
+    keeps, whatever else its folder has, since a run is shared with others.
     """
     folder, model = run / "checkpoints", new_model(config, artifacts)
     over, notes = [], []
@@ -105,7 +109,7 @@ def _over_checkpoints(
 
 
 def _emergence(over: Sequence[Mapping[str, Any]], language: str) -> tuple[Drawing, ...]:
-    """A line for each subset of the language, mean of both directions, where there are at least two checkpoints."""
+    """Return a line for each subset of the words, the mean of both directions, if there are several checkpoints."""
     lines = []
     for subset in SUBSETS:
         points = [(one["step"], (one["languages"][language]["scores"] or {}).get(subset)) for one in over]
