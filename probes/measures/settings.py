@@ -15,56 +15,67 @@ from synthlang.references import LanguageSpec, ModelName, omits_default
 
 
 class ProbeDataConfig(DataConfig):
-    """What is taken of the sentence pairs, as in an adjustment, but of the pairs to fit on the last ``sentences`` only.
-
-    sentences   how many sentence pairs maps are fitted on, and which ``retrieval.seen`` and ``cka`` read beside the
-                measured ones: 20,000 whatever else is set; none: all
-    """
+    """Choice of the sentence pairs, as in an adjustment, with a limit on the pairs to fit on."""
 
     sentences: int | None = Field(default=20_000, ge=1)
+    """Number of sentence pairs to fit maps on, the last ones.
+
+    ``retrieval.seen`` and ``cka`` read them beside the measured ones. The default is 20,000 whatever else is set; None:
+    all.
+    """
 
 
 Settings = TypeVar("Settings", bound=ProbeSettings)
 
 
 class InputConfig(StrictModel):
-    """Which probes, of which languages and on which text; a field of a subclass that is ``ProbeSettings`` is a probe.
-
-    probes     which (none: all but those of plugins, and those that came ``OmitDefaultFromHash``)
-    language   what the parent is compared with: for a run the name or spec of one of its languages (none: the first
-               derived one), for other models the spec of a derived one, or any name with ``natural``
-    natural    the other language is not derived from the parent: ``pairs`` must name sentence pairs, unless only
-               ``words`` is asked for. Of the languages of a run it is known
-    model2     what reads the other language, when that is another model (two monolingual models)
-    pairs      sentence pairs with links (left: the other language, right: the parent), as in an adjustment; none: the
-               pretraining text in both languages, aligned by construction
-    data       which of them: the last ``dev`` before the last ``test`` are measured on, and of the others the last
-               ``sentences`` (20,000) are there to fit on
-    subword    what stands for a word in context: its first (``start``) or last subword (``end``; Cao et al. 2020), or
-               the mean of all
-    layers     whose states: 0 for the embeddings, 1 … N, negative ones count from the last; none: all
-    seed       of everything that is drawn
-    """
+    """Settings of the probes, the languages and the text. A field of a subclass that is `ProbeSettings` is a probe."""
 
     probes: tuple[str, ...] = Field(default=(), min_length=1)
+    """Names of the probes to run (default: all except those of plugins and those that came later)."""
     language: LanguageSpec | None = None
+    """Language that the source language is compared with.
+
+    For a run it is the name or spec of one of its languages (None: the first derived one), for other models the spec of
+    a derived language, or any name with ``natural``.
+    """
     natural: bool = False
+    """Whether the other language is not derived from the source language.
+
+    ``pairs`` must then name sentence pairs, unless only ``words`` is run. For the languages of a run it is known.
+    """
     model2: ModelName | None = None
+    """Model that reads the other language, if that is another model (two monolingual models)."""
     pairs: dict[str, PairConfig | None] = Field(default_factory=dict)
+    """Sentence pairs with links (left: the other language, right: the source language), as in an adjustment.
+
+    None: the pretraining text in both languages, aligned by construction.
+    """
     data: ProbeDataConfig = ProbeDataConfig()
+    """Choice among the sentence pairs.
+
+    The last ``dev`` before the last ``test`` are measured on, and the last ``sentences`` of the others are there to fit
+    on.
+    """
     subword: Literal["start", "end", "mean"] = "end"
+    """Vector of a word in context: its first (``start``) or last subword (``end``; Cao et al.
+
+    2020), or the ``mean`` of all.
+    """
     layers: tuple[int, ...] | None = Field(default=None, min_length=1)
+    """Numbers of the layers to read: 0 for the embeddings, 1 … N, and negative ones from the last (None: all)."""
     seed: int = Field(default=0, ge=0)
+    """Seed of everything that is drawn."""
 
     @classmethod
     def table(cls) -> dict[str, type[ProbeSettings]]:
-        """Name → settings of every probe that there is."""
+        """Return the settings of every probe by its name."""
         fields = ((name, field.annotation) for name, field in cls.model_fields.items())
         return {name: kind for name, kind in fields if isinstance(kind, type) and issubclass(kind, ProbeSettings)}
 
     @classmethod
     def __pydantic_init_subclass__(cls, **settings: Any) -> None:
-        """``probes`` takes the names of the probes that there are; where none is named, all that did not come later."""
+        """Let ``probes`` take the names of the probes of a subclass, by default those that did not come later."""
         super().__pydantic_init_subclass__(**settings)
         names = tuple(cls.table())
         cls.model_fields["probes"].annotation = tuple[Literal[names], ...]  # type: ignore[valid-type]
@@ -82,17 +93,21 @@ class InputConfig(StrictModel):
         return self
 
     def numbers(self, count: int) -> tuple[int, ...]:
-        """The layers that are read of a model of ``count``; InputError for one that it does not have."""
+        """Return the layers that are read of a model of ``count`` layers.
+
+        Raises:
+            InputError: The model lacks one of them.
+        """
         return tuple(range(count + 1)) if self.layers is None else numbered(self.layers, count, "layers")
 
     def of(self, kind: type[Settings]) -> Settings:
-        """The settings of a probe, by their class."""
+        """Return the settings of a probe by their class."""
         found = next(value for value in vars(self).values() if isinstance(value, kind))
         assert isinstance(found, kind)
         return found
 
     def chosen(self) -> dict[str, ProbeSettings]:
-        """The settings of the probes that are asked for."""
+        """Return the settings of the probes that are run."""
         return {name: getattr(self, name) for name in self.probes}
 
     @property

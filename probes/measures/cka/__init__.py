@@ -40,18 +40,7 @@ Random = Literal["target", "both"]
 
 
 class CkaConfig(ProbeSettings):
-    """Whose states are compared and what they are held against (Conneau et al. 2020, section 5.2, for the defaults).
-
-    sentences    how many sentence pairs, drawn by the seed from all but those of ``data.test``: nothing is fitted, so
-                 none has to be held out
-    pooling      what stands for a sentence: the ``mean`` of its tokens without those around it, or the state of the
-                 ``first`` token (``<s>``); ``words``: not sentences but linked words are compared, each by ``subword``
-    random       lower references: an encoder with weights drawn by the seed reads the ``target`` language and the model
-                 the source (as in figure 7), or it reads ``both``, which is what tokens alone give
-    paraphrase   upper reference: another model of the source language, of another seed say (a run, a folder or a name
-                 of Hugging Face); it reads the same source sentences. None: not measured
-    estimator    what the figures show; the results hold both. ``biased`` is that of the paper
-    """
+    """Settings of the states that are compared, and of the references (Conneau et al. 2020, section 5.2)."""
 
     smoke: ClassVar[Mapping[str, Any]] = {"sentences": 40}
 
@@ -64,10 +53,28 @@ class CkaConfig(ProbeSettings):
     measures: ClassVar[Tree] = MEASURES
 
     sentences: int = Field(default=10_000, ge=2)
+    """Number of sentence pairs.
+
+    The seed draws them from all except those of ``data.test``; since nothing is fitted, none has to be held out.
+    """
     pooling: Pooling = "mean"
+    """Vector of a sentence: the ``mean`` of its tokens, or the state of the ``first`` token (``<s>``).
+
+    ``words`` compares linked words instead of sentences, each by ``subword``.
+    """
     random: tuple[Random, ...] = ("target", "both")
+    """Lower references.
+
+    An encoder with weights drawn by the seed reads the ``target`` language and the model the source (figure 7), or it
+    reads ``both``, which measures what tokens alone give.
+    """
     paraphrase: ModelName | None = Field(default=None, min_length=1)
+    """Upper reference: another model of the source language, such as one of another seed.
+
+    It is a run, a folder or a name of Hugging Face, and reads the same source sentences. None: not measured.
+    """
     estimator: Estimator = "biased"
+    """Estimator of the figures; the results hold both. ``biased`` is that of the paper."""
 
     @field_validator("random")
     @classmethod

@@ -25,21 +25,7 @@ TOPS = (1, 3, 10, 100)
 
 
 class DistancesConfig(ProbeSettings):
-    """Distances of related and unrelated words ("The Impact of Cross-Lingual Adjustment", section 5.4).
-
-    before       other models that read the same sentence pairs, as name → run, folder or name of Hugging Face: the one
-                 before adjustment, after fine-tuning, … A list takes the folders' names
-    name         what the probed model is called beside them (none: its own name)
-    layer        whose histograms and pictures are drawn: 0 for the embeddings, 1 … N, negative ones count from the
-                 last (none: the last that is read, as in the paper)
-    bins         of the histograms
-    dimensions   how many of the largest dimensions are left out together, to see what hangs on them; none of them: the
-                 sentences are read once instead of twice
-    picture      word pairs in a plane: principal components (``pca``), ``tsne`` (Cao et al. 2020, figure 1; needs the
-                 extra ``probe``) or ``none``
-    pairs        how many word pairs it shows: drawn by the seed from the ten times as many that are linked most often,
-                 of open classes where parts of speech are known; one occurrence of each
-    """
+    """Settings of distances of related and unrelated words ("The Impact of Cross-Lingual Adjustment", section 5.4)."""
 
     title: ClassVar[str] = "Distances"
     about: ClassVar[str] = (
@@ -50,12 +36,33 @@ class DistancesConfig(ProbeSettings):
     measures: ClassVar[Tree] = MEASURES
 
     before: dict[str, ModelName] = Field(default_factory=dict)
+    """Other models that read the same sentence pairs, such as the one before adjustment, as name → run, folder or name
+    of Hugging Face. A list takes the names of the folders.
+    """
     name: str | None = Field(default=None, min_length=1)
+    """Name of the probed model beside them (None: its own name)."""
     layer: int | None = None
+    """Layer of the histograms and pictures: 0 for the embeddings, 1 … N, and negative numbers from the last (None: the
+    last layer that is read, as in the paper).
+    """
     bins: int = Field(default=BINS, ge=2, le=1000)
+    """Number of bins of the histograms."""
     dimensions: tuple[int, ...] = TOPS
+    """Numbers of the largest dimensions that are left out together, to see how much depends on them.
+
+    Without any, the sentences are read once instead of twice.
+    """
     picture: Literal["pca", "tsne", "none"] = "pca"
+    """Picture of word pairs in a plane: principal components (``pca``), ``tsne`` (Cao et al.
+
+    2020, figure 1; needs the extra ``probe``) or ``none``.
+    """
     pairs: int = Field(default=40, ge=2, le=MOST_PAIRS)
+    """Number of word pairs in the picture.
+
+    The seed draws them from the ten times as many that are linked most often, of open classes where parts of speech are
+    known, with one occurrence of each.
+    """
 
     def check_installed(self) -> None:
         if self.picture == "tsne" and find_spec("sklearn") is None:

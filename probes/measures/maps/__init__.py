@@ -18,36 +18,18 @@ from synthlang.references import UserFile
 
 
 class SentenceFiles(StrictModel):
-    """Two files of parallel lines to retrieve sentences in, such as Tatoeba (Schwenk et al. 2019).
-
-    left, right   the other language and the parent; line n translates line n
-    words         our ``rules`` find the words of raw text, or ``spaces`` separate them already
-    """
+    """Two files of parallel lines to retrieve sentences in, such as Tatoeba (Schwenk et al. 2019)."""
 
     left: UserFile
+    """File of the other language. Line n translates line n of ``right``."""
     right: UserFile
+    """File of the source language."""
     words: Splitter = "rules"
+    """Word splitter: our ``rules`` for raw text, or ``spaces`` that separate the words already."""
 
 
 class MapsConfig(FitSettings, ProbeSettings):
-    """Orthogonal maps between the languages' states, one for each layer, and what they are good for.
-
-    supervision      what they are fitted on, each by itself: the mean of all occurrences of the words of a
-                     ``dictionary``, linked words in context (``parallel``), mean vectors of parallel ``sentences``
-                     (Emerging Cross-lingual Structure, sections 5.1.1 to 5.1.3)
-    dictionary       a MUSE file of words of the parent and of the other language; none: the most frequent link of each
-                     word in the sentence pairs
-    test_dictionary  the same to measure on; none: ``held_out``, the share of the dictionary's words that is drawn.
-                     Pairs of the dictionary with a word that is measured are not fitted on
-    lower            words that differ in capital letters only are one; none: yes where a dictionary is a file
-    min_count        rarer words of the sentence pairs are no candidates
-    candidates       of the retrieval of words in context: ``all`` words of the measured sentences, or ``linked`` ones
-    sentences        further parallel sentences to retrieve
-    embeddings       also the rows of the embedding matrix, without context, of words that are one subword on both
-                     sides (section 5.1.1, figure 4a); with ``static`` its vectors of the same words beside them
-    static           word vectors without context beside the model's
-    save             a folder for the maps: SAVE/SUPERVISION, which ``rotation.map`` of a transfer reads
-    """
+    """Settings of orthogonal maps between the states of two languages, one for each layer."""
 
     title: ClassVar[str] = "Rotations"
     about: ClassVar[str] = (
@@ -58,16 +40,35 @@ class MapsConfig(FitSettings, ProbeSettings):
     measures: ClassVar[Tree] = MEASURES
 
     supervision: tuple[Supervision, ...] = Field(default=SUPERVISIONS, min_length=1)
+    """Pairs of the fits, each by itself: means of all occurrences of the words of a ``dictionary``, linked words in
+    context (``parallel``), or mean vectors of parallel ``sentences`` (Emerging Cross-lingual Structure, sections
+    5.1.1 to 5.1.3).
+    """
     dictionary: UserFile | None = None
+    """MUSE file of words of the source and of the other language.
+
+    None: the most frequent link of each word in the sentence pairs.
+    """
     test_dictionary: UserFile | None = None
+    """MUSE file to measure on. None: ``held_out``. Pairs of the dictionary with a measured word are not fitted on."""
     held_out: float = Field(default=0.2, gt=0, lt=1)
+    """Share of the words of the dictionary that is drawn to measure on."""
     lower: bool | None = None
+    """Whether words that differ in capital letters only are one word (None: yes if a dictionary is a file)."""
     min_count: int = Field(default=1, ge=1)
+    """Smallest count of a candidate in the sentence pairs."""
     candidates: Literal["all", "linked"] = "all"
+    """Candidates of the retrieval of words in context: ``all`` words of the measured sentences, or ``linked`` ones."""
     sentences: SentenceFiles | None = None
+    """Further parallel sentences to retrieve."""
     embeddings: bool = False
+    """Whether rows of the embedding matrix, without context, are measured for words that are one subword on both sides
+    (section 5.1.1, figure 4a). With ``static``, its vectors of the same words stand beside them.
+    """
     static: StaticSettings | None = None
+    """Word vectors without context beside the states of the model."""
     save: str | None = None
+    """Folder of the maps: SAVE/SUPERVISION, which ``rotation.map`` of a transfer reads."""
 
     def check_installed(self) -> None:
         if self.static is not None:

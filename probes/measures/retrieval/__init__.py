@@ -19,45 +19,24 @@ Variant = Literal["context", "types"]
 
 
 class RotationSettings(FitSettings):
-    """An orthogonal map of each layer, fitted on the sentences that are not measured, before words are compared.
-
-    supervision   ``parallel``: linked words in context (Cao et al. 2020, equation 1; Wang et al. 2019), or mean vectors
-                  of parallel ``sentences`` (Aldarmaki & Diab 2019). Not a dictionary: its vectors are means of types,
-                  and what is compared are words in context; the probe ``maps`` has those
-    """
+    """Settings of an orthogonal map of each layer, fitted on the sentences that are not measured."""
 
     normalise: Method = "none"
     supervision: Literal["parallel", "sentences"] = "parallel"
+    """Pairs of the fit: linked words in context, ``parallel`` (Cao et al.
+
+    2020, equation 1; Wang et al. 2019), or mean vectors of parallel ``sentences`` (Aldarmaki & Diab 2019). A dictionary
+    is no choice here, since its vectors are means of types and words in context are compared; the probe ``maps`` has
+    it.
+    """
 
 
 class RetrievalConfig(ProbeSettings):
-    """Does a word find its translation among the words of the other language (Cao et al. 2020, section 3.2)?
+    """Settings of the retrieval of words: does a word find its translation (Cao et al. 2020, section 3.2)?
 
-    Three sets of pairs are scored. ``linked``: all links of the measured sentences. ``unlike``: without those that
-    ``exact_matches`` drops. ``counted``: without those that ``seen`` drops either; the headline is about these.
-
-    variants       ``context``: every word of the measured sentences is an item; ``types``: only the first occurrence
-                   of each type is (the paper's non-contextual retrieval), and a link counts if both its words are
-    candidates     what a word is sought among: ``all`` words of the other language's measured sentences (as-paper), or
-                   the ``aligned`` ones, which have a link (as-code; the code's sentence tokens are left out)
-    k              neighbours in the densities of CSLS
-    exact_matches  pairs of words that are written alike: ``drop`` (as-paper) or ``keep``
-    seen           pairs of types that are linked somewhere in the sentences that maps are fitted on: ``drop``
-                   (as-paper) or ``keep``. They still compete as candidates, whatever is dropped
-    parser         gives parts of speech where the text has none: ``spacy:NAME`` or ``stanza:NAME``, for the language of
-                   ``tag_words``
-    tag_words      whose word a link has its part of speech of: the ``parent``'s, or the ``other`` language's, by its
-                   own tagger (Cao et al., section 5.2: spaCy, polyglot for Bulgarian)
-    tag_pairs      the set of pairs that is broken down by part of speech. Cao et al. (table 4) keep the seen ones, and
-                   have punctuation and numerals, which are mostly written alike
-    rank_pairs     the set of pairs that is broken down by difference of frequency rank (figure 3)
-    rank_bins      into so many bins of equally many pairs, at most
-    examples       words of the parent: some occurrences of each, in their sentences, are listed with the nearest word
-                   of the other language (appendix A.3)
-    rotation       of the states before words are compared (table 3, "Word-aligned BERT (rotation)"); none: as they are
-    static         word vectors without context beside those of their sentence, instead of the model's states (section
-                   3.4 and table 3, "Aligned fastText + sentence"), rotated by all links of the sentences that maps are
-                   fitted on. A word without a vector is no candidate, and its links count as not found
+    Three sets of pairs are scored. ``linked`` has all links of the measured sentences, ``unlike`` those that
+    ``exact_matches`` leaves, and ``counted`` those of them that ``seen`` leaves, too. The headline is about
+    ``counted``.
     """
 
     title: ClassVar[str] = "Words in context"
@@ -69,18 +48,55 @@ class RetrievalConfig(ProbeSettings):
     measures: ClassVar[Tree] = MEASURES
 
     variants: tuple[Variant, ...] = Field(default=("context", "types"), min_length=1)
+    """Items of the retrieval.
+
+    In ``context``, every word of the measured sentences is an item. In ``types``, only the first occurrence of each
+    type is (non-contextual retrieval in the paper), and a link counts if both its words are.
+    """
     candidates: Literal["all", "aligned"] = "all"
+    """Candidates: ``all`` words of the measured sentences of the other language (as the paper has it), or the
+    ``aligned`` ones, which have a link (as the released code has it, without its sentence tokens).
+    """
     k: int = Field(default=10, ge=1)
+    """Number of neighbours in the densities of CSLS."""
     exact_matches: Literal["drop", "keep"] = "drop"
+    """Treatment of pairs of words that are written alike: ``drop`` (as in the paper) or ``keep``."""
     seen: Literal["drop", "keep"] = "drop"
+    """Treatment of pairs of types that are linked in the sentences that maps are fitted on: ``drop`` (as in the paper)
+    or ``keep``. They compete as candidates in either case.
+    """
     parser: ParserSpec | None = None
+    """Parser of parts of speech where the text has none: ``spacy:NAME`` or ``stanza:NAME``, for the language of
+    ``tag_words``.
+    """
     tag_words: Annotated[Literal["parent", "other"], OmitDefaultFromHash()] = "parent"
+    """Language whose word gives a link its part of speech: the source (``parent``), or the ``other`` language by its
+    own tagger (Cao et al. 2020, section 5.2: spaCy, polyglot for Bulgarian).
+    """
     tag_pairs: Pairs = "linked"
+    """Set of pairs that is broken down by part of speech.
+
+    Cao et al. 2020 (table 4) keep the seen pairs, and have punctuation and numerals, which are mostly written alike.
+    """
     rank_pairs: Pairs = "unlike"
+    """Set of pairs that is broken down by difference of frequency rank (figure 3)."""
     rank_bins: int = Field(default=10, ge=1)
+    """Largest number of bins of equally many pairs."""
     examples: Annotated[tuple[str, ...], OmitDefaultFromHash()] = ()
+    """Words of the source language.
+
+    Some occurrences of each are listed in their sentences, with the nearest word of the other language (appendix A.3).
+    """
     rotation: RotationSettings | None = None
+    """Map of the states before words are compared (table 3, "Word-aligned BERT (rotation)").
+
+    None: the states as they are.
+    """
     static: StaticSettings | None = None
+    """Word vectors without context, beside those of their sentence, in place of the states of the model (section 3.4
+    and table 3, "Aligned fastText + sentence"). They are rotated by all links of the sentences that maps are fitted
+    on. A word without a vector is no candidate, and its links count as not found.
+    """
 
     def check_installed(self) -> None:
         if self.static is not None:

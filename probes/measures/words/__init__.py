@@ -29,15 +29,7 @@ def no_dictionary() -> InputError:
 
 
 class WordsConfig(ProbeSettings):
-    """Word-embedding alignment.
-
-    bands        the last frequency rank of each band; one more has the rest
-    checkpoints  also at every checkpoint that the run keeps: when does alignment emerge?
-    language_ids add the embedding of its language to each row before the cosine, as the released code of ALIGN-MLM does
-                 for models with language ids (XLM); without: the rows alone, as in its text
-    dictionary   a MUSE file of words of the parent and of the other language: those that are one token on both sides
-                 are compared, without bands and checkpoints; none: what a run itself says are counterparts
-    """
+    """Settings of word-embedding alignment."""
 
     title: ClassVar[str] = "Word embeddings"
     about: ClassVar[str] = (
@@ -50,9 +42,20 @@ class WordsConfig(ProbeSettings):
     reads_sentences: ClassVar[bool] = False
 
     bands: tuple[int, ...] = (100, 1000, 5000)
+    """Last frequency rank of each band. One more band has the rest."""
     checkpoints: bool = True
+    """Whether every checkpoint that the run keeps is measured, too, to see when alignment emerges."""
     language_ids: Annotated[bool, OmitDefaultFromHash()] = False
+    """Whether the embedding of its language is added to each row before the cosine.
+
+    The released code of ALIGN-MLM does so for models with language ids (XLM); its text describes the rows alone.
+    """
     dictionary: UserFile | None = None
+    """MUSE file of words of the source and of the other language.
+
+    Words that are one token in both are compared, without bands and checkpoints. None: the translations that the run
+    itself knows.
+    """
 
     @field_validator("bands")
     @classmethod
