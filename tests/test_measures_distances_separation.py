@@ -8,10 +8,8 @@ import torch
 from scipy import stats
 
 from probes.measures.distances.auc import Influence, auc, clustered_interval, placements, standard_error
-from probes.measures.distances.dimensions import largest, separations_and_dominance, shares
 from probes.measures.distances.pairs import Linked, pair_blocks, unrelated
-from probes.measures.distances.separation import compare, histograms
-from synthlang.errors import InputError
+from tests.refusals import refused
 from tests.separations import separations
 
 
@@ -179,90 +177,18 @@ def bad(change):
 
 
 @pytest.mark.parametrize(
-    ("batches", "message"),
+    ("batches", "code"),
     [
-        ([], "no linked words"),
-        ([linked(n=0)], "no linked words"),
-        ([linked(n=4)], "one sentence pair"),
-        ([linked(n=1)], "one sentence pair"),
-        (bad(lambda x: x.left[1, 3].fill_(float("nan"))), "layer 1 .* NaN"),
-        (bad(lambda x: x.right[0, 0].fill_(float("inf"))), "layer 0 .* NaN"),
-        (bad(lambda x: (x.left[1].zero_(), x.right[1].zero_())), "layer 1 .* zero"),
-        ([linked(n=12, word=torch.zeros(12))], "one word"),
+        ([], "empty"),
+        ([linked(n=0)], "empty"),
+        ([linked(n=4)], "range"),
+        ([linked(n=1)], "range"),
+        (bad(lambda x: x.left[1, 3].fill_(float("nan"))), "damaged"),
+        (bad(lambda x: x.right[0, 0].fill_(float("inf"))), "damaged"),
+        (bad(lambda x: (x.left[1].zero_(), x.right[1].zero_())), "damaged"),
+        ([linked(n=12, word=torch.zeros(12))], "empty"),
     ],
     ids=["nothing", "empty", "one-sentence", "one-pair", "nan", "inf", "all-zero", "one-word"],
 )
-def test_bad_input_is_one_clear_line(batches, message):
-    with pytest.raises(InputError, match=message):
-        separations(batches, 0)
-
-
-def test_a_planted_outlier_dimension_is_found_and_its_removal_helps():
-    data = linked(0.7)
-    random = torch.Generator().manual_seed(9)
-    for side in (data.left, data.right):  # far from 0 in all words, and noise
-        side[:, :, 11] = 30 + 20 * torch.randn(2, 600, generator=random)
-    found = separations_and_dominance(lambda: [data], 0, (0, 1), tops=(1, 3, 16))[1]
-    assert [(f.layer, f.distance) for f in found] == [(0, "l2"), (0, "cosine"), (1, "l2"), (1, "cosine")]
-    for one in found:
-        assert one.dimensions[0] == 11 and one.shares[0] > 0.8
-        assert [top.count for top in one.tops] == [1, 3]  # without all sixteen nothing is left
-        assert one.tops[0].auc_without.mean > one.auc.mean + 0.2
-        kept = [i for i in range(16) if i != 11]
-        less = Linked(data.left[..., kept], data.right[..., kept], data.sentence)
-        expected = {(s.layer, s.distance): s.auc for s in separations([less], 0)}
-        assert one.tops[0].auc_without == expected[one.layer, one.distance]
-
-
-def test_small_blocks_hold_few_links_and_still_pair_all():
-    blocks = list(pair_blocks([linked().take(slice(i, i + 50)) for i in range(0, 600, 50)], 0, block=64))
-    assert sum(len(block.linked) for block in blocks) == sum(len(block.query) for block in blocks) == 600
-    assert max(len(block.linked) for block in blocks) < 128
-    assert all((b.linked.sentence[b.query] != b.linked.sentence[b.other]).all() for b in blocks)
-
-
-def test_no_bounds_where_nothing_is_known():
-    one = np.zeros(3, dtype=np.int64)
-    assert clustered_interval(Influence(0.5, np.zeros(3), one, one)).low is None
-    assert clustered_interval(Influence(1.0, np.zeros(2), one[:2], np.array([0, 1])), share=True).high is None
-    same = torch.ones(1, 40, 4)  # all distances are 0: they tie
-    assert [s.auc.mean for s in separations([Linked(same, same, torch.arange(40))], 0)] == [0.5, 0.5]
-
-
-def test_compare_before_and_after():
-    before, after = separations([linked(1.0)], 3)[0], separations([linked(0.4)], 3)[0]
-    change, nothing = compare(before, after), compare(before, before)
-    assert change.auc.mean == pytest.approx(after.auc.mean - before.auc.mean)
-    assert 0 < bounds(change.auc)[0] < bounds(change.auc)[1] and bounds(change.related)[1] < 0
-    assert (nothing.auc.mean, nothing.auc.low, nothing.auc.high) == (0, 0, 0)
-    # of the mean of one sentence after another: Student's t of the sums of sentences
-    sums = (after.related - before.related).reshape(-1, 4).mean(1)
-    t = stats.ttest_1samp(sums, 0).confidence_interval(0.95)
-    assert (change.related.low, change.related.high) == pytest.approx((t.low, t.high), rel=1e-6)
-
-
-def test_histograms_have_common_bins_and_count_every_pair():
-    found = [separations([linked(noise)], 3)[0] for noise in (1.0, 0.4)]
-    both = histograms(found, bins=25)
-    assert len(both[0].edges) == 26 and (both[0].edges == both[1].edges).all()
-    for one, counted in zip(found, both, strict=True):
-        assert counted.related.sum() == len(one.related) and counted.unrelated.sum() == len(one.unrelated)
-        inside = (one.related >= counted.edges[3]) & (one.related < counted.edges[4])
-        assert counted.related[3] == inside.sum()
-
-
-def test_contributions_sum_to_the_mean_and_shares_to_one():
-    data, read = linked(), iter([[linked()]])
-    found = separations_and_dominance(lambda: [data], 5, (0, 1), tops=(1, 15))[1]
-    none = separations_and_dominance(lambda: next(read), 5, (0, 1), tops=())[1]  # read once
-    assert not any(one.tops for one in none)
-    whole = {(s.layer, s.distance): s for s in separations([data], 5)}
-    for one in found:
-        distances = whole[one.layer, one.distance].unrelated
-        expected = (distances**2).mean() if one.distance == "l2" else (1 - distances).mean()
-        assert one.mean == pytest.approx(expected, abs=1e-5)
-        assert one.shares == tuple(sorted(one.shares, reverse=True))
-        assert one.distance == "cosine" or one.tops[0].of_sum == pytest.approx(one.shares[0])
-    values = torch.tensor([0.5, -0.25, 0.25], dtype=torch.float64)
-    assert shares(values).tolist() == [0.5, 0.25, 0.25] and largest(values, 2).tolist() == [0, 1]
-    assert not shares(torch.zeros(3)).any()
+def test_bad_input_is_refused(batches, code):
+    assert refused(separations, batches, 0) == ("", code)

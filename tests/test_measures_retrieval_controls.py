@@ -133,7 +133,7 @@ def test_parts_of_speech_are_those_of_a_parser_where_the_text_has_none(model, tm
 
 @pytest.mark.parametrize(("shape", "retrieval", "settings", "message"), [
     ({"hidden_size": 32}, KEEP, {}, "vectors of 32 and of 16 numbers"),
-    ({"num_hidden_layers": 4}, KEEP, {}, r"5 and 4 layers are read; name those to compare \(layers\)"),
+    ({"num_hidden_layers": 4}, KEEP, {}, "5 and 4 layers are read; name those to compare"),
     ({}, KEEP, {"data": {"dev": 1}}, "one sentence pair"),
     ({}, {"parser": "nonsense"}, {}, "parser 'nonsense' must be"),
     ({"nan": True}, KEEP, {}, "language other: the states of its words hold NaN"),

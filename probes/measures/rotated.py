@@ -107,7 +107,8 @@ class Static:
         rows = np.stack([one.rows_of(corpus.form.names or ())[codes] for one, corpus, codes in looked_up])
         known = (rows >= 0).all(0)
         if not known.any():
-            raise InputError(f"{name}: no pair of words to fit the rotation on has a vector on both sides")
+            told = "no pair of words to fit the rotation on has a vector on both sides"
+            raise InputError(told, keys=name, hint="name vectors of both languages", code="empty")
         order = (0, 1) if moves == "target" else (1, 0)
         x, y = (self.vectors[i] for i in order)
         fitter = MapFitter(*(Normaliser.fit(one.vectors, self.config.normalise) for one in (x, y)))

@@ -65,7 +65,8 @@ def drawn_rows(given: ProbeInput) -> tuple[NDArray[np.int64], int]:
     """Return the sentence pairs that are compared, ascending, and the number of those not drawn."""
     every = np.sort(np.concatenate([given.data.dev, given.fitted]))  # either may be empty: nothing is held out
     if not len(every):
-        raise InputError("cka: no sentence pair is left; lower data.test, or raise data.length")
+        hint = "lower data.test, or raise data.length"
+        raise InputError("no sentence pair is left", keys="cka", hint=hint, code="empty")
     wanted = given.config.of(CkaConfig).sentences
     if wanted >= len(every):
         return every, 0

@@ -173,7 +173,8 @@ class CKA:
             InputError: There are fewer than 2 sentences.
         """
         if (n := self._n) < 2:
-            raise InputError(f"CKA needs at least 2 sentences (the debiased one 4), but there are {n}")
+            told = f"CKA needs at least 2 sentences (the debiased one 4), but there are {n}"
+            raise InputError(told, keys="cka", hint="raise data.length or lower data.test", code="range")
         found = torch.zeros(2, len(self._names), len(self._names), dtype=torch.float64)
         for done, pairs in enumerate(self.groups, 1):
             for (i, j), estimates in (self._sums or self._read(pairs)).hsic():

@@ -81,10 +81,11 @@ def open_other(model: str, given: ProbeInput, name: str) -> Pretrained:
         else:
             opened = open_pretrained(model, language.name, natural=True)
     except InputError as error:
-        raise InputError(f"distances.before.{name}: {error}") from error
+        raise error.inside("distances", "before", name) from error
     derived = opened.text is not None and main.text is not None and not config.natural
     if derived and opened.target.language.fingerprint != language.fingerprint:
-        raise InputError(f"distances.before.{name}: its language {language.name} is another one than {main.name}'s")
+        told = f"its language {language.name} is another one than that of {main.name}"
+        raise InputError(told, keys=("distances", "before", name), code="conflict")
     return opened
 
 
@@ -102,14 +103,14 @@ def shared_text(given: ProbeInput, models: Mapping[str, PairReaders]) -> SharedT
     readers = {name: ((one.target, text.left), (one.source, text.right)) for name, one in models.items()}
     cuts = {tuple(reader.tokenizer.fingerprint for reader, _ in sides) for sides in readers.values()}
     if text.unit == "subword" and len(cuts) > 1:
-        raise InputError("distances.before: subwords are linked, and the models cut words into others; link words")
+        told = "subwords are linked, and the models cut words into different ones"
+        raise InputError(told, keys="distances.before", hint="link words", code="conflict")
     there, fits, encoded = np.ones(len(links.left), bool), np.ones(len(rows), bool), {}
     for name, sides in readers.items():
         for reader, _ in sides:
             if reader.tokenizer.subwords is not None:
-                raise InputError(
-                    f"{name}: its language {reader.language.name} has tokens as words, which leave none to link"
-                )
+                told = f"the language {reader.language.name} of {name} has tokens as words, which leave none to link"
+                raise InputError(told, keys="distances", code="unsupported")
         encoded[name] = [encode(one.tokenizer.tokenizer, corpus, text.unit, one.number) for one, corpus in sides]
         longest = min(given.config.data.length or models[name].length, models[name].length)
         for side, words in zip(encoded[name], (links.left, links.right), strict=True):
@@ -118,9 +119,8 @@ def shared_text(given: ProbeInput, models: Mapping[str, PairReaders]) -> SharedT
     kept = links.select(there)
     usable = fits & (np.diff(kept.offsets) > 0)
     if not usable.any():
-        raise InputError(
-            "distances.before: there is no linked word that all of the models read in one of the sentences"
-        )
+        told = "there is no linked word that all of the models read in one of the sentences"
+        raise InputError(told, keys="distances.before", hint="raise data.dev, or name other models", code="empty")
     found = np.flatnonzero(usable).astype(np.int64)
     counts = {"links to words without a subword in some model": int((~there).sum())}
     counts["sentence pairs that some model cannot read or that have no link left"] = int((~usable).sum())
@@ -241,10 +241,8 @@ def pair_blocks(batches: Iterable[Linked], seed: int, block: int = BLOCK) -> Ite
     for linked in _regrouped(batches, block):
         bad = ~(linked.left.isfinite() & linked.right.isfinite()).flatten(1).all(1)
         if bool(bad.any()):
-            raise InputError(
-                f"word vectors of layer {int(bad.nonzero()[0, 0])} of those read hold NaN or infinity: the model has "
-                "diverged or is damaged"
-            )
+            layer = int(bad.nonzero()[0, 0])
+            raise InputError(f"word vectors of layer {layer} of those read hold NaN or infinity", code="damaged")
         query, other = unrelated(linked.sentence.numpy(), key, number)
         apart, drawn = apart + len(query), len(query)
         if linked.word is not None:
@@ -255,15 +253,18 @@ def pair_blocks(batches: Iterable[Linked], seed: int, block: int = BLOCK) -> Ite
         number += len(linked)
         yield PairBlock(linked, torch.from_numpy(query), torch.from_numpy(other), drawn - len(query))
     if seen is None:
-        raise InputError("there are no linked words to measure distances of; align the two languages' text first")
+        told = "there are no linked words to measure distances of"
+        raise InputError(told, hint="align the text of the two languages first", code="empty")
     if not bool(seen.all()):
-        raise InputError(f"all word vectors of layer {int((~seen).nonzero()[0, 0])} of those read are zero")
+        layer = int((~seen).nonzero()[0, 0])
+        raise InputError(f"all word vectors of layer {layer} of those read are zero", code="damaged")
     if not apart:
-        raise InputError("all linked words are of one sentence pair; unrelated words need at least two of them")
+        told = "all linked words are of one sentence pair"
+        raise InputError(told, hint="unrelated words need at least two of them", code="range")
 
 
 def unrelated(sentence: NDArray[np.int64], key: int, number: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For each of n links another one of another sentence, drawn uniformly: [m] links, [m] the drawn ones.
+    """Draw for each of n links one of another sentence, uniformly: [m] links, [m] the drawn ones.
 
     ``sentence`` [n]; ``number`` counts the links before these. m is n, less the links that have no other sentence.
     """

@@ -39,7 +39,8 @@ def distances_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     config = given.config.of(DistancesConfig)
     name = config.name or given.pretrained.name
     if name in config.before:
-        raise InputError(f"distances.before: {name} is what the probed model is called; set distances.name")
+        told = f"{name} is the name of the probed model, too"
+        raise InputError(told, keys="distances.before", hint="set distances.name", code="duplicate")
     try:
         config.check_installed()
     except InputError as error:
@@ -66,11 +67,11 @@ def _layers(given: ProbeInput) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     target, source = (tuple(sorted(given.layers(role))) for role in ROLES)
     widths = [given.body(role).shape.hidden for role in ROLES]
     if widths[0] != widths[1]:
-        raise InputError(f"distances: vectors of {widths[0]} and of {widths[1]} numbers have no distance (two models)")
+        told = f"vectors of {widths[0]} and of {widths[1]} numbers have no distance"
+        raise InputError(told, keys="distances", hint="name models of the same size", code="conflict")
     if len(target) != len(source):
-        raise InputError(
-            f"distances: the models have {len(target)} and {len(source)} layers to read; name as many of each: layers"
-        )
+        told = f"the models have {len(target)} and {len(source)} layers to read"
+        raise InputError(told, keys="layers", hint="name as many of each", code="conflict")
     shown = given.config.of(DistancesConfig).drawn(source, given.body("source").shape.layers)
     return target, source, source.index(shown)
 
@@ -100,7 +101,7 @@ def _measure(
         separations, dominance = separations_and_dominance(read, given.config.seed, of_source, tops=tops)
         drawn = None if chosen is None else chosen_vectors(given, chosen, (of_target[at], of_source[at]))
     except InputError as error:
-        raise InputError(f"{label}: {error}") from error
+        raise InputError(f"{label}: {error.text}", error.path, error.line, code=error.code) from error
     return Measured(label, separations, dominance, of_source[at]), drawn
 
 

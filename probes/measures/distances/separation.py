@@ -130,7 +130,8 @@ class DistanceSums:
         numbers = range(len(self._zero)) if layers is None else layers
         sentence, query, other = (torch.cat(part).numpy().astype(np.int64) for part in zip(*self._pairs, strict=True))
         if not len(query):
-            raise InputError("every unrelated pair that was drawn is of one word: the text has too few different words")
+            told = "every unrelated pair that was drawn is of one word"
+            raise InputError(told, hint="use a text with more different words", code="empty")
         codes = np.unique(sentence, return_inverse=True)[1].astype(np.int64)
         pairs = WordPairs(codes, query, other, self._same_word)
 

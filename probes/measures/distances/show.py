@@ -44,7 +44,7 @@ class Measured:
 def distance_histograms(name: str, title: str, found: Sequence[tuple[str, Separation]], bins: int = BINS) -> Drawing:
     """Draw a panel for each model (before, after …), one under another with common bins."""
     if not found:
-        raise InputError("no distances to draw")
+        raise InputError("no distances to draw", code="empty")
     panels = []
     for (label, one), counts in zip(found, histograms([one for _, one in found], bins), strict=True):
         medians = float(np.median(one.related)), float(np.median(one.unrelated))

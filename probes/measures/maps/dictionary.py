@@ -161,9 +161,11 @@ def _split(config: MapsConfig, text: Aligned, seed: int) -> Split:
     fit = [(a, b) for a, b in pairs if a not in of_test and b not in answers]
     if not fit or not test:
         raise InputError(
-            f"{'maps.dictionary' if config.dictionary else 'maps'}: of {len(pairs):,} translations {len(fit)} are left "
-            f"to fit on and {len(test):,} to measure on; name a larger dictionary, or more sentence pairs",
+            f"of {len(pairs):,} translations {len(fit)} are left to fit on and {len(test):,} to measure on",
             user_path(config.dictionary) if config.dictionary else None,
+            keys="maps.dictionary" if config.dictionary else "maps",
+            hint="name a larger dictionary, or more sentence pairs",
+            code="empty",
         )
     dropped = len(pairs) - len(fit) - (0 if config.test_dictionary is not None else len(test))
     return Split(fit, test, dropped)

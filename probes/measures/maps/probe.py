@@ -87,11 +87,13 @@ def maps_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
 def _prepare(given: ProbeInput) -> _Measured:
     widths = sorted({given.body(role).shape.hidden for role in ROLES})
     if len(widths) > 1:
-        raise InputError(f"maps: the states of both models must have the same size; they have {widths}")
+        told = f"the states of both models must have the same size; they have {widths}"
+        raise InputError(told, keys="maps", code="conflict")
     layers = given.layers("target"), given.layers("source")
     if len(layers[0]) != len(layers[1]):
         depths = [len(numbers) - 1 for numbers in layers]
-        raise InputError(f"maps: the models have {depths[1]} and {depths[0]} layers; name those to compare (layers)")
+        told = f"the models have {depths[1]} and {depths[0]} layers"
+        raise InputError(told, keys="layers", hint="name those to compare", code="conflict")
     config = given.config.of(MapsConfig)
     return _Measured(given, config, layers, read_dictionary(given), measured_text(given, config.sentences))
 

@@ -184,10 +184,8 @@ def _rotated(
     left, right = vectors[0][known[:, 1]], vectors[1][known[:, 0]]
     there = (left != 0).any(1) & (right != 0).any(1)
     if int(there.sum()) < 2:
-        raise InputError(
-            f"{name}: of the pairs of {WHAT} {int(there.sum())} can be fitted on; name a larger dictionary, or more "
-            "sentence pairs"
-        )
+        told = f"of the pairs of {WHAT} {int(there.sum())} can be fitted on"
+        raise InputError(told, keys=name, hint="name a larger dictionary, or more sentence pairs", code="range")
     x, y = (left[there], right[there]) if config.moves == "target" else (right[there], left[there])
     fitted = fit_map(x, y, config.normalise, rounds=config.rounds)
     words = word_scores(*MovingMap(fitted, config.moves).apply(vectors), few, report)

@@ -74,7 +74,8 @@ def retrieval_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     """
     config, text, rows = given.config.of(RetrievalConfig), given.aligned.text, np.sort(given.measured)
     if len(rows) < 2:
-        raise InputError("retrieval: one sentence pair has no words of other sentences to confuse; raise data.dev")
+        told = "one sentence pair has no words of other sentences to confuse"
+        raise InputError(told, keys="data.dev", hint="measure on more sentence pairs", code="range")
     source = source_of(given, rows, report)
     tagged = text.right if config.tag_words == "parent" else text.left
     tags = None if text.unit == "subword" else tags_of(tagged, rows, config.parser, report)

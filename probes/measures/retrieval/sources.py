@@ -67,12 +67,12 @@ def source_of(given: ProbeInput, measured: NDArray[np.int64], report: Report = s
         return _static(given, config.static, measured, report)
     left, right = given.layers("target"), given.layers("source")
     if len(left) != len(right):
-        raise InputError(
-            f"retrieval: of the two models {len(left)} and {len(right)} layers are read; name those to compare (layers)"
-        )
+        told = f"of the two models {len(left)} and {len(right)} layers are read"
+        raise InputError(told, keys="layers", hint="name those to compare", code="conflict")
     widths = given.body("target").shape.hidden, given.body("source").shape.hidden
     if widths[0] != widths[1]:
-        raise InputError(f"retrieval: vectors of {widths[0]} and of {widths[1]} numbers cannot be compared")
+        told = f"vectors of {widths[0]} and of {widths[1]} numbers cannot be compared"
+        raise InputError(told, keys="retrieval", hint="name models of the same size", code="conflict")
     layers = list(zip(left, right, strict=True))
     sides = given.side("target"), given.side("source")
     rotation, facts = config.rotation, None
@@ -113,7 +113,8 @@ def _static(
     known = [one.rows_of_column(corpus.form) >= 0 for one, corpus in zip(vectors, corpora, strict=True)]
     for there, at, role in zip(known, words, ROLES, strict=True):
         if not there[at].any():
-            raise InputError(f"retrieval.static: no measured word of {given.name(role)} has a vector")
+            told = f"no measured word of {given.name(role)} has a vector"
+            raise InputError(told, keys="retrieval.static", hint="name vectors of this language", code="empty")
 
     def read(i: int) -> Iterator[WordStates]:
         start = 0
@@ -147,7 +148,7 @@ class WordVectors:
             kept = wanted[np.minimum(number, len(wanted) - 1)]
             vectors = batch.vectors[:, torch.from_numpy(kept).to(batch.vectors.device)].float().cpu()
             if not bool(vectors.isfinite().all()):
-                raise InputError(f"{name}: the states of its words hold NaN or infinity: the training run has diverged")
+                raise InputError(f"{name}: the states of its words hold NaN or infinity", code="damaged")
             self._files.write(vectors)
             written.append(number[kept])
         self._words = np.concatenate(written)

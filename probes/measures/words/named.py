@@ -78,7 +78,7 @@ def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeRe
     sides = _candidates(given, "source"), _candidates(given, "target")
     pairs, counts = _pairs(user_path(name), sides, given.same_model)
     if sides[0].model.shape.hidden != sides[1].model.shape.hidden:
-        raise InputError("words: the embeddings of both models must have the same size")
+        raise InputError("the embeddings of both models must have the same size", keys="words", code="conflict")
     shared = _shared(sides) if given.same_model else np.zeros((0, 2), np.int64)
     names = given.name("source"), given.name("target")
     try:
@@ -86,7 +86,7 @@ def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeRe
         places = places_in(ids, pairs), places_in(ids, shared)
         credits = pair_credits(sides[0].vectors(), sides[1].vectors(), *places, report=report, names=names)
     except InputError as error:
-        raise InputError(f"words: {given.pretrained.name}: {error}") from error
+        raise InputError(f"{given.pretrained.name}: {error.text}", keys="words", code=error.code) from error
     scores = credits.scores(torch.zeros(len(pairs), dtype=torch.bool)).to_json()
     counts |= zero_rows(credits, names)
     values = {
@@ -145,7 +145,8 @@ def _pairs(path: Path, sides: tuple[_Candidates, _Candidates], same_model: bool)
     counts["pairs of a word that had one"] = len(kept) - len(found)
     if not len(found):
         reasons = ", ".join(f"{n} {reason}" for reason, n in counts.items() if n)
-        raise InputError(f"no pair of the {len(words)} in the dictionary can be compared: {reasons}", path)
+        told = f"no pair of the {len(words)} in the dictionary can be compared: {reasons}"
+        raise InputError(told, path, hint="name another dictionary", code="empty")
     return found, counts
 
 
