@@ -25,6 +25,7 @@ TINY = changed(
     STUDY,
     pretrain__objective={"kind": "small_mlm", "small_rate": 2.0},
     tasks={"length": {}},
+    learned={"sup": 0},  # so that a model that has learned nothing is in the report, too
     probes={"p": {"probes": ["lengths"], "lengths": {"most": 6}, "data": {"dev": 40}}},
     seeds=[0],
     grid={"product": {"pretrain.language": ["repeat@3"]}},
