@@ -29,7 +29,6 @@ from probes.study.cells import expand
 from probes.study.config import StudyConfig
 from probes.study.settings import DIFFERS, common_settings
 from synthlang.config import parse
-from synthlang.errors import InputError
 from tests.refusals import refused
 from tests.report_study import (
     EVIL,
