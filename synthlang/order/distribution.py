@@ -1,10 +1,10 @@
-"""The exact distribution over all orders of a node's items, and orders drawn from it.
+"""The exact distribution over all orders of a node's items, and sampling from it.
 
     p(order) = exp(w · f(order) / T) / Σ over all n! orders,   w = (1 − m) · superstrate + m · substrate
 
 (Wang & Eisner 2016, equation 1 and section 6). Sums of weights are exact (``tables.grid_of``), so
-nothing here depends on which nodes stand together in a batch. The distributions of bags of
-items that were seen before are kept, up to a number of bytes; the oldest go first.
+no result depends on which nodes are in the same batch. The distributions of bags of
+items are cached up to a number of bytes; the least recently used go first.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ from synthlang.order.tables import OrderScores, Weights, grid_of
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-LARGE_CHUNK, CHUNK = 4_000_000, 100_000  # orders at a time: sums that need a third of the memory; all of them
-MOST_ITEMS_CACHED = 6  # 5.8 KB a bag; of seven items 40 KB, and such bags seldom come again
+LARGE_CHUNK = 4_000_000  # orders at a time for the parts of the scores, which need a third of the memory
+CHUNK = 100_000  # orders at a time for the scores
+MOST_ITEMS_CACHED = 6  # a bag of 6 items takes 5.8 KB; one of 7 takes 40 KB, and such bags are seldom repeated
 MOST_BYTES = 32_000_000  # for each class of nodes
-ENTRY_BYTES = 320  # what Python needs for an entry besides its numbers
+ENTRY_BYTES = 320  # memory of a cache entry besides its numbers
 MOST_ITEM_TYPES = 65_536
 
 
 class BagCache:
-    """Cumulated probabilities of bags by their items and the temperature, not by the batch they came in."""
+    """Cumulative probabilities of bags, by their items and the temperature, independent of the batch."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self.bytes = 0
@@ -47,7 +48,7 @@ class BagCache:
         return len(self._rows)
 
     def keys(self, types: Ints, names: tuple[Item, ...], temperature: float) -> list[bytes]:
-        """The key of each row of ``types`` [bags, n]; they are indices into ``names``."""
+        """Return the key of each row of ``types`` [bags, n], whose values index ``names``."""
         if len(self._numbers) > MOST_ITEM_TYPES:
             self.clear()
         numbers = self._numbers
@@ -62,8 +63,8 @@ class BagCache:
         return row
 
     def put(self, key: bytes, row: Floats) -> None:
-        """Keep the numbers of a bag that is not there; drop those that were not asked for longest."""
-        self._rows[key] = row.copy()  # else the row would keep the whole matrix it is of
+        """Store the numbers of a new bag; drop the least recently used bags."""
+        self._rows[key] = row.copy()  # a view would keep the whole matrix in memory
         self.bytes += row.nbytes + ENTRY_BYTES
         while self.bytes > self._most:
             _, old = self._rows.popitem(last=False)
@@ -77,7 +78,13 @@ class BagCache:
 
 @dataclass(frozen=True)
 class ClassDistribution:
-    """The orders of one class of nodes: ``parts`` are (weights, the label scheme they know or None for as it is)."""
+    """The orders of one class of nodes.
+
+    Attributes:
+        node: The class of nodes.
+        parts: (weights, the label scheme of their features, or None to look labels up unchanged).
+        corpus_labels: The label scheme of the corpus.
+    """
 
     node: NodeClass
     parts: tuple[tuple[Weights, Scheme | None], ...]
@@ -86,8 +93,8 @@ class ClassDistribution:
     _cache: BagCache = field(default_factory=BagCache, repr=False, compare=False)
 
     def log_scores(self, types: Ints, names: tuple[Item, ...]) -> Iterator[tuple[slice, Floats]]:
-        """w · f of every order, [rows, n!], a few rows of ``types`` [nodes, n] at a time: (which rows, scores)."""
-        if names not in self._latest:  # the groups of a batch share their names
+        """Yield (rows, scores): w · f of every order, [rows, n!], for a few rows of ``types`` [nodes, n] at a time."""
+        if names not in self._latest:  # the groups of a batch have the same names
             self._latest.clear()
             self._latest[names] = OrderScores([(w, self.looked_up(names, scheme)) for w, scheme in self.parts])
         orders = factorial(types.shape[1])
@@ -100,11 +107,11 @@ class ClassDistribution:
                 yield slice(start + rows.start, start + rows.stop), sums.scores(rows)
 
     def looked_up(self, names: tuple[Item, ...], scheme: Scheme | None) -> list[Item]:
-        """The items as a model of that scheme knows them; None: as they stand."""
+        """Return the items in the labels of a model's scheme; with None they are unchanged."""
         return [item if scheme is None else convert(item, self.corpus_labels, scheme, self.node) for item in names]
 
     def probabilities(self, nodes: Nodes, temperature: float = 1.0) -> Floats:
-        """[nodes, n!] the probability of each order of the canonical items, in the order of ``all_orders``."""
+        """Return [nodes, n!] the probability of each order of the canonical items, in the order of ``all_orders``."""
         result = np.empty((len(nodes), factorial(nodes.types.shape[1])))
         for rows, scores in self.log_scores(nodes.types, nodes.names):
             weights = _relative(scores, temperature)
@@ -112,7 +119,7 @@ class ClassDistribution:
         return result
 
     def log_likelihood(self, nodes: Nodes, order: Ints) -> Floats:
-        """[nodes] log p of an order of each, a row of ``all_orders``."""
+        """Return [nodes] log p of one order of each node, given as a row of ``all_orders``."""
         result = np.empty(len(nodes))
         for rows, scores in self.log_scores(nodes.types, nodes.names):
             most = scores.max(axis=1)
@@ -121,7 +128,7 @@ class ClassDistribution:
         return result
 
     def sample(self, nodes: Nodes, u: Floats, temperature: float = 1.0) -> Ints:
-        """[nodes] an order for each: the first whose cumulated probability exceeds ``u`` [nodes] in [0, 1)."""
+        """Return [nodes] an order for each: the first whose cumulative probability exceeds ``u`` [nodes] in [0, 1)."""
         types, which = nodes.distinct()
         order, parts = self._cumulated(types, nodes.names, temperature)
         which = np.argsort(order)[which]
@@ -138,7 +145,11 @@ class ClassDistribution:
         return result
 
     def _cumulated(self, types: Ints, names: tuple[Item, ...], temperature: float) -> tuple[Ints, Iterator[Floats]]:
-        """Cumulated weights [rows, n!] of all ``types`` [bags, n], in parts, and the order that these are in."""
+        """Compute the cumulative weights [rows, n!] of ``types`` [bags, n], in parts.
+
+        Returns:
+            The order in which ``types`` are processed, and an iterator over the parts.
+        """
         if types.shape[1] > MOST_ITEMS_CACHED:
             return np.arange(len(types)), (_cumulate(s, temperature) for _, s in self.log_scores(types, names))
         keys = self._cache.keys(types, names, temperature)
@@ -160,7 +171,7 @@ class ClassDistribution:
         return order, parts()
 
     def best(self, nodes: Nodes) -> Ints:
-        """[nodes] the most probable order; of equal ones the one that is first in source order."""
+        """Return [nodes] the most probable order; among equal ones the first in source order."""
         result = np.empty(len(nodes), np.int64)
         orders = all_orders(nodes.types.shape[1]).orders
         n = orders.shape[1]
@@ -175,7 +186,7 @@ class ClassDistribution:
 
 
 def _relative(scores: Floats, temperature: float) -> Floats:
-    """exp of the scores less the greatest of their row: in (0, 1], no overflow."""
+    """Return exp of the scores minus the greatest of their row: in (0, 1], without overflow."""
     scores -= scores.max(axis=1, keepdims=True)
     if temperature != 1.0:
         scores /= temperature
@@ -187,7 +198,7 @@ def _cumulate(scores: Floats, temperature: float) -> Floats:
 
 
 def _first_above(cumulated: Floats, row: Ints, target: Floats) -> Ints:
-    """For each target the first column of its row whose value exceeds it: a binary search."""
+    """Find by binary search, for each target, the first column of its row with a greater value."""
     low = np.zeros(len(row), np.int64)
     high = np.full(len(row), cumulated.shape[1] - 1)
     while (low < high).any():
@@ -204,14 +215,20 @@ def distribution(
     labels: str = "mapped",
     corpus_labels: Scheme = "ud2",
 ) -> dict[NodeClass, ClassDistribution]:
-    """The distributions of the classes that the model has weights for.
+    """Return the distributions of the classes that the model has weights for.
 
-    ``labels``: ``mapped`` looks an item up under the label that the model's scheme has for it,
-    ``faithful`` under the label as it stands.
+    Args:
+        model: The model of the superstrate.
+        substrate: A second model to mix in.
+        substrate_weight: The weight m of the substrate.
+        labels: ``mapped`` converts an item to the label scheme of the model, ``faithful`` looks it up unchanged.
+        corpus_labels: The label scheme of the corpus.
     """
-    for value, known in ((labels, ("mapped", "faithful")), (corpus_labels, ("ud1", "ud2"))):
+    for key, value, known in (
+        ("labels", labels, ("mapped", "faithful")), ("corpus_labels", corpus_labels, ("ud1", "ud2")),
+    ):  # fmt: skip
         if value not in known:
-            raise InputError(f"the labels {value!r} must be {known[0]} or {known[1]}")
+            raise InputError(f"must be {known[0]} or {known[1]}, not {value!r}", keys=key, code="unknown")
     mix = [(model, 1.0)] if substrate is None else [(model, 1.0 - substrate_weight), (substrate, substrate_weight)]
     result = {}
     for node in model.classes:
@@ -230,13 +247,13 @@ def distribution(
 def _shared(
     model: str, substrate: str | None, contents: tuple[str, str | None], weight: float, labels: str, scheme: Scheme
 ) -> dict[NodeClass, ClassDistribution]:
-    del contents  # part of the key: a file that changed is another model
+    del contents  # part of the cache key, since a changed file is another model
     return distribution(load_model(model), load_model(substrate) if substrate else None, weight, labels, scheme)
 
 
 def shared_distribution(
     model: str, substrate: str | None, weight: float, labels: str, scheme: Scheme
 ) -> dict[NodeClass, ClassDistribution]:
-    """``distribution`` of models by name, built once a process."""
+    """Return the ``distribution`` of models given by name, built once per process."""
     contents = (load_model(model).content, load_model(substrate).content if substrate else None)
     return _shared(model, substrate, contents, weight, labels, scheme)

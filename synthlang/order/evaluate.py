@@ -1,14 +1,14 @@
-"""How well an order model predicts the orders of trees it has not seen, and whether a reordered language is closer.
+"""Evaluate how well an order model predicts unseen trees, and whether reordering brings a language closer to another.
 
-A model is measured against no knowledge at all, and against the side of the head alone:
+A model is compared with two baselines:
 
     uniform      p(order) = 1 / n!
     direction    each dependent stands left of the head with P(left | head's tag, arc), counted in the training text
                  with one added to each side; the orders within a side are equally likely:
                  p(order) = Π P(side) / (left! · right!)
 
-Closeness to a superstrate: for each (head's tag, arc) with enough dependents, which share stands before the head in the
-parent, in the reordered parent and in the target; then the mean of |share − share in the target|.
+Closeness to a superstrate: for each (head's tag, arc) with enough dependents, the share that stands before the head in
+the source, in the reordered source and in the target; then the mean of |share − share in the target|.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from synthlang.trees import Forest
 
 Floats = NDArray[np.float64]
 Pair = tuple[str, str]  # the tag of a head, the arc of its dependent
-ENOUGH = 20  # dependents of a relation
+ENOUGH = 20  # least dependents of a relation that is compared
 
 
 def _sides(nodes: Nodes) -> tuple[list[list[Pair]], NDArray[np.bool_]]:
-    """[nodes][dependents] (head's tag, arc), and [nodes, dependents] whether each stands left of the head."""
+    """Return [nodes][dependents] (head's tag, arc), and [nodes, dependents] True for those left of the head."""
     heads = [nodes.names[t][0].removeprefix("@") for t in nodes.types[:, 0].tolist()]
     arcs = [[nodes.names[t][1] for t in row] for row in nodes.types[:, 1:].tolist()]
     pairs = [[(head, arc) for arc in row] for head, row in zip(heads, arcs, strict=True)]
@@ -47,7 +47,7 @@ def _sides(nodes: Nodes) -> tuple[list[list[Pair]], NDArray[np.bool_]]:
 
 @dataclass(frozen=True)
 class Direction:
-    """How many dependents stood left of their head, and right of it, by (head's tag, arc)."""
+    """Numbers of dependents left and right of their head, by (head's tag, arc)."""
 
     left: Counter[Pair]
     right: Counter[Pair]
@@ -65,7 +65,7 @@ class Direction:
         return (self.left[pair] + 1) / (self.left[pair] + self.right[pair] + 2)
 
     def log_likelihood(self, nodes: Nodes) -> Floats:
-        """[nodes] log p of the order in the text."""
+        """Return [nodes] log p of the order in the text."""
         pairs, left = _sides(nodes)
         p_left = np.asarray([[self.p_left(pair) for pair in row] for row in pairs]).reshape(left.shape)
         lefts = left.sum(axis=1)
@@ -74,10 +74,10 @@ class Direction:
 
 
 def observed(nodes: Nodes) -> NDArray[np.int64]:
-    """[nodes] the order of the items in the text, as a row of ``all_orders``."""
+    """Return [nodes] the order of the items in the text, as a row of ``all_orders``."""
     n = nodes.types.shape[1]
     place_value = n ** np.arange(n - 1, -1, -1, dtype=np.int64)
-    known = all_orders(n).orders @ place_value  # sorted, as the orders are
+    known = all_orders(n).orders @ place_value  # sorted, because the orders are
     return np.asarray(np.searchsorted(known, np.argsort(nodes.source, axis=1) @ place_value), np.int64)
 
 
@@ -89,14 +89,17 @@ def evaluate(
     labels: str = "mapped",
     corpus_labels: Scheme = "ud2",
 ) -> dict[str, dict[str, Any]]:
-    """Scores by class of nodes and for ``all``, on nodes of 2 … ``most_items`` items.
+    """Score a model by class of nodes and for ``all``, on nodes of 2 … ``most_items`` items.
 
-    nodes items        how many
-    model uniform direction    mean log-likelihood of a node; direction needs the ``training`` text
-    model_item …       the same divided by items, not nodes
-    perplexity         exp(−model)
-    best               share of nodes whose order in the text is the model's most probable one
-    best_uniform       that share for an order drawn blindly
+    Returns:
+        For each class a dictionary with these keys:
+
+        nodes items        their numbers
+        model uniform direction    mean log-likelihood of a node; direction needs the ``training`` text
+        model_item …       the same divided by items, not nodes
+        perplexity         exp(−model)
+        best               share of nodes whose order in the text is the model's most probable one
+        best_uniform       that share for an order drawn uniformly
     """
     models = distribution(model, labels=labels, corpus_labels=corpus_labels)
     tables = []
@@ -108,7 +111,7 @@ def evaluate(
 
 
 def _values(nodes: Nodes, model: ClassDistribution, side: Direction | None) -> dict[str, Floats]:
-    """Columns with a value for each node."""
+    """Return columns with a value for each node."""
     n, order = nodes.types.shape[1], observed(nodes)
     return {
         "items": np.full(len(nodes), float(n)),
@@ -140,6 +143,7 @@ def _means(values: dict[str, Floats]) -> dict[str, Any]:
 
 
 def table(scores: dict[str, dict[str, Any]]) -> str:
+    """Write the scores of ``evaluate`` as a Markdown table."""
     names = {"N": "noun nodes", "V": "verb nodes", "all": "all"}
     head = "| held-out | nodes | log p a node: model | direction | uniform | perplexity | best order right | blindly |"
     rows = [head, "|---|---|---|---|---|---|---|---|"]
@@ -151,7 +155,7 @@ def table(scores: dict[str, dict[str, Any]]) -> str:
 
 
 def shares(corpus: Corpus) -> dict[Pair, tuple[float, int]]:
-    """For each (head's tag, arc): which share of the dependents stands before the head, and how many there are."""
+    """Return for each (head's tag, arc) the share of dependents before the head, and the number of dependents."""
     before, total = Counter[Pair](), Counter[Pair]()
     parent = Forest.of(corpus).parent
     upos, arc = corpus.columns["upos"].values(), corpus.columns["deprel"].values()
@@ -164,10 +168,13 @@ def shares(corpus: Corpus) -> dict[Pair, tuple[float, int]]:
 
 
 def closeness(parent: Corpus, reordered: Corpus, target: Corpus, enough: int = ENOUGH) -> dict[str, Any]:
-    """Distances of ``parent`` and ``reordered`` to ``target``, over relations seen ``enough`` times in both.
+    """Measure the distances of ``parent`` and ``reordered`` to ``target``.
 
-    ``pairs``: {head arc parent reordered target count}; ``before`` and ``after``: mean absolute
-    difference; ``before_weighted`` and ``after_weighted``: weighted by the parent's counts.
+    Only relations with ``enough`` dependents in both treebanks count.
+
+    Returns:
+        ``pairs``: a list of {head arc parent reordered target count}; ``before`` and ``after``: mean absolute
+        differences; ``before_weighted`` and ``after_weighted``: weighted by the counts in ``parent``.
     """
     source, moved, goal = shares(parent), shares(reordered), shares(target)
     shared = [pair for pair, (_, count) in source.items() if min(count, goal.get(pair, (0, 0))[1]) >= enough]

@@ -1,11 +1,10 @@
-"""Fit an order model to a treebank: maximal conditional likelihood with an L2 prior (Wang & Eisner 2016, §4.3).
+"""Fit an order model to a treebank: maximum conditional likelihood with an L2 prior (Wang & Eisner 2016, §4.3).
 
     L(w) = Σ_nodes log p(order of the text | items) − λ/2 · ‖w‖²
     ∂L/∂w = observed − expected feature counts − λ · w
 
-Nodes with the same items are one bag, with how often each order was seen. Expected counts are sums over all n! orders.
-The features are those of two items that stand together in some bag (in any order, also one never seen) and the most
-frequent n-grams.
+Nodes with the same items form one bag, with a count for each order seen. Expected counts are sums over all n! orders.
+The features are those of any two items of one bag (in any order, also an unseen one) and the most frequent n-grams.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ MOST_ITEMS_TO_FIT = 6
 SHARE_OF_NGRAMS = 0.1
 CHUNK = 400_000  # orders at a time
 DECIMALS = 4
-SMALLEST = 0.005  # smaller weights are left out of the model
+SMALLEST = 0.005  # weights with a smaller absolute value are left out of the model
 ITERATIONS = 500
 
 
@@ -59,9 +58,12 @@ ITERATIONS = 500
 class Bags:
     """The distinct bags of n items.
 
-    types          [bags, n] the items, canonical; indices into ``names``
-    bag order      [observations] which bag had which order of ``all_orders``
-    count          [observations] how often
+    Attributes:
+        types: [bags, n] The items in canonical order, as indices into ``names``.
+        bag: [observations] The bag of each observed order.
+        order: [observations] The order, as a row of ``all_orders``.
+        count: [observations] How often it was observed.
+        names: The items by number.
     """
 
     types: Ints
@@ -72,7 +74,7 @@ class Bags:
 
     @staticmethod
     def of(nodes: Nodes) -> Bags:
-        """Merge nodes with the same items: the cost of a fit is that of distinct bags."""
+        """Merge nodes with the same items, so that the cost of a fit depends on distinct bags only."""
         types, bag = nodes.distinct()
         orders = len(all_orders(types.shape[1]))
         seen, count = np.unique(bag * orders + observed(nodes), return_counts=True)
@@ -80,7 +82,7 @@ class Bags:
 
 
 def frequent_ngrams(bags: Iterable[Bags], share: float = SHARE_OF_NGRAMS) -> list[str]:
-    """The most frequent ``share`` of the n-grams in the orders of the text, as features; ties by their names."""
+    """Return the most frequent ``share`` of the n-grams in the text, as features; ties are sorted by name."""
     count: Counter[tuple[str, ...]] = Counter()
     for group in bags:
         names = [full(item) if can_name(item) else "" for item in group.names]
@@ -103,7 +105,7 @@ def _ngrams(names: list[str]) -> Iterator[tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class _Part:
-    """Some bags of n items: ``cells`` [bags, pairs] index the values of two items."""
+    """Some bags of n items; ``cells`` [bags, pairs] index the values of two items."""
 
     orders: Orders
     cells: Ints
@@ -113,7 +115,7 @@ class _Part:
     count: Floats
 
     def log_likelihood(self, sums: Summands) -> tuple[float, Floats]:
-        """Σ log p of the orders in the text and its derivative by each score: observed − expected counts."""
+        """Return Σ log p of the orders in the text and its derivative by each score: observed − expected counts."""
         scores = sums.scores(slice(0, len(self.cells)))
         most = scores.max(axis=1, keepdims=True)
         p = np.exp(scores - most)
@@ -122,12 +124,12 @@ class _Part:
         value = float(self.count @ (scores[self.bag, self.order] - log_z[self.bag]))
         times = np.bincount(self.bag, weights=self.count, minlength=len(scores))
         p *= -(times[:, None] / total)
-        p[self.bag, self.order] += self.count  # an order of a bag is listed once
+        p[self.bag, self.order] += self.count  # each order of a bag is listed once
         return value, p
 
 
 class Design:
-    """The data of one class of nodes, ready for the optimizer; ``features`` names the weights."""
+    """The data of one class of nodes, prepared for the optimizer; ``features`` names the weights."""
 
     def __init__(self, bags: Sequence[Bags], ngrams: Sequence[str]) -> None:
         names = bags[0].names if bags else ()
@@ -142,7 +144,7 @@ class Design:
         self.nodes = sum(float(part.count.sum()) for part in self._parts)
 
     def _name_cells(self, cells: Ints, names: tuple[Item, ...]) -> Ints:
-        """[cells, 6] the features of each cell; beyond the last feature for none."""
+        """Return [cells, 6] the features of each cell, padded with an index beyond the last feature."""
         index = {name: number for number, name in enumerate(self.features)}
         labels = [views(item) if can_name(item) else () for item in names] + [(BOS,) * 3, (EOS,) * 3]
         rows: list[list[int]] = []
@@ -167,7 +169,7 @@ class Design:
             yield _Part(orders, cells[part], matches, bags.bag[of] - first, bags.order[of], bags.count[of])
 
     def log_likelihood(self, weights: Floats) -> tuple[float, Floats]:
-        """Σ log p of the orders in the text and its gradient, [features]."""
+        """Return Σ log p of the orders in the text and its gradient, [features]."""
         padded = np.append(weights, 0.0)
         values = padded[self._members].sum(axis=1)
         total, by_cell, gradient = 0.0, np.zeros(len(values)), np.zeros(len(padded))
@@ -188,7 +190,7 @@ class Design:
 def maximise(
     design: Design, l2: float, iterations: int = ITERATIONS, report: Report = silent, task: str = "order model"
 ) -> tuple[Floats, int]:
-    """The weights of maximal penalised likelihood, and how many iterations L-BFGS took from zero."""
+    """Return the weights with the highest penalised likelihood, and the number of L-BFGS iterations from zero."""
     from scipy.optimize import fmin_l_bfgs_b
 
     done = 0
@@ -225,12 +227,24 @@ def fit(
     report: Report = silent,
     about: Mapping[str, str] | None = None,
 ) -> OrderModel:
-    """The model of the nodes of 2 … ``most_items`` items in the projective sentences of a treebank.
+    """Fit a model to the nodes of 2 … ``most_items`` items in the projective sentences of a treebank.
 
-    ``l2`` is λ of the penalty λ/2 · ‖w‖²; of several the one with the highest likelihood of the trees
-    ``choose_on``. Weights are rounded to 4 decimals and those below 0.005 are left out. ``about`` goes into
-    the file: treebank, licence, attribution. A class of nodes that the treebank does not have is reported and
-    left out of the model; InputError if it has neither, and for whatever else cannot be fitted.
+    Weights are rounded to 4 decimals, and those below 0.005 are left out. A class of nodes that the treebank lacks is
+    reported and left out of the model.
+
+    Args:
+        corpus: The treebank.
+        name: Name of the model.
+        l2: λ of the penalty λ/2 · ‖w‖²; of several the one with the highest likelihood of ``choose_on``.
+        choose_on: Trees to choose among several ``l2``.
+        most_items: The largest node that is learned from.
+        labels: The label scheme of the treebank.
+        iterations: The most L-BFGS iterations.
+        report: Receives progress.
+        about: Facts for the file: treebank, licence, attribution.
+
+    Raises:
+        InputError: The treebank has neither class of nodes, or a setting is invalid.
     """
     _check(l2, choose_on, most_items)
     designs = _designs(corpus, name, most_items, report)
@@ -255,15 +269,17 @@ def fit(
 
 def _check(l2: Sequence[float], choose_on: Corpus | None, most_items: int) -> None:
     if not l2 or not all(0.0 < value < float("inf") for value in l2):
-        raise InputError(f"the weight of the L2 prior must be a number above 0, not {', '.join(map(str, l2)) or None}")
+        reason = f"the weight of the L2 prior must be a number above 0, not {', '.join(map(str, l2)) or None}"
+        raise InputError(reason, keys="l2", code="range")
     if len(l2) > 1 and choose_on is None:
-        raise InputError("to choose among several weights of the L2 prior, name a split to choose on")
+        hint = "name a split to choose on with --choose-on"
+        raise InputError("several weights of the L2 prior need data to choose on", keys="l2", hint=hint, code="missing")
     if not 2 <= most_items <= MOST_ITEMS:
-        raise InputError(f"the most items of a node to learn from must be 2 to {MOST_ITEMS}, not {most_items}")
+        raise InputError(f"must be 2 to {MOST_ITEMS}, not {most_items}", keys="most_items", code="range")
 
 
 def _designs(corpus: Corpus, name: str, most_items: int, report: Report) -> dict[NodeClass, Design]:
-    """The data of each class of nodes that the treebank has."""
+    """Prepare the data of each class of nodes that the treebank has."""
     designs: dict[NodeClass, Design] = {}
     for node in CLASSES:
         bags = [Bags.of(nodes) for nodes in nodes_of(corpus, node, most_items).values()]
@@ -271,9 +287,9 @@ def _designs(corpus: Corpus, name: str, most_items: int, report: Report) -> dict
             designs[node] = Design(bags, frequent_ngrams(bags))
         else:
             heads = ", ".join(upos for upos, of in CLASS_OF_HEAD.items() if of == node)
-            note = f"no node with a {heads} head to learn from: the model keeps their order"
+            note = f"no node with a {heads} head to learn from, so the model keeps their order"
             report(f"order model {name}, {node}", 1, 1, note)
     if not designs:
         heads = ", ".join(CLASS_OF_HEAD)
-        raise InputError(f"{name} has no node with a {heads} head in a projective sentence to learn an order from")
+        raise InputError(f"{name} has no node with a {heads} head in a projective sentence", code="empty")
     return designs

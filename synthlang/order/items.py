@@ -1,22 +1,22 @@
 """Items and features of an order model, by their names (Wang & Eisner 2016, section 4 and released models).
 
-An item is a pair (tag, arc) and is seen in three views:
+An item is a pair (tag, arc) with three views:
 
     dependent   (NOUN, nsubj)   full NOUN&nsubj   tag NOUN    arc nsubj
     head        (@VERB, @)      full @VERB&@      tag @VERB   arc @
 
     BI_a_b               a stands right before b in BOS x1 … xn EOS
     PRE_a_b              a stands anywhere before b
-    BFR_a_b AFT_a_b BTW_a_b   so too, and both before the head, both after it, one on each side (a, b no head)
-    HI_a_b_c[_d[_e]]     an n-gram of 3 to 5 full names; the ends are padded with BOS and EOS
+    BFR_a_b AFT_a_b BTW_a_b   the same, with both before the head, both after it, or one on each side (a, b no head)
+    HI_a_b_c[_d[_e]]     an n-gram of 3 to 5 full names, padded with BOS and EOS at the ends
 
-The value of a feature is how often it occurs. A feature is a plain string, and so a label may hold ``_``:
-``PRE_a_b_c`` is of a and b_c as of a_b and c, whichever items a node has.
+The value of a feature is its number of occurrences. A feature is a plain string, and a label may contain ``_``:
+``PRE_a_b_c`` holds for a and b_c as well as for a_b and c, whichever items a node has.
 
-The released order models know labels of Universal Dependencies v1, today's treebanks and parsers those of v2. Only
-labels are converted, not trees: where v2 attaches a word elsewhere (coordination) a v1 model sees the v2 tree. What v1
-has no word for is taken to the nearest, what depends on more than the label follows a rule stated here.
-Source: https://universaldependencies.org/v2/summary.html
+The released order models use labels of Universal Dependencies v1; today's treebanks and parsers use v2. Only
+labels are converted, not trees: where v2 attaches a word elsewhere (coordination), a v1 model sees the v2 tree. A label
+without an equivalent in v1 becomes the nearest one. If a conversion depends on more than the label, its rule is
+stated below. Source: https://universaldependencies.org/v2/summary.html
 """
 
 from __future__ import annotations
@@ -42,11 +42,12 @@ Item = tuple[str, str]
 
 
 def head_item(upos: str) -> Item:
+    """Return the item of a head."""
     return f"@{upos}", "@"
 
 
 def full(item: Item) -> str:
-    """The name that says most.
+    """Return the most specific name of an item.
 
     >>> full(("NOUN", "nsubj")), full(head_item("VERB"))
     ('NOUN&nsubj', '@VERB&@')
@@ -55,32 +56,32 @@ def full(item: Item) -> str:
 
 
 def views(item: Item) -> tuple[str, str, str]:
-    """The names in the three views: full, tag, arc."""
+    """Return the names in the three views: full, tag, arc."""
     return full(item), *item
 
 
 def padding(items: int) -> int:
-    """How many BOS, and EOS, the n-grams of a node see: min(5, n) − 1."""
+    """Return the number of BOS, and of EOS, in the n-grams of a node: min(5, n) − 1."""
     return min(LONGEST, items) - 1
 
 
 def can_name(item: Item) -> bool:
-    """Whether features can name the item: ``&`` joins, a space ends the name, BOS and EOS are no items."""
+    """Return True if features can name the item: ``&`` joins, a space ends the name, BOS and EOS are no items."""
     return all(
         label and label not in (BOS, EOS) and "&" not in label and not any(c.isspace() for c in label) for label in item
     )
 
 
 def check_feature(name: str) -> str:
-    """The name as it is; ValueError for one that no items can have."""
+    """Return the name unchanged; a ValueError is raised if no items can have the feature."""
     found = _FEATURE.fullmatch(name)
-    names = name.count("&")  # those of an n-gram besides its ends
+    names = name.count("&")  # names of an n-gram, without BOS and EOS
     is_ngram = found is not None and found["pads"] is not None
     pads = (found["pads"] + found["more"]).count("_") if found is not None and is_ngram else 0
     if found is None or (is_ngram and not (names <= LONGEST and names + pads >= SHORTEST)):
         raise ValueError(
-            "is no feature: one is BI, PRE, BFR, AFT or BTW and 2 names of the same view, or HI and 3 to 5 names "
-            "UPOS&deprel, joined by _; BOS can only stand at the start, EOS at the end"
+            "is no feature: a feature is BI, PRE, BFR, AFT or BTW and 2 names of the same view, or HI and 3 to 5 names "
+            "UPOS&deprel, joined by _, with BOS only at the start and EOS only at the end"
         )
     return name
 
@@ -113,7 +114,7 @@ V1_TO_V2 = {
 
 
 def convert(item: Item, source: Scheme, target: Scheme, node: NodeClass) -> Item:
-    """The item (tag, arc) of a node in the labels of another scheme; a head only changes scheme.
+    """Convert the item (tag, arc) of a node to the labels of another scheme; a head stays unchanged.
 
     >>> convert(("NOUN", "obl:tmod"), "ud2", "ud1", "V")
     ('NOUN', 'nmod:tmod')
@@ -126,12 +127,12 @@ def convert(item: Item, source: Scheme, target: Scheme, node: NodeClass) -> Item
 
 
 def _to_v1(tag: str, arc: str) -> Item:
-    """As-v1. Three rules look at the tag:
+    """Convert an item to v1. Three rules use the tag.
 
-    - a copula is AUX in v2 and VERB in v1;
-    - v1's ``neg`` is v2's ``advmod`` when the word is a PART (English *not*, German *nicht*; an
-      adverb such as *never* or French *pas* cannot be told from others by its labels and stays);
-    - ``flat`` of a word of another language (X) is ``foreign``, else a ``name``.
+    - A copula is AUX in v2 and VERB in v1.
+    - v1's ``neg`` is v2's ``advmod`` if the word is a PART (English *not*, German *nicht*). An
+      adverb such as *never* or French *pas* cannot be told from others by its labels and stays.
+    - ``flat`` is ``foreign`` for a word of another language (X), else ``name``.
     """
     tag = "CONJ" if tag == "CCONJ" else tag
     by_tag = {("PART", "advmod"): (tag, "neg"), ("AUX", "cop"): ("VERB", arc), ("X", "flat"): (tag, "foreign")}
@@ -142,7 +143,7 @@ def _to_v1(tag: str, arc: str) -> Item:
 
 
 def _to_v2(tag: str, arc: str, node: NodeClass) -> Item:
-    """As-v2: an ``nmod`` of a verb is ``obl`` (except ``nmod:poss``), a copula VERB is AUX."""
+    """Convert an item to v2: an ``nmod`` of a verb is ``obl`` (except ``nmod:poss``), and a copula VERB is AUX."""
     tag = "CCONJ" if tag == "CONJ" else tag
     if tag == "VERB" and arc in ("cop", "auxpass"):
         tag = "AUX"

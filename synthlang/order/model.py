@@ -1,7 +1,7 @@
-"""An order model as a file, and how one is named: a shipped model's name or a path.
+"""Order models as files, named by a shipped model or a path.
 
 The file is JSON (or JSON in gzip, ``.json.gz``): format, name, label scheme, the weights of the
-two classes of nodes by feature name, and where they come from. See docs/order-models.md.
+two classes of nodes by feature name, and their origin. See docs/order-models.md.
 """
 
 from __future__ import annotations
@@ -16,45 +16,46 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from synthlang.config import StrictModel, parse
-from synthlang.errors import InputError
+from synthlang.errors import Code, InputError
 from synthlang.files import GZIP, atomic_file, json_of, read_lines, user_path
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.order.items import CLASSES, NodeClass, Scheme, check_feature
+from synthlang.sources.base import nothing_in
 
 FORMAT = 1
 SHIPPED = Path(__file__).parent / "models"
 ENDING = ".json.gz"
-LARGEST = 500  # the grid of ``tables`` is then so fine that probabilities are right to 1e-9
+LARGEST = 500  # with this bound the grid of ``tables`` is so fine that probabilities are correct to 1e-9
 
 Feature = Annotated[str, AfterValidator(check_feature)]
 Weight = Annotated[float, Field(gt=-LARGEST, lt=LARGEST)]
 
 
 class OrderModel(StrictModel):
-    """Weights of a language's orders; a feature that is not there weighs 0.
-
-    name          what people call it
-    labels        the label scheme of its features: ``ud1`` or ``ud2``
-    weights       {N or V: {feature: weight}}; a class that is not there keeps its order
-    treebank licence attribution    where the weights come from
-    fit           how they were fitted and how well they do: JSON, for people
-    fingerprint   of labels and weights, all that an order depends on; checked if it is there
-    """
+    """The weights of a language's orders; a feature that is not listed has the weight 0."""
 
     kind: Literal["order-model"] = "order-model"
     format: Literal[1] = 1
     name: str = Field(default="", max_length=200)
+    """Name for people."""
     labels: Scheme = "ud2"
+    """Label scheme of the features: ``ud1`` or ``ud2``."""
     treebank: str = ""
+    """The treebank that the weights come from."""
     licence: str = ""
+    """Licence of the treebank, which applies to the weights."""
     attribution: str = ""
+    """Authors of the treebank."""
     fit: dict[str, Any] = Field(default={})
+    """Settings and scores of the fit, as JSON for people."""
     fingerprint: str | None = None
+    """Hash of labels and weights, which are all that an order depends on. It is checked if it is there."""
     weights: dict[NodeClass, dict[Feature, Weight]]
+    """{N or V: {feature: weight}}. A class that is not listed keeps its order."""
 
     @cached_property
     def content(self) -> str:
-        """The fingerprint of what orders depend on: the labels and the weights that are not zero."""
+        """Fingerprint of everything that orders depend on: the labels and the non-zero weights."""
         weights = {c: {f: w for f, w in self.weights[c].items() if w} for c in self.classes}
         return fingerprint("order-model", format=FORMAT, labels=self.labels, weights=weights)
 
@@ -63,7 +64,7 @@ class OrderModel(StrictModel):
         return tuple(c for c in CLASSES if c in self.weights)
 
     def save(self, path: Path) -> None:
-        """Write the file, gzipped if the name says so: the same bytes for the same model."""
+        """Write the file, gzipped if its name ends in ``.gz``; the same model gives the same bytes."""
         data = {**self.model_dump(mode="json"), "fingerprint": self.content}
         raw = (json.dumps(data, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n").encode()
         with atomic_file(path) as handle:
@@ -71,50 +72,60 @@ class OrderModel(StrictModel):
 
 
 def read_model(path: Path) -> OrderModel:
-    """Read a model file; anything wrong with it is one InputError."""
+    """Read a model file; any fault of the file raises an InputError."""
     try:
         raw = path.read_bytes()
         raw = gzip.decompress(raw) if raw.startswith(GZIP) else raw
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError("is an incomplete gzip file; download it again", path) from error
+        raise InputError("the gzip file is incomplete", path, hint="download it again", code="damaged") from error
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path) from error
+        raise _unreadable(error, path) from error
     data = json_of(raw, path, "utf-8-sig")
     if not isinstance(data, dict) or data.get("kind") != "order-model":
-        raise InputError('is no order model: it must be a JSON object with "kind": "order-model"', path)
+        reason = 'an order model must be a JSON object with "kind": "order-model"'
+        raise InputError(reason, path, code="format")
     if data.get("format") != FORMAT:
-        raise InputError(f"is of format {data.get('format')!r}; this version reads format {FORMAT}", path)
+        reason = f"the format is {data.get('format')!r}, but this version reads format {FORMAT}"
+        raise InputError(reason, path, code="unsupported")
     model = parse(OrderModel, data, path)
     if model.fingerprint not in (None, model.content):
         raise InputError(
-            "the weights do not agree with the fingerprint in the file, so it is damaged or was edited; get it again, "
-            "or delete its line fingerprint if the change is meant",
+            "the weights do not match the fingerprint in the file, so it is damaged or was edited",
             path,
+            hint="get it again, or delete its line fingerprint if the change is intended",
+            code="damaged",
         )
     return model
 
 
+def _unreadable(error: OSError, path: Path) -> InputError:
+    code: Code = "missing" if isinstance(error, FileNotFoundError) else "failed"
+    return InputError(f"cannot be read: {error.strerror}", path, code=code)
+
+
 def shipped_models() -> tuple[str, ...]:
+    """Return the names of the models that come with the package."""
     return tuple(sorted(path.name.removesuffix(ENDING) for path in SHIPPED.glob(f"*{ENDING}")))
 
 
 def find_model(name: str) -> Path:
-    """The file of a shipped model or of a path; InputError names the shipped ones."""
+    """Return the file of a shipped model or of a path; the error for another name lists the shipped models."""
     if name in shipped_models():
         return SHIPPED / f"{name}{ENDING}"
     path = user_path(name)
     if not path.is_file():
-        raise InputError(f"order model {name!r} is none of {', '.join(shipped_models())}, nor a file")
+        hint = f"use one of {', '.join(shipped_models())}, or the path of a file"
+        raise InputError(f"there is no order model {name!r}", hint=hint, code="missing")
     return path
 
 
 def load_model(name: str) -> OrderModel:
-    """The model of that name or path; read once a process as long as the file is the same."""
+    """Load the model of a name or path; it is read once per process as long as the file stays the same."""
     path = find_model(name)
     try:
         return _load(path, sha256_file(path))
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path) from error
+        raise _unreadable(error, path) from error
 
 
 @lru_cache(maxsize=8)
@@ -124,9 +135,10 @@ def _load(path: Path, digest: str) -> OrderModel:
 
 
 def import_orm(noun: Path, verb: Path, name: str, labels: Scheme = "ud1", **about: str) -> OrderModel:
-    """A model from the two files of a released one (``fr@N.orm``, ``fr@V.orm``): a feature and its weight a line.
+    """Build a model from the two files of a released one (``fr@N.orm``, ``fr@V.orm``).
 
-    ``about``: treebank, licence, attribution. InputError has the line of whatever is not as it should be.
+    A line has a feature and its weight; the error for a malformed line names the line. ``about`` has treebank, licence
+    and attribution.
     """
     weights = {"N": _read_orm(noun), "V": _read_orm(verb)}
     return parse(OrderModel, {"name": name, "labels": labels, "weights": weights, **about})
@@ -139,15 +151,16 @@ def _read_orm(path: Path) -> dict[str, float]:
         if not line.strip():
             continue
         try:
-            weight = float(value.replace("_", "?"))  # Python would read 1_0
-            if not abs(weight) < LARGEST:  # nan too
+            weight = float(value.replace("_", "?"))  # Python would accept 1_0
+            if not abs(weight) < LARGEST:  # also refuses nan
                 raise ValueError(f"the weight must be a number between -{LARGEST} and {LARGEST}")
             if check_feature(feature) in weights:
-                raise ValueError("is given twice")
+                raise ValueError("appears twice")
         except ValueError as error:
-            wrong = f"the feature {feature[:60]!r}: {str(error)[:250]}; a line is a feature, a space and its weight"
-            raise InputError(wrong, path, number) from error
+            reason = f"the feature {feature[:60]!r}: {str(error)[:250]}"
+            hint = "write a feature, a space and its weight"
+            raise InputError(reason, path, number, hint=hint, code="format") from error
         weights[feature] = weight
     if not weights:
-        raise InputError("holds no weight", path)
+        raise nothing_in("weight", path)
     return weights

@@ -1,4 +1,4 @@
-"""What the commands about order models do: fit (and write the model's card), import, show, evaluate, compare."""
+"""The commands about order models: fit (with the model's card), import, show, evaluate and compare."""
 
 from __future__ import annotations
 
@@ -40,18 +40,31 @@ def show(
     temperature: float = 1.0,
     corpus_labels: Scheme = "ud2",
 ) -> dict[str, Any]:
-    """The probability of every order of the items of the head ``node`` (1-based word id).
+    """Return the probability of every order of the items of the head ``node``.
 
-    ``sentence`` is a ``sent_id`` of the file or a number from 1. Items are in source order; ``orders``
-    have their indices, most probable first. InputError for whatever is not there.
+    Items are in source order; ``orders`` have their indices, most probable first.
+
+    Args:
+        model: The order model.
+        conllu: The file with the tree.
+        sentence: A ``sent_id`` of the file or a number from 1.
+        node: The id of the word, from 1.
+        labels: ``mapped`` or ``faithful``; see ``distribution``.
+        substrate: A second model to mix in.
+        substrate_weight: The weight of the substrate.
+        temperature: The temperature T.
+        corpus_labels: The label scheme of the file.
+
+    Raises:
+        InputError: The model, the sentence or the node does not exist, or has nothing to order.
     """
     if not temperature > 0.0 or not np.isfinite(temperature):
-        raise InputError(f"the temperature must be a number above 0, not {temperature}")
+        raise InputError(f"must be a number above 0, not {temperature}", keys="temperature", code="range")
     block = _find(conllu, sentence)
     loaded = load_model(model)
     mixed = load_model(substrate) if substrate else None
     classes = distribution(loaded, mixed, substrate_weight, labels, corpus_labels)
-    _check_node(block, node, classes, f"{conllu}, sentence {sentence}")
+    _check_node(block, node, classes, conllu)
     corpus = Corpus.of([{name: getattr(block, name) for name in ("form", "upos", "head", "deprel")}])
     wanted = np.arange(len(block.form)) == node - 1
     (group,) = find_nodes(corpus, Forest.of(corpus), wanted).values()
@@ -68,22 +81,26 @@ def show(
     return {"node": node, "class": of_class.node, "items": items, "orders": listed}
 
 
-def _check_node(block: Block, node: int, classes: Collection[str], where: str) -> None:
-    """InputError if there is nothing to show."""
+def _check_node(block: Block, node: int, classes: Collection[str], path: Path) -> None:
+    """Raise an InputError if there is nothing to show."""
     if not 1 <= node <= len(block.form):
-        raise InputError(f"{where}: has the words 1 to {len(block.form)}, not {node}")
+        reason = f"there is no word {node}: the sentence has words 1 to {len(block.form)}"
+        raise InputError(reason, path, block.lines[0], code="range")
+    line = block.lines[node - 1]
     upos, items = block.upos[node - 1], 1 + block.head.count(node)
     if CLASS_OF_HEAD.get(upos) not in classes:
         known = ", ".join(tag for tag, c in CLASS_OF_HEAD.items() if c in classes)
-        raise InputError(f"{where}: word {node} is {upos}; the model orders the dependents of {known} only")
+        reason = f"word {node} is {upos}, but the model orders the dependents of {known} only"
+        raise InputError(reason, path, line, code="unsupported")
     if items == 1:
-        raise InputError(f"{where}: word {node} has no dependents, so there is nothing to order")
+        raise InputError(f"word {node} has no dependents to order", path, line, code="empty")
     if items > MOST_ITEMS:
-        raise InputError(f"{where}: word {node} has {items - 1} dependents; at most {MOST_ITEMS - 1} can be shown")
+        reason = f"word {node} has {items - 1} dependents, but at most {MOST_ITEMS - 1} can be shown"
+        raise InputError(reason, path, line, code="range")
 
 
 def _find(path: Path, sentence: str) -> Block:
-    """The sentence of that ``sent_id``, or of that number from 1."""
+    """Return the sentence with that ``sent_id``, or with that number from 1."""
     paragraphs = re.split(r"\n *\n", "\n".join(line for _, line in read_lines(path)))
     with_words = [part for part in paragraphs if re.search(r"^[^#\n]*[^#\s]", part, re.MULTILINE)]
     names = [re.findall(r"^# *sent_id *= *(.*?) *$", part, re.MULTILINE)[-1:] for part in with_words]
@@ -92,20 +109,21 @@ def _find(path: Path, sentence: str) -> Block:
     elif re.fullmatch("[0-9]{1,9}", sentence) and 1 <= int(sentence) <= len(names):
         row = int(sentence) - 1
     else:
-        raise InputError(f"has no sentence {sentence!r}; name a sent_id or a number from 1 to {len(names)}", path)
+        hint = f"name a sent_id or a number from 1 to {len(names)}"
+        raise InputError(f"there is no sentence {sentence!r}", path, hint=hint, code="missing")
     return next(islice(read_blocks(path), row, None))
 
 
 CLASSES = {"N": "noun nodes (NOUN, PROPN, PRON heads)", "V": "verb nodes (VERB heads)"}
 FIRST_LINE = "# Order model "
 SHARE_ALIKE = (
-    "The weights are adapted from the treebank and carry its licence: whoever passes them on, changed or not, "
-    "names the treebank and its authors and keeps the licence."
+    "The weights are adapted from the treebank and have its licence. If you share them, changed or unchanged, "
+    "name the treebank and its authors and keep the licence."
 )
 
 
 def stem(out: Path) -> str:
-    """The name of a model's file without its ending.
+    """Return the name of a model's file without its ending.
 
     >>> stem(Path("my.model.json.gz")), stem(Path("x.orders"))
     ('my.model', 'x.orders')
@@ -114,18 +132,20 @@ def stem(out: Path) -> str:
 
 
 def card_path(out: Path) -> Path:
-    """Where the card of the model file ``out`` stands; InputError if it cannot be there."""
+    """Return the path of the card of the model file ``out``; an InputError is raised if it cannot be written there."""
     name = stem(out)
     if not name.strip(".") or name.lower().endswith(".md") or out.is_dir() or any(p.is_file() for p in out.parents):
-        raise InputError("is no place for a model; name the model such as fr.json.gz, in a folder, not .md", out)
+        hint = "name a file such as fr.json.gz in a folder, not .md"
+        raise InputError("no model can be written here", out, hint=hint, code="unsupported")
     path = out.with_name(f"{name}.md")
     if path.exists() and not (path.is_file() and path.read_bytes().startswith(FIRST_LINE.encode())):
-        raise InputError(f"would be the card of {out.name}, but is no card of an order model; name another file", path)
+        reason = f"the card of {out.name} would replace this file, which is no card of an order model"
+        raise InputError(reason, path, hint="name another file", code="exists")
     return path
 
 
 def card(model: OrderModel, command: str) -> str:
-    """The card in Markdown; ``command`` fits the model again."""
+    """Write the card in Markdown; ``command`` fits the model again."""
     fit = model.fit
     splits = fit.get("splits", {})
     lines = [
@@ -133,15 +153,15 @@ def card(model: OrderModel, command: str) -> str:
         "",
         f"Adapted from: {model.treebank}",
         "",
-        f"Licence: {model.licence or 'that of the treebank; look there'}. {SHARE_ALIKE}",
+        f"Licence: {model.licence or 'the licence of the treebank (check it there)'}. {SHARE_ALIKE}",
         "",
         f"Attribution: {model.attribution or 'the authors of the treebank'}",
         "",
         f"Labels: {model.labels}. Fingerprint: `{model.content}`.",
         "",
         f"Fitted on {', '.join(splits.get('train', []))}: nodes of 2 to {fit['most_items']} items in projective "
-        f"sentences, conditional likelihood with an L2 prior, λ = {fit['l2']:g}; the most frequent 10 % of the "
-        f"n-grams; weights rounded to {fit['decimals']} decimals, those below {fit['smallest']} left out.",
+        f"sentences, by conditional likelihood with an L2 prior, λ = {fit['l2']:g}. The n-grams are the most frequent "
+        f"10 %. Weights are rounded to {fit['decimals']} decimals, and those below {fit['smallest']} are left out.",
         "",
         "| | nodes | features | weights kept | iterations |",
         "|---|---|---|---|---|",
@@ -150,7 +170,7 @@ def card(model: OrderModel, command: str) -> str:
     if "held_out" in fit:
         about = f"Scores on {', '.join(splits['held_out'])}, nodes of 2 to 7 items, natural logarithms:"
         lines += ["", about, "", table(fit["held_out"])]
-    return "\n".join([*lines, "", "Fit it again:", "", f"    {command}", ""])
+    return "\n".join([*lines, "", "How to fit it again:", "", f"    {command}", ""])
 
 
 def order_fit(
@@ -167,11 +187,22 @@ def order_fit(
     attribution: str = "",
     report: Report = silent,
 ) -> OrderModel:
-    """Fit a model to splits of a treebank (a source such as ``conllu:DIR``) and write it and its card.
+    """Fit a model to splits of a treebank, and write it and its card.
 
-    ``out`` is gzipped if it ends in ``.gz``; the card in Markdown stands beside it. ``train`` is the
-    training split, or the first there is; ``held_out``, whose scores go into the file, the test split,
-    or the last one that is not learnt from. Of several ``l2`` the best on ``choose_on`` is taken.
+    Args:
+        treebank: A source such as ``conllu:DIR``.
+        out: The file, gzipped if it ends in ``.gz``. The card in Markdown is written beside it.
+        train: Splits to learn from; by default the training split, or the first one there is.
+        held_out: Splits whose scores go into the file; by default the test split, or the last one that is not
+            learned from.
+        choose_on: Splits to choose among several ``l2``.
+        l2: Weights of the L2 prior.
+        labels: The label scheme of the treebank.
+        most_items: The largest node that is learned from.
+        title: Name of the treebank for the card.
+        licence: Licence of the treebank.
+        attribution: Authors of the treebank.
+        report: Receives progress.
     """
     card_file_path, source = card_path(out), open_source(treebank)
     train = tuple(train) or _first_of(source, ("train", "dev", "test"))
@@ -180,10 +211,10 @@ def order_fit(
     _check_splits(splits)
     read = {use: _read(treebank, names) for use, names in splits.items() if names}
     scheme, _, rest = treebank.partition(":")
-    folder = rest if scheme in ("builtin", "hf") else Path(abspath(rest)).name  # however the path is written
+    folder = rest if scheme in ("builtin", "hf") else Path(abspath(rest)).name  # independent of the path's notation
     about = {"treebank": title or folder, "licence": licence, "attribution": attribution}
     chosen = read.get("choose_on")
-    with atomic_file(card_file_path, "w") as card_file:  # what cannot be written to is told before the work
+    with atomic_file(card_file_path, "w") as card_file:  # opened first, so that it fails before the work
         model = fit(read["train"], stem(out), l2, chosen, most_items, labels, report=report, about=about)
         notes: dict[str, Any] = {**model.fit, "splits": splits, "source": source.fingerprint}
         if held_out:
@@ -200,7 +231,7 @@ def _command(treebank: str, out: Path, splits: dict[str, list[str]], l2: float) 
 
 
 def _read(treebank: str, splits: Sequence[str]) -> Corpus:
-    """All sentences of some splits of a source; InputError if one is not there or has no trees."""
+    """Read all sentences of some splits of a source; a missing split or a source without trees raises an InputError."""
     source = open_source(treebank)
     require_columns(source, ("upos", "head", "deprel"), treebank, "an order model")
     for split in splits:
@@ -209,17 +240,18 @@ def _read(treebank: str, splits: Sequence[str]) -> Corpus:
 
 
 def _check_splits(splits: dict[str, list[str]]) -> None:
-    """InputError for a split that is named twice, or learnt from and looked at again."""
+    """Raise an InputError for a split that is named twice, or both learned from and evaluated on."""
     for use, names in splits.items():
         if again := next((name for name in names if names.count(name) > 1), None):
-            raise InputError(f"--{use.replace('_', '-')} names the split {again} twice")
+            option = f"--{use.replace('_', '-')}"
+            raise InputError(f"the split {again} is named twice", option, code="duplicate")
     both = set(splits["train"]) & {*splits["held_out"], *splits["choose_on"]}
     if both:
-        raise InputError(f"the split {min(both)} cannot both be learnt from and be held out")
+        raise InputError(f"the split {min(both)} cannot be both learned from and held out", "--train", code="conflict")
 
 
 def _first_of(source: Source, names: Sequence[str], but: Sequence[str] = ()) -> tuple[str, ...]:
-    """The first of some splits that the source has, as a tuple of one or none."""
+    """Return the first of some splits that the source has, as a tuple of one or none."""
     return tuple([name for name in names if name in source.splits and name not in but][:1])
 
 
@@ -233,6 +265,7 @@ def order_import(noun: Path, verb: Path, out: Path, name: str, labels: Scheme = 
 def order_evaluate(
     model: str, treebank: str, held_out: Sequence[str] = ("test",), train: Sequence[str] = (), labels: str = "mapped"
 ) -> dict[str, Any]:
+    """Evaluate a model on splits of a treebank; see ``evaluate``."""
     training = _read(treebank, train) if train else None
     return evaluate(load_model(model), _read(treebank, held_out), training, labels=labels)
 
@@ -247,7 +280,7 @@ def order_compare(
     enough: int = ENOUGH,
     **more: Any,
 ) -> dict[str, Any]:
-    """Whether the ``parent`` treebank reordered by a model is closer to the ``target`` one: see ``closeness``."""
+    """Compare the ``parent`` treebank, reordered by a model, with the ``target`` treebank; see ``closeness``."""
     ours, theirs = _read(parent, (parent_split,)), _read(target, (target_split,))
     moved = Reorder(model=model, **more).rewrite(ours, key).apply(ours)
     return closeness(ours, moved, theirs, enough)

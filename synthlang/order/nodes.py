@@ -5,7 +5,7 @@
         saw, cat (NOUN, obj), he (PRON, nsubj)
 
 The canonical order depends on the node alone, so that nodes with the same items share one table
-of probabilities and a random number means the same order in every batch.
+of probabilities, and a random number means the same order in every batch.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ Flags = NDArray[np.bool_]
 class Nodes:
     """Nodes with the same number n of items.
 
-    rows     [nodes, n] the word (row of the batch) of each item, in the canonical order; the first is the head
-    types    [nodes, n] what each item is: index into ``names``
-    source   [nodes, n] which item of the source order each one is
-    names    the items by number
+    Attributes:
+        rows: [nodes, n] The word (row of the batch) of each item, in canonical order; the first is the head.
+        types: [nodes, n] The item, as an index into ``names``.
+        source: [nodes, n] The place of each item in source order.
+        names: The items by number.
     """
 
     rows: Ints
@@ -46,7 +47,7 @@ class Nodes:
         return self.rows[:, 0]
 
     def distinct(self) -> tuple[Ints, Ints]:
-        """The different rows of ``types``, sorted, and which of them each node has."""
+        """Return the distinct rows of ``types``, sorted, and the index of each node's row among them."""
         types, count = self.types, len(self.names)
         n = types.shape[1]
         if count**n >= 2**63:
@@ -58,19 +59,19 @@ class Nodes:
 
 
 def item_count(forest: Forest, glued: Flags | None = None) -> Ints:
-    """[words] the items of each word's node: its dependents and itself; ``glued`` words [words] are no items."""
+    """Return [words] the items of each word's node: its dependents and itself; ``glued`` words [words] are no items."""
     parent = forest.parent if glued is None else forest.parent[~glued]
     return 1 + np.bincount(parent[parent >= 0], minlength=len(forest.parent)).astype(np.int64)
 
 
 def heads_of(corpus: Corpus, *classes: NodeClass) -> Flags:
-    """[words] whether a word heads nodes of one of the classes."""
+    """Return [words] True for words that head nodes of one of the classes."""
     upos = corpus.columns["upos"]
     return np.asarray([CLASS_OF_HEAD.get(name) in classes for name in upos.names or ()] or [False])[upos.codes]
 
 
 def find_nodes(corpus: Corpus, forest: Forest, wanted: Flags, glued: Flags | None = None) -> dict[int, Nodes]:
-    """The nodes of the ``wanted`` [words] heads by their number of items, ``glued`` [words] dependents left out."""
+    """Return the nodes of the ``wanted`` [words] heads by number of items, without ``glued`` [words] dependents."""
     types, own, names = _item_types(corpus)
     dependents = np.flatnonzero((forest.parent >= 0) & (True if glued is None else ~glued))
     dependents = dependents[wanted[forest.parent[dependents]]]
@@ -95,7 +96,7 @@ def find_nodes(corpus: Corpus, forest: Forest, wanted: Flags, glued: Flags | Non
 
 
 def _item_types(corpus: Corpus) -> tuple[Ints, Ints, tuple[Item, ...]]:
-    """For each word what it is as a dependent and as a head, [words] each, and the names, sorted."""
+    """Return each word's item as a dependent and as a head, [words] each, and the sorted names."""
     upos, deprel = corpus.columns["upos"], corpus.columns["deprel"]
     assert upos.names is not None and deprel.names is not None
     arcs = len(deprel.names)
@@ -109,7 +110,7 @@ def _item_types(corpus: Corpus) -> tuple[Ints, Ints, tuple[Item, ...]]:
 
 
 def nodes_of(corpus: Corpus, node: NodeClass, most_items: int) -> dict[int, Nodes]:
-    """The nodes of a class with 2 … ``most_items`` items in projective sentences, by number of items."""
+    """Return the nodes of a class with 2 … ``most_items`` items in projective sentences, by number of items."""
     forest = Forest.of(corpus)
     size = item_count(forest)
     wanted = heads_of(corpus, node) & (size > 1) & (size <= most_items)

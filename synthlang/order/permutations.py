@@ -1,13 +1,13 @@
-"""All orders of n items and what each contains, as tables that depend on n only.
+"""All orders of n items and their contents, as tables that depend on n only.
 
-Items are numbered 0 … n − 1 and item 0 is the head. An order is a row of ``orders``; the rows are
-lexicographic. A sum over what an order contains is
+Items are numbered 0 … n − 1, and item 0 is the head. An order is a row of ``orders``; the rows are
+lexicographic. A sum over the contents of an order is
 
     score(order) = Σ over its first n − 3 items + Σ over its last 4 items + rest
 
-What two items do is known from one of the two parts: from the first if both are in it, or one is
-and the head is; else from the last, which tells the set of the others. So 158 properties of 7 items
-need tables of 840 + 840 columns, not 5,040, and only n-grams over the border are in the rest.
+The relation of two items is known from one of the two parts: from the first if it has both, or one of them
+and the head; else from the last, which determines the set of the others. So 158 properties of 7 items
+need tables of 840 + 840 columns, not 5,040, and only n-grams across the border are in the rest.
 """
 
 from __future__ import annotations
@@ -24,21 +24,22 @@ from scipy.sparse import csr_array
 
 from synthlang.order.items import LONGEST, MOST_ITEMS, SHORTEST, padding
 
-# How two items stand; PRE goes with the other three since they imply it.
 CATEGORIES = ("BI", "PRE", "PRE+BFR", "PRE+AFT", "PRE+BTW")
-FREE, START, END = 0, 1, 2  # where an n-gram stands: anywhere, at the start, at the end of the order
-_TAIL, _LAST = 3, 4  # the first n − 3 items and the last 4 share one
+"""Relations of two items. PRE goes with the other three, since they imply it."""
+FREE, START, END = 0, 1, 2  # place of an n-gram: anywhere, at the start, at the end of the order
+_TAIL, _LAST = 3, 4  # the first n − 3 items and the last 4 have one item in common
 
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Split:
-    """A 0/1 table [properties, n!] as the sum of three: see the module.
+    """A 0/1 table [properties, n!] as the sum of three tables; see the module.
 
-    first   [properties, orders of the first part]
-    last    [properties, orders of the last part]
-    rest    [properties, n!]
+    Attributes:
+        first: [properties, orders of the first part].
+        last: [properties, orders of the last part].
+        rest: [properties, n!].
     """
 
     first: csr_array
@@ -50,12 +51,17 @@ class Split:
 class Orders:
     """The orders of ``items`` = n items.
 
-    orders places   [n!, n] which item stands at each place; at which place each item stands
-    last            [n!] which order of the last 4 items each one ends with; empty if n < 6
-    category first second   [pairs] what two items do: index of CATEGORIES and the items; n is BOS, n + 1 EOS
-    pairs           [pairs, orders of the first part + of the last part] 1 where they do
-    ngrams          1 where an order has an n-gram of items
-    kind            [where, code] the row of ``ngrams`` (−1: none), see ``ngram_code``
+    Attributes:
+        items: The number n.
+        orders: [n!, n] The item at each place.
+        places: [n!, n] The place of each item.
+        last: [n!] The order of the last 4 items that each order ends with; empty if n < 6.
+        category: [pairs] The relation of two items, as an index into CATEGORIES.
+        first: [pairs] The first item; n is BOS.
+        second: [pairs] The second item; n + 1 is EOS.
+        pairs: [pairs, orders of the first part + of the last part] 1 where the relation holds.
+        ngrams: 1 where an order has an n-gram of items.
+        kind: [where, code] The row of ``ngrams`` (−1: none); see ``ngram_code``.
     """
 
     items: int
@@ -75,7 +81,7 @@ class Orders:
 
 @cache
 def all_orders(items: int) -> Orders:
-    """The tables of n items, 2 ≤ n ≤ 8, built once a process (8 items: 0.7 s, 23 MB; 7: 0.08 s, 4 MB)."""
+    """Build the tables of n items, 2 ≤ n ≤ 8, once per process (8 items: 0.7 s, 23 MB; 7: 0.08 s, 4 MB)."""
     assert 2 <= items <= MOST_ITEMS
     orders = np.asarray(list(permutations(range(items))), np.int64)
     places = np.argsort(orders, axis=1)
@@ -83,7 +89,7 @@ def all_orders(items: int) -> Orders:
     last = _numbered(orders[:, -_LAST:]) if items >= 6 else np.empty(0, np.int64)
     split = _splitter(last, factorial(items))
     stands = split(csr_array(np.stack([_stands(places, *row) for row in rows]).astype(np.float64)))
-    assert not stands.rest.nnz, "what two items do is known from one part"
+    assert not stands.rest.nnz, "the relation of two items is known from one part"
     pairs = np.hstack([stands.first.toarray(), stands.last.toarray()])
     category, first, second = np.asarray(rows, np.int64).T
     ngrams, kind = _ngrams(orders)
@@ -91,13 +97,13 @@ def all_orders(items: int) -> Orders:
 
 
 def _numbered(rows: Ints) -> Ints:
-    """Equal rows get equal numbers, from 0, in lexicographic order."""
+    """Return numbers of rows, from 0 in lexicographic order; equal rows get equal numbers."""
     codes = rows @ (MOST_ITEMS ** np.arange(rows.shape[1] - 1, -1, -1))
     return np.unique(codes, return_inverse=True)[1].astype(np.int64)
 
 
 def _splitter(last: Ints, count: int) -> Callable[[csr_array], Split]:
-    """How to split a table of ``count`` orders; with no last part all of it is the first."""
+    """Return a function that splits a table of ``count`` orders; without a last part, all of it is the first."""
     if not len(last):
         return lambda table: Split(table, csr_array((table.shape[0], 0)), csr_array(table.shape))
     group = factorial(_TAIL)
@@ -117,12 +123,12 @@ def _splitter(last: Ints, count: int) -> Callable[[csr_array], Split]:
 
 
 def _membership(part: Ints) -> csr_array:
-    """[n!, parts] 1 where an order has the part."""
+    """Return [n!, parts] 1 where an order has the part."""
     return csr_array((np.ones(len(part)), (np.arange(len(part)), part)))
 
 
 def _whole(counts: csr_array, size: int) -> csr_array:
-    """1 where all orders of a part have the property."""
+    """Return 1 where all orders of a part have the property."""
     counts = csr_array(counts)
     counts.data = (counts.data == size).astype(np.float64)
     counts.eliminate_zeros()
@@ -130,7 +136,7 @@ def _whole(counts: csr_array, size: int) -> csr_array:
 
 
 def _pairs(n: int) -> list[tuple[int, int, int]]:
-    """(category, first, second) of everything two items can do."""
+    """Return (category, first, second) of every relation of two items."""
     two = [(a, b) for a in range(n) for b in range(n) if a != b]
     rows = [(0, a, b) for a, b in two] + [(0, n, b) for b in range(n)] + [(0, a, n + 1) for a in range(n)]
     rows += [(1, a, b) for a, b in two if 0 in (a, b)]
@@ -138,7 +144,7 @@ def _pairs(n: int) -> list[tuple[int, int, int]]:
 
 
 def _stands(places: Ints, category: int, a: int, b: int) -> NDArray[np.bool_]:
-    """[n!] in which orders the two stand so."""
+    """Return [n!] True for the orders in which two items have this relation."""
     count, n = places.shape
     ends = np.stack([np.full(count, -1), np.full(count, n)], axis=1)
     places = np.concatenate([places, ends], axis=1)
@@ -150,7 +156,7 @@ def _stands(places: Ints, category: int, a: int, b: int) -> NDArray[np.bool_]:
 
 
 def ngram_code(items: int, length: Ints | int, digits: Ints) -> Ints:
-    """The code of n-grams of ``length`` items, ``digits`` their numbers read in base n."""
+    """Return the code of n-grams of ``length`` items; ``digits`` are their numbers read in base n."""
     return np.asarray(length * items**LONGEST + digits, dtype=np.int64)
 
 

@@ -1,17 +1,17 @@
-"""A model's weights as arrays, and the log-scores of all orders of nodes.
+"""The weights of a model as arrays, and the log-scores of all orders of nodes.
 
-Weights of two items are a matrix over the items of a batch, n-grams a trie, which is walked for all nodes at once: a
-walk takes items one after another, each at most once. Published models have some 2,000 n-grams, so nearly every walk
+Weights of two items are a matrix over the items of a batch. N-grams are a trie, which is walked for all nodes at once:
+a walk takes items one after another, each at most once. Published models have some 2,000 n-grams, so nearly every walk
 ends after two or three items, and a node of seven items has a few dozen matches, not a lookup for each of its 5,040
 orders.
 
     score = values · pairs + n-gram weights · n-grams        (both 0/1 tables of ``permutations``)
 
-``Summands`` goes from values to scores, ``adjoint`` from a derivative by every score to the derivatives by the values:
-the same sums, transposed.
+``Summands`` computes scores from values. ``adjoint`` computes the derivatives by the values from those by every score:
+it does the same sums, transposed.
 
-Features are strings, and a label may hold their separator. So a pair is indexed under every way to cut it in two, and
-the edges of the trie are the pieces between two ``_``: an item takes as many edges as its name has pieces.
+Features are strings, and a label may contain their separator. A pair is therefore indexed under every way to cut it in
+two, and the edges of the trie are the pieces between two ``_``: an item takes as many edges as its name has pieces.
 """
 
 from __future__ import annotations
@@ -47,10 +47,11 @@ ROOT = 0
 class Matches(NamedTuple):
     """Features that some order of a node has: [matches] each.
 
-    node      row of the node
-    where     FREE, START or END
-    code      which items in which order: ``ngram_code``
-    feature   index of the feature
+    Attributes:
+        node: Row of the node.
+        where: FREE, START or END.
+        code: The items and their order; see ``ngram_code``.
+        feature: Index of the feature.
     """
 
     node: Ints
@@ -68,7 +69,7 @@ class Matches(NamedTuple):
 
 
 class _Walk(NamedTuple):
-    """Walks under way: [walks] each. ``pads`` BOS came first, ``used`` is a set of items as bits."""
+    """Walks in progress: [walks] each. ``pads`` BOS came first; ``used`` is a set of items as bits."""
 
     node: Ints
     pads: Ints
@@ -82,11 +83,13 @@ class _Walk(NamedTuple):
 
 @dataclass(frozen=True)
 class Steps:
-    """Where the names of some items lead in a trie.
+    """The states of a trie that the names of some items lead to.
 
-    items     [items] the row of ``table`` of each
-    table     [rows, states + 1] int32, the state after each name from each state; −1: no n-gram goes on, as from −1
-    feature   [states] the number of the n-gram that ends there, −1 if none does
+    Attributes:
+        items: [items] The row of ``table`` of each item.
+        table: [rows, states + 1] int32: the state after each name from each state; −1 if no n-gram continues, and
+            from −1.
+        feature: [states] The number of the n-gram that ends there, −1 if none does.
     """
 
     items: Ints
@@ -94,10 +97,10 @@ class Steps:
     feature: Ints
 
     def matches(self, types: Ints) -> Matches:
-        """The n-grams in any order of the items of each node; ``types`` [nodes, n] are indices of the items.
+        """Find the n-grams in any order of the items of each node; ``types`` [nodes, n] are indices of the items.
 
-        N-grams of 3 … min(5, n) names with at most min(5, n) − 1 BOS or EOS. One of EOS alone is
-        in every order alike and is left out.
+        N-grams have 3 … min(5, n) names with at most min(5, n) − 1 BOS or EOS. An n-gram of EOS alone is
+        in every order and is left out.
         """
         n = types.shape[1]
         found: list[Matches] = []
@@ -110,7 +113,7 @@ class Steps:
         return Matches.join(found)
 
     def _begin(self, nodes: int, most_pads: int) -> _Walk:
-        """Walks at the root and after each number of BOS."""
+        """Start walks at the root and after each number of BOS."""
         states = [ROOT]
         while len(states) <= most_pads and (state := int(self.table[self.items[-2], states[-1]])) >= 0:
             states.append(state)
@@ -119,7 +122,7 @@ class Steps:
         return _Walk(np.tile(np.arange(nodes), len(states)), pads, zero, zero, np.asarray(states, np.int64)[pads])
 
     def _extend(self, walk: _Walk, rows: Ints, length: int) -> _Walk:
-        """Every walk with one more item, its ``length``-th."""
+        """Extend every walk by one item, its ``length``-th."""
         n = rows.shape[1]
         walk = walk.where(walk.pads + length <= min(LONGEST, n))
         state = self.table[rows[walk.node], walk.state[:, None]]
@@ -129,14 +132,14 @@ class Steps:
         return _Walk(node, pads, used | bits[item], digits * n + item, state[walks, item].astype(np.int64))
 
     def _to_the_end(self, walk: _Walk, length: int, n: int, found: list[Matches]) -> None:
-        """Follow EOS from walks that hold the last items of an order."""
+        """Follow EOS from walks over the last items of an order."""
         for pads in range(1, min(LONGEST, n) - length + 1):
             state = self.table[self.items[-1], walk.state].astype(np.int64)
             walk = walk._replace(state=state, pads=np.full(len(state), pads)).where(state >= 0)
             self._collect(walk, length, n, found, END)
 
     def _collect(self, walk: _Walk, length: int, n: int, found: list[Matches], where: int = START) -> None:
-        """Keep the walks that stand at a whole n-gram."""
+        """Keep the walks that have reached a whole n-gram."""
         feature = self.feature[walk.state]
         hit = (feature >= 0) & (length + walk.pads >= SHORTEST)
         place = np.where(walk.pads[hit] == 0, FREE, where)
@@ -144,7 +147,7 @@ class Steps:
 
 
 class Trie:
-    """N-grams (features of HI, numbered as they come) by the pieces of their names; state 0 is the root."""
+    """N-grams (features of HI, numbered in order) by the pieces of their names; state 0 is the root."""
 
     def __init__(self, ngrams: Iterable[str]) -> None:
         edges: dict[str, dict[int, int]] = {}
@@ -160,7 +163,7 @@ class Trie:
         self._feature = np.asarray(feature, np.int64)
 
     def steps(self, items: Sequence[Item]) -> Steps:
-        """Where the names of the items, then BOS and EOS, lead."""
+        """Return the states that the names of the items, then BOS and EOS, lead to."""
         nowhere = np.full(len(self._feature) + 1, -1, np.int32)
         rows, table = [], [nowhere]
         start = np.append(np.arange(len(self._feature)), -1).astype(np.int32)
@@ -180,9 +183,9 @@ class Trie:
 
 
 def pair_index(orders: Orders, types: Ints, items: int) -> Ints:
-    """[nodes, pairs] where the weight of what each two items do stands in [categories, items + 2, items + 2], flat.
+    """Return [nodes, pairs] the flat index of each pair's weight in [categories, items + 2, items + 2].
 
-    ``types`` [nodes, n] are indices of ``items`` items; after these come BOS and EOS.
+    ``types`` [nodes, n] are indices of ``items`` items; BOS and EOS come after these.
     """
     ends = np.broadcast_to(np.asarray([items, items + 1]), (len(types), 2))
     both = np.concatenate([types, ends], axis=1)
@@ -192,11 +195,13 @@ def pair_index(orders: Orders, types: Ints, items: int) -> Ints:
 
 @dataclass(frozen=True)
 class Summands:
-    """Scores of nodes with the same number of items: parts as ``permutations`` tells.
+    """Scores of nodes with the same number of items, in the parts that ``permutations`` defines.
 
-    first   [nodes, orders of the first part]
-    last    [nodes, orders of the last part]
-    rest    [nodes, n!] sparse, or None for nothing
+    Attributes:
+        orders: The orders of that many items.
+        first: [nodes, orders of the first part].
+        last: [nodes, orders of the last part].
+        rest: [nodes, n!] sparse, or None if empty.
     """
 
     orders: Orders
@@ -206,7 +211,7 @@ class Summands:
 
     @staticmethod
     def of(orders: Orders, values: Floats, matches: Matches, weights: Floats) -> Summands:
-        """From ``values`` [nodes, pairs] and the ``weights`` [matches] of n-grams."""
+        """Compute the parts from ``values`` [nodes, pairs] and the ``weights`` [matches] of n-grams."""
         both = values @ orders.pairs
         cut = orders.ngrams.first.shape[1]
         first, last = both[:, :cut], both[:, cut:]
@@ -219,7 +224,7 @@ class Summands:
         return Summands(orders, first, last, ngrams @ orders.ngrams.rest)
 
     def scores(self, rows: slice) -> Floats:
-        """[rows, n!] the scores of some of the nodes."""
+        """Return [rows, n!] the scores of some of the nodes."""
         first = self.first[rows]
         if not len(self.orders.last):
             return first.copy()
@@ -233,7 +238,7 @@ class Summands:
 
 
 def adjoint(orders: Orders, by_score: Floats, matches: Matches) -> tuple[Floats, Floats]:
-    """From derivatives by the scores [nodes, n!] to those by values [nodes, pairs] and weights [matches]."""
+    """Turn derivatives by the scores [nodes, n!] into those by values [nodes, pairs] and by weights [matches]."""
     nodes, table = len(by_score), orders.ngrams
     first = by_score.reshape(nodes, table.first.shape[1], -1).sum(axis=2)
     last = np.empty((nodes, 0))
@@ -245,17 +250,17 @@ def adjoint(orders: Orders, by_score: Floats, matches: Matches) -> tuple[Floats,
     return by_value, np.asarray(by_kind[matches.kinds(orders), matches.node])
 
 
-# More features than any order of 8 items has: 3 views × (9 + 28 + 21) of two items, 3 × 11 n-grams.
+# an order of 8 items has fewer features: 3 views × (9 + 28 + 21) of two items and 3 × 11 n-grams
 MOST_FEATURES = 256
 
 
 def grid_of(parts: Iterable[Mapping[str, float]]) -> float:
-    """The power of two to whose multiples weights are rounded so that sums of them are exact.
+    """Return the power of two to whose multiples weights are rounded so that their sums are exact.
 
-    A sum of 256 weights below 2^e needs e + 8 bits before the point; a float64 has 53, so with a grid of
-    2^(e + 8 − 53) every sum is exact, whatever the order of the additions. That is what makes an
-    order independent of the batch it is drawn in (matrix products add in an order that depends on
-    their shape). With weights below 16 the grid is 2^−41: an error below 1e-10 in any log-score.
+    A sum of 256 weights below 2^e needs e + 8 bits before the point, and a float64 has 53. With a grid of
+    2^(e + 8 − 53) every sum is therefore exact, whatever the order of the additions. This makes an
+    order independent of its batch, since matrix products add in an order that depends on
+    their shape. With weights below 16 the grid is 2^−41: an error below 1e-10 in any log-score.
     """
     most = sum(max((abs(w) for w in part.values()), default=0.0) for part in parts)
     return float(2.0 ** (np.frexp(max(most, 2.0**-100) * MOST_FEATURES)[1] - 53))
@@ -284,7 +289,7 @@ class Weights:
         self.trie, self.ngram_weights = Trie(ngrams), np.asarray(list(ngrams.values()))
 
     def pairs(self, items: Sequence[Item]) -> Floats:
-        """[categories, items + 2, items + 2] the weight of each two items; after the items come BOS and EOS."""
+        """Return [categories, items + 2, items + 2] the weight of each two items; BOS and EOS come after the items."""
         family, first, second = self._pairs
         total = np.zeros((len(FAMILIES), len(items) + 2, len(items) + 2))
         for view in zip(*map(views, items), strict=True):
@@ -306,15 +311,18 @@ class Weights:
 
 
 class OrderScores:
-    """Scores of orders by the sum of some weights, for some items."""
+    """Scores of orders by the sum of some weights, for some items.
+
+    Args:
+        parts: Weights, and the items in the labels of these weights.
+    """
 
     def __init__(self, parts: Sequence[tuple[Weights, Sequence[Item]]]) -> None:
-        """``parts``: weights, and the items as they know them."""
         self._pairs = np.sum([weights.pairs(items) for weights, items in parts], axis=0)
         self._ngrams = [(weights.trie.steps(items), weights.ngram_weights) for weights, items in parts]
 
     def summands(self, types: Ints) -> Summands:
-        """The parts of w · f of every order of each node; ``types`` [nodes, n] are indices of the items."""
+        """Return the parts of w · f of every order of each node; ``types`` [nodes, n] are indices of the items."""
         orders = all_orders(types.shape[1])
         values = self._pairs.reshape(-1)[pair_index(orders, types, self._pairs.shape[1] - 2)]
         found = [steps.matches(types) for steps, _ in self._ngrams]
