@@ -23,6 +23,7 @@ from synthlang.parsing.engines import Parsed, one_root, problem_of
 from synthlang.parsing.parse_command import parse_command, write_parsed
 from synthlang.sources import open_source
 from synthlang.sources.base import BATCH_SENTENCES, Source
+from tests.refusals import refusal, refused
 from tests.test_sources_conllu import word
 from tests.test_tasks import write
 
@@ -159,16 +160,21 @@ def test_a_sentence_that_cannot_be_parsed_is_left_out_and_counted(parse):
 
 
 @pytest.mark.parametrize(
-    ("lines", "workers", "message"),
+    ("lines", "workers", "code", "reason"),
     [
-        (["boom a", "boom b"], 1, "chain cannot parse any sentence of a chunk: no parse"),
-        (["a b", "huge c d"], 1, "ran out of memory at a sentence of 3 words"),
-        ([*["long " * 390] * 1000, "die now"], 2, "a parsing process died"),
+        (["boom a", "boom b"], 1, "failed", "chain cannot parse any sentence of a chunk: no parse"),
+        (["a b", "huge c d"], 1, "resources", "chain ran out of memory at a sentence of 3 words"),
+        (
+            [*["long " * 390] * 1000, "die now"],
+            2,
+            "resources",
+            "a parsing process died, most likely for lack of memory",
+        ),
     ],
 )
-def test_trouble_that_is_not_of_one_sentence_ends_the_work(parse, tmp_path, lines, workers, message):
-    with pytest.raises(InputError, match=message):
-        whole(parse(*lines, workers=workers))
+def test_trouble_that_is_not_of_one_sentence_ends_the_work(parse, tmp_path, lines, workers, code, reason):
+    error = refusal(lambda: whole(parse(*lines, workers=workers)))
+    assert (error.code, error.reason) == (code, reason)
     assert workers > 1 or not list((tmp_path / "cache").rglob("*.gz"))
 
 
@@ -179,10 +185,8 @@ def test_the_engine_may_find_its_own_words(parse):
 
 
 def test_bad_settings(parse):
-    with pytest.raises(InputError, match=r"plain text only.*form, upos"):
-        parse(spec="builtin:mini-english", tokens="engine")
-    with pytest.raises(InputError, match="no split 'dev'"):
-        whole(parse("a"), "dev")
+    assert refused(parse, spec="builtin:mini-english", tokens="engine") == ("tokens", "conflict")
+    assert refused(lambda: whole(parse("a"), "dev")) == ("the source to parse", "missing")
 
 
 # --- the folder that is written
@@ -226,8 +230,7 @@ def test_what_the_source_knows_beside_trees_is_kept_and_read_back(parse, tmp_pat
 
 
 def test_nothing_is_written_if_nothing_can_be_parsed(parse, tmp_path):
-    with pytest.raises(InputError, match=r"the split train has no parsed sentence \(no parse\)"):
-        write_parsed(parse("boom"), tmp_path / "out")
+    assert refused(write_parsed, parse("boom"), tmp_path / "out") == ("train", "empty")
     assert not (tmp_path / "out").exists()
 
 
@@ -236,18 +239,17 @@ def test_the_command_leaves_its_own_folder_and_refuses_another(engine, tmp_path,
     path = write(tmp_path / "t.txt", "a b")
     counts = [parse_command(f"text:{path}", "x", tmp_path / "out", cache=tmp_path / "cache") for _ in range(2)]
     assert counts == [{"train": 1}] * 2 and len(Path(engine.log).read_text().splitlines()) == 1
-    assert "is there already" in capsys.readouterr().err
+    assert "already complete" in capsys.readouterr().err
     late = tmp_path / "late.txt"
     late.write_bytes(b"a b .\n" * 3000 + b"\xff\n")
     write(path, "a b c")
-    for text, out, cache, message in (
-        (path, tmp_path / "out", tmp_path / "cache", "exists already and is not this parse"),
-        (late, tmp_path / "p" / "q", tmp_path / "cache", "late.txt:3001: not UTF-8"),
-        (path, tmp_path / "p" / "q", path, r"t.txt: the parse cache must be a folder, this is a file"),
-        (path, tmp_path / "p" / "q", path / "sub/folder", r"t.txt: the parse cache must be a folder, this is a file"),
+    for text, out, cache, place, code in (
+        (path, tmp_path / "out", tmp_path / "cache", "out", "exists"),
+        (late, tmp_path / "p" / "q", tmp_path / "cache", "late.txt:3001", "format"),
+        (path, tmp_path / "p" / "q", path, "t.txt", "type"),
+        (path, tmp_path / "p" / "q", path / "sub/folder", "t.txt", "type"),
     ):
-        with pytest.raises(InputError, match=message):
-            parse_command(f"text:{text}", "x", out, cache=cache)
+        assert refused(parse_command, f"text:{text}", "x", out, cache=cache) == (place, code)
         assert not (tmp_path / "p").exists()  # no empty folders are left
 
 
@@ -279,8 +281,8 @@ def test_where_the_cache_is(monkeypatch, tmp_path):
 def test_without_the_extra_the_command_to_install_it_is_named(library, monkeypatch):
     real = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == library else real(name, *a))
-    with pytest.raises(InputError, match=r"pip install 'synthlang\[parse\]'"):
-        open_engine(f"{library}:en")
+    error = refusal(open_engine, f"{library}:en")
+    assert (error.code, error.hint) == ("extra", "pip install 'synthlang[parse]'")
 
 
 def test_one_root():
@@ -294,10 +296,10 @@ def test_one_root():
     ("changes", "words", "problem"),
     [
         ({}, ["a", "b"], None),
-        ({}, ["a", "c"], "other words than it was given"),
+        ({}, ["a", "c"], "words that differ from those given"),
         ({"upos": ["X"]}, None, "columns of unequal length"),
         ({"ner": ["O", "O"]}, None, "columns form, upos, head, deprel, ner instead of form, upos, head, deprel"),
-        ({"head": [0, 0]}, None, "words 1 and 2 are both roots; a sentence has one"),
+        ({"head": [0, 0]}, None, "words 1 and 2 are both roots, but a sentence has one"),
         ({name: [] for name in COLUMNS}, [], "no word"),
     ],
 )

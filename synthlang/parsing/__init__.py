@@ -1,4 +1,4 @@
-"""Parsing: trees for sentences that have none, by spaCy or Stanza (the extra ``parse``)."""
+"""Parsing: trees by spaCy or Stanza for sentences without trees (the extra ``parse``)."""
 
 from __future__ import annotations
 

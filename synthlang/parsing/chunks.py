@@ -1,10 +1,10 @@
-"""Parsing in chunks: from the cache where it is known, else in this process or in others.
+"""Parsing in chunks: each chunk comes from the cache if it is there, else from this process or from worker processes.
 
-A chunk is CHUNK sentences, a constant, so that a second run and another source with the same text find the same chunks.
-Each process loads the model once.
+A chunk has CHUNK sentences, a constant, so that a second run and another source with the same text find the same
+chunks. Each process loads the model once.
 
-Parses lie on disk, named by what was parsed and by whom: never stale, shared by every source. A file holds one chunk as
-gzipped JSON: the checksum inside tells a damaged file, which counts as missing.
+Parses are stored on disk under a name made from their input and the parser, so they are never stale and all sources
+share them. A file holds one chunk as gzipped JSON. Its checksum detects a damaged file, which counts as missing.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ from synthlang.workers import WorkerDiedError, cores, ordered_map
 FORMAT = 1
 CHUNK = 200  # sentences; divides BATCH_SENTENCES
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+RESUME = "run the same command again, which keeps the finished parses"
 Mode = Literal["words", "text"]
-# For each sentence of a chunk: its parses (one for given words, any number for text), or why it has none.
 Outcome = list[Parsed] | str
+"""The parses of a sentence (one for given words, any number for text), or the reason why it has none."""
 Result = tuple[list[Outcome], bool]
 
 
 def default_cache() -> Path:
-    """$SYNTHLANG_CACHE, else $XDG_CACHE_HOME/synthlang, else ~/.cache/synthlang; in it ``parses``."""
+    """Return the folder ``parses`` in $SYNTHLANG_CACHE, else $XDG_CACHE_HOME/synthlang, else ~/.cache/synthlang."""
     if os.environ.get("SYNTHLANG_CACHE"):
         root = user_path(os.environ["SYNTHLANG_CACHE"])
     else:
@@ -49,25 +50,27 @@ class ParseCache:
     def __init__(self, root: Path) -> None:
         nearest = next((place for place in (root, *root.parents) if place.exists()), root)
         if nearest.exists() and not nearest.is_dir():
-            raise InputError("the parse cache must be a folder, this is a file; name another with --cache", nearest)
+            hint = "name another with --cache"
+            raise InputError("the parse cache must be a folder, not a file", nearest, hint=hint, code="type")
         self.root = root
 
     def path(self, engine: str, mode: str, sentences: Sequence[Any]) -> Path:
-        """Where the parse of these sentences (words, or a line of text each) is or will be."""
+        """Return the file for the parses of these sentences (words, or a line of text each)."""
         key = fingerprint("parse", format=FORMAT, engine=engine, mode=mode, sentences=sentences)
         return self.root / engine / key[:2] / f"{key}.json.gz"
 
     @staticmethod
     def read(path: Path) -> list[Any] | None:
-        """What was written there; None if there is nothing, or nothing whole."""
+        """Return the parses in a file; None if the file is missing or damaged."""
         try:
             data = json.loads(gzip.decompress(path.read_bytes()))
         except FileNotFoundError:
             return None
         except (gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError, json.JSONDecodeError):
-            return None  # damaged: it is parsed anew and written over
+            return None  # damaged: the chunk is parsed again and overwritten
         except OSError as error:
-            raise InputError(f"the parse cache cannot be read: {error.strerror or error}", path) from error
+            reason = f"the parse cache cannot be read: {error.strerror or error}"
+            raise InputError(reason, path, code="failed") from error
         whole = isinstance(data, dict) and data.get("key") == path.name.partition(".")[0]
         return list(data["parses"]) if whole else None
 
@@ -82,10 +85,12 @@ class ParseCache:
 def parse_chunks(
     engine: Engine, mode: Mode, chunks: Iterable[Sequence[Any]], cache: ParseCache, workers: int = 1
 ) -> Iterator[Result]:
-    """For each chunk in order (outcome of each sentence, whether it came from the cache).
+    """Yield for each chunk in order the outcome of each sentence, and True if it came from the cache.
 
-    No process starts before the first chunk that is not in the cache. One that dies is an
-    InputError; what was parsed before stays in the cache.
+    No worker process starts before the first chunk that is not in the cache.
+
+    Raises:
+        InputError: A worker process died. Finished chunks stay in the cache.
     """
     rest = iter(chunks)
     for sentences in rest:
@@ -98,18 +103,19 @@ def parse_chunks(
             yield from ordered_map(partial(_parse, engine, mode, cache, threads), chain([sentences], rest), workers)
         except WorkerDiedError as error:
             raise InputError(
-                "a parsing process died (most likely of too little memory); run the same command again with fewer"
-                " workers: what is parsed is kept"
+                "a parsing process died, most likely for lack of memory",
+                hint=f"use fewer workers and {RESUME}",
+                code="resources",
             ) from error
 
 
 def _parse(engine: Engine, mode: Mode, cache: ParseCache, threads: int | None, sentences: Sequence[Any]) -> Result:
-    """The outcome of a chunk, kept; ``threads``: how many the libraries get in a process of its own."""
+    """Parse a chunk and store the outcome; ``threads`` is the number for the libraries in a process of their own."""
     path = cache.path(engine.fingerprint, mode, sentences)
     known = cache.read(path)
     if known is not None:
         return known, True
-    for name in THREADS if threads else ():  # read when the libraries are loaded, which is later
+    for name in THREADS if threads else ():  # the libraries read these when they are loaded, which happens later
         os.environ.setdefault(name, str(threads))
     try:
         outcome = _attempt(engine, mode, sentences)
@@ -132,23 +138,23 @@ def _attempt(engine: Engine, mode: Mode, sentences: Sequence[Any]) -> list[Outco
 
 
 def _one_by_one(engine: Engine, mode: Mode, sentences: Sequence[Any], error: Exception) -> list[Outcome]:
-    """Find the sentences that the engine cannot parse; if they are all, the engine is at fault."""
+    """Parse the sentences of a chunk one by one; an InputError is raised if none of them can be parsed."""
     outcome: list[Outcome] = []
     for sentence in sentences:
         try:
             outcome += _attempt(engine, mode, [sentence])
         except InputError:
             raise
-        except Exception as one:  # whatever the library raises: its first line is the reason
-            if isinstance(one, MemoryError) or "out of memory" in str(one).lower():  # another machine can parse it
+        except Exception as one:  # the library may raise anything; the first line is the reason
+            if isinstance(one, MemoryError) or "out of memory" in str(one).lower():  # more memory would help
                 size = len(sentence.split()) if isinstance(sentence, str) else len(sentence)
-                raise InputError(
-                    f"{engine.name} ran out of memory at a sentence of {size} words; free some or use fewer workers,"
-                    " and run the same command again: what is parsed is kept"
-                ) from one
+                reason = f"{engine.name} ran out of memory at a sentence of {size} words"
+                hint = f"free memory or use fewer workers, and {RESUME}"
+                raise InputError(reason, hint=hint, code="resources") from one
             outcome.append(_first_line(one))
     if len(sentences) > 1 and all(isinstance(o, str) for o in outcome):
-        raise InputError(f"{engine.name} cannot parse any sentence of a chunk: {_first_line(error)}") from error
+        reason = f"{engine.name} cannot parse any sentence of a chunk: {_first_line(error)}"
+        raise InputError(reason, code="failed") from error
     return outcome
 
 

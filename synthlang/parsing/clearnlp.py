@@ -1,4 +1,4 @@
-"""ClearNLP trees (spaCy's English pipelines) as UD v2 trees and labels; words that it goes by are in clearnlp.yaml.
+"""Turn ClearNLP trees (spaCy's English pipelines) into UD v2 trees and labels; its word lists are in clearnlp.yaml.
 
 he is happy              he ← is (nsubj), happy ← is (acomp)  →  he ← happy (nsubj), is ← happy (cop)
 red , white and blue     white ← red, blue ← white, and ← white  →  blue ← red, and ← blue
@@ -29,12 +29,12 @@ FINITE = ("VBD", "VBZ", "VBP", "MD")
 WITH_OBJECT = ("prep", "agent", "dative", "pcomp")
 DAY = re.compile(r"(0?[1-9]|[12][0-9]|3[01])(st|nd|rd|th)?", re.IGNORECASE)
 YEAR = re.compile(r"1[0-9]{3}|20[0-9]{2}|'[0-9]{2}")
-# Adjectives keep their part of speech inside names in EWT: *National Guard*.
+# in EWT adjectives keep their part of speech inside names: *National Guard*
 ADJECTIVE_ENDING = re.compile(r"[a-z]{2,}(?:nal|ral|cal|ial|ual|ntal|ic|ish|ese|ian|ican|ive|ous|ern|ary|tary|aqi|ani)")
 
 
 def is_clearnlp(labels: Iterable[str]) -> bool:
-    """Whether the label set of a parser is ClearNLP's: it has ``dobj`` and ``pobj``, which UD has not."""
+    """Return True if the label set of a parser is ClearNLP's: it has ``dobj`` and ``pobj``, which UD lacks."""
     return {"dobj", "pobj"} <= set(labels)
 
 
@@ -45,7 +45,7 @@ def convert(draft: Draft) -> None:
 
 
 def coordination(draft: Draft) -> None:
-    """Hang every conjunct on the first one and every conjunction on the conjunct after it."""
+    """Attach every conjunct to the first one and every conjunction to the conjunct after it."""
     for word in draft.having("cc"):
         after = [c for c in draft.children(draft.head[word], "conj") if c > word]
         if after and word > draft.head[word]:
@@ -56,7 +56,10 @@ def coordination(draft: Draft) -> None:
 
 
 def run_on_sentences(draft: Draft) -> None:
-    """*I came , I saw*: ClearNLP hangs the first clause on the second as ``ccomp``, UD the second as ``parataxis``."""
+    """Turn the head of *I came , I saw* into its first clause.
+
+    ClearNLP attaches the first clause to the second as ``ccomp``; UD attaches the second to the first as ``parataxis``.
+    """
     for word in draft.having("ccomp"):
         head = draft.head[word]
         if head < word or draft.lemma[head] in WORDS["speech"] or not _is_finite(draft, word):
@@ -77,7 +80,7 @@ def _is_finite(draft: Draft, word: int) -> bool:
 
 
 def name_adjectives(draft: Draft) -> None:
-    """Adjectives inside names: PROPN → ADJ; not in names of persons."""
+    """Change PROPN to ADJ for adjectives inside names, except names of persons."""
     for word in draft.having("compound", "nmod", "amod"):
         if draft.tag[word] == "NNP" and not draft.ner[word].endswith("PERSON"):
             low = draft.low[word]
@@ -90,7 +93,7 @@ def name_adjectives(draft: Draft) -> None:
 
 
 def prepositions(draft: Draft) -> None:
-    """Turn every preposition below its object; one with a clause becomes its ``mark``."""
+    """Move every preposition below its object; one with a clause becomes its ``mark``."""
     above = {draft.head[w] for w in draft.having("pobj")}
     for word in draft.deepest_first(w for w in draft.words if draft.label[w] in WITH_OBJECT or w in above):
         objects = draft.children(word, "pobj") or _object_of_inner(draft, word)
@@ -106,7 +109,7 @@ def prepositions(draft: Draft) -> None:
 
 
 def _object_of_inner(draft: Draft, word: int) -> list[int]:
-    """out [of the house]: the object of the second preposition is that of the first too."""
+    """Return the object of the inner of two prepositions, which belongs to the outer one too: out [of the house]."""
     if draft.tag[word] != "IN" and draft.low[word] not in WORDS["first of two"]:
         return []
     inner = [w for w in draft.children(word, "obl") if w > word]
@@ -126,7 +129,7 @@ def _object_above(draft: Draft, word: int, first: int) -> None:
 
 
 def names(draft: Draft) -> None:
-    """Let the first word of each person's name head it; a title before a name hangs on it."""
+    """Let the first word of each person's name be its head; a title before a name is attached to the name."""
     spans: list[list[int]] = []
     for word in draft.words:
         if draft.ner[word] in ("B-PERSON", "B-PER"):
@@ -158,7 +161,10 @@ def _flat(draft: Draft, words: list[int]) -> None:
 
 
 def dates_and_numbers(draft: Draft) -> None:
-    """The day heads a date, the clock time its half of the day, the currency sign its amount ($ 5, as in EWT)."""
+    """Let the day be the head of a date, the clock time of its half of the day, and the currency sign of its amount.
+
+    The amount ($ 5) is as in EWT.
+    """
     for word in draft.words:
         head = draft.head[word]
         if draft.low[word] in WORDS["currency"] and head > word and draft.tag[head] == "CD":
@@ -184,7 +190,7 @@ def dates_and_numbers(draft: Draft) -> None:
 
 
 def copulas(draft: Draft) -> None:
-    """Let the predicate head its clause, with the form of *be* below it (``cop``)."""
+    """Let the predicate be the head of its clause, with the form of *be* below it (``cop``)."""
     verbs = (w for w in draft.words if draft.low[w] in WORDS["forms of be"] and draft.tag[w][:1] == "V")
     for word in draft.deepest_first(w for w in verbs if not draft.label[w].startswith("aux")):
         predicate = _predicate(draft, word)
@@ -214,7 +220,7 @@ def _predicate(draft: Draft, word: int) -> int | None:
 
 
 def raised_objects(draft: Draft) -> None:
-    """The subject of a clause without a finite verb is the object of the verb above it."""
+    """Turn the subject of a clause without a finite verb into the object of the verb above it."""
     for word in draft.having("ccomp"):
         head, children = draft.head[word], draft.children(word)
         marked = draft.children(word, "mark") or any(draft.tag[c] in ("WRB", "WP", "WDT") for c in children)
@@ -227,7 +233,7 @@ def raised_objects(draft: Draft) -> None:
 
 
 def recipients(draft: Draft) -> None:
-    """The object of *tell*, *ask*, … is the person who is told."""
+    """Turn the object of *tell*, *ask*, … into the recipient."""
     for word in draft.having("dobj"):
         head = draft.head[word]
         if draft.lemma[head] in WORDS["take recipient"] and draft.low[word] not in ("it", "that", "this"):
@@ -237,7 +243,7 @@ def recipients(draft: Draft) -> None:
 
 
 def clausal_complements(draft: Draft) -> None:
-    """``xcomp`` of most adjectives is an adverbial clause in UD; after *it is* it is the subject."""
+    """Turn ``xcomp`` of most adjectives into an adverbial clause, and after *it is* into the subject."""
     for word in draft.having("xcomp", "ccomp"):
         head = draft.head[word]
         if head == TOP or head > word:
@@ -252,7 +258,7 @@ def clausal_complements(draft: Draft) -> None:
 
 
 def _extraposes(draft: Draft, head: int, clause: int) -> bool:
-    """Whether the clause is what *it* stands for: it is good [to …], it seems [that …], it takes long [to …]."""
+    """Return True if *it* stands for the clause: it is good [to …], it seems [that …], it takes long [to …]."""
     if draft.lemma[head] in ("take", "seem", "appear", "happen"):
         return draft.tag[clause] == "VB" or draft.lemma[head] != "take"
     marked = any(draft.low[w] in ("to", "that", "if") for w in draft.children(clause, "mark", "aux"))
@@ -264,7 +270,7 @@ def _extraposes(draft: Draft, head: int, clause: int) -> bool:
 
 
 def fixed_expressions(draft: Draft) -> None:
-    """Hang the second word of a fixed expression on the first, where the two belong together already."""
+    """Attach the second word of a fixed expression to the first, where the two already belong together."""
     for word in draft.words[:-1]:
         second, pair = word + 1, f"{draft.low[word]} {draft.low[word + 1]}"
         head = draft.head[word]
@@ -285,7 +291,7 @@ def _is_fixed(draft: Draft, word: int, pair: str) -> bool:
     match pair:
         case "more than" | "less than" | "up to":  # before a number only
             return third != TOP and draft.tag[third] == "CD"
-        case "kind of" | "sort of":  # before what is no noun phrase
+        case "kind of" | "sort of":  # except before a noun phrase
             return label == "advmod"
         case "as well":
             return draft.low[third] != "as"
@@ -306,7 +312,7 @@ def labels(draft: Draft) -> None:
         elif label == "npadvmod":
             label = "nmod:unmarked" if draft.is_nominal(head) else "obl:unmarked"
         elif label == "prep" and draft.tag[word] in ("IN", "TO") and draft.upos[head] in ("VERB", "AUX", "ADJ"):
-            label = "obl"  # a stranded preposition: nothing to sit [on]
+            label = "obl"  # a stranded preposition, as in: nothing to sit [on]
         elif label == "relcl" and _is_infinitive(draft, word):
             label = "acl"
         elif label == "compound" and adjective:
@@ -322,7 +328,7 @@ def _is_infinitive(draft: Draft, word: int) -> bool:
 
 
 def part_of_speech(draft: Draft) -> None:
-    """The parts of speech that follow from the UD label."""
+    """Set the parts of speech that follow from the UD label."""
     for word in draft.words:
         tag, label, upos = draft.tag[word], draft.label[word], draft.upos[word]
         if tag == "WRB":

@@ -1,11 +1,11 @@
 """Draft: one sentence whose tree is being changed, and the punctuation of a tree in UD.
 
-Words count from 1, as in CoNLL-U; every list has an entry for 0, the place above the root, so ``head`` of the root is a
-valid index.
+Words count from 1, as in CoNLL-U. Every list has an entry for 0, the place above the root, so that the ``head`` of the
+root is a valid index.
 
 Punctuation is attached as high as possible without crossing an edge: a mark at the border of a subordinate unit belongs
-to that unit; a pair of quotes or brackets belongs to the head of what it encloses; in a coordination the mark belongs
-to the conjunct that follows (https://universaldependencies.org/u/dep/punct.html).
+to that unit; a pair of quotes or brackets belongs to the head of the words that it encloses; in a coordination the mark
+belongs to the conjunct that follows (https://universaldependencies.org/u/dep/punct.html).
 """
 
 from __future__ import annotations
@@ -16,12 +16,17 @@ TOP = 0
 
 
 class Draft:
-    """Parallel lists of words and their annotations, index 0 being the place above the root.
+    """Parallel lists of words and their annotations, where index 0 is the place above the root.
 
-    form, tag, lemma    strings as the parser gave them (``tag``: Penn Treebank; ``lemma`` in lower case)
-    upos, label         strings, changed in place
-    head                0 … words, changed in place
-    ner                 BIO tags; all ``O`` if the parser finds no names
+    Attributes:
+        form: The words as given by the parser.
+        low: The words in lower case.
+        tag: Penn Treebank tags.
+        lemma: Lemmas in lower case.
+        upos: Parts of speech, changed in place.
+        head: 0 … words, changed in place.
+        label: Relations, changed in place.
+        ner: BIO tags; all ``O`` if the parser finds no names.
     """
 
     def __init__(
@@ -43,21 +48,21 @@ class Draft:
         return range(1, len(self.form))
 
     def children(self, word: int, *labels: str) -> list[int]:
-        """Dependents in order of words; with ``labels`` only those that have one of them."""
+        """Return the dependents in order of words, or only those with one of the ``labels``."""
         return [w for w in self.words if self.head[w] == word and (not labels or self.label[w] in labels)]
 
     def having(self, *labels: str) -> Iterator[int]:
-        """The words that have one of the labels when their turn comes."""
+        """Yield the words that have one of the labels at the time they are reached."""
         return (word for word in self.words if self.label[word] in labels)
 
     def attach(self, word: int, head: int, label: str | None = None) -> None:
-        """Give a word another head, and another label if there is one."""
+        """Give a word another head and, if one is given, another label."""
         self.head[word] = head
         if label is not None:
             self.label[word] = label
 
     def replace_head(self, old: int, new: int, stays: Collection[int] = ()) -> None:
-        """Let ``new``, a word below ``old``, take the place of ``old`` and its dependents, but of those in ``stays``.
+        """Let ``new``, a word below ``old``, take the place of ``old`` and its dependents, except those in ``stays``.
 
         ``old`` itself is left without a place; the caller attaches it below ``new``.
         """
@@ -67,7 +72,7 @@ class Draft:
                 self.head[child] = new
 
     def deepest_first(self, words: Iterable[int]) -> list[int]:
-        """Words ordered so that each comes before the words above it."""
+        """Sort words so that each comes before the words above it."""
 
         def depth(word: int) -> int:
             steps = 0
@@ -78,7 +83,7 @@ class Draft:
         return sorted(words, key=lambda word: (-depth(word), word))
 
     def is_nominal(self, word: int) -> bool:
-        """Whether dependents of the word are those of a noun."""
+        """Return True if dependents of the word are those of a noun."""
         return self.upos[word] in ("NOUN", "PROPN", "PRON", "NUM", "SYM", "DET")
 
 
@@ -89,7 +94,7 @@ STRAIGHT = ('"', "'")
 def attach_punctuation(draft: Draft) -> None:
     """Attach every word labelled ``punct`` anew; the other words keep their heads."""
     marks = [w for w in draft.words if draft.label[w] == "punct" and draft.head[w] != TOP]
-    for mark in marks:  # nothing hangs on a mark: what the parser put there goes up
+    for mark in marks:  # a mark has no dependents: those that the parser attached to it move up
         for child in draft.children(mark):
             draft.attach(child, _not_a_mark(draft, mark))
     solid = [w for w in draft.words if w not in set(marks)]
@@ -107,7 +112,7 @@ def _not_a_mark(draft: Draft, word: int) -> int:
 
 
 def _pairs(draft: Draft, marks: list[int]) -> dict[int, int]:
-    """Each mark of a matching pair → its partner."""
+    """Map each mark of a matching pair to its partner."""
     found: dict[int, int] = {}
     opened: list[int] = []
     for mark in marks:
@@ -122,28 +127,28 @@ def _pairs(draft: Draft, marks: list[int]) -> dict[int, int]:
 
 
 def _enclosed_head(draft: Draft, start: int, end: int, solid: list[int]) -> int | None:
-    """The one word between two marks whose head is not between them, None if there are none or several."""
+    """Return the only word between two marks whose head is not between them; None if there is none or several."""
     tops = [w for w in solid if start < w < end and not start < draft.head[w] < end]
     return tops[0] if len(tops) == 1 else None
 
 
 def _highest(draft: Draft, mark: int, solid: list[int]) -> int:
-    """The highest word that the mark can hang on: the top of the unit that ends or starts at it."""
+    """Return the highest word to which the mark can be attached: the top of the unit that ends or starts at it."""
     before = max((w for w in solid if w < mark), default=None)
     after = min((w for w in solid if w > mark), default=None)
     left = None if before is None else _climb(draft, before, mark, 1)
     right = None if after is None else _climb(draft, after, mark, -1)
     if left is None or right is None:
         top = left or right
-        assert top is not None, "a sentence of nothing but marks has a root that is none"
+        assert top is not None, "the root is never moved, so a word that is no mark exists"
         return top
-    if draft.head[right] != TOP and draft.head[right] < mark:  # what follows hangs on what stands before
+    if draft.head[right] != TOP and draft.head[right] < mark:  # the unit after the mark depends on the one before
         return right
     return left
 
 
 def _climb(draft: Draft, word: int, mark: int, side: int) -> int:
-    """From ``word`` up to the last word on its side of the mark (side 1: left of it)."""
+    """Climb from ``word`` to the highest word on its side of the mark (side 1: left of it)."""
     while draft.head[word] != TOP and (mark - draft.head[word]) * side > 0:
         word = draft.head[word]
     return word

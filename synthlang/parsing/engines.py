@@ -1,17 +1,17 @@
-"""Parsers: what one offers, and the two there are.
+"""Parsers: their interface, spaCy and Stanza.
 
-``spacy:NAME``, ``spacy:FOLDER``: any spaCy pipeline with a parser and parts of speech, installed or in a folder. UD
-labels pass through; ClearNLP labels (the English pipelines) become UD trees and labels, see ``clearnlp``. What the
-pipeline is stands in its meta.json, so it need not be loaded to be opened.
+``spacy:NAME`` and ``spacy:FOLDER`` take any spaCy pipeline with a parser and parts of speech, installed or in a folder.
+UD labels are kept. ClearNLP labels (the English pipelines) become UD trees and labels, see ``clearnlp``. The
+facts about a pipeline are in its meta.json, so opening one does not load it.
 
 ``stanza:LANG`` takes the default package from Stanza's resources folder ($STANZA_RESOURCES_DIR).
 ``stanza:FOLDER`` takes a resources folder with one language, or own models named in pipeline.json:
 
     {"lang": "en", "pos": "tagger.pt", "depparse": "parser.pt", "tokenize": "tokenizer.pt"}
 
-(``mwt``, ``lemma``, ``pretrain``, ``forward_charlm`` and ``backward_charlm`` too; only ``lang``, ``pos`` and
-``depparse`` are needed; paths are relative to the folder). Stanza loads weights only, no pickled code.
-Both take a GPU if there is one.
+The keys ``mwt``, ``lemma``, ``pretrain``, ``forward_charlm`` and ``backward_charlm`` are allowed too. Only ``lang``,
+``pos`` and ``depparse`` are required. Paths are relative to the folder. Stanza loads weights only, no pickled code.
+Both parsers use a GPU if there is one.
 """
 
 from __future__ import annotations
@@ -42,10 +42,11 @@ Parsed = dict[str, list[Any]]
 class Engine(Protocol):
     """A parser: plain data that can be pickled; each process loads the model at the first sentence.
 
-    name          the engine and its model, as in ``spacy:en_core_web_sm``
-    version       versions of the library and of the model
-    fingerprint   of the library's version, the model's bytes and every change we make to its trees
-    columns       ``form upos head deprel``, and ``ner`` if the model finds names; the same for every sentence
+    Attributes:
+        name: The engine and its model, as in ``spacy:en_core_web_sm``.
+        version: Versions of the library and of the model.
+        fingerprint: Covers the library's version, the model's bytes and every change that we make to its trees.
+        columns: ``form upos head deprel``, and ``ner`` if the model finds names; the same for every sentence.
     """
 
     @property
@@ -61,32 +62,36 @@ class Engine(Protocol):
     def columns(self) -> tuple[str, ...]: ...
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[Parsed]:
-        """A tree for each sentence of words; the words stay as they are."""
+        """Return a tree for each sentence of words; the words stay unchanged."""
         ...
 
     def parse_text(self, lines: Sequence[str]) -> list[list[Parsed]]:
-        """For each line its sentences, in the engine's own words."""
+        """Return the sentences of each line, in the engine's own words."""
         ...
 
 
 def open_engine(spec: str, convert: bool = True) -> Engine:
-    """Open the parser that ``spec`` names; nothing is ever downloaded and no model loaded yet.
+    """Open the parser that ``spec`` names, without loading its model or downloading anything.
 
-    ``convert=False`` leaves ClearNLP trees as they are (to measure what the conversion does).
-    Raises InputError with the command that installs what is missing.
+    Args:
+        spec: The parser and its model.
+        convert: False leaves ClearNLP trees unchanged, to measure the effect of the conversion.
+
+    Raises:
+        InputError: Something is missing; the hint has the command that installs it.
     """
     kind, _, rest = spec.partition(":")
     if kind not in ("spacy", "stanza") or not rest.strip():
-        raise InputError(f"parser {spec!r} must be {FORMS}")
+        raise InputError(f"{spec!r} is no parser", hint=f"use {FORMS}", code="unknown")
     if importlib.util.find_spec(kind) is None:
-        raise InputError(f"{spec} needs a library: {INSTALL}")
+        raise InputError(f"{spec} needs the library {kind}", hint=INSTALL, code="extra")
     return open_spacy(rest, convert) if kind == "spacy" else open_stanza(rest)
 
 
 def one_root(head: Sequence[int], deprel: Sequence[str]) -> tuple[list[int], list[str]]:
-    """Heads (1-based, 0 = root) and labels with one root: the first; later ones hang on it as ``parataxis``.
+    """Give heads (1-based, 0 for the root) and labels one root: the first; later roots depend on it as ``parataxis``.
 
-    spaCy may see several sentences in one of ours. The root alone has the label ``root``.
+    spaCy may find several sentences in one of ours. Only the root has the label ``root``.
 
     >>> one_root([0, 1, 0], ["ROOT", "obj", "ROOT"])
     ([0, 1, 1], ['root', 'obj', 'parataxis'])
@@ -104,19 +109,19 @@ def one_root(head: Sequence[int], deprel: Sequence[str]) -> tuple[list[int], lis
 
 
 def problem_of(parsed: Mapping[str, Sequence[Any]], columns: Sequence[str], words: Sequence[str] | None) -> str | None:
-    """Why an engine's answer cannot be used, None if it can: columns, words and tree are as promised."""
+    """Return the reason why the output of an engine is unusable, or None: wrong columns, words or tree."""
     if set(parsed) != set(columns):
         return f"columns {', '.join(parsed)} instead of {', '.join(columns)}"
     form, problem = parsed["form"], tree_problem(parsed["head"])
     wrong = {
         "no word": not form,
-        "other words than it was given": words is not None and list(form) != list(words),
+        "words that differ from those given": words is not None and list(form) != list(words),
         "columns of unequal length": any(len(parsed[name]) != len(form) for name in columns),
     }
     return next((what for what, is_so in wrong.items() if is_so), problem[1] if problem else None)
 
 
-SPACY_FORMAT = 1  # raise when the same pipeline gives other sentences here
+SPACY_FORMAT = 1  # increment it when the same pipeline gives other sentences here
 BATCH = 128  # sentences at a time inside spaCy
 TAGGERS = ("tagger", "morphologizer", "attribute_ruler")
 INSTALL = "pip install 'synthlang[parse]'"
@@ -137,12 +142,12 @@ class SpacyEngine:
         from spacy.tokens import Doc
 
         nlp = _load_spacy(self.path)
-        with nlp.memory_zone():  # forgets the words afterwards, so memory is bounded
+        with nlp.memory_zone():  # frees the words afterwards, so that memory is bounded
             docs = nlp.pipe((Doc(nlp.vocab, words=list(words)) for words in sentences), batch_size=BATCH)
             return [self._parsed(list(doc)) for doc in docs]
 
     def parse_text(self, lines: Sequence[str]) -> list[list[Parsed]]:
-        """For each line its sentences, in spaCy's own words; white space is no word."""
+        """Return the sentences of each line, in spaCy's own words; white space is no word."""
         nlp = _load_spacy(self.path)
         with nlp.memory_zone():
             docs = nlp.pipe(lines, batch_size=BATCH)
@@ -166,7 +171,7 @@ class SpacyEngine:
 
 
 def _head(token: Any, place: dict[int, int]) -> int:
-    """The place of the nearest word above that is in the sentence; 0 if there is none."""
+    """Return the place of the nearest word above that is in the sentence; 0 if there is none."""
     head = token.head
     while head.i not in place and head.head.i != head.i:
         head = head.head
@@ -175,7 +180,7 @@ def _head(token: Any, place: dict[int, int]) -> int:
 
 @lru_cache(maxsize=1)
 def _load_spacy(path: str) -> Any:
-    """The pipeline, once in each process, on a GPU if spaCy has one."""
+    """Load the pipeline, once in each process, on a GPU if spaCy has one."""
     import spacy
 
     spacy.prefer_gpu()
@@ -183,16 +188,18 @@ def _load_spacy(path: str) -> Any:
 
 
 def open_spacy(name: str, convert: bool = True) -> SpacyEngine:
-    """The pipeline that is installed under ``name`` or lies in the folder ``name``."""
+    """Open the pipeline that is installed as ``name`` or is in the folder ``name``."""
     path = _folder(name)
     meta = read_json(path / "meta.json")
     components = list(meta.get("pipeline", ()))
     scheme = meta.get("labels", {}).get("parser", ())
     if "parser" not in components or not set(components) & set(TAGGERS):
-        raise InputError(f"the pipeline needs a parser and parts of speech; it has {', '.join(components)}", path)
+        reason = f"the pipeline must have a parser and parts of speech; it has {', '.join(components)}"
+        raise InputError(reason, path, code="missing")
     converts = convert and clearnlp.is_clearnlp(scheme)
     if converts and "tagger" not in components:
-        raise InputError("a pipeline with ClearNLP labels needs a tagger (Penn Treebank tags) to become UD", path)
+        reason = "a pipeline with ClearNLP labels must have a tagger (Penn Treebank tags) for the conversion to UD"
+        raise InputError(reason, path, code="missing")
     own = f"{meta.get('lang', 'xx')}_{meta.get('name', 'pipeline')}"
     libraries = {"spacy": version("spacy"), "model": str(meta.get("version", ""))}
     files = (p for p in sorted(path.rglob("*")) if p.is_file() and "__pycache__" not in p.parts)
@@ -205,45 +212,55 @@ def open_spacy(name: str, convert: bool = True) -> SpacyEngine:
 
 
 def _folder(name: str) -> Path:
-    """The folder that holds meta.json; that of an installed pipeline lies inside its package."""
+    """Return the folder with meta.json; for an installed pipeline it is inside the package."""
     path = user_path(name)
     if (path / "meta.json").is_file() and (path / "config.cfg").is_file():
         return path.resolve()
     if path.exists() or "/" in name or not name.isidentifier():
-        raise InputError("is no folder of a spaCy pipeline: it has no meta.json and config.cfg", path)
+        raise InputError("there is no spaCy pipeline: meta.json and config.cfg are missing", path, code="missing")
     found = importlib.util.find_spec(name)
     roots = [Path(place) for place in (found.submodule_search_locations or ())] if found else []
     for config in (config for root in roots for config in sorted(root.glob("*/config.cfg"))):
         return config.parent.resolve()
-    raise InputError(f"the spaCy pipeline {name} is not installed: python -m spacy download {name}")
+    hint = f"python -m spacy download {name}"
+    raise InputError(f"the spaCy pipeline {name} is not installed", hint=hint, code="extra")
 
 
-STANZA_FORMAT = 1  # raise when the same models give other sentences here
+STANZA_FORMAT = 1  # increment it when the same models give other sentences here
 MODELS = ("tokenize", "mwt", "pos", "lemma", "depparse")
 SHARED = ("pretrain", "forward_charlm", "backward_charlm")
 OWN = "pipeline.json"
 
 
 class OwnModels(StrictModel):
-    """What a pipeline.json says: a language, and names of files beside it."""
+    """The content of a pipeline.json: a language, and names of files beside it."""
 
     lang: str
+    """Code of the language."""
     pos: str
+    """File of the tagger."""
     depparse: str
+    """File of the parser."""
     tokenize: str | None = None
+    """File of the tokenizer; without one the engine takes words only."""
     mwt: str | None = None
+    """File of the model that splits multiword tokens."""
     lemma: str | None = None
+    """File of the lemmatizer; without one a lemma is the word itself."""
     pretrain: str | None = None
+    """File of the word vectors that the models share."""
     forward_charlm: str | None = None
+    """File of the forward character language model that the models share."""
     backward_charlm: str | None = None
+    """File of the backward character language model that the models share."""
 
     @staticmethod
     def read(folder: Path) -> tuple[str, dict[str, str]]:
-        """The language and the file of each model that is named."""
+        """Return the language and the file of each model that is named."""
         own = parse(OwnModels, read_json(folder / OWN), folder / OWN).model_dump(exclude_none=True)
         for name in own.keys() - {"lang"}:
             if not (folder / own[name]).is_file():
-                raise InputError(f"names the model {own[name]}, which is not there", folder / OWN)
+                raise InputError(f"there is no file {own[name]}", folder / OWN, keys=name, code="missing")
         return own.pop("lang"), {name: str(folder / file) for name, file in own.items()}
 
 
@@ -288,13 +305,14 @@ def _load_stanza(path: str, lang: str, pretokenized: bool) -> Any:
         return stanza.Pipeline(lang, dir=path, processors="tokenize,pos,lemma,depparse", **options)
     own = OwnModels.read(folder)[1]
     if "tokenize" not in own and not pretokenized:
-        raise InputError("names no tokenizer, so it cannot split raw text; give it words", folder / OWN)
+        reason, hint = "there is no tokenizer to split raw text", "use --tokens source, or name a tokenizer"
+        raise InputError(reason, folder / OWN, keys="tokenize", hint=hint, code="missing")
     models = [m for m in MODELS if m in own and not (pretokenized and m in ("tokenize", "mwt"))]
     options |= {f"{model}_model_path": own[model] for model in models}
     options |= {f"{m}_{part}_path": own[part] for m in models for part in SHARED if part in own}
     options |= {} if "lemma" in own else {"lemma_use_identity": True}
     processors = ",".join(sorted({*models, "tokenize", "lemma"}, key=MODELS.index))
-    # Stanza wants a list of known languages; a file without one makes ours a new language.
+    # Stanza requires a list of known languages; with a file that has none, ours is accepted as a new language
     return stanza.Pipeline(
         lang, dir=path, package=None, processors=processors, allow_unknown_language=True,
         resources_filepath=str(folder / OWN), **options,
@@ -302,7 +320,7 @@ def _load_stanza(path: str, lang: str, pretokenized: bool) -> Any:
 
 
 def open_stanza(name: str) -> StanzaEngine:
-    """The models of the language ``name``, or those in the folder ``name``."""
+    """Open the models of the language ``name``, or those in the folder ``name``."""
     folder = user_path(name)
     library = version("stanza")
     if (folder / OWN).is_file():
@@ -328,26 +346,29 @@ def _only_language(folder: Path) -> str:
     languages = sorted(p.name for p in folder.glob("*") if (p / "depparse").is_dir()) if folder.is_dir() else []
     if not (folder / "resources.json").is_file() or len(languages) != 1:
         found = f" (it has {', '.join(languages)})" if languages else ""
-        raise InputError(f"must hold {OWN}, or Stanza's resources.json and the models of one language{found}", folder)
+        reason = f"the folder must have {OWN}, or Stanza's resources.json and the models of one language{found}"
+        raise InputError(reason, folder, code="missing")
     return languages[0]
 
 
 def _packages(folder: Path, lang: str) -> dict[str, str]:
-    """Model → its MD5 as Stanza lists it, for the default package of a language, all of it on disk."""
+    """Return model → its MD5 in Stanza's list, for the default package of a language; all its files must be on disk."""
     get = f"python -c \"import stanza; stanza.download('{lang}')\""
     if not (folder / "resources.json").is_file():
-        raise InputError(f"no Stanza models are here; get those of {lang} with: {get}", folder)
+        raise InputError(f"there are no Stanza models of {lang}", folder, hint=get, code="extra")
     entry = read_json(folder / "resources.json").get(lang, {})
     if "alias" in entry:
-        raise InputError(f"the language {lang!r} is called {entry['alias']!r}: stanza:{entry['alias']}")
+        hint = f"use stanza:{entry['alias']}"
+        raise InputError(f"Stanza's name of the language {lang!r} is {entry['alias']!r}", hint=hint, code="unknown")
     chosen = entry.get("packages", {}).get("default", {})
     if not {"pos", "depparse"} <= set(chosen):
-        raise InputError(f"Stanza has no default parser for the language {lang!r}", folder / "resources.json")
+        reason = f"Stanza has no default parser for the language {lang!r}"
+        raise InputError(reason, folder / "resources.json", code="missing")
     pairs = [(model, chosen[model]) for model in MODELS if model in chosen]
     for model, package in list(pairs):
         needed = entry.get(model, {}).get(package, {}).get("dependencies", ())
         pairs += [(d["model"], d["package"]) for d in needed]
     for model, package in pairs:
         if package != "identity" and not (folder / lang / model / f"{package}.pt").is_file():
-            raise InputError(f"the model {model}/{package} of {lang} is missing; get it with: {get}", folder)
+            raise InputError(f"the model {model}/{package} of {lang} is missing", folder, hint=get, code="extra")
     return {f"{m}/{p}": str(entry.get(m, {}).get(p, {}).get("md5", "")) for m, p in sorted(set(pairs))}

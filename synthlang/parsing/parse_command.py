@@ -1,8 +1,8 @@
-"""The command ``parse``: a source into a folder of CoNLL-U files, which ``conllu:FOLDER`` reads.
+"""The command ``parse``: parse a source into a folder of CoNLL-U files, which ``conllu:FOLDER`` reads.
 
 train.conllu dev.conllu test.conllu    ten columns; ``# sent_id`` and ``# text``; features if the source has them;
                                        tags in MISC (``NER=B-PER|Slot=O``)
-manifest.json                          parents by fingerprint, counts, what was left out, checksums
+manifest.json                          parents by fingerprint, counts, sentences left out, checksums
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from synthlang.sources.conllu import FEATS
 from synthlang.sources.tags import KEYS, write_misc
 from synthlang.sources.text import FileSource
 
-FORMAT = 2  # 2: features and slots, too
+FORMAT = 2  # 2: features and slots as well
 
 
 def parsed_fingerprint(source: ParsedSource) -> str:
-    """Of the folder: of its source and of how it is written."""
+    """Return the fingerprint of the folder, which covers its source and its format."""
     return fingerprint("parsed-folder", format=FORMAT, parents={"source": source.fingerprint})
 
 
 def write_parsed(source: ParsedSource, folder: Path, source_name: str = "") -> dict[str, Any]:
-    """Write every split and the manifest; returns the manifest. Nothing stays in ``folder`` if this fails."""
+    """Write every split and the manifest; return the manifest. Nothing stays in ``folder`` if this fails."""
     with claimed_folder(folder) as temporary:
         counts = {split: _write_split(source, split, temporary / f"{split}.conllu") for split in source.splits}
         manifest = {
@@ -60,12 +60,12 @@ def _write_split(source: ParsedSource, split: str, path: Path) -> int:
             count += len(batch)
     if not count:
         reasons = ", ".join(source.skipped[split]) or "the source has none"
-        raise InputError(f"the split {split} has no parsed sentence ({reasons})")
+        raise InputError(f"the split has no parsed sentence ({reasons})", keys=split, code="empty")
     return count
 
 
 def conllu(sentence: Sentence, split: str) -> str:
-    """A sentence in CoNLL-U, with the blank line after it."""
+    """Write a sentence in CoNLL-U, with the blank line after it."""
     lines = [f"# sent_id = {split}-{sentence.id}", f"# text = {sentence.text}"]
     columns = sentence.columns
     tags = {name: columns[name] for name in KEYS if name in columns}
@@ -80,10 +80,20 @@ def conllu(sentence: Sentence, split: str) -> str:
 def parse_command(
     source_spec: str, engine: str, out: Path, tokens: Tokens = "source", workers: int = 1, cache: Path | None = None
 ) -> dict[str, int]:
-    """Parse every split of a source into ``out``; returns sentences of each split.
+    """Parse every split of a source into ``out``; return the number of sentences in each split.
 
-    ``engine`` is as for ``open_engine``. A folder that holds the same parse already is left as it
-    is; one that holds anything else is an InputError. What a killed run parsed is not parsed again.
+    A folder that has the same parse is left unchanged. A killed run resumes from the cache.
+
+    Args:
+        source_spec: The source.
+        engine: The parser; see ``open_engine``.
+        out: The folder to create.
+        tokens: The words to keep: those of the source, or the engine's own.
+        workers: Worker processes.
+        cache: The folder of parses (None for the default).
+
+    Raises:
+        InputError: The folder has something else in it.
     """
     opened = open_source(source_spec)
     source = ParsedSource(opened, open_engine(engine), cache, tokens, workers)
@@ -94,8 +104,9 @@ def parse_command(
             path = out / "manifest.json"
             manifest = read_json(path) if path.is_file() else {}
             if manifest.get("fingerprint") != parsed_fingerprint(source):
-                raise InputError("exists already and is not this parse; name a new folder", out)
-            shown.message(f"{out}: is there already, nothing to do")
+                hint = "name a new folder"
+                raise InputError("the folder exists already and has another content", out, hint=hint, code="exists")
+            shown.message(f"{out}: already complete")
         else:
             source.report = shown.counter("parsing", partial(size_of, source.source))
             manifest = write_parsed(source, out, source_name=source_spec)
@@ -111,5 +122,5 @@ def _summary(manifest: dict[str, Any], source: ParsedSource, out: Path) -> str:
     for split in source.splits if source.tokens == "source" else ():
         remarks.update(remarks_of(source, split))
     note = f"; {listed(remarks)}" if remarks else ""
-    note += f"; {left_out} sentences left out, see its manifest.json" if left_out else ""
+    note += f"; {left_out} sentences left out (reasons in manifest.json)" if left_out else ""
     return f"{out}: {sizes}; {source.hits[True]} of {chunks} chunks from the cache{note}"

@@ -1,7 +1,7 @@
 """Scores of a parser on gold trees with gold words: ``python -m synthlang.parsing.score ENGINE CONLLU``.
 
-UAS is the share of words with the right head, LAS of those with the right head and label. As
-labels are compared whole, ``LAS*`` leaves subtypes away (``nsubj:pass`` counts as ``nsubj``).
+UAS is the share of words with the right head, LAS the share with the right head and label. Labels are compared
+as a whole; ``LAS*`` ignores subtypes (``nsubj:pass`` counts as ``nsubj``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ USAGE = "usage: python -m synthlang.parsing.score ENGINE CONLLU"
 
 
 class ParserScores(NamedTuple):
-    """Shares of words, each from 0 to 1; ``words`` is the number they are shares of."""
+    """Shares of words, each from 0 to 1; ``words`` is the number of words scored."""
 
     words: int
     upos: float
@@ -32,17 +32,18 @@ class ParserScores(NamedTuple):
 def score(gold: Iterable[Rows], found: Iterable[Rows], punctuation: bool = True) -> ParserScores:
     """Compare trees over the same words, sentence by sentence; without ``punctuation`` gold ``punct`` is left out.
 
-    Raises AssertionError if the words differ.
+    Raises:
+        AssertionError: The words differ.
     """
     words = upos = heads = labels = plain = 0
-    for right, ours in zip(gold, found, strict=True):
-        assert right["form"] == ours["form"], "both have the same words"
-        for at, label in enumerate(right["deprel"]):
+    for correct, ours in zip(gold, found, strict=True):
+        assert correct["form"] == ours["form"], "both have the same words"
+        for at, label in enumerate(correct["deprel"]):
             if not punctuation and label.partition(":")[0] == "punct":
                 continue
-            head = right["head"][at] == ours["head"][at]
+            head = correct["head"][at] == ours["head"][at]
             words += 1
-            upos += right["upos"][at] == ours["upos"][at]
+            upos += correct["upos"][at] == ours["upos"][at]
             heads += head
             labels += head and label == ours["deprel"][at]
             plain += head and label.partition(":")[0] == ours["deprel"][at].partition(":")[0]
@@ -51,7 +52,7 @@ def score(gold: Iterable[Rows], found: Iterable[Rows], punctuation: bool = True)
 
 
 def table(engines: Sequence[tuple[str, Engine]], path: Path) -> str:
-    """A Markdown table: a row for each engine, with and without punctuation, on each split of ``path``."""
+    """Write a Markdown table: a row for each engine, with and without punctuation, on each split of ``path``."""
     source = ConlluSource(path)
     lines = ["| parser | split | punctuation | words | UPOS | UAS | LAS | LAS* |", "|---|---|---|---|---|---|---|---|"]
     for split in source.splits:
@@ -66,7 +67,7 @@ def table(engines: Sequence[tuple[str, Engine]], path: Path) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the table for an engine; for one whose trees we convert, before and after."""
+    """Print the table for an engine; if its trees are converted, before and after the conversion."""
     if len(arguments) != 2:
         print(USAGE, file=sys.stderr)
         return 2

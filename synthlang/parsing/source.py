@@ -21,23 +21,22 @@ Tokens = Literal["source", "engine"]
 
 
 class ParsedSource:
-    """The sentences of ``source`` with columns ``form upos head deprel`` and what else there is.
+    """The sentences of ``source`` with columns ``form upos head deprel`` and all others of source and parser.
 
-    tokens     ``source``: its words, and its other columns, are kept; ``engine``: the parser finds words and
-               sentences itself in each sentence's text (only for a source that has nothing but words)
-    skipped    reason → number of sentences that the parser could not parse, of each split read so far
-    hits       chunks that came from the cache, of all read so far
-
-    ``report(split, sentences)`` is called after each chunk, ``report.already`` for one from the cache if there is that.
+    Attributes:
+        tokens: ``source`` keeps its words and its other columns. With ``engine`` the parser finds words and
+            sentences itself in the text of each sentence; the source may then have only words.
+        skipped: Number of sentences that the parser could not parse, by reason, for each split read so far.
+        hits: Number of chunks that came from the cache (True) and that did not (False), of all read so far.
+        report: ``report(split, sentences)`` is called after each chunk; for one from the cache its attribute
+            ``already`` is called, if it has one.
     """
 
     def __init__(self, source: Source, engine: Engine, cache: Path | None = None, tokens: Tokens = "source",
                  workers: int = 1, report: Callable[[str, int], None] | None = None) -> None:  # fmt: skip
         if tokens == "engine" and tuple(source.columns) != (FORM,):
-            raise InputError(
-                f"tokens=engine finds other words, so it takes plain text only; this source has the columns"
-                f" {', '.join(source.columns)}: use tokens=source"
-            )
+            reason = f"--tokens engine takes plain text only, but the source has columns {', '.join(source.columns)}"
+            raise InputError(reason, keys="tokens", hint="use --tokens source", code="conflict")
         self.source, self.engine, self.tokens, self.workers, self.report = source, engine, tokens, workers, report
         self.cache = ParseCache(cache or default_cache())
         self.skipped: dict[str, Counter[str]] = {}
@@ -54,7 +53,7 @@ class ParsedSource:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """``form upos head deprel``, then what else the source or the parser has; the source's own first."""
+        """``form upos head deprel``, then the other columns of the source, then those of the parser."""
         others = [*self.source.columns, *self.engine.columns]
         return tuple(dict.fromkeys((FORM, *TREE_COLUMNS, *others)))
 
@@ -63,16 +62,16 @@ class ParsedSource:
         return getattr(self.source, "licence", None)
 
     def remarks(self, split: str) -> Mapping[str, int]:
-        """Those of the source."""
+        """Return the counts of the source, by reason."""
         return remarks_of(self.source, split)
 
     def size(self, split: str) -> int | None:
-        """About how many sentences of the source can be parsed; None if the parser finds sentences itself."""
+        """Return the approximate number of sentences that can be parsed; None if the parser finds sentences itself."""
         size = None if self.tokens == "engine" else size_of(self.source, split)
         return None if size is None else size - self.skipped.get(split, Counter()).total()
 
     def batches(self, split: str) -> Iterator[Corpus]:
-        """The sentences of a split in order; ids count from 0 over those that could be parsed."""
+        """Yield the sentences of a split in order; ids count from 0 over the sentences that could be parsed."""
         check_split(self.source, split, "the source to parse")
         self.skipped[split] = Counter()
         parsed = self._parsed(split)
@@ -91,9 +90,9 @@ class ParsedSource:
         return {name: sentence[name] for name in self.columns}
 
     def _parsed(self, split: str) -> Iterator[tuple[Corpus, list[list[Parsed]]]]:
-        """Each batch of the source with the parses of each sentence; none for one that is left out.
+        """Yield each batch of the source with the parses of each sentence; a sentence that is left out has none.
 
-        All batches of a split go through one set of processes, which are ahead by a few chunks.
+        All batches of a split go through one set of processes, which work ahead by a few chunks.
         """
         waiting: deque[Corpus] = deque()
         done: list[list[Parsed]] = []
