@@ -13,6 +13,7 @@ from synthlang.parallel.links import read_pharaoh
 from synthlang.parallel.text import read_joint
 from tests.aligner_programs import FAST_ALIGN, install
 from tests.real_data import DATA
+from tests.refusals import refusal, refused
 
 LEFT = Corpus.of_words([["un", "chat"], [], ["oui", "|||"], ["non"]])
 RIGHT = Corpus.of_words([["a", "cat"], ["no"], ["yes", "indeed"], []])
@@ -40,31 +41,29 @@ def test_programs_get_the_pairs_with_words(monkeypatch, tmp_path, program, name,
     assert [reverse.of_pair(i) for i in range(4)] == [[(0, 0)], [], [(0, 0)], []]
 
 
-def test_a_missing_program_says_how_to_get_it(monkeypatch, tmp_path):
+def test_the_error_for_a_missing_program_has_the_command_that_installs_it(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    with pytest.raises(InputError, match=r"eflomal is not installed: pip install 'synthlang\[align\]'"):
-        find_aligner("eflomal")
-    with pytest.raises(InputError, match="fast_align is not installed: build it"):
-        find_aligner("fast_align")
+    for program, how in (("eflomal", "pip install 'synthlang[align]'"), ("fast_align", "build it")):
+        error = refusal(find_aligner, program)
+        assert error.code == "extra" and error.hint.startswith(how)
 
 
-@pytest.mark.parametrize(("code", "message"), [
-    ("sys.exit('no memory')", "failed with exit code 1: no memory"),
-    ("print('0-0')", "fast_align wrote 1 lines for 2 sentence pairs"),
-    ("print('nonsense\\n')", "'nonsense' is no link"),
+@pytest.mark.parametrize(("program", "place", "code"), [
+    ("sys.exit('no memory')", "fast_align", "failed"),
+    ("print('0-0')", "", "failed"),
+    ("print('nonsense\\n')", "forward.txt:1", "format"),
 ])  # fmt: skip
-def test_a_program_that_fails_leaves_nothing(monkeypatch, tmp_path, code, message):
-    install(monkeypatch, tmp_path / "bin", code=code)
-    with pytest.raises(InputError, match=message):
-        align("fast_align", LEFT, RIGHT, tmp_path / "links")
+def test_a_program_that_fails_leaves_nothing(monkeypatch, tmp_path, program, place, code):
+    install(monkeypatch, tmp_path / "bin", code=program)
+    assert refused(align, "fast_align", LEFT, RIGHT, tmp_path / "links") == (place, code)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["bin"]
 
 
 def test_text_without_words(monkeypatch, tmp_path):
     install(monkeypatch, tmp_path / "bin")
-    with pytest.raises(InputError, match="no sentence pair with words on both sides"):
-        align("fast_align", LEFT.take(LEFT.ids[1:2]), RIGHT.take(RIGHT.ids[1:2]), tmp_path / "links")
+    sides = LEFT.take(LEFT.ids[1:2]), RIGHT.take(RIGHT.ids[1:2])
+    assert refused(align, "fast_align", *sides, tmp_path / "links") == ("", "empty")
 
 
 def _is_installed():

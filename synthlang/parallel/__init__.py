@@ -1,1 +1,1 @@
-"""Parallel text: sentence pairs, the links between their words, and what an encoder reads of them."""
+"""Parallel text: sentence pairs, the alignments of their words, and their encoding for a model."""

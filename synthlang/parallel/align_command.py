@@ -1,4 +1,4 @@
-"""What ``synthlang align`` does: links of parallel text, and how good they are where there is a gold standard."""
+"""The command ``synthlang align``: word alignments of parallel text, with scores if there is a gold standard."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from synthlang.errors import InputError
 from synthlang.files import user_path, write_json
 from synthlang.parallel.aligners import FORWARD, METHODS, PROGRAMS, REVERSE, Program, align, symmetrise
 from synthlang.parallel.error_rates import BLANKS, AlignmentErrors, Blank, Gold, alignment_errors, read_gold
-from synthlang.parallel.links import Links, read_counted, read_pharaoh, write_pharaoh
+from synthlang.parallel.links import Links, check_sentences, read_counted, read_pharaoh, write_pharaoh
 from synthlang.parallel.text import ParallelText, Splitter, read_joint, read_parallel
+from synthlang.sources.base import nothing_in
 
 Bounds = tuple[float, float] | None
 Interval = Callable[[NDArray[np.int64]], Bounds]
-"""From the sums of sentence pairs [pairs, 4] to the bounds of their alignment error rate, 0 … 1."""
+"""Computes bounds of the alignment error rate, 0 … 1, from the sums of sentence pairs [pairs, 4]."""
 
 GIVEN = "given"
 Direction = Literal["forward", "reverse"]
@@ -33,33 +34,41 @@ CHOICES: tuple[str, ...] = (*get_args(Direction), *METHODS)
 
 @dataclass(frozen=True)
 class AlignOptions:
-    """The options of the command.
-
-    program       the aligner; None: eflomal
-    links         files of links to score instead: one, or those of both directions (all with left-right links)
-    symmetrise    what ``out`` gets: one of CHOICES; None: intersection, or the one file of links as it is
-    also          more text that the aligner learns from: a joint file, or two files as LEFT,RIGHT
-    words         of the text, also_words of the rest: ``spaces`` separate them, or our ``rules`` find them
-    lower         the aligner reads the words in lower case
-    gold_first, links_first   the number of the first word: 0 or 1; None: 0 if some link has a word 0, else
-                  they are refused
-    """
+    """The options of the command."""
 
     program: str | None = None
+    """The aligner; None means eflomal."""
     links: tuple[Path, ...] = ()
+    """Files of word alignments to score in place of an aligner: one, or one for each direction.
+    Both have left-right pairs.
+    """
     symmetrise: str | None = None
+    """The alignment to write to ``out``, one of CHOICES; None means intersection, or the only file unchanged."""
     also: tuple[str, ...] = ()
+    """Further text for the aligner to learn from: a joint file, or two files as LEFT,RIGHT."""
     lower: bool = False
+    """Give the words to the aligner in lower case."""
     words: Splitter = "spaces"
+    """Splitting of the text into words: at ``spaces``, or by our ``rules``."""
     also_words: Splitter = "spaces"
+    """Splitting of the further text into words."""
     gold: Path | None = None
+    """The gold standard."""
     gold_first: int | None = None
+    """Number of the first word in the gold standard, 0 or 1.
+    None means 0 if some alignment has a word 0; otherwise the file is refused.
+    """
     gold_swapped: bool = False
+    """The gold standard has right-left pairs."""
     links_first: int | None = None
+    """Number of the first word in the files of alignments; None as for ``gold_first``."""
     links_swapped: bool = False
+    """The files of alignments have right-left pairs."""
     blank: Blank = "wrong"
+    """Treatment of sentence pairs without gold alignment; see ``alignment_errors``."""
 
     def check(self) -> None:
+        """Raise an InputError for options that are unknown or exclude each other."""
         for name, value, known in (
             ("--program", self.program, PROGRAMS),
             ("--symmetrise", self.symmetrise, CHOICES),
@@ -68,13 +77,15 @@ class AlignOptions:
             ("--also-words", self.also_words, get_args(Splitter)),
         ):
             if value is not None and value not in known:
-                raise InputError(f"{name} {value}: there is {', '.join(known)}")
+                raise InputError(f"there is no {value!r}", name, hint=f"use one of {', '.join(known)}", code="unknown")
         if self.links and (self.program or self.also or self.lower):
-            raise InputError("--links gives the links: leave out --program, --also and --lower")
+            reason, hint = "given word alignments need no aligner", "leave out --program, --also and --lower"
+            raise InputError(reason, "--links", hint=hint, code="conflict")
         if len(self.links) > 2:
-            raise InputError("--links takes one file, or two: forward and reverse")
+            raise InputError("there are more than two files", "--links", hint="give forward and reverse", code="range")
         if len(self.links) == 1 and self.symmetrise:
-            raise InputError("--symmetrise joins two directions: give --links twice, forward and reverse")
+            reason, hint = "one direction cannot be symmetrised", "give --links twice, forward and reverse"
+            raise InputError(reason, "--symmetrise", hint=hint, code="conflict")
 
 
 def align_command(
@@ -84,30 +95,37 @@ def align_command(
     scores: Path | None,
     interval: Interval | None = None,
 ) -> dict[str, AlignmentErrors]:
-    """Align the text (or read links of it), write the links to ``out`` and the scores as JSON to ``scores``.
+    """Align a text (or read its word alignments), print a table of scores and write the results.
 
-    texts   one file of lines ``left ||| right``, or two files with a sentence a line
+    Args:
+        texts: One file of lines ``left ||| right``, or two files with one sentence per line.
+        options: The options.
+        out: The file for the word alignments.
+        scores: The file for the scores, as JSON.
+        interval: Computes the interval of an error rate.
 
-    Prints a table with a row for each way to join the directions. Returns the scores, none without a gold standard.
+    Returns:
+        The scores of each way to join the directions; empty without a gold standard.
     """
     options.check()
     if scores is not None and options.gold is None:
-        raise InputError("--scores needs a gold standard: --gold FILE")
+        hint = "add --gold FILE"
+        raise InputError("scores need a gold standard", "--scores", hint=hint, code="missing")
     console = Console(soft_wrap=True, markup=False, emoji=False)
     text = _read(texts, options.words)
     lengths = text.left.lengths, text.right.lengths
     gold = options.gold and read_gold(options.gold, *lengths, options.gold_first, options.gold_swapped)
     sides = [_given(path, text, options) for path in options.links] or _aligned(text, options)
     links, outside = [side for side, _ in sides], sum(count for _, count in sides)
-    _say(console, "links to words that the text does not have, left out", outside)
+    _show_count(console, "word alignments left out because the text has no such word", outside)
     wanted = options.symmetrise or (GIVEN if len(links) == 1 else "intersection")
     joined = {name: _joined(links, name) for name in ((GIVEN,) if len(links) == 1 else CHOICES if gold else (wanted,))}
     errors: dict[str, AlignmentErrors] = {}
     if gold:
         errors = {name: alignment_errors(found, gold.links, options.blank) for name, found in joined.items()}
-        _say(console, "gold links to words that the text does not have, left out", gold.outside)
-        what = "their links count as wrong (--blank skip)" if options.blank == "wrong" else "left out"
-        _say(console, f"sentence pairs without a gold link: {what}", int(gold.blank.sum()))
+        _show_count(console, "gold alignments left out because the text has no such word", gold.outside)
+        what = "all alignments in them count as wrong (see --blank)" if options.blank == "wrong" else "left out"
+        _show_count(console, f"sentence pairs without a gold alignment, {what}", int(gold.blank.sum()))
     bounds = {} if interval is None else {name: interval(found.sums) for name, found in errors.items()}
     console.print(score_table(joined, errors, bounds), soft_wrap=False)
     if out is not None:
@@ -127,7 +145,7 @@ def _to_json(
     errors: Mapping[str, AlignmentErrors],
     bounds: Mapping[str, Bounds],
 ) -> dict[str, Any]:
-    """The scores as fractions; an interval is [low, high] at 95 % over sentence pairs, or null."""
+    """Return the scores as fractions; an interval is [low, high] at 95 % over sentence pairs, or null."""
     return {
         "text": text.fingerprint,
         "program": None if options.links else options.program or "eflomal",
@@ -148,24 +166,24 @@ def _joined(links: Sequence[Links], name: str) -> Links:
 
 def _read(texts: Sequence[Path], words: Splitter) -> ParallelText:
     if len(texts) not in (1, 2):
-        raise InputError("name one file of lines 'left ||| right', or two files with a sentence a line")
+        hint = "name one file of lines 'left ||| right', or two files with one sentence per line"
+        raise InputError(f"{len(texts)} files are no parallel text", hint=hint, code="range")
     text = read_joint(texts[0], words) if len(texts) == 1 else read_parallel(texts[0], texts[1], words)
     if not len(text):
-        raise InputError("is empty", texts[0])
+        raise nothing_in("sentence pair", texts[0])
     return text
 
 
 def _given(path: Path, text: ParallelText, options: AlignOptions) -> tuple[Links, int]:
-    """The links of a file, and how many were left out."""
+    """Read the word alignments of a file, and count those left out."""
     links = read_counted(path, options.links_first, "--links-first")
-    if len(links) != len(text):
-        raise InputError(f"is of {len(links)} sentence pairs, but the text has {len(text)}", path)
+    check_sentences(path, len(links), len(text))
     return (links.swapped() if options.links_swapped else links).within(text.left.lengths, text.right.lengths)
 
 
 def _aligned(text: ParallelText, options: AlignOptions) -> list[tuple[Links, int]]:
-    """The links that the program finds in both directions, and how many were left out."""
-    program: Program = options.program or "eflomal"  # type: ignore[assignment]  # check() has seen it
+    """Run the program in both directions; return the word alignments of each, and the number of those left out."""
+    program: Program = options.program or "eflomal"  # type: ignore[assignment]  # check() has accepted it
     whole = [text]
     for name in options.also:
         parts = [name] if user_path(name).exists() or "," not in name else name.split(",")
@@ -186,7 +204,7 @@ def _lower(corpus: Corpus) -> Corpus:
     return replace(corpus, columns={**corpus.columns, FORM: form})
 
 
-def _say(console: Console, what: str, count: int) -> None:
+def _show_count(console: Console, what: str, count: int) -> None:
     if count:
         console.print(f"{what}: {count:,}")
 
@@ -194,11 +212,11 @@ def _say(console: Console, what: str, count: int) -> None:
 def score_table(
     chosen: Mapping[str, Links], errors: Mapping[str, AlignmentErrors], bounds: Mapping[str, Bounds]
 ) -> Table:
-    """How many links there are under each name, and their scores and intervals in percent where there are any."""
+    """Return a table of the numbers of word alignments under each name, with scores and intervals in percent."""
     some = next(iter(errors.values()), None)
     pairs = len(some.sums) if some else len(next(iter(chosen.values())))
-    title = f"Links of {pairs:,} sentence pairs" + (", scores in %" if some else "")
-    # with so little between the columns all of them fit into a terminal of 80
+    title = f"Word alignments of {pairs:,} sentence pairs" + (", scores in %" if some else "")
+    # with this little space between columns, all of them fit into a terminal of 80 characters
     table = Table(title=title, box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
     table.add_column("", no_wrap=True)
     scored = ("AER", *(["95 % interval"] if bounds else []), "precision", "recall", "F1") if some else ()

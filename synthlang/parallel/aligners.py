@@ -1,21 +1,21 @@
-"""Aligners: external programs that align parallel text in both directions, and making one alignment of the two.
+"""Aligners: external programs that align parallel text in both directions, and symmetrisation of the two alignments.
 
-eflomal (Östling & Tiedemann 2016, GPL-3) comes with the extra ``align``; fast_align (Dyer et al. 2013) is a program to
-build from its source and to put on the PATH. Neither is imported: text goes in and Pharaoh files come out.
-eflomal draws its random numbers from the operating system, so two runs differ in some links: the result is an
-artifact that is made once, and what is trained on it names it by its content.
+eflomal (Östling & Tiedemann 2016, GPL-3) comes with the extra ``align``. fast_align (Dyer et al. 2013) is built from
+its source and put on the PATH. Neither is imported: they read text and write Pharaoh files.
+eflomal takes its random numbers from the operating system, so two runs differ in some alignments. The result is
+therefore an artifact that is made once, and whatever is trained on it refers to it by its content.
 
 Symmetrisation (Koehn et al. 2005, IWSLT, "Edinburgh System Description", after Och & Ney 2003):
 
-    intersection          links that both have: few and precise
-    union                 links that either has
-    grow-diag             from the intersection on, links of the union that touch one there is (sideways or
-                          diagonally) and whose left or right word has none yet
-    grow-diag-final       then the links of forward, then those of reverse, whose left or right word has none
-    grow-diag-final-and   the same for links both of whose words have none
+    intersection          alignments in both directions: few and precise
+    union                 alignments in either direction
+    grow-diag             starts from the intersection and adds alignments of the union that are next to an existing
+                          one (horizontally, vertically or diagonally) and whose left or right word has none yet
+    grow-diag-final       adds alignments of forward, then of reverse, whose left or right word has none
+    grow-diag-final-and   the same for alignments both of whose words have none
 
-What is added depends on the order: points are visited by left word, then by right word, again and again until nothing
-is added; new ones count at once.
+The result depends on the order: points are visited by left word, then by right word, again and again until nothing
+is added. New points count at once.
 """
 
 from __future__ import annotations
@@ -39,19 +39,21 @@ from synthlang.parallel.links import Links, read_pharaoh, write_pharaoh
 Program = Literal["eflomal", "fast_align"]
 PROGRAMS: tuple[Program, ...] = get_args(Program)
 FORWARD, REVERSE = "forward.txt", "reverse.txt"
-FORMAT = 1  # raise when the same text is given to an aligner in another way
+FORMAT = 1  # increment it when the same text is given to an aligner in another form
 
 
 def align(program: Program, left: Corpus, right: Corpus, folder: Path) -> None:
-    """Write ``folder`` (which must not exist) with ``forward.txt`` and ``reverse.txt``, a line for each sentence pair.
+    """Write ``folder`` (which must not exist) with ``forward.txt`` and ``reverse.txt``, one line per sentence pair.
 
-    Pairs with an empty side are not given to the program and have no link. Raises InputError if the program is
-    not there or fails.
+    Pairs with an empty side are not given to the program and have no alignment.
+
+    Raises:
+        InputError: The program is not installed or fails.
     """
     command = find_aligner(program)
     rows = np.flatnonzero((left.lengths > 0) & (right.lengths > 0))
     if not len(rows):
-        raise InputError("parallel text has no sentence pair with words on both sides")
+        raise InputError("no sentence pair has words on both sides", code="empty")
     texts = [corpus.take(rows).texts() for corpus in (left, right)]
     run = _eflomal if program == "eflomal" else _fast_align
     with atomic_folder(folder) as temporary, TemporaryDirectory() as given:
@@ -59,7 +61,8 @@ def align(program: Program, left: Corpus, right: Corpus, folder: Path) -> None:
         for path in (temporary / FORWARD, temporary / REVERSE):
             links = read_pharaoh(path)
             if len(links) != len(rows):
-                raise InputError(f"{program} wrote {len(links)} lines for {len(rows)} sentence pairs")
+                reason = f"{program} wrote {len(links)} lines for {len(rows)} sentence pairs"
+                raise InputError(reason, code="failed")
             whole = Links.build(
                 rows[links.sentence], links.left.astype(np.int64), links.right.astype(np.int64), links.sure, len(left)
             )
@@ -67,18 +70,19 @@ def align(program: Program, left: Corpus, right: Corpus, folder: Path) -> None:
 
 
 def find_aligner(program: Program) -> str:
-    """Where the program is; InputError that says how to get it."""
+    """Return the path of the program; the error for a missing one has the command that installs it."""
     name, how = {
         "eflomal": (
             "eflomal-align",
-            "pip install 'synthlang[align]' or pip install eflomal (it is built with a C compiler)",
+            "pip install 'synthlang[align]' or pip install eflomal (which needs a C compiler)",
         ),
-        "fast_align": ("fast_align", "build it from its source and put the program fast_align on the PATH"),
+        "fast_align": ("fast_align", "build it from its source and put fast_align on the PATH"),
     }[program]
     beside = Path(sys.executable).parent / name  # a virtual environment need not be on the PATH
     found = shutil.which(name) or (str(beside) if beside.is_file() else None)
     if found is None:
-        raise InputError(f"the aligner {program} is not installed: {how}; or give a file of links")
+        hint = f"{how}, or give a file of word alignments"
+        raise InputError(f"the aligner {program} is not installed", hint=hint, code="extra")
     return found
 
 
@@ -92,10 +96,10 @@ def _eflomal(command: str, left: list[str], right: list[str], texts: Path, out: 
 
 def _fast_align(command: str, left: list[str], right: list[str], texts: Path, out: Path) -> None:
     path = texts / "text.txt"
-    # a word of three bars would be a separator
+    # a word with three bars would be read as the separator
     pairs = (f"{a.replace('|||', '|')} ||| {b.replace('|||', '|')}\n" for a, b in zip(left, right, strict=True))
     path.write_text("".join(pairs), encoding="utf-8")
-    # the settings its authors recommend: diagonal, optimised tension, variational Bayes
+    # the settings that its authors recommend: diagonal, optimised tension, variational Bayes
     for name, options in ((FORWARD, []), (REVERSE, ["-r"])):
         (out / name).write_bytes(_run([command, "-i", str(path), "-d", "-o", "-v", *options]))
 
@@ -104,10 +108,10 @@ def _run(command: Sequence[str]) -> bytes:
     try:
         done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603  a program the user named
     except OSError as error:
-        raise InputError(f"cannot run: {error.strerror or error}", command[0]) from error
+        raise InputError(f"cannot run: {error.strerror or error}", command[0], code="failed") from error
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"]
-        raise InputError(f"failed with exit code {done.returncode}: {said[-1]}", command[0])
+        output = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no message"]
+        raise InputError(f"failed with exit code {done.returncode}: {output[-1]}", command[0], code="failed")
     return done.stdout
 
 
@@ -119,12 +123,14 @@ Point = tuple[int, int]
 
 
 def symmetrise(forward: Links, reverse: Links, method: Method = "intersection") -> Links:
-    """Join two alignments of the same sentence pairs, both as left-right links; all links count as sure.
+    """Join two alignments of the same sentence pairs, both as left-right pairs; all alignments count as sure.
 
-    Raises InputError if they are of different numbers of sentence pairs.
+    Raises:
+        InputError: The numbers of sentence pairs differ.
     """
     if len(forward) != len(reverse):
-        raise InputError(f"the two alignments are of {len(forward)} and {len(reverse)} sentence pairs")
+        reason = f"the two directions have {len(forward)} and {len(reverse)} sentence pairs"
+        raise InputError(reason, code="conflict")
     return Links.of([_joined(forward.of_pair(i), reverse.of_pair(i), method) for i in range(len(forward))])
 
 
@@ -161,16 +167,17 @@ class _Growing:
             point = heapq.heappop(current)
             for down, right in NEIGHBOURS:
                 near = (point[0] + down, point[1] + right)
-                is_free = near[0] not in self.left or near[1] not in self.right  # else it is also no new one
+                # a point that was added has no free word, so it is not added again
+                is_free = near[0] not in self.left or near[1] not in self.right
                 if near in union and is_free:
                     self._add(near)
-                    # the sweep still comes by what lies behind; the rest is for the next one
+                    # this sweep still reaches points further on; points before this one wait for the next sweep
                     heapq.heappush(current if near > point else later, near)
             if not current:
                 current, later = later, []
 
     def add_free(self, links: list[Point], both_free: bool) -> None:
-        """Add links, in order, one of whose words (or both) has none yet."""
+        """Add alignments, in order, one of whose words (or both) has none yet."""
         for point in sorted(links):
             free = (point[0] not in self.left, point[1] not in self.right)
             if all(free) if both_free else any(free):

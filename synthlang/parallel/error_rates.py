@@ -1,12 +1,12 @@
-"""How good links are: alignment error rate, precision and recall against a gold standard.
+"""Quality of word alignments: alignment error rate, precision and recall against a gold standard.
 
-With A the links found, S the sure ones of the gold standard and P ⊇ S all of its links, sure or possible:
+With A the alignments found, S the sure ones of the gold standard and P ⊇ S all of its alignments, sure or possible:
 
     AER = 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|)     precision = |A ∩ P| / |A|     recall = |A ∩ S| / |S|
 
-Och & Ney 2003, "A Systematic Comparison of Various Statistical Alignment Models", section 5; all sums go over
-the sentence pairs before the division. F1 is the harmonic mean of these two (Jalili Sabet et al. 2020).
-Where every gold link is sure, AER = 1 − F1. Whether a link that was *found* is marked as possible does not matter.
+Och & Ney 2003, "A Systematic Comparison of Various Statistical Alignment Models", section 5. All sums go over
+the sentence pairs before the division. F1 is the harmonic mean of precision and recall (Jalili Sabet et al. 2020).
+If every gold alignment is sure, AER = 1 − F1. A mark as possible on an alignment that was *found* has no effect.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synthlang.errors import InputError
-from synthlang.parallel.links import Links, read_counted
+from synthlang.parallel.links import Links, check_sentences, read_counted
 
 COLUMNS = ("links", "sure", "links_sure", "links_possible")
-"""What is summed over sentence pairs: |A|, |S|, |A ∩ S|, |A ∩ P|."""
+"""The sums over sentence pairs: |A|, |S|, |A ∩ S|, |A ∩ P|."""
 Blank = Literal["wrong", "skip"]
 BLANKS: tuple[Blank, ...] = get_args(Blank)
 Floats = NDArray[np.float64]
@@ -32,23 +32,24 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Gold:
-    """A gold standard: ``links`` of each sentence pair, and how many were left out since the text has no such word."""
+    """A gold standard: the ``links`` of each sentence pair, and the number of those outside the text."""
 
     links: Links
     outside: int = 0
 
     @property
     def blank(self) -> NDArray[np.bool_]:
-        """[pairs] whether a sentence pair has no gold link."""
+        """[pairs] True for sentence pairs without a gold alignment."""
         return np.asarray(np.diff(self.links.offsets) == 0, dtype=bool)
 
 
 @dataclass(frozen=True)
 class AlignmentErrors:
-    """Scores of links.
+    """Scores of word alignments.
 
-    sums     [pairs, 4] int64, a row for each sentence pair that counts, columns as in COLUMNS
-    skipped  sentence pairs left out since the gold standard says nothing of them
+    Attributes:
+        sums: [pairs, 4] int64, a row for each sentence pair that counts, with columns as in COLUMNS.
+        skipped: Sentence pairs left out because they have no gold alignment.
     """
 
     sums: NDArray[np.int64]
@@ -56,7 +57,7 @@ class AlignmentErrors:
 
     @cached_property
     def scores(self) -> dict[str, float | None]:
-        """``aer``, ``precision``, ``recall`` and ``f1``, each 0 … 1, None where it divides by nothing."""
+        """``aer``, ``precision``, ``recall`` and ``f1``, each 0 … 1; None where the divisor is 0."""
         links, sure, in_sure, in_possible = self.sums.sum(axis=0).tolist()
         aer = 1 - (in_sure + in_possible) / (links + sure) if links + sure else None
         precision, recall = in_possible / links if links else None, in_sure / sure if sure else None
@@ -66,23 +67,28 @@ class AlignmentErrors:
         return {"aer": aer, "precision": precision, "recall": recall, "f1": f1}
 
     def to_json(self) -> dict[str, Any]:
-        """Scores and the sums they come from."""
+        """Return the scores and their sums."""
         sums = dict(zip(COLUMNS, self.sums.sum(axis=0).tolist(), strict=True))
         return {**self.scores, **sums, "pairs": len(self.sums), "skipped": self.skipped}
 
 
 def alignment_errors(found: Links, gold: Links, blank: Blank = "wrong") -> AlignmentErrors:
-    """Scores of the links ``found`` of the same sentence pairs as ``gold``, both as left-right links.
+    """Score the alignments ``found`` for the same sentence pairs as ``gold``, both as left-right pairs.
 
-    blank   for a sentence pair without any gold link: ``wrong`` counts the links found there as wrong, as the equation
-            says and the scripts of the field do; ``skip`` takes such a pair as one that nobody annotated
+    Args:
+        found: The alignments to score.
+        gold: The gold standard.
+        blank: Treatment of a sentence pair without any gold alignment. ``wrong`` counts all alignments found there as
+            wrong, as the equation and the usual scripts do. ``skip`` takes such a pair for one that was not annotated.
 
-    Raises InputError for other numbers of sentence pairs, and for a gold standard without a link.
+    Raises:
+        InputError: The numbers of sentence pairs differ, or the gold standard has no alignment.
     """
     if len(found) != len(gold):
-        raise InputError(f"the links are of {len(found)} sentence pairs, the gold standard is of {len(gold)}")
+        reason = f"the alignments have {len(found)} sentence pairs, but the gold standard has {len(gold)}"
+        raise InputError(reason, code="conflict")
     if not len(gold.left):
-        raise InputError("the gold standard has no link")
+        raise InputError("the gold standard has no word alignment", code="empty")
     sure_of = dict(zip(_rows(gold), gold.sure.tolist(), strict=True))
     hits = [sure_of.get(link) for link in _rows(found)]
     possible, sure = (
@@ -100,9 +106,9 @@ def _rows(links: Links) -> Iterator[tuple[int, int, int]]:
 
 
 def error_rate(sums: NDArray[Any]) -> Floats:
-    """AER of sums [..., 4] (COLUMNS) → [...]; NaN where there is neither a link nor a sure gold link.
+    """Compute AER from sums [..., 4] (COLUMNS) → [...]; NaN if there is neither an alignment nor a sure gold one.
 
-    The form that a bootstrap over sentence pairs draws anew.
+    A bootstrap over sentence pairs resamples these sums.
     """
     table = np.asarray(sums, np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -113,18 +119,24 @@ def error_rate(sums: NDArray[Any]) -> Floats:
 def read_gold(
     path: Path, left: NDArray[np.int64], right: NDArray[np.int64], first: int | None = None, swapped: bool = False
 ) -> Gold:
-    """A gold standard for a text whose sentences have ``left`` and ``right`` words [pairs].
+    """Read a gold standard for a text whose sentences have ``left`` and ``right`` words [pairs].
 
-    first     the number of the first word, 0 or 1; None: 0 if some link has a word 0
-    swapped   the file's links are right-left
+    Alignments of words that the text does not have are left out and counted.
 
-    Links to words that the text does not have are left out and counted. Raises InputError if the file is not of as
-    many sentence pairs, if it cannot be told what it counts from, and if no link is left.
+    Args:
+        path: The file.
+        left: Number of words of each left sentence.
+        right: Number of words of each right sentence.
+        first: Number of the first word, 0 or 1; None means 0 if some alignment has a word 0.
+        swapped: The file has right-left pairs.
+
+    Raises:
+        InputError: The file has another number of sentence pairs, does not show the number of its first word, or no
+            alignment is left.
     """
     links = read_counted(path, first, "--gold-first")
-    if len(links) != len(left):
-        raise InputError(f"is of {len(links)} sentence pairs, but the text has {len(left)}", path)
+    check_sentences(path, len(links), len(left))
     kept, outside = (links.swapped() if swapped else links).within(left, right)
     if not len(kept.left):
-        raise InputError("has no link between words of the text", path)
+        raise InputError("there is no alignment between words of the text", path, code="empty")
     return Gold(kept, outside)

@@ -1,7 +1,7 @@
-"""Links between the words of sentence pairs, as columns, and the Pharaoh files that hold them.
+"""Word alignments of sentence pairs as columns, and the Pharaoh files that hold them.
 
-A Pharaoh file has a line for each sentence pair, ``i-j`` for each link and ``ipj`` for a possible one. fast_align,
-eflomal, awesome-align, simalign and Moses write them counting from 0; gold standards often count from 1.
+A Pharaoh file has a line for each sentence pair, with ``i-j`` for each alignment and ``ipj`` for a possible one.
+fast_align, eflomal, awesome-align, simalign and Moses write them counting from 0; gold standards often count from 1.
 """
 
 from __future__ import annotations
@@ -21,12 +21,16 @@ from synthlang.files import atomic_file, read_lines
 
 @dataclass(frozen=True)
 class Links:
-    """Links of sentence pairs, one pair after another; within a pair by left word, then by right word, each once.
+    """Word alignments of sentence pairs, one pair after another.
 
-    offsets       [pairs + 1] int64: the links of pair i are offsets[i] … offsets[i + 1] − 1
-    left, right   [links] int32, 0-based positions of the two words in their sentences
-    sure          [links] bool; False: a possible link (Och & Ney 2003, "A Systematic Comparison of Various Statistical
-                  Alignment Models", section 2)
+    Within a pair they are sorted by left word, then by right word, and each is there once.
+
+    Attributes:
+        offsets: [pairs + 1] int64: the alignments of pair i are offsets[i] … offsets[i + 1] − 1.
+        left: [alignments] int32, the 0-based position of the left word in its sentence.
+        right: [alignments] int32, the 0-based position of the right word.
+        sure: [alignments] bool; False for a possible alignment (Och & Ney 2003, "A Systematic Comparison of Various
+            Statistical Alignment Models", section 2).
     """
 
     offsets: NDArray[np.int64]
@@ -45,7 +49,10 @@ class Links:
         sure: NDArray[np.bool_],
         sentences: int,
     ) -> Links:
-        """Of links [n] in any order, each with the number of its pair; a sure one wins over its possible double."""
+        """Build from alignments [n] in any order, each with the number of its pair.
+
+        A sure alignment replaces a possible one of the same words.
+        """
         order = np.lexsort((~sure, right, left, sentence))
         columns = np.stack([sentence, left, right])[:, order]
         first = np.ones(len(order), bool)
@@ -56,7 +63,7 @@ class Links:
 
     @staticmethod
     def of(pairs: Sequence[Iterable[tuple[int, int]]]) -> Links:
-        """Sure links of each sentence pair.
+        """Build from sure alignments of each sentence pair.
 
         >>> Links.of([[(0, 1), (0, 0)], []]).of_pair(0)
         [(0, 0), (0, 1)]
@@ -70,39 +77,42 @@ class Links:
 
     @property
     def sentence(self) -> NDArray[np.int64]:
-        """[links] the number of the pair of each link."""
+        """[alignments] the number of the pair of each alignment."""
         return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.offsets))
 
     def of_pair(self, row: int) -> list[tuple[int, int]]:
-        """The links of one sentence pair."""
+        """Return the alignments of one sentence pair."""
         part = slice(int(self.offsets[row]), int(self.offsets[row + 1]))
         return list(zip(self.left[part].tolist(), self.right[part].tolist(), strict=True))
 
     def select(self, kept: NDArray[np.bool_]) -> Links:
-        """The links where ``kept`` [links]; the sentence pairs stay, perhaps without a link."""
+        """Keep the alignments where ``kept`` [alignments] is true.
+
+        All sentence pairs stay, perhaps without an alignment.
+        """
         lengths = np.bincount(self.sentence[kept], minlength=len(self))
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         return Links(offsets, self.left[kept], self.right[kept], self.sure[kept])
 
     def take(self, rows: NDArray[np.int64]) -> Links:
-        """The sentence pairs at ``rows``, in that order."""
+        """Return the sentence pairs at ``rows``, in that order."""
         lengths = np.diff(self.offsets)[rows]
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         index = np.arange(offsets[-1], dtype=np.int64) + np.repeat(self.offsets[:-1][rows] - offsets[:-1], lengths)
         return Links(offsets, self.left[index], self.right[index], self.sure[index])
 
     def within(self, left_lengths: NDArray[np.int64], right_lengths: NDArray[np.int64]) -> tuple[Links, int]:
-        """Without the links to words that the sentences [pairs] do not have, and how many those were."""
+        """Drop the alignments of words that the sentences [pairs] do not have, and count them."""
         sentence = self.sentence
         inside = (self.left < left_lengths[sentence]) & (self.right < right_lengths[sentence])
         return self.select(inside), int((~inside).sum())
 
     def swapped(self) -> Links:
-        """The same links the other way round: right words to the left."""
+        """Return the same alignments with left and right exchanged."""
         return Links.build(self.sentence, self.right.astype(np.int64), self.left.astype(np.int64), self.sure, len(self))
 
     def one_to_one(self) -> Links:
-        """The links both of whose words have no other link (the word pairs of Cao et al. 2020, section 3.3)."""
+        """Keep alignments whose two words have no other alignment (the word pairs of Cao et al. 2020, section 3.3)."""
         alone = np.ones(len(self.left), bool)
         for word in (self.left, self.right):
             key = self.sentence * (int(word.max(initial=0)) + 1) + word
@@ -112,7 +122,7 @@ class Links:
 
 
 def concatenate_links(parts: Sequence[Links]) -> Links:
-    """The sentence pairs of all parts, one part after another."""
+    """Join the sentence pairs of all parts, one part after another."""
     parts = [Links.of([]), *parts]
     offsets = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(p.offsets) for p in parts]))])
     columns = [np.concatenate([getattr(p, name) for p in parts]) for name in ("left", "right", "sure")]
@@ -120,13 +130,14 @@ def concatenate_links(parts: Sequence[Links]) -> Links:
 
 
 LINK = re.compile(r"([0-9]{1,9})([-p])([0-9]{1,9})")
-FEW = 1000  # lines, by which a file of something else is told
+FEW = 1000  # first lines, which suffice to recognise a file of another kind
 
 
 def read_pharaoh(path: Path, first: int = 0) -> Links:
-    """The links of a file whose first word is number ``first`` (0 or 1); a blank line is a pair without a link.
+    """Read a file whose first word has the number ``first`` (0 or 1); a blank line is a pair without alignments.
 
-    Raises InputError, with the line, for anything that is no link and for a 0 where words count from 1.
+    Raises:
+        InputError: A token is no alignment, or a word 0 occurs where words count from 1. The error has the line.
     """
     rows: list[tuple[int, int, int, bool]] = []
     number = 0
@@ -137,38 +148,48 @@ def read_pharaoh(path: Path, first: int = 0) -> Links:
 
 
 def check_pharaoh(path: Path, first: int = 0) -> None:
-    """Raise InputError, as ``read_pharaoh`` does, for anything in the first lines that is no link."""
+    """Raise an InputError, as ``read_pharaoh`` does, for a malformed token in the first lines."""
     for number, line in islice(read_lines(path), FEW):
         _links(line, first, path, number)
 
 
 def _links(line: str, first: int, path: Path, number: int) -> list[tuple[int, int, int, bool]]:
-    """The sentence pair, left and right word of each link of a line, and whether it is sure (``-``), not possible."""
+    """Return (sentence pair, left word, right word, sure) of each alignment of a line; ``-`` marks a sure one."""
     found = []
     for token in line.split():
         match = LINK.fullmatch(token)
         if match is None:
-            raise InputError(f"{token!r} is no link; links are i-j, or ipj for a possible one", path, number)
+            hint = "write i-j, or ipj for a possible alignment"
+            raise InputError(f"{token!r} is no word alignment", path, number, hint=hint, code="format")
         a, b = int(match[1]) - first, int(match[3]) - first
         if min(a, b) < 0:
-            raise InputError(f"{token!r}: there is no word 0 where words count from 1; use first: 0", path, number)
+            reason = f"{token!r} has a word 0, but words count from 1"
+            raise InputError(reason, path, number, hint="use first: 0", code="range")
         found.append((number - 1, a, b, match[2] == "-"))
     return found
 
 
-def read_counted(path: Path, first: int | None, option: str) -> Links:
-    """``read_pharaoh``; with ``first`` None words count from 0, and a file that does not show it is refused.
+def check_sentences(path: Path, found: int, expected: int) -> None:
+    """Raise an InputError if a file of word alignments has another number of sentence pairs than the text."""
+    if found != expected:
+        reason = f"the file has {found} sentence pairs, but the text has {expected}"
+        raise InputError(reason, path, code="conflict")
 
-    A file that counts from 1 has no word 0, so without one InputError asks for ``option`` of the command.
+
+def read_counted(path: Path, first: int | None, option: str) -> Links:
+    """Read a Pharaoh file; with ``first`` None words count from 0, and a file without a word 0 is refused.
+
+    A file that counts from 1 has no word 0. The error then names the ``option`` of the command to set.
     """
     links = read_pharaoh(path, first or 0)
     if first is None and len(links.left) and min(links.left.min(), links.right.min()) > 0:
-        raise InputError(f"has no word 0: say whether its words count from 0 or from 1 ({option})", path)
+        reason, hint = "there is no word 0, so words may count from 0 or from 1", f"set {option}"
+        raise InputError(reason, path, hint=hint, code="missing")
     return links
 
 
 def write_pharaoh(path: Path, links: Links, first: int = 0) -> None:
-    """Write links, atomically."""
+    """Write word alignments, atomically."""
     marks = np.where(links.sure, "-", "p").tolist()
     left, right = (links.left + first).tolist(), (links.right + first).tolist()
     texts = [f"{a}{mark}{b}" for a, mark, b in zip(left, marks, right, strict=True)]

@@ -1,8 +1,8 @@
-"""Sentence pairs with links between their words: how a config names them, and reading them.
+"""Sentence pairs with word alignments: their settings, and reading them.
 
-Languages derived from one source language are aligned by construction: every transform records the source word of each
-word (``Rewrite.source_index``), and two words are aligned if their source word is the same. Inserted words are aligned
-with none.
+Languages derived from one source language are aligned by construction. Every transform records the source word of each
+word (``Rewrite.source_index``), and two words are aligned if they have the same source word. Inserted words are not
+aligned.
 """
 
 from __future__ import annotations
@@ -24,76 +24,88 @@ from synthlang.files import count_lines, user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.language import PARENT, Language, NamedLanguage, bind_language
 from synthlang.parallel.aligners import FORMAT, FORWARD, REVERSE, Method, Program, align, symmetrise
-from synthlang.parallel.links import Links, check_pharaoh, concatenate_links, read_pharaoh
+from synthlang.parallel.links import Links, check_pharaoh, check_sentences, concatenate_links, read_pharaoh
 from synthlang.parallel.text import Cutter, ParallelText, Splitter, check_lines, in_subwords, read_joint, read_parallel
 from synthlang.progress import Say, unheard
 from synthlang.references import SourceSpec, UserFile
 from synthlang.rewrite import INSERTED, Rewrite
 from synthlang.sources import open_source
-from synthlang.sources.base import Source, check_split
+from synthlang.sources.base import Source, check_split, nothing_in
 from synthlang.store import Store
 
 
 class FileLinks(StrictModel):
-    """Links from a Pharaoh file, or from two (one of each direction), which are symmetrised.
-
-    first      the number of the first word: 0 or 1
-    possible   also take possible links (``ipj``)
-    """
+    """Word alignments from a Pharaoh file, or from two (one of each direction), which are symmetrised."""
 
     kind: Literal["file"] = "file"
     path: UserFile
+    """The Pharaoh file, or the one of the forward direction."""
     reverse: UserFile | None = None
+    """The Pharaoh file of the reverse direction, also as left-right pairs."""
     first: Literal[0, 1] = 0
+    """Number of the first word: 0 or 1."""
     possible: bool = False
+    """Also use possible alignments (``ipj``)."""
     symmetrise: Method = "intersection"
+    """Method to join the two directions."""
 
 
 class AlignerLinks(StrictModel):
-    """Links by an external program, which runs once in both directions."""
+    """Word alignments by an external program, which runs once in both directions."""
 
     kind: Literal["aligner"] = "aligner"
     program: Program = "eflomal"
+    """The aligner."""
     symmetrise: Method = "intersection"
+    """Method to join the two directions."""
 
 
 class TextPair(StrictModel):
-    """Parallel text: two files with a sentence a line, or one of lines ``left ||| right``.
-
-    words       ``spaces`` separate words, or our ``rules`` find them (only where an aligner makes the links)
-    unit        what links are between: each ``word``, or each ``subword`` as the model's tokenizer cuts words (Impact,
-                table 6, "subword alignment"); the aligner then reads token ids, and a file of links counts tokens
-    tokenizers  of a run of ours: the languages whose tokenizers cut left and right
-    """
+    """Parallel text: two files with one sentence per line, or one file of lines ``left ||| right``."""
 
     kind: Literal["text"] = "text"
     left: UserFile | None = None
+    """The file of the left side."""
     right: UserFile | None = None
+    """The file of the right side, whose line n translates line n of ``left``."""
     joint: UserFile | None = None
+    """One file with both sides, in place of ``left`` and ``right``."""
     words: Splitter = "spaces"
+    """Splitting into words: at ``spaces``, or by our ``rules`` (only with an aligner)."""
     unit: Literal["word", "subword"] = "word"
+    """The aligned units: each ``word``, or each ``subword`` of the model's tokenizer.
+    Impact, table 6, calls these "subword alignment". The aligner then reads token ids, and a file of alignments counts
+    tokens.
+    """
     links: Annotated[FileLinks | AlignerLinks, Field(discriminator="kind")] = AlignerLinks()
+    """The origin of the word alignments."""
     tokenizers: tuple[str, str] | None = None
+    """For a run of ours, the languages whose tokenizers encode left and right."""
 
     @model_validator(mode="after")
     def _one_text(self) -> TextPair:
         given = (self.left is not None, self.right is not None, self.joint is not None)
         if given not in ((True, True, False), (False, False, True)):
-            raise ValueError("give left and right, two files, or joint, one file of lines 'left ||| right'")
+            raise ValueError("give two files, left and right, or one file of lines 'left ||| right', joint")
         if self.words == "rules" and isinstance(self.links, FileLinks):
-            raise ValueError("words: rules would find other words than those a file of links counts; use words: spaces")
+            raise ValueError("words: rules finds other words than a file of alignments counts; use words: spaces")
         return self
 
 
 class DerivedPair(StrictModel):
-    """Two languages of one parent, aligned by construction: ``left``, a derived one, and ``right`` (the parent)."""
+    """Two languages of one source language, aligned by construction."""
 
     kind: Literal["derived"] = "derived"
     source: SourceSpec
+    """The source of sentences."""
     split: str = "train"
+    """The split of the source."""
     left: NamedLanguage
+    """The derived language."""
     right: NamedLanguage = PARENT
+    """The other language; by default the source language."""
     tokenizers: tuple[str, str] | None = None
+    """For a run of ours, the languages whose tokenizers encode left and right."""
 
 
 PairConfig = Annotated[TextPair | DerivedPair, Field(discriminator="kind")]
@@ -101,9 +113,9 @@ PairConfig = Annotated[TextPair | DerivedPair, Field(discriminator="kind")]
 
 @dataclass(frozen=True)
 class LinkedText:
-    """Sentence pairs with links; ``counts`` says what was left out so far, by reason.
+    """Sentence pairs with word alignments; ``counts`` has the numbers left out so far, by reason.
 
-    With ``unit`` subword the words of both sides are token ids (``in_subwords``).
+    With the ``unit`` subword, the words of both sides are token ids (``in_subwords``).
     """
 
     left: Corpus
@@ -117,14 +129,20 @@ class LinkedText:
 def read_pair(
     config: TextPair | DerivedPair, tokenizers: tuple[Cutter, Cutter], store: Store, say: Say = unheard
 ) -> LinkedText:
-    """The sentence pairs of a pair of languages; what an aligner finds is kept in ``store``, and ``say`` hears of it.
+    """Read the sentence pairs of a pair of languages.
 
-    ``tokenizers`` cut left and right where subwords are linked. Raises InputError for files that do not fit each other
-    and for a pair without any link.
+    Args:
+        config: The pair.
+        tokenizers: The tokenizers of left and right, for the unit subword.
+        store: The store that keeps the results of an aligner.
+        say: Receives a message when an aligner runs.
+
+    Raises:
+        InputError: The files do not belong together, or there is no word alignment.
     """
     linked = _derived(config) if isinstance(config, DerivedPair) else _text(config, tokenizers, store, say)
     if not len(linked.links.left):
-        raise InputError("there is no link between the words of any sentence pair")
+        raise InputError("no sentence pair has a word alignment", code="empty")
     return linked
 
 
@@ -132,11 +150,12 @@ def _derived(config: DerivedPair) -> LinkedText:
     source = open_source(config.source)
     for language in (config.left, config.right):
         if language.on_tokens:
-            raise InputError(f"language {language.name}: its transforms with unit: token leave no words to align")
+            reason = f"the language {language.name} has transforms with unit: token, which leave no words to align"
+            raise InputError(reason, code="conflict")
     left, right = bind_language(config.left, source), bind_language(config.right, source)
     batches = [*gold_batches(source, config.split, left, right)]
     if not batches:
-        raise InputError(f"{config.source} has no sentence in its split {config.split}: there is no link")
+        raise nothing_in("sentence", config.source).inside(config.split)
     lefts, rights, links = zip(*batches, strict=True)
     parents = {"source": source.fingerprint, "left": left.fingerprint, "right": right.fingerprint}
     name = fingerprint("derived-pair", split=config.split, parents=parents)
@@ -159,12 +178,12 @@ def _text(config: TextPair, tokenizers: tuple[Cutter, Cutter], store: Store, say
 
 
 def _text_files(config: TextPair) -> list[Path]:
-    """Left and right, or the joint file."""
+    """Return left and right, or the joint file."""
     return [user_path(path) for path in (config.left, config.right, config.joint) if path is not None]
 
 
 def _digest(links: Links) -> str:
-    """Of the links themselves: two files or programs that say the same are the same."""
+    """Return the fingerprint of the alignments themselves, so that equal results of files or programs are equal."""
     columns = (links.offsets.astype("<i8"), links.left.astype("<i4"), links.right.astype("<i4"))
     return fingerprint("links", columns=[hashlib.sha256(c.tobytes()).hexdigest() for c in columns])
 
@@ -173,15 +192,16 @@ def _from_files(config: FileLinks, text: ParallelText) -> Links:
     found = []
     for path in _paths(config):
         links = read_pharaoh(path, config.first)
-        _check_lines(path, len(links), len(text))
+        check_sentences(path, len(links), len(text))
         found.append(links if config.possible else links.select(links.sure))
     return found[0] if len(found) == 1 else symmetrise(found[0], found[1], config.symmetrise)
 
 
 def count_text(config: TextPair) -> int | None:
-    """How many sentence pairs a text has, as far as lines tell; None for packed files.
+    """Count the sentence pairs of a text by its lines; None for packed files.
 
-    Raises InputError for files of different numbers of lines, and for a file whose first lines are no links.
+    Raises:
+        InputError: Files have different numbers of lines, or the first lines of a file are no word alignments.
     """
     left, *more = files = _text_files(config)
     pairs = None if any(path.suffix == ".gz" for path in files) else count_lines(left)
@@ -192,17 +212,12 @@ def count_text(config: TextPair) -> int | None:
         for path in _paths(config.links):
             check_pharaoh(path, config.links.first)
             if pairs is not None:
-                _check_lines(path, count_lines(path), pairs)
+                check_sentences(path, count_lines(path), pairs)
     return pairs
 
 
 def _paths(config: FileLinks) -> list[Path]:
     return [user_path(name) for name in (config.path, config.reverse) if name is not None]
-
-
-def _check_lines(path: Path, lines: int, pairs: int) -> None:
-    if lines != pairs:
-        raise InputError(f"has {lines} lines, but the text has {pairs} sentence pairs", path)
 
 
 def _from_aligner(config: AlignerLinks, text: ParallelText, store: Store, say: Say) -> Links:
@@ -218,9 +233,9 @@ def _from_aligner(config: AlignerLinks, text: ParallelText, store: Store, say: S
 
 
 def gold_batches(source: Source, split: str, left: Language, right: Language) -> Iterator[tuple[Corpus, Corpus, Links]]:
-    """The sentences of a split in two (bound) languages, batch by batch, with their links.
+    """Yield the sentences of a split in two (bound) languages, batch by batch, with their word alignments.
 
-    A sentence that either language leaves out is left out; the ids say which are there.
+    A sentence that either language drops is left out; the ids identify the others.
     """
     check_split(source, split, "the source")
     for batch in source.batches(split):
@@ -228,13 +243,17 @@ def gold_batches(source: Source, split: str, left: Language, right: Language) ->
 
 
 def gold_links(corpus: Corpus, left: Rewrite, right: Rewrite) -> tuple[Corpus, Corpus, Links]:
-    """Two rewrites of one batch: the sentences that both kept, in both languages, and their links."""
+    """Apply two rewrites to a batch and align the results.
+
+    Returns:
+        The sentences that both kept, in both languages, and their word alignments.
+    """
     everything = np.arange(len(corpus), dtype=np.int64)
     first, second = (everything if r.source_rows is None else r.source_rows for r in (left, right))
     common, of_left, of_right = np.intersect1d(first, second, assume_unique=True, return_indices=True)
     both = left.take(of_left), right.take(of_right)
     one, other = (rewrite.apply(corpus) for rewrite in both)
-    # the row of each word's parent word in the batch, −1 for an inserted one
+    # the row of each word's source word in the batch, −1 for an inserted word
     rows = [
         np.where(r.source_index == INSERTED, -1, r.source_index + np.repeat(corpus.offsets[common], np.diff(r.offsets)))
         for r in both
@@ -245,7 +264,7 @@ def gold_links(corpus: Corpus, left: Rewrite, right: Rewrite) -> tuple[Corpus, C
 
 
 def _join(left: NDArray[np.int64], right: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Indices of all pairs of equal values that are ≥ 0."""
+    """Return the indices of all pairs of equal values that are ≥ 0."""
     order = np.argsort(right, kind="stable")
     low, high = (np.searchsorted(right, left, side=side, sorter=order) for side in ("left", "right"))
     counts = np.where(left < 0, 0, high - low)

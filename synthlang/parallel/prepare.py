@@ -1,4 +1,4 @@
-"""Linked text as token ids: what an encoder can use of it, split into training and held-out sentence pairs."""
+"""Word-aligned text as token ids, reduced to the usable parts and split into training and held-out sentence pairs."""
 
 from __future__ import annotations
 
@@ -21,32 +21,35 @@ from synthlang.parallel.text import token_ids
 from synthlang.rng import key_of, permutation
 from synthlang.vocabulary import encode_corpus, nothing_read
 
-SENTENCE_TOKENS = 2  # before and after a sentence
+SENTENCE_TOKENS = 2  # one before and one after a sentence
 
 
 class DataConfig(StrictModel):
-    """What is taken of the sentence pairs of each pair of languages.
-
-    test, dev      the last ``test`` pairs are left alone, the ``dev`` before them are measured on
-    sentences      so many of the others are trained on (none: all), counted after those that cannot be used:
-                   the ``last`` ones or a ``random`` draw by the seed
-    length         longest sentence in tokens, the two sentence tokens included (none: what the model can read)
-    one_to_one     only links whose words have no other link
-    exact_matches  links between words that are written alike: ``keep`` or ``drop``
-    """
+    """The sentence pairs and word alignments that are used of each pair of languages."""
 
     smoke: ClassVar[Mapping[str, Any]] = {"test": 40, "dev": 40, "sentences": 100}
 
     test: int = Field(default=0, ge=0)
+    """Number of sentence pairs at the end that are not used."""
     dev: int = Field(default=1024, ge=0)
+    """Number of sentence pairs before these that are measured on."""
     sentences: int | None = Field(default=None, ge=1)
+    """Number of the other usable sentence pairs to train on; none means all."""
     draw: Literal["last", "random"] = "last"
+    """Choice of the pairs to train on: the ``last`` ones, or a ``random`` draw by the seed."""
     length: int | None = Field(default=None, ge=3)
+    """Longest sentence in tokens, including the two sentence tokens; none means the limit of the model."""
     one_to_one: bool = True
+    """Use only alignments whose words have no other alignment."""
     exact_matches: Literal["keep", "drop"] = "keep"
+    """Alignments between identical words: ``keep`` or ``drop`` them."""
 
     def longest(self, limit: int) -> int:
-        """The longest sentence, where the model reads ``limit`` tokens; InputError if it reads fewer than asked for."""
+        """Return the longest sentence for a model with a ``limit`` of tokens.
+
+        Raises:
+            InputError: ``length`` is greater than the limit.
+        """
         length = self.length or limit
         if length > limit:
             reason = f"{length} is longer than the {limit} tokens that the model reads"
@@ -54,16 +57,20 @@ class DataConfig(StrictModel):
         return length
 
     def held_out(self, pairs: int) -> tuple[int, int]:
-        """The first of so many sentence pairs that is measured on, and the first one after these."""
+        """Return the first of the sentence pairs that are measured on, and the first one after these."""
         stop = max(0, pairs - self.test)
         return max(0, stop - self.dev), stop
 
 
 @dataclass(frozen=True)
 class Sentences:
-    """The sentences of one side: ``ids`` [tokens] without sentence tokens, words and sentences by their first item.
+    """The sentences of one side as token ids.
 
-    ``language`` is the number of their language, for a model with parts of its own for each language.
+    Attributes:
+        ids: [tokens] Ids, without sentence tokens.
+        word_offsets: [words + 1] The first token of each word.
+        offsets: [sentences + 1] The first word of each sentence.
+        language: The number of the language, for a model with separate parts for each language.
     """
 
     ids: NDArray[np.int32]
@@ -91,7 +98,7 @@ class PairData:
 
 
 def encode(tokenizer: Tokenizer, corpus: Corpus, unit: str = "word", language: int = 0) -> Sentences:
-    """Words to ids; the tokenizer is one that cuts a word alone as it does in a text. Subwords are ids already."""
+    """Turn words into ids, with a tokenizer that splits a word alone as it does in a text; subwords are ids already."""
     encoded = token_ids(corpus) if unit == "subword" else encode_corpus(tokenizer, corpus)
     return Sentences(encoded.ids.astype(np.int32), encoded.word_offsets, corpus.offsets, language)
 
@@ -106,10 +113,20 @@ def prepare_pair(
     languages: tuple[int, int] = (0, 0),
     fits: bool = True,
 ) -> PairData:
-    """Encode both sides, drop links and sentence pairs that cannot be used (counted by reason) and split the rest.
+    """Encode both sides, drop unusable alignments and sentence pairs (counted by reason) and split the rest.
 
-    ``languages`` are the numbers of the languages of left and right in a model with parts of its own for each language.
-    Raises InputError if no word of a side has a token, or if something ``fits`` and no sentence pair is left for that.
+    Args:
+        name: Name of the pair.
+        text: The sentence pairs with word alignments.
+        tokenizers: The tokenizers of both sides.
+        config: The settings of the data.
+        length: Longest sentence in tokens.
+        seed: Seed of a random draw.
+        languages: Numbers of the languages of both sides, for a model with separate parts for each language.
+        fits: Training or fitting will use the pairs.
+
+    Raises:
+        InputError: No word of a side has a token, or with ``fits`` no sentence pair is left to train on.
     """
     sides = []
     for side, corpus, tokenizer, number in zip(
@@ -133,18 +150,18 @@ def prepare_pair(
 
 
 def check_left(name: str, train: int, total: int, config: DataConfig) -> None:
-    """Raise InputError if none of the ``total`` sentence pairs of the pair ``name`` is left to ``train`` on."""
+    """Raise an InputError if none of the ``total`` sentence pairs of the pair ``name`` is left to ``train`` on."""
     if not train:
         held = total - config.held_out(total)[0]
         reason = (
-            f"no sentence pair is left to train or fit on: of {total} the last {held} are held out, the others have no "
-            "usable link or are longer than data.length"
+            f"no sentence pair is left to train or fit on: of {total}, the last {held} are held out, and the others "
+            "have no usable word alignment or are longer than data.length"
         )
         raise InputError(reason, keys=("pairs", name), hint="lower data.dev or data.test", code="empty")
 
 
 def shared_codes(left: Corpus, right: Corpus) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """[words] of each side: numbers of types that are the same for words written alike on both sides."""
+    """Return [words] of each side: numbers of types that are equal for identical words of both sides."""
     names: dict[str, int] = {}
     codes = []
     for corpus in (left, right):
@@ -164,7 +181,7 @@ def _usable_links(
             counts[reason] = dropped
         links = kept
 
-    def rows() -> tuple[NDArray[np.int64], NDArray[np.int64]]:  # of the linked words among all words of each side
+    def rows() -> tuple[NDArray[np.int64], NDArray[np.int64]]:  # rows of the aligned words among all words of a side
         sentence = links.sentence
         return left.offsets[sentence] + links.left, right.offsets[sentence] + links.right
 
@@ -182,7 +199,7 @@ def _usable_links(
 def _usable_rows(
     left: Sentences, right: Sentences, links: Links, length: int, counts: dict[str, int]
 ) -> NDArray[np.bool_]:
-    """[sentence pairs] whether both sides fit into ``length`` tokens and there is a link."""
+    """Return [sentence pairs] True if both sides fit into ``length`` tokens and there is a word alignment."""
     longest = np.maximum(np.diff(left.bounds), np.diff(right.bounds)) + SENTENCE_TOKENS
     fits, linked = longest <= length, np.diff(links.offsets) > 0
     dropped = {
@@ -194,7 +211,7 @@ def _usable_rows(
 
 
 def _drawn(name: str, rows: NDArray[np.int64], config: DataConfig, seed: int) -> NDArray[np.int64]:
-    """The sentence pairs to train on, in order."""
+    """Return the sentence pairs to train on, in order."""
     if config.sentences is None or config.sentences >= len(rows):
         return rows
     if config.draw == "last":

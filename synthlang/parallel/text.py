@@ -1,11 +1,11 @@
-"""Parallel text from files: two files with a sentence a line, or one with ``left ||| right``.
+"""Parallel text from files: two files with one sentence per line, or one file with ``left ||| right``.
 
-Empty lines count, so that line n of an alignment file belongs to line n of the text. Names that end in ``.gz`` are
-unpacked on the way.
+Empty lines count, so that line n of an alignment file belongs to line n of the text. Files whose names end in ``.gz``
+are unpacked while they are read.
 
 The words of parallel text may be replaced by the tokens of a model (Impact, table 6 and appendix A.1: the aligner is
-applied to tokens). A token is written as its id, so that no token can hold what separates words or sides for an
-aligner, and the id is read back as it is.
+applied to tokens). A token is written as its id, so that no token contains a character that separates words or sides
+for an aligner, and the id is read back exactly.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from synthlang.corpus import FORM, Column, Corpus, concatenate
 from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.segmentation import RULES, split_words
-from synthlang.sources.text import batches_of, digest_splits, read_pieces
+from synthlang.sources.text import PIECE, batches_of, digest_splits, line_too_long, read_pieces
 from synthlang.vocabulary import Encoded, encode_corpus
 
 BAR = "|||"
@@ -44,9 +44,10 @@ class ParallelText:
 
 
 def read_parallel(left: Path, right: Path, words: Splitter = "spaces") -> ParallelText:
-    """Two files with the same number of lines; ``words`` says whether spaces separate words or our rules find them.
+    """Read two files; in ``words``, spaces separate words or our rules find them.
 
-    Raises InputError if the numbers differ.
+    Raises:
+        InputError: The numbers of lines differ.
     """
     first, second = ((SPLITTERS[words](line) for _, line in _lines(path)) for path in (left, right))
     text = _text(first, second, [left, right], words)
@@ -55,13 +56,14 @@ def read_parallel(left: Path, right: Path, words: Splitter = "spaces") -> Parall
 
 
 def read_joint(path: Path, words: Splitter = "spaces") -> ParallelText:
-    """One file of lines ``left ||| right``; InputError for a line without exactly one separator."""
+    """Read one file of lines ``left ||| right``; a line without exactly one separator raises an InputError."""
     split = SPLITTERS[words]
     sides: list[list[list[str]]] = []
     for number, line in _lines(path):
         parts = line.split(BAR)
         if len(parts) != 2:
-            raise InputError(f"a line is 'left {BAR} right'; this one has {len(parts) - 1} {BAR}", path, number)
+            reason = f"a line is 'left {BAR} right', but this line has {len(parts) - 1} {BAR}"
+            raise InputError(reason, path, number, code="format")
         sides.append([split(part) for part in parts])
     return _text([left for left, _ in sides], [right for _, right in sides], [path], words)
 
@@ -73,34 +75,35 @@ def _text(left: Iterable[list[str]], right: Iterable[list[str]], paths: list[Pat
 
 
 def check_lines(left: Path, first: int, right: Path, second: int) -> None:
-    """Raise InputError if two files have different numbers of lines."""
+    """Raise an InputError if two files have different numbers of lines."""
     if first != second:
-        raise InputError(f"has {first} lines, but {right} has {second}; line n must translate line n", left)
+        reason = f"the file has {first} lines, but {right} has {second}"
+        raise InputError(reason, left, hint="line n of one must translate line n of the other", code="conflict")
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     before = 0
     for number, line in read_pieces(path):
         if number == before:
-            raise InputError("a line of more than a megabyte is no sentence", path, number)
+            raise line_too_long(path, number, PIECE)
         before = number
         yield number, line
 
 
 class Cutter(Protocol):
-    """A tokenizer with a fingerprint: that of a checkpoint, or of one language of a run."""
+    """A tokenizer with a fingerprint, of a checkpoint or of one language of a run."""
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """What cuts a word alone as it does in a text."""
+        """The tokenizer, which splits a word alone as it does in a text."""
 
     @property
     def fingerprint(self) -> str:
-        """Of the way from words to ids."""
+        """Fingerprint of the mapping from words to ids."""
 
 
 def in_subwords(text: ParallelText, tokenizers: tuple[Cutter, Cutter]) -> ParallelText:
-    """The same sentence pairs with tokens as words; a word that a tokenizer leaves nothing of is not there."""
+    """Return the same sentence pairs with tokens as words; a word without any token is dropped."""
     left, right = (
         as_tokens(cutter.tokenizer, side) for cutter, side in zip(tokenizers, (text.left, text.right), strict=True)
     )
@@ -109,7 +112,7 @@ def in_subwords(text: ParallelText, tokenizers: tuple[Cutter, Cutter]) -> Parall
 
 
 def as_tokens(tokenizer: Tokenizer, corpus: Corpus) -> Corpus:
-    """The tokens of a corpus as its words, each one written as its id."""
+    """Turn the tokens of a corpus into its words, each written as its id."""
     encoded = encode_corpus(tokenizer, corpus)
     used, codes = np.unique(encoded.ids, return_inverse=True)
     form = Column(codes.astype(np.int32), tuple(str(token) for token in used.tolist()))
@@ -117,7 +120,7 @@ def as_tokens(tokenizer: Tokenizer, corpus: Corpus) -> Corpus:
 
 
 def token_ids(corpus: Corpus) -> Encoded:
-    """The ids of a corpus whose words are tokens: one token a word."""
+    """Return the ids of a corpus whose words are tokens, one token per word."""
     table = np.asarray([int(name) for name in corpus.form.names or ()], np.int64)
     codes = corpus.form.codes
     return Encoded(table[codes] if len(codes) else codes.astype(np.int64), np.arange(len(codes) + 1, dtype=np.int64))
