@@ -1,4 +1,4 @@
-"""What ``synthlang dictionary`` does: word dictionaries of a derived language and of a natural pair of languages."""
+"""The command ``synthlang dictionary``: word dictionaries of a derived language and of a natural pair of languages."""
 
 from __future__ import annotations
 
@@ -31,15 +31,19 @@ from synthlang.sources import open_source
 from synthlang.sources.base import Source, counted_split, listed, word_counts
 
 WordCounts = Counter[str]
+WHITE_SPACE = "pairs left out because a word has white space in it"
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """What a dictionary can hold, and the texts it is about.
+    """The pairs that a dictionary can have, and the word counts of the texts.
 
-    source, target   how often each word occurs in either text; None: no text is known
-    parents          fingerprints of what the candidates are made of
-    left_out         reason → pairs that are none of the candidates
+    Attributes:
+        words: The pairs.
+        source: Occurrences of each word in the source text; None without a text.
+        target: Occurrences of each word in the target text; None without a text.
+        parents: Fingerprints of the data that the candidates are made from.
+        left_out: Number of pairs that are no candidates, by reason.
     """
 
     words: WordDictionary
@@ -50,11 +54,11 @@ class Candidates:
 
 
 def derived_words(source: Source, language: Language, progress: Callable[[int], None] | None = None) -> Candidates:
-    """Each word of the training text with every form it has in the language.
+    """Pair each word of the training text with every form it has in the language.
 
-    The pairs follow the origin of each derived word, so a language that writes a word in
-    several ways has several lines for it, the most frequent first; a deleted or an inserted
-    word has none. ``progress(sentences)`` is called after each batch.
+    The pairs follow the source word of each derived word. A language that writes a word in
+    several ways has several lines for it, the most frequent first. Deleted and inserted words
+    have none. ``progress(sentences)`` is called after each batch.
     """
     language = bind_language(language, source)
     derived, pairs = Counter[str](), Counter[Pair]()
@@ -74,15 +78,15 @@ def derived_words(source: Source, language: Language, progress: Callable[[int], 
     counts = word_counts(source)
     ordered = sorted(pairs, key=lambda pair: (-counts[pair[0]], pair[0], -pairs[pair], pair[1]))
     kept = [pair for pair in ordered if is_one_word(pair[0]) and is_one_word(pair[1])]
-    left_out = {"pairs left out, white space in a word": len(ordered) - len(kept)} if len(kept) < len(ordered) else {}
+    left_out = {WHITE_SPACE: len(ordered) - len(kept)} if len(kept) < len(ordered) else {}
     parents = {"source": source.fingerprint, "language": language.fingerprint}
     return Candidates(WordDictionary.of(kept), counts, derived, parents, left_out)
 
 
 def natural_words(muse: Path, source: Source | None = None, target: Source | None = None) -> Candidates:
-    """The pairs of a MUSE file whose words occur in the training texts of the two sources, where they are given.
+    """Return the pairs of a MUSE file whose words occur in the training texts of the sources that are given.
 
-    Words are compared as they are written: a lower-case dictionary covers lower-case words.
+    Words are compared as written: a lower-case dictionary covers lower-case words.
     """
     words = WordDictionary.of(read_muse(muse))
     from_counts, to_counts = (None if text is None else word_counts(text) for text in (source, target))
@@ -93,15 +97,18 @@ def natural_words(muse: Path, source: Source | None = None, target: Source | Non
 
 
 def write_drawn(candidates: Candidates, spec: DictionarySpec, folder: Path) -> dict[str, Any]:
-    """Draw a dictionary among candidates, write its folder and return the manifest.
+    """Draw a dictionary from candidates, write its folder and return the manifest.
 
-    ``coverage`` in the manifest holds shares of the types and of the running words of each text
-    that is known; the share in the spec counts the source words of the candidates only. No candidate
-    at all is an InputError: the texts and the dictionary do not belong together.
+    ``coverage`` in the manifest has shares of the types and of the running words of each text
+    that is known. The share in the spec counts only the source words of the candidates.
+
+    Raises:
+        InputError: There is no candidate, because texts and dictionary do not belong together.
     """
     if not len(candidates.words):
         reasons = listed(candidates.left_out) or "the text has no word"
-        raise InputError(f"there is no pair to draw from ({reasons}); are the languages and their order right?")
+        hint = "check the languages and their order"
+        raise InputError(f"there is no pair to draw from ({reasons})", hint=hint, code="empty")
     drawn = candidates.words.draw(spec, candidates.source)
     texts = (("source", candidates.source), ("target", candidates.target))
     report = {
@@ -123,20 +130,28 @@ def dictionary_command(
     order: str = "uniform",
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Draw a dictionary and write its folder; returns the manifest.
+    """Draw a dictionary, write its folder and return the manifest.
 
-    ``spec`` is a language (``trans+inv``, a YAML file) or a MUSE file. A language needs a
-    source; a MUSE file is restricted to the words of ``source`` and ``target_source`` where
-    they are given.
+    Args:
+        spec: A language (``trans+inv``, a YAML file) or a MUSE file.
+        source: The source text. A language needs one; a MUSE file is restricted to its words if it is given.
+        out: The folder to create.
+        target_source: The target text; a MUSE file is restricted to its words if it is given.
+        coverage: The share to draw, 0 … 1.
+        by: ``type`` or ``token``; see ``DictionarySpec``.
+        order: ``uniform`` or ``frequent``.
+        seed: The seed of the draw.
     """
     settings = parse(DictionarySpec, {"coverage": coverage, "by": by, "order": order, "seed": seed}, "dictionary")
     if out.exists():
-        raise InputError("exists already; name a new folder", out)
+        raise InputError("the folder exists already", out, hint="name a new folder", code="exists")
     is_muse = _is_muse(spec)
     if not is_muse and source is None:
-        raise InputError(f"the dictionary of the language {spec!r} is drawn from a text; name one with --source")
+        reason = f"the dictionary of the language {spec!r} is drawn from a text"
+        raise InputError(reason, "--source", hint="name a text", code="missing")
     if not is_muse and target_source is not None:
-        raise InputError("--target-source is for a MUSE file; the words of a language follow from --source")
+        reason = "the option is for a MUSE file; the target words of a language follow from --source"
+        raise InputError(reason, "--target-source", code="conflict")
     text, target = (open_source(name) if name else None for name in (source, target_source))
     with Display() as display:
         if is_muse or text is None:
@@ -155,7 +170,7 @@ def dictionary_command(
 
 
 def _is_muse(spec: str) -> bool:
-    """Whether ``spec`` is a MUSE file; InputError if it looks like one but is none. Else it should be a language."""
+    """Return True for a MUSE file and False for a language; an InputError is raised for a path that is neither."""
     path = user_path(spec)
     if spec.endswith((".yaml", ".yml")):
         return False
@@ -165,9 +180,11 @@ def _is_muse(spec: str) -> bool:
         parse_language(spec)
     except InputError as error:
         if path.is_dir():
-            inside = f", as {path / FILE}" if (path / FILE).is_file() else ""
-            raise InputError(f"is a folder; name a file in the MUSE format{inside}, or a language", path) from error
+            inside = f" ({path / FILE})" if (path / FILE).is_file() else ""
+            hint = f"name a file in the MUSE format{inside} or a language"
+            raise InputError("the path is a folder", path, hint=hint, code="type") from error
         if "@" not in spec and re.search(r"/|\.[A-Za-z]\w*$", spec):
-            raise InputError("no such file; name a file in the MUSE format, or a language", path) from error
+            hint = "name a file in the MUSE format or a language"
+            raise InputError("no such file", path, hint=hint, code="missing") from error
         raise
     return False
