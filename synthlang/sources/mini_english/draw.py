@@ -1,4 +1,4 @@
-"""Draw phrases and clauses: words by the preferences of their heads, then what modifies them, tense and adverbs."""
+"""Draw phrases and clauses: words by the preferences of their heads, then modifiers, tense and adverbs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NAME_SHARE = {"p": 0.3, "l": 0.45, "g": 0.55}
 
 
 def noun_phrase(c: Context, head: str, slot: str, senses: str, room: int = 0) -> NounPhrase:
-    """A phrase for the slot of a head word; ``room`` is how deep modifiers may nest."""
+    """Draw a phrase for the slot of a head word; ``room`` limits how deep modifiers nest."""
     role = slot if slot in PRONOUN_SHARE else "oblique"
     if c.chance(PRONOUN_SHARE[role]):
         return NounPhrase(PRONOUNS[c.weighted("people" if "p" in senses else "things")])
@@ -60,7 +60,7 @@ def _name(c: Context, head: str, slot: str, sense: str) -> Name:
 
 
 def modified(c: Context, noun: Noun, room: int = 0) -> NounPhrase:
-    """A common noun with determiner and modifiers."""
+    """Draw the determiner and the modifiers of a common noun."""
     phrase = NounPhrase(noun, plural=not noun.mass and c.chance(c.world.plural_share[noun]))
     _determine(c, phrase, noun, room)
     if c.chance(0.26):
@@ -112,7 +112,7 @@ def _add_adjective(c: Context, phrase: NounPhrase) -> None:
 
 
 def sentence(c: Context) -> Clause:
-    """A whole sentence: a statement, question or command."""
+    """Draw a whole sentence: a statement, question or command."""
     level = c.draw()
     if level < 0.045:
         use = c.use("command", "in tr di", "p")
@@ -132,7 +132,7 @@ def sentence(c: Context) -> Clause:
 
 
 def clause(c: Context, room: int = 0) -> Clause:
-    """A finite statement; ``room`` is how deep phrases and clauses may nest."""
+    """Draw a finite statement; ``room`` limits how deep phrases and clauses nest."""
     level = c.draw()
     if level < 0.09:
         plan = _adjectival(c, room)
@@ -151,7 +151,10 @@ def clause(c: Context, room: int = 0) -> Clause:
 
 
 def verbal(c: Context, use: Use, subject: NounPhrase | None, room: int = 0, sense: str = "p") -> Clause:
-    """A verb with its arguments and adjuncts, not yet in a tense; ``sense`` of a subject not named."""
+    """Draw a verb with its arguments and adjuncts, without a tense.
+
+    ``sense`` is the sense of a subject that is not named.
+    """
     verb, frame = use.verb, use.frame
     plan = Clause("verb", subject, verb)
     sense = subject.sense if subject is not None else sense
@@ -266,7 +269,7 @@ def _tense(c: Context, plan: Clause) -> None:
 
 
 def _coordinate(c: Context, plan: Clause) -> None:
-    """A second predicate of the same subject ("she came and ate"), or a second clause."""
+    """Add a second predicate of the same subject ("she came and ate"), or a second clause."""
     word = "but" if c.chance(0.3) else "and"
     if plan.subject is not None and c.chance(0.55) and plan.kind == "verb" and plan.complement is None:
         use = c.use("verb", "in tr", plan.subject.sense)
@@ -299,12 +302,15 @@ def _question(c: Context) -> Clause:
 
 
 def verbs_of(c: Context, *bases: str) -> list[Verb]:
-    """Those of some verbs that the lexicon has, by their frequency; the first ones of words.yaml are in all."""
+    """Return those of some verbs that the lexicon has, by frequency.
+
+    The first verbs of words.yaml are in all lexicons.
+    """
     return [verb for verb in c.world.lexicon.verbs if verb.base in bases]
 
 
 def indirect(c: Context, asked: Clause) -> Clause:
-    """The sentence that asks for a question with its own word."""
+    """Return a sentence that embeds a question with a question word."""
     asked.mood = "declarative"
     [tell], [know], [want] = (verbs_of(c, base) for base in ("tell", "know", "want"))
     me, you = NounPhrase(WE if c.chance(0.15) else I), NounPhrase(YOU)
@@ -325,7 +331,7 @@ def indirect(c: Context, asked: Clause) -> Clause:
 
 
 def definite(phrase: NounPhrase) -> NounPhrase:
-    """The same phrase of something known, without numeral."""
+    """Return the phrase as one of something known, without a numeral."""
     if phrase.head in VAGUE:
         return NounPhrase(SHE if phrase.head is SOMEONE else IT)
     if not isinstance(phrase.head, Noun):

@@ -1,7 +1,7 @@
-"""What sentences are made of: words of the open classes, pronouns; phrases and clauses before they are put into words.
+"""The material of sentences: words of the open classes and pronouns; phrases and clauses before they are realised.
 
-A clause can be changed (a modifier dropped, a clause negated) and realised again, which is how pairs for inference and
-questions are made.
+A clause can be changed (a modifier dropped, a clause negated) and realised again. Pairs for inference and
+questions are made in this way.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from synthlang.strict_yaml import read_yaml
 
 GRAMMAR: dict[str, Any] = read_yaml(Path(__file__).with_name("grammar.yaml"))
-SENSE_OF = {"PER": "p", "LOC": "l", "ORG": "g"}  # of a kind of name
+SENSE_OF = {"PER": "p", "LOC": "l", "ORG": "g"}  # kind of name → sense
 STATIVE = frozenset(GRAMMAR["stative"].split())
 
 
@@ -28,7 +28,7 @@ class Noun:
 
     @property
     def mass(self) -> bool:
-        """Whether it cannot be counted."""
+        """True if the noun cannot be counted."""
         return not self.plural
 
     @property
@@ -38,7 +38,7 @@ class Noun:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What stands with a verb: kind (in tr di cc xc aj), senses of its slots, its own prepositions."""
+    """The arguments of a verb: kind (in tr di cc xc aj), senses of its slots, its own prepositions."""
 
     kind: str
     subject: str
@@ -103,7 +103,7 @@ Entry = Noun | Verb | Adjective | Name
 
 @dataclass(frozen=True, slots=True)
 class Pronoun:
-    """A personal pronoun: its cases and what the verb agrees with."""
+    """A personal pronoun: its cases and the agreement of the verb."""
 
     subject: str
     object: str
@@ -120,7 +120,7 @@ PRONOUNS = {p.subject: p for p in (I, YOU, WE, THEY, HE, SHE, SOMEONE, IT, THIS,
 
 @dataclass(slots=True)
 class NounPhrase:
-    """A noun, name or pronoun and what modifies it."""
+    """A noun, name or pronoun with its modifiers."""
 
     head: Noun | Name | Pronoun
     plural: bool = False
@@ -150,7 +150,7 @@ class NounPhrase:
 
     @property
     def agreement(self) -> str:
-        """The form of "be" it takes: am, is, are."""
+        """The form of "be" for the phrase: am, is, are."""
         if self.conjunct is not None and self.conjunct[0] == "and":
             return "are"
         if isinstance(self.head, Pronoun):
@@ -163,15 +163,18 @@ NO_VERB = Verb("", "", "", "", "")
 
 @dataclass(slots=True)
 class Clause:
-    """A predicate with its arguments. ``kind``: verb, adjective, nominal (copula) or exist.
+    """A predicate with its arguments.
 
-    ``subject`` None: an imperative, an infinitive, a second conjunct, or a gap.
-    ``gap``: the slot a relative word fills; ``marker``: that word (may be empty).
+    Attributes:
+        kind: verb, adjective, nominal (copula) or exist.
+        subject: None for an imperative, an infinitive, a second conjunct, or a gap.
+        gap: The slot that a relative word fills.
+        marker: The relative word (may be empty).
     """
 
     kind: str
     subject: NounPhrase | None = None
-    verb: Verb = NO_VERB  # of the kind "verb"
+    verb: Verb = NO_VERB  # for the kind "verb"
     object: NounPhrase | None = None
     recipient: NounPhrase | None = None
     recipient_last: bool = False  # "gave it to her"
@@ -194,7 +197,7 @@ class Clause:
     negated: bool = False
     passive: bool = False
     agent: bool = False  # a passive names its agent
-    agreement: str = "is"  # of the subject, when the clause itself has none
+    agreement: str = "is"  # agreement with the subject if the clause itself has none
     gap: str = ""  # subject, object
     marker: str = ""
     mood: str = "declarative"  # question, imperative

@@ -12,11 +12,11 @@ from synthlang.sources.mini_english.world import ADJUNCTS, Context, Use
 TRIES = 5
 WHERE = ("to", "in", "at", "near", "behind", "on")
 WHEN = ("after", "before", "during")
-INHERITS = 0.6  # how often a fact has the adjuncts and the tense of the one it is like
+INHERITS = 0.6  # share of facts that have the adjuncts and the tense of the fact they resemble
 
 
 def facts(c: Context, count: int) -> list[Clause]:
-    """``count`` facts, most of them made from another one, in an order of their own."""
+    """Draw ``count`` facts, most of them made from another one, in random order."""
     found = [_fresh(c)]
     while len(found) < count:
         base = c.one(found)
@@ -32,17 +32,17 @@ def facts(c: Context, count: int) -> list[Clause]:
 
 
 def words_of(phrase: NounPhrase) -> frozenset[str]:
-    """What a phrase is known by: its noun, or each word of its name."""
+    """Return the words that identify a phrase: its noun, or each word of its name."""
     return frozenset(phrase.head.forms if isinstance(phrase.head, Name) else (phrase.key,))
 
 
 def overlap(one: NounPhrase, other: NounPhrase) -> bool:
-    """Whether both are known by the same word."""
+    """Return True if both phrases are identified by the same word."""
     return bool(words_of(one) & words_of(other))
 
 
 def _same(one: Clause, other: Clause) -> bool:
-    """Whether two facts say or deny the same of the same subject and object at the same place."""
+    """Return True if two facts state or deny the same about the same subject and object at the same place."""
     if one.verb is not other.verb or one.adjective is not other.adjective or one.manner != other.manner:
         return False
     if [p for p, _ in one.obliques] != [p for p, _ in other.obliques] or one.time != other.time:
@@ -63,7 +63,7 @@ def _use(c: Context, kinds: str, sense: str = "", taken: str = "") -> Use:
 
 
 def _fact(c: Context, use: Use, subject: NounPhrase | None = None, taken: NounPhrase | None = None) -> Clause:
-    """A statement with the use of a verb: its arguments, at most one adjunct of each kind, a tense."""
+    """Draw a statement with the use of a verb: its arguments, at most one adjunct of each kind, a tense."""
     verb, frame = use.verb, use.frame
     plan = Clause("verb", subject or _named(c, verb.base, "subject", frame.subject), verb)
     if frame.kind in ("tr", "di"):
@@ -75,16 +75,16 @@ def _fact(c: Context, use: Use, subject: NounPhrase | None = None, taken: NounPh
     if frame.kind == "tr" and not plan.progressive:
         plan.passive = plan.agent = c.chance(0.2)
     if plan.negated and plan.object is not None and plan.object.determiner == "some":
-        plan.object = replace(plan.object, determiner="the")  # the phrase may be that of another fact too
+        plan.object = replace(plan.object, determiner="the")  # a copy, since another fact may use the phrase too
     return plan
 
 
 def _named(c: Context, head: str, slot: str, senses: str, other: NounPhrase | None = None) -> NounPhrase:
-    """A phrase that is no pronoun, of one up to five words; not of the noun of ``other``, if that can be."""
+    """Draw a phrase of one to five words that is no pronoun and, if possible, not of the noun of ``other``."""
     phrase = noun_phrase(c, head, slot, senses)
     tries = 0
     while isinstance(phrase.head, Pronoun) or (other is not None and tries < TRIES and overlap(phrase, other)):
-        phrase = noun_phrase(c, head, slot, senses)  # ends: the lexicon has nouns of every sense
+        phrase = noun_phrase(c, head, slot, senses)  # this ends, because the lexicon has nouns of every sense
         tries += 1
     if isinstance(phrase.head, Noun):
         phrase.determiner = "the" if phrase.determiner == "no" else phrase.determiner
@@ -133,7 +133,7 @@ def _tense(c: Context, plan: Clause) -> None:
 
 
 def _lookalike(c: Context, base: Clause) -> Clause:
-    """A fact that shares words with another one and says something else."""
+    """Draw a fact that shares words with another one and states something else."""
     kind, subject = c.weighted("lookalike"), base.subject
     assert subject is not None
     if kind == "fresh":
@@ -155,7 +155,7 @@ def _lookalike(c: Context, base: Clause) -> Clause:
 
 
 def _like_adjectival(c: Context, base: Clause, subject: NounPhrase, kind: str) -> Clause:
-    """Another thing that is not so, or the same thing in another state."""
+    """Draw another thing that is not in this state, or the same thing in another state."""
     if kind in ("subject", "object"):
         return _adjectival(c, subject)
     senses = base.adjective.senses if base.adjective is not None else ""

@@ -1,12 +1,12 @@
-"""Inference from what a noun names: who saw a dog saw an animal, who saw no animal saw no dog.
+"""Inference from the kinds that nouns name: who saw a dog saw an animal; who saw no animal saw no dog.
 
-That dogs are animals stands in no sentence of the corpus: it shows in the company that the noun keeps, which a model
-has to have learned before. Nouns of training pairs are never those of dev and test (``World.held_out``), so that no
-list of nouns learned in training helps.
+No sentence of the corpus states that dogs are animals. It shows in the contexts of the noun, which a model
+must have learned before. Nouns of training pairs never occur in dev and test (``World.held_out``), so a
+list of nouns learned in training does not help.
 
-A pair has a word X and the name K of a kind as objects of one verb. The hypothesis is drawn the same way under every
-label, and the premise makes the label true. A hypothesis that denies something has an adjunct, so that what is denied
-without it may entail it.
+A pair has a word X and the name K of a kind as objects of one verb. The hypothesis is drawn in the same way under
+every label, and the premise makes the label true. A hypothesis that denies something has an adjunct, so that a denial
+without the adjunct may entail it.
 """
 
 from __future__ import annotations
@@ -17,28 +17,29 @@ from synthlang.sources.mini_english.draw import definite, noun_phrase
 from synthlang.sources.mini_english.entries import Clause, Noun, NounPhrase
 from synthlang.sources.mini_english.world import Context, Use
 
-ALIKE = frozenset("pa")  # people and animals do and suffer the same: hardly to be told apart by their company
-OUTSIDE = 0.75  # neutral: how often X is no K
-TRIES = 20  # to find a noun
+ALIKE = frozenset("pa")  # people and animals occur in nearly the same contexts
+OUTSIDE = 0.75  # share of neutral pairs in which X is no K
+TRIES = 20  # attempts to find a noun
 
 
 def kind_pair(c: Context, label: str, split: str) -> tuple[Clause, Clause] | None:
-    """Premise and hypothesis, None if this draw gave none.
+    """Draw a premise and a hypothesis; None if this draw gave none.
 
-    The premise that tells most asserts X, or denies K. If X is a K it entails the hypothesis on the other noun of the
-    same polarity and contradicts that of the other polarity; if not, it says nothing of it. Where no such premise is of
-    the label, it is about the noun of the hypothesis itself; a neutral one may say less: assert K, or deny X.
+    The strongest premise asserts X, or denies K. If X is a K, it entails the hypothesis about the other noun with the
+    same polarity and contradicts the one with the other polarity; if not, it leaves the hypothesis open. If no such
+    premise has the label, the premise is about the noun of the hypothesis itself. A neutral premise may be weaker:
+    assert K, or deny X.
     """
     use = c.use("verb", "tr")
     assert use is not None
-    kind_asked, positive = c.chance(0.5), c.chance(0.5)  # of the hypothesis
+    kind_asked, positive = c.chance(0.5), c.chance(0.5)  # properties of the hypothesis
     inside = label != "neutral" or not c.chance(OUTSIDE)
     nouns = _nouns(c, use, split, kind_asked, inside)
     told = None if nouns is None else _told(c, use, {noun.singular for noun in nouns})
     if nouns is None or told is None:
         return None
     asked, other = nouns
-    telling = kind_asked  # the polarity of the premise that tells most
+    telling = kind_asked  # the polarity of the strongest premise
     hypothesis = told.of(asked, positive, not positive)
     if label == "neutral" and inside:
         return told.of(other, not telling, c.chance(0.5)), hypothesis
@@ -56,7 +57,7 @@ class _Told:
     adjunct: tuple[str, NounPhrase]
 
     def of(self, noun: Noun, positive: bool, whole: bool) -> Clause:
-        """What it says of an object: that it is so or not so, with the adjunct (``whole``) or without."""
+        """State or deny the clause about an object, with the adjunct (``whole``) or without it."""
         determiner = "a" if not noun.mass else "some" if positive else "any"
         obliques = (self.adjunct,) if whole else ()
         return replace(
@@ -65,7 +66,7 @@ class _Told:
 
 
 def _told(c: Context, use: Use, nouns: set[str]) -> _Told | None:
-    """A clause of the verb that says nothing of some nouns; None if this draw gave none."""
+    """Draw a clause of the verb that mentions none of some nouns; None if this draw gave none."""
     verb = use.verb
     subject = definite(noun_phrase(c, verb.base, "subject", use.frame.subject))
     link = c.adjunct(verb)
@@ -76,7 +77,10 @@ def _told(c: Context, use: Use, nouns: set[str]) -> _Told | None:
 
 
 def _nouns(c: Context, use: Use, split: str, kind_asked: bool, inside: bool) -> tuple[Noun, Noun] | None:
-    """The noun of the hypothesis and the other one: X and the name of its kind or, not ``inside``, of another."""
+    """Draw the noun of the hypothesis and the other noun of the pair.
+
+    One is X, the other the name of its kind or, unless ``inside``, of another kind.
+    """
     kinds = c.world.kinds
     verb, senses = use.verb.base, "".join(sense for sense in kinds if sense in use.frame.object)
     first = c.world.nouns.draw(c, verb, "object", senses)
@@ -92,7 +96,7 @@ def _nouns(c: Context, use: Use, split: str, kind_asked: bool, inside: bool) -> 
 
 
 def _word(c: Context, verb: str, senses: str, split: str) -> Noun | None:
-    """A noun that names no kind and that items of the split may have."""
+    """Draw a noun that names no kind and that items of the split may have."""
     drawn = (c.world.nouns.one(c, verb, "object", senses) for _ in range(TRIES))
     names = c.world.kinds.values()
     return next((n for n in drawn if n not in names and c.world.suits(split, n.forms)), None)

@@ -1,6 +1,6 @@
-"""The lexicon: exactly as many word forms as asked for, in the proportions of a natural one.
+"""The lexicon: exactly the requested number of word forms, in the proportions of a natural language.
 
-words.yaml has real English for the frequent ranks; beyond it stems are made of syllables.
+words.yaml has real English words for the frequent ranks; further stems are made of syllables.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ WORDS: dict[str, Any] = read_yaml(Path(__file__).with_name("words.yaml"))
 TOPICS = tuple(WORDS["nouns"])
 TOPIC_WEIGHTS = tuple((rank + 1) ** -0.8 for rank in range(len(TOPICS)))
 VOWELS = "aeiou"
-SENSES = "ppptttttllggiiieeeaaff"  # of generated nouns
-TOGETHER = 6.0  # how far a seed may move a word in the frequency order
-SHARES = {  # of the open-class word forms
+SENSES = "ppptttttllggiiieeeaaff"  # senses of generated nouns, by their frequency
+TOGETHER = 6.0  # the most ranks by which a seed may move a word in the frequency order
+SHARES = {  # shares of the open-class word forms
     **{"noun": 0.375, "verb": 0.315, "adjective": 0.11, "manner": 0.04},
     **{"given": 0.045, "surname": 0.04, "place": 0.045, "org": 0.03},
 }
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 def table(name: str) -> list[list[str]]:
-    """The lines of a table of words.yaml, each as its columns."""
+    """Return the lines of a table of words.yaml, each as its columns."""
     return [line.split() for line in WORDS[name].splitlines()]
 
 
@@ -43,18 +43,18 @@ IRREGULAR = {base: (past, participle) for base, past, participle in table("irreg
 
 
 def plural(noun: str) -> str:
-    """The plural of a noun."""
+    """Return the plural of a noun."""
     return PLURALS.get(noun) or _add_s(noun)
 
 
 def inflected(base: str, topic: int = -1, frames: tuple[Frame, ...] = ()) -> Verb:
-    """A verb with all its forms."""
+    """Return a verb with all its forms."""
     past, participle = IRREGULAR.get(base) or (_past(base),) * 2
     return Verb(base, _add_s(base), past, participle, _gerund(base), topic, frames)
 
 
 def takes_an(word: str) -> bool:
-    """Whether "an" stands before ``word``."""
+    """Return True if "an" stands before ``word``."""
     if word in WORDS["consonant_sound"].split():
         return False
     return word in WORDS["vowel_sound"].split() or word[0].lower() in VOWELS
@@ -85,14 +85,14 @@ def _consonant_y(word: str) -> bool:
 
 
 def _doubled(word: str) -> str:
-    """Double the last letter of a short stem: stop → stopp(ed); also of "forget"."""
+    """Double the last letter of a short stem, as in stop → stopp(ed), and of "forget"."""
     short = re.fullmatch(r"[^aeiou]*(qu)?[aeiou][^aeiouwxy]", word)
     return word + word[-1] if short or word == "forget" else word
 
 
 @dataclass(frozen=True)
 class Lexicon:
-    """All words. ``tags``: form → universal POS tags; entries of each class in frequency order."""
+    """All words. ``tags``: form → universal POS tags; the entries of each class are in frequency order."""
 
     tags: Mapping[str, frozenset[str]]
     nouns: tuple[Noun, ...]
@@ -133,14 +133,14 @@ class _Builder:
         new |= {"manner": self._new_manners()} | {kind: self._new_names(kind) for kind in NAMES}
         queues = {kind: chain(real[kind], new[kind]) for kind in SHARES}
         used = dict.fromkeys(SHARES, 0)
-        while len(self.tags) < types - 4:  # the class that is farthest below its share comes first
+        while len(self.tags) < types - 4:  # the class that is furthest below its share comes first
             kind = min(SHARES, key=lambda k: used[k] / SHARES[k])
             used[kind] += max(1, self._add(kind, next(queues[kind]), types))
-        while len(self.tags) < types:  # single forms, so that the count is exact
+        while len(self.tags) < types:  # add single forms, so that the count is exact
             self._add("adjective", next(queues["adjective"]), types)
 
     def _add(self, kind: str, entry: Entry, types: int) -> int:
-        """Add an entry if its forms fit; the number of new forms."""
+        """Add an entry if its forms fit; return the number of new forms."""
         new = [form for form in entry.forms if form not in self.tags]
         if len(self.tags) + len(new) > types:
             return 0
@@ -161,14 +161,14 @@ class _Builder:
         return 0
 
     def _shuffled(self, items: Iterable[tuple[float, T]]) -> list[T]:
-        """Items by their frequency order, moved a little."""
+        """Sort items by their rank, moved a little at random."""
         ranked = [(rank + TOGETHER * self.draw(), entry) for rank, entry in list(items)]
         return [entry for _, entry in sorted(ranked, key=lambda pair: pair[0])]
 
     # --- real words
 
     def _nouns(self) -> list[Noun]:
-        """The nouns of the lists; a topic of half the weight has its words at twice the ranks."""
+        """Return the nouns of the lists; a topic of half the weight has its words at twice the ranks."""
         ranked: list[tuple[float, Noun]] = []
         for topic, name in enumerate(TOPICS):
             for sense, text in WORDS["nouns"][name].items():
@@ -187,19 +187,19 @@ class _Builder:
         return self._shuffled(enumerate(verbs))
 
     def _graded(self, name: str) -> list[Adjective]:
-        """Adjectives (form, senses, antonym) or adverbs (form, antonym)."""
+        """Return adjectives (form, senses, antonym) or adverbs (form, antonym)."""
         rows = [(form, "".join(senses), antonym) for form, *senses, antonym in table(name)]
         return self._shuffled(enumerate(Adjective(f, senses, a.strip("-"), self._topic()) for f, senses, a in rows))
 
     def _names(self, kind: str, name: str) -> list[Name]:
-        """The names of a list: + joins a compound, = a flat name."""
+        """Return the names of a list, where + joins a compound and = a flat name."""
         names = []
         for word in WORDS[name].split():
             parts = tuple(word.replace("=", "+").split("+"))
             names.append(Name(parts, kind, self._topic(), "compound" if "+" in word else "flat"))
         return self._shuffled(enumerate(names))
 
-    # --- new words, without end; never one that is taken
+    # --- new words, without end and never one that is taken
 
     def taken(self, form: str) -> bool:
         return form in self.tags or form in self.reserved
@@ -228,7 +228,7 @@ class _Builder:
                 yield Noun(stem, plural(stem), sense, self._topic())
 
     def _new_verbs(self) -> Iterator[Verb]:
-        """One in five has the stem of a noun ("a walk", "to walk")."""
+        """Yield new verbs; one in five has the stem of a noun ("a walk", "to walk")."""
         templates = [frame for verb in self.verbs() for frame in verb.frames]
         fresh, used = self._stems("verb"), set[str]()
         while True:
@@ -265,7 +265,7 @@ def _frame(kind: str, subject: str, *rest: str) -> Frame:
 
 
 def build_lexicon(types: int, seed: int) -> Lexicon:
-    """The lexicon of ``types`` word forms, a function of (types, seed)."""
+    """Build the lexicon of ``types`` word forms, a function of (types, seed)."""
     builder = _Builder(types, seed)
     entries = {kind: tuple(found) for kind, found in builder.entries.items()}
     nouns, verbs, adjectives, manners, given, surnames, places, names = entries.values()
@@ -277,7 +277,7 @@ def build_lexicon(types: int, seed: int) -> Lexicon:
 def _organisations(
     names: Sequence[Name], places: Sequence[Name], surnames: Sequence[Name], draw: Draw
 ) -> Iterator[Name]:
-    """For each name of one word two longer ones ("Oslo Bank", "University of Oslo")."""
+    """Yield each name of one word and two longer ones ("Oslo Bank", "University of Oslo")."""
     heads = [name for name in names if name.joined == "head"]
     short = [place for place in places if len(place.words) == 1]
     for single in (name for name in names if name.joined != "head"):

@@ -1,4 +1,4 @@
-"""Sentences for named entities: short ones with a name, dev and test with names that training does not have."""
+"""Sentences for named entities: short ones with a name; dev and test have names that training does not have."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ LONGEST = 16  # words
 
 
 def named_sentences(source: MiniEnglish, split: str, count: int) -> Iterator[Sentence]:
-    """``count`` annotated sentences for a split; sentence i is a function of (types, seed, split, i).
+    """Yield ``count`` annotated sentences for a split; sentence i is a function of (types, seed, split, i).
 
-    Each has a name, in dev and test one that is held out (``World.held_out``), in train none of those: what a name is
-    has to be known from the company it keeps.
+    Each has a name. In dev and test at least one name is held out (``World.held_out``); in train none is. A model
+    must therefore recognise a name by its context.
     """
     return (Sentence(index, _named(c, split)) for index, c in source.contexts(split, count, "names"))
 
 
 def _named(c: Context, split: str) -> Columns:
-    while True:  # ends: one sentence in a few is short and has a name of each sort
+    while True:  # this ends, because one sentence in a few is short and has a suitable name
         columns = realise(sentence(c))
         names = [word for word, tag in zip(columns["form"], columns["ner"], strict=True) if tag != "O"]
         if names and len(columns["form"]) <= LONGEST and c.world.suits(split, names):

@@ -1,9 +1,9 @@
 """Pairs for natural language inference, true by construction.
 
-The hypothesis is drawn the same way under every label (content family, narrow or not); the label is in how the premise
-is made from it. A family is closed under contradiction, so the words of a hypothesis tell little about the label ("not"
-stands under every label alike). Families are few and sentences short, so that small models learn them from some
-thousand pairs; most pairs need what nouns name (kinds.py).
+The hypothesis is drawn in the same way under every label (content family, narrow or not); the label determines how the
+premise is made from it. A family is closed under contradiction, so the words of a hypothesis reveal little about the
+label ("not" occurs under every label equally). Families are few and sentences short, so that small models learn them
+from some thousand pairs. Most pairs need the kinds that nouns name (kinds.py).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from synthlang.sources.mini_english.source import MiniEnglish
 from synthlang.sources.mini_english.world import Context
 
 LABELS = ("entailment", "neutral", "contradiction")
-TRIES = 40  # to find a pair of one family before another is drawn, so families keep their shares
+TRIES = 40  # attempts at a pair of one family before another is drawn, so that families keep their shares
 LONGEST = 12  # words of a sentence
 Pair = tuple[Clause, Clause]
 
@@ -36,9 +36,9 @@ class NliPair:
 
 
 def nli_pairs(source: MiniEnglish, split: str, count: int) -> Iterator[NliPair]:
-    """``count`` pairs for a split, the labels in equal shares.
+    """Yield ``count`` pairs for a split, with the labels in equal shares.
 
-    Pair i is a function of (types, seed, split, i); its two sentences have the id i.
+    Pair i is a function of (types, seed, split, i), and its two sentences have the id i.
     """
     for index, c in source.contexts(split, count, "nli"):
         order = permutation(key_of("mini-english", "nli labels", source.seed, split, index // 3), 3)
@@ -46,7 +46,7 @@ def nli_pairs(source: MiniEnglish, split: str, count: int) -> Iterator[NliPair]:
 
 
 def _pair(c: Context, index: int, label: str, split: str) -> NliPair:
-    while True:  # ends: each try succeeds with a fair chance
+    while True:  # this ends, because each attempt succeeds with a fair chance
         family = c.weighted("family")
         for _ in range(TRIES):
             plans = kind_pair(c, label, split) if family == "kind" else _plans(c, family, label)
@@ -59,12 +59,12 @@ def _pair(c: Context, index: int, label: str, split: str) -> NliPair:
 
 
 def _plans(c: Context, family: str, label: str) -> Pair | None:
-    """Premise and hypothesis as plans, of every family but "kind", or None if this draw allows none."""
+    """Draw premise and hypothesis as plans, for every family but "kind"; None if this draw allows none."""
     broad = content(c, family)
     if broad is None:
         return None
     if label == "entailment" and c.chance(0.2):
-        pair: Pair | None = (broad, broad)  # and the passive tells them apart
+        pair: Pair | None = (broad, broad)  # they differ in the passive
     else:
         makers = {"neutral": _neutral, "contradiction": _contradiction}
         pair = makers[label](c, broad, family) if label in makers else _chain(c, broad)
@@ -84,7 +84,7 @@ def _neutral(c: Context, broad: Clause, family: str) -> Pair | None:
 
 
 def _contradiction(c: Context, broad: Clause, family: str) -> Pair | None:
-    """What entails the clause, against its opposite; or the other way round."""
+    """Pair a clause that entails ``broad`` with its opposite, in either order."""
     other = opposite(c, broad, family)
     if other is None:
         return None
@@ -94,7 +94,7 @@ def _contradiction(c: Context, broad: Clause, family: str) -> Pair | None:
 
 
 def _chain(c: Context, broad: Clause) -> Pair | None:
-    """(entailing, entailed): a clause and a narrower one, in the direction its polarity gives."""
+    """Return (entailing, entailed): a clause and a narrower one, in the direction that its polarity gives."""
     down = downward(broad)
     if c.chance(0.5):
         broad = _narrower(c, broad, down) or broad
@@ -104,11 +104,11 @@ def _chain(c: Context, broad: Clause) -> Pair | None:
     return (broad, narrow) if down else (narrow, broad)
 
 
-# --- what a pair is about
+# --- the content of a pair
 
 
 def content(c: Context, family: str) -> Clause | None:
-    """A plain clause of a family, or None if this draw gave none."""
+    """Draw a plain clause of a family, or None if this draw gave none."""
     if family == "adjective":
         return _adjectival(c)
     use = c.use("verb", "in tr tr di")
@@ -118,7 +118,7 @@ def content(c: Context, family: str) -> Clause | None:
     plan.passive, plan.past = False, c.chance(0.7)
     plan.progressive = use.verb.base not in STATIVE and family in ("polarity", "quantifier") and c.chance(0.15)
     subject = plan.subject = definite(subject)
-    if plan.object is not None:  # one that is known, or one of "a", "some" or nothing before it
+    if plan.object is not None:  # a known object, or one with "a", "some" or no determiner
         vague = plan.object.determiner in ("a", "some", "") and not plan.object.numeral
         plan.object = plan.object if vague else definite(plan.object)
     plan.obliques = tuple((preposition, definite(phrase)) for preposition, phrase in plan.obliques)
@@ -138,7 +138,7 @@ def _of_family(c: Context, plan: Clause, subject: NounPhrase, family: str) -> Cl
 
 
 def _adjectival(c: Context) -> Clause | None:
-    """ "The soup is (not) hot", of an adjective that has an antonym."""
+    """Draw "The soup is (not) hot", with an adjective that has an antonym."""
     subject = definite(noun_phrase(c, "be", "subject", "patflgie"))
     adjective = c.adjective(subject)
     if adjective is None or adjective.antonym not in c.world.lexicon.tags or adjective in subject.adjectives:
@@ -152,11 +152,11 @@ def _is_counted(phrase: NounPhrase) -> bool:
     return isinstance(phrase.head, Noun) and not phrase.head.mass
 
 
-# --- what can be made of it
+# --- changes to a clause
 
 
 def opposite(c: Context, plan: Clause, family: str) -> Clause | None:
-    """A clause of the family that cannot be true together with ``plan``."""
+    """Return a clause of the family that cannot be true together with ``plan``."""
     noun, subject, other = plan.object, plan.subject, None
     if family == "polarity" and plan.negated:
         if noun is not None and noun.determiner == "any":
@@ -178,13 +178,13 @@ def opposite(c: Context, plan: Clause, family: str) -> Clause | None:
 
 
 def downward(plan: Clause) -> bool:
-    """Whether what is said of more is said of less: under "not", "never" and "no"."""
+    """Return True if a statement about more entails one about less: under "not", "never" and "no"."""
     no_subject = plan.subject is not None and plan.subject.determiner == "no"
     return plan.negated or plan.frequency == "never" or no_subject
 
 
 def negated(plan: Clause) -> Clause:
-    """The clause with "not"; "some" becomes "any"."""
+    """Return the clause with "not"; "some" becomes "any"."""
     noun = plan.object
     if noun is not None and noun.determiner == "some":
         noun = replace(noun, determiner="any")
@@ -192,7 +192,7 @@ def negated(plan: Clause) -> Clause:
 
 
 def passive(plan: Clause) -> Clause | None:
-    """The passive of a clause, if its meaning is the same: a known object, no quantifier."""
+    """Return the passive of a clause if its meaning is the same: a known object and no quantifier."""
     noun, subject = plan.object, plan.subject
     if noun is None or subject is None or plan.recipient is not None or plan.frequency:
         return None
@@ -203,7 +203,7 @@ def passive(plan: Clause) -> Clause | None:
 
 
 def swapped(plan: Clause) -> Clause | None:
-    """Subject and object in each other's place, if both are people or groups."""
+    """Exchange subject and object, if both are people or groups."""
     if plan.object is None or plan.subject is None or plan.kind != "verb":
         return None
     people = plan.subject.sense == plan.object.sense and plan.subject.sense in "pag"
@@ -222,7 +222,7 @@ def _other_object(c: Context, plan: Clause) -> Clause | None:
 
 
 def _other_predicate(c: Context, plan: Clause, family: str) -> Clause | None:
-    """Something else about the same subject, of the same family and polarity."""
+    """Draw another predicate of the same subject, of the same family and polarity."""
     other = content(c, family)
     if other is None or plan.subject is None or other.kind != plan.kind:
         return None
@@ -246,9 +246,9 @@ def _other_predicate(c: Context, plan: Clause, family: str) -> Clause | None:
 
 
 def _narrower(c: Context, plan: Clause, down: bool) -> Clause | None:
-    """A clause whose state of affairs is a special case of ``plan``'s.
+    """Return a clause whose state of affairs is a special case of ``plan``'s.
 
-    Where nothing is above it that turns the direction, it entails ``plan``; under "not",
+    It entails ``plan``, unless something above it reverses the direction: under "not",
     "never" and "no" ``plan`` entails it. "exactly three" and "every" allow few changes.
     """
     changes: list[str] = []
@@ -265,7 +265,7 @@ def _narrower(c: Context, plan: Clause, down: bool) -> Clause | None:
 
 
 def _more(c: Context, plan: Clause, what: str) -> Clause | None:
-    """The clause with one modifier more, None if it has one or this draw gave none."""
+    """Return the clause with one more modifier; None if it has one already or this draw gave none."""
     match what:
         case "oblique":
             link = c.adjunct(plan.verb)

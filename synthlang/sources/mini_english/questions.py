@@ -1,12 +1,13 @@
 """Questions on contexts, answered by construction: one span of the context answers, or none does.
 
-A context is a few sentences of one or two facts. Most facts share the verb, the subject or the object with another
-one, turn it round or deny it, so that the words of a question stand in several sentences and who did what decides. A
-question that cannot be answered is made of the words of the context too.
+A context has a few sentences of one or two facts. Most facts share the verb, the subject or the object with another
+one, reverse it or deny it. The words of a question therefore occur in several sentences, and the roles decide. An
+unanswerable question is also made of the words of the context.
 
-Who did what is kept as roles. A fact may answer a question if it is of the same verb and polarity, has the role that is
-asked for, and shares a word of the head with each role that the question states; tense, adjectives, prepositions and
-determiners are looked over, so that a question is asked only where not even a careless reader finds a second answer.
+A fact is stored as roles. It may answer a question if it has the same verb and polarity, has the role that the
+question asks for, and shares a word of the head with each role that the question states. Tense, adjectives,
+prepositions and determiners are ignored, so that a question is used only if even a careless reader finds no second
+answer.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from synthlang.sources.mini_english.realise import Columns, Node, Span, columns_
 from synthlang.sources.mini_english.source import MiniEnglish
 from synthlang.sources.mini_english.world import Context
 
-QUESTIONS = 2  # on one context
+QUESTIONS = 2  # questions on one context
 UNANSWERABLE = 0.15
 LONGEST = 3  # words of an answer
 CONTEXT, ASKED = 20, 8  # words of a context and of a question
-TRIES = 60  # to find a question before another context is drawn
-EASY = 0.35  # how often a question stays whose answer stands in the sentence most like it
+TRIES = 60  # attempts at a question before another context is drawn
+EASY = 0.35  # share kept of the questions whose answer is in the most similar sentence
 ADVERBS = ("where", "when", "how")
 
 
@@ -43,7 +44,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Question:
-    """An annotated question and its answer; None: the context has none."""
+    """An annotated question and its answer; None if the context has no answer."""
 
     sentence: Sentence
     answer: Answer | None
@@ -57,13 +58,13 @@ class Paragraph:
     questions: tuple[Question, ...]
 
 
-Roles = dict[str, frozenset[str]]  # role → the words it is known by
+Roles = dict[str, frozenset[str]]  # role → the words that identify it
 Asked = tuple[Columns, Answer | None]
 
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """What is asked of which state of affairs: ``stated`` is a fact without the role ``asked``, of these roles."""
+    """A question: ``stated`` is a fact without the role ``asked``, and ``roles`` are its roles."""
 
     stated: Clause
     asked: str
@@ -72,7 +73,7 @@ class _Query:
 
 @dataclass(frozen=True)
 class _Told:
-    """A fact, its roles, the sentence it stands in with its words, and the node of its predicate there."""
+    """A fact, its roles, the sentence it is in with its words, and the node of its predicate there."""
 
     fact: Clause
     roles: Roles
@@ -81,7 +82,7 @@ class _Told:
     node: Node
 
     def may_answer(self, query: _Query) -> bool:
-        """Whether the fact could be taken for an answer."""
+        """Return True if the fact could be taken for an answer."""
         if _said(self.fact) != _said(query.stated):
             return False
         known = all(words & self.roles.get(name, frozenset()) for name, words in query.roles.items())
@@ -89,10 +90,10 @@ class _Told:
 
 
 def paragraphs(source: MiniEnglish, split: str, count: int) -> Iterator[Paragraph]:
-    """Contexts with ``count`` questions in all, QUESTIONS on each but the last one.
+    """Yield contexts with ``count`` questions in all, QUESTIONS on each but the last one.
 
-    Context i and its questions are a function of (types, seed, split, i); i is the id of the
-    sentences of the context, and questions are numbered through the split.
+    Context i and its questions are a function of (types, seed, split, i). The sentences of the context have the id i,
+    and questions are numbered through the split.
     """
     for index, c in source.contexts(split, -(-count // QUESTIONS), "questions"):
         whole = _paragraph(c, index)
@@ -100,7 +101,7 @@ def paragraphs(source: MiniEnglish, split: str, count: int) -> Iterator[Paragrap
 
 
 def _paragraph(c: Context, index: int) -> Paragraph:
-    while True:  # ends: most contexts have something to ask for
+    while True:  # this ends, because most contexts allow questions
         sentences, told = _context(c)
         found = _questions(c, told) if sum(len(s["form"]) for s in sentences) <= CONTEXT else None
         if found is not None:
@@ -110,7 +111,7 @@ def _paragraph(c: Context, index: int) -> Paragraph:
 
 
 def _context(c: Context) -> tuple[list[Columns], list[_Told]]:
-    """The sentences of a context, and where each fact stands."""
+    """Draw the sentences of a context, and the place of each fact."""
     left = facts(c, 2 + int(c.draw() * 2))
     sentences: list[Columns] = []
     told: list[_Told] = []
@@ -146,14 +147,14 @@ def _questions(c: Context, told: Sequence[_Told]) -> list[Asked] | None:
 
 
 def _alike(one: Asked, other: Asked) -> bool:
-    """Whether two questions have the same words or the same answer."""
+    """Return True if two questions have the same words or the same answer."""
     return one[0]["form"] == other[0]["form"] or (one[1] is not None and one[1] == other[1])
 
 
 def _answered(c: Context, told: Sequence[_Told]) -> Asked | None:
-    """A question that one fact answers and no other one may; None if this draw gave none.
+    """Draw a question that exactly one fact may answer; None if this draw gave none.
 
-    Where no other sentence has as many words of the question, it is often given up.
+    If no other sentence has as many words of the question, it is often given up.
     """
     mine, asked = c.one(told), c.weighted("asked")
     if asked not in mine.roles:
@@ -172,7 +173,7 @@ def _answered(c: Context, told: Sequence[_Told]) -> Asked | None:
 
 
 def _unanswered(c: Context, told: Sequence[_Told]) -> Asked | None:
-    """A question that no fact may answer; None if this draw gave none."""
+    """Draw a question that no fact may answer; None if this draw gave none."""
     mine, asked = c.one(told).fact, c.weighted("asked")
     other = _changed(c, mine, [t.fact for t in told], asked)
     if other is None or (asked in ("subject", "object") and asked not in _roles(other)):
@@ -184,7 +185,7 @@ def _unanswered(c: Context, told: Sequence[_Told]) -> Asked | None:
 
 
 def _span(told: _Told, asked: str) -> Span:
-    """The words of a fact that answer: a phrase; with its preposition where the question is "where" or "when"."""
+    """Return the words of a fact that answer: a phrase, with its preposition if the question is "where" or "when"."""
     plan = told.fact
     if asked in ("subject", "object"):
         voice = (
@@ -198,7 +199,7 @@ def _span(told: _Told, asked: str) -> Span:
     return found.extent(("case",) if asked == "subject" else ())
 
 
-# --- what is asked
+# --- the content of questions
 
 
 def _roles(plan: Clause) -> Roles:
@@ -209,7 +210,7 @@ def _roles(plan: Clause) -> Roles:
 
 
 def _said(plan: Clause) -> tuple[str, bool]:
-    """The verb or the adjective, and whether it is denied."""
+    """Return the verb or the adjective, and True if it is negated."""
     return plan.verb.base if plan.adjective is None else plan.adjective.form, plan.negated
 
 
@@ -218,7 +219,10 @@ def _role(preposition: str) -> str:
 
 
 def _query(c: Context, fact: Clause, asked: str) -> _Query | None:
-    """Ask for a role of a fact; adjuncts may be left out, phrases may become simpler. None: it cannot be asked."""
+    """Ask for a role of a fact; None if this is impossible.
+
+    Adjuncts may be left out, and phrases may become simpler.
+    """
     if (fact.kind == "adjective" or fact.negated) and asked != "subject":
         return None
     stated = replace(
@@ -261,7 +265,7 @@ def _worded(c: Context, query: _Query, fact: Clause) -> Columns:
 
 
 def _changed(c: Context, fact: Clause, context: Sequence[Clause], asked: str) -> Clause | None:
-    """A state of affairs like that of a fact, of words of the context, that may be nowhere in it."""
+    """Return a state of affairs similar to a fact, in words of the context, that may not occur in it."""
     kind = c.weighted("change")
     if (asked in _roles(fact)) == (kind == "missing"):
         return None
@@ -278,14 +282,14 @@ def _changed(c: Context, fact: Clause, context: Sequence[Clause], asked: str) ->
 
 
 def _other_verb(c: Context, fact: Clause, context: Sequence[Clause]) -> Clause | None:
-    """The same of another verb of the context that takes the same arguments."""
+    """Return the fact with another verb of the context that takes the same arguments."""
     kind = ("verb", fact.object is None, fact.recipient is None)
     likes = [f for f in context if (f.kind, f.object is None, f.recipient is None) == kind and f.verb is not fact.verb]
     return replace(fact, verb=c.one(likes).verb, progressive=False) if fact.kind == "verb" and likes else None
 
 
 def _other_phrase(c: Context, fact: Clause, context: Sequence[Clause], asked: str) -> Clause | None:
-    """The same with another subject or object of the context, of the same sense."""
+    """Return the fact with another subject or object of the context, of the same sense."""
     name = "object" if asked == "subject" and fact.object is not None else "subject"
     mine: NounPhrase | None = getattr(fact, name)
     if mine is None or asked == name:

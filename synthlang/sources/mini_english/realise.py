@@ -26,17 +26,17 @@ class Node:
         self.place = 0  # 1-based, set by linearise
 
     def before(self, form: str, upos: str, deprel: str) -> Node:
-        """Add a word left of this one, nearest to it."""
+        """Add a word to the left of this one, next to it."""
         self.left.append(Node(form, upos, deprel))
         return self.left[-1]
 
     def first(self, form: str, upos: str, deprel: str) -> Node:
-        """Add a word left of this one, before its other dependents; returns this one."""
+        """Add a word to the left of this one, before its other dependents; return this one."""
         self.left.insert(0, Node(form, upos, deprel))
         return self
 
     def after(self, form: str, upos: str, deprel: str) -> None:
-        """Add a word right of this one, after its other dependents."""
+        """Add a word to the right of this one, after its other dependents."""
         self.right.append(Node(form, upos, deprel))
 
     @property
@@ -47,7 +47,7 @@ class Node:
 
     @property
     def relation(self) -> str:
-        """ "obj", "obl to", "advmod today", "advcl because": what tells the dependents of a clause apart."""
+        """A label that distinguishes the dependents of a clause: "obj", "obl to", "advmod today", "advcl because"."""
         if self.deprel == "obl":
             return f"obl {next((child.form for child in self.left if child.deprel == 'case'), '')}"
         if self.deprel == "advcl":
@@ -55,9 +55,9 @@ class Node:
         return f"advmod {self.form}" if self.deprel == "advmod" else self.deprel
 
     def extent(self, without: tuple[str, ...] = ()) -> Span:
-        """The words under a node that ``linearise`` has placed, but for its own dependents of these relations.
+        """Return the words under a node that ``linearise`` has placed, without its own dependents of these relations.
 
-        What is left out must stand at the edge, as "to" does before what it marks.
+        The words left out must be at the edge, as "to" is before the word that it marks.
         """
         spans = [child.extent() for child in self.children if child.deprel not in without]
         start, stop = min((a for a, _ in spans), default=self.place), max((b for _, b in spans), default=0)
@@ -65,7 +65,7 @@ class Node:
 
 
 def linearise(root: Node) -> Columns:
-    """The columns form, upos, head, deprel, ner of a tree.
+    """Return the columns form, upos, head, deprel, ner of a tree.
 
     >>> cat = Node("cat", "NOUN"); _ = cat.before("the", "DET", "det")
     >>> linearise(cat)["head"]
@@ -94,7 +94,7 @@ def linearise(root: Node) -> Columns:
 
 
 def noun_node(phrase: NounPhrase, deprel: str, case: str = "object") -> Node:
-    """The tree of a noun phrase; ``case`` of a pronoun: subject or object."""
+    """Build the tree of a noun phrase; ``case`` is that of a pronoun: subject or object."""
     head = phrase.head
     if isinstance(head, Pronoun):
         node = Node(head.subject if case == "subject" else head.object, "PRON", deprel)
@@ -114,18 +114,18 @@ def noun_node(phrase: NounPhrase, deprel: str, case: str = "object") -> Node:
 
 
 def prepositional_node(preposition: str, phrase: NounPhrase, deprel: str) -> Node:
-    """A noun phrase under a preposition."""
+    """Build a noun phrase under a preposition."""
     return noun_node(phrase, deprel).first(preposition, "ADP", "case")
 
 
 def adjective_node(form: str, degree: str, deprel: str) -> Node:
-    """An adjective, perhaps with "very"."""
+    """Build an adjective, perhaps with "very"."""
     node = Node(form, "ADJ", deprel)
     return node.first(degree, "ADV", "advmod") if degree else node
 
 
 def _name_node(name: Name, deprel: str) -> Node:
-    """A name: flat (head first), a compound (head last), or "of" (head first, nmod)."""
+    """Build a name: flat (head first), a compound (head last), or "of" (head first, nmod)."""
     words = name.words
     first, inside = f"B-{name.kind}", f"I-{name.kind}"
     if name.joined == "of":
@@ -162,12 +162,12 @@ def _before(phrase: NounPhrase, node: Node) -> None:
 
 
 def realise(plan: Clause) -> Columns:
-    """The annotated words of a sentence."""
+    """Return the annotated words of a sentence."""
     return columns_of(sentence_node(plan))
 
 
 def sentence_node(plan: Clause) -> Node:
-    """The tree of a sentence."""
+    """Build the tree of a sentence."""
     root = clause_node(plan)
     if plan.please:
         root.first("please", "INTJ", "discourse")
@@ -176,7 +176,7 @@ def sentence_node(plan: Clause) -> Node:
 
 
 def columns_of(root: Node) -> Columns:
-    """The annotated words of a sentence whose tree is made."""
+    """Return the annotated words of a sentence whose tree is built."""
     columns = linearise(root)
     words = columns["form"]
     for place, word in enumerate(words):
@@ -186,13 +186,13 @@ def columns_of(root: Node) -> Columns:
 
 
 def clause_node(plan: Clause, deprel: str = "root", infinitive: bool = False) -> Node:
-    """The tree of a clause."""
+    """Build the tree of a clause."""
     subject = plan.object if plan.passive else plan.subject
     agreement = subject.agreement if subject is not None else plan.agreement
     inverted = plan.mood == "question" and plan.gap != "subject"
     auxiliaries, need = _auxiliaries(plan, agreement, inverted, infinitive)
     head = _predicate(plan, need, agreement, deprel)
-    inner, head.left = head.left, []  # of a predicate that is a noun phrase
+    inner, head.left = head.left, []  # the inner words of a predicate that is a noun phrase
     front = head.left
     if plan.adverbial is not None and plan.adverbial_first:
         front.append(_adverbial(plan.adverbial, comma=True))
@@ -218,7 +218,7 @@ def clause_node(plan: Clause, deprel: str = "root", infinitive: bool = False) ->
 
 
 def _auxiliaries(plan: Clause, agreement: str, inverted: bool, infinitive: bool) -> tuple[list[Node], str]:
-    """The auxiliaries, and the form the predicate takes: finite, base, part, gerund."""
+    """Return the auxiliaries, and the form of the predicate: finite, base, part, gerund."""
     chain: list[Node] = []
     imperative = plan.mood == "imperative"
     need = "base" if infinitive or imperative else "finite"
@@ -276,9 +276,9 @@ def _wh(plan: Clause) -> Node:
 
 
 def _middle(plan: Clause, auxiliaries: list[Node], head: Node, inverted: bool) -> None:
-    """Auxiliaries, "not" and adverbs of frequency between subject and predicate."""
+    """Add auxiliaries, "not" and adverbs of frequency between subject and predicate."""
     head.left.extend(auxiliaries[:1])
-    if plan.negated and not inverted:  # "there is not": the verb itself carries the negation
+    if plan.negated and not inverted:  # in "there is not" the verb itself has the negation
         not_node = Node("not", "PART", "advmod")
         head.left.append(not_node) if auxiliaries else head.right.insert(0, not_node)
     if plan.frequency:
@@ -287,7 +287,7 @@ def _middle(plan: Clause, auxiliaries: list[Node], head: Node, inverted: bool) -
 
 
 def _after(plan: Clause, head: Node) -> None:
-    """The phrases and clauses right of the predicate."""
+    """Add the phrases and clauses to the right of the predicate."""
     add = head.right.append
     if plan.recipient is not None and not plan.recipient_last:
         add(noun_node(plan.recipient, "iobj"))

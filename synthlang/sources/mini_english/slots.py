@@ -1,11 +1,11 @@
 """Utterances for slot filling with intent, annotated like the corpus and with a slot on each word.
 
-They are about a domain of requests, and something is done with it: it is asked for, cancelled, told, ….
+An utterance is about the domain of a request, and does something with it: requests it, cancels it, mentions it, ….
 
-The slot of a phrase is decided by the domain, the preposition and the sense of the noun together: "from Anna" is who
-sells or sends, "from Oslo" is where one sets off; "to Oslo" and "to the party" are a destination and an event, "to
-Anna" a recipient. The intent of a request is its domain; all else is known by how the clauses are put together, so
-the same verb stands under most intents: "buy two apples !", "tell me to buy two apples !" (remind), "tell Anna to buy
+The domain, the preposition and the sense of the noun together determine the slot of a phrase: "from Anna" is the
+seller or sender, "from Oslo" is the start of a journey; "to Oslo" and "to the party" are a destination and an event,
+"to Anna" is a recipient. The intent of a request is its domain. Other intents show in the combination of clauses, so
+the same verb occurs under most intents: "buy two apples !", "tell me to buy two apples !" (remind), "tell Anna to buy
 two apples !" (tell), "I do not want to buy two apples ." (cancel), "did Anna buy two apples ?" (check), "tell me who
 bought two apples !" (ask_person).
 """
@@ -25,25 +25,25 @@ from synthlang.sources.mini_english.source import MiniEnglish
 from synthlang.sources.mini_english.world import CHOICES, Context
 
 LONGEST = 20  # words
-US = 0.22
-PLACES = ("destination", "origin", "place", "via")  # slots that "where" asks for
+US = 0.22  # share of mentions of people that are the speaker or the listener
+PLACES = ("destination", "origin", "place", "via")  # slots that answer "where"
 SPEAKERS = (I, WE, YOU)
 
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """What a request is about; see grammar.yaml. ``adjuncts``: (share, [(preposition, senses, slot)])."""
+    """The topic of a request; see grammar.yaml. ``adjuncts``: (share, [(preposition, senses, slot)])."""
 
     verbs: tuple[str, ...]
     adjuncts: tuple[tuple[float, list[list[str]]], ...]
     taken: str = ""  # the slot of the object
-    senses: str = ""  # of the object
+    senses: str = ""  # senses of the object
     receives: float = 0.0
     to: bool = False
 
     @staticmethod
     def of(verbs: str, adjuncts: str, object: str = " ", **more: Any) -> Domain:
-        """The domain of an entry of grammar.yaml."""
+        """Read the domain of an entry of grammar.yaml."""
         lines = [line.split() for line in adjuncts.splitlines()]
         choices = tuple((float(share), [choice.split(":") for choice in rest]) for share, *rest in lines)
         taken, senses = object.split(" ")
@@ -52,14 +52,14 @@ class Domain:
 
 DOMAINS: Mapping[str, Domain] = {name: Domain.of(**values) for name, values in GRAMMAR["domains"].items()}
 INTENTS = tuple(sorted({*DOMAINS, *(name for name, _ in CHOICES["act"] if name != "request")}))
-# the slots of what says when or why, in whichever clause of the utterance it stands
+# slots of phrases of time and reason, in any clause of the utterance
 ASIDES = {
     **{f"advmod {word}": "time" for word in ("yesterday", *dict(CHOICES["time of request"]))},
     **{f"obl {word}": "time" for word in dict(CHOICES["event of request"])},
     **{f"advcl {word}": "reason" if word == "because" else "time" for word in dict(CHOICES["reason"])},
 }
-WHOLE = ("message", "reason", "time")  # slots that hold all the words of their phrase
-FRONT = 0.3  # how often a phrase of time stands at the front of a statement
+WHOLE = ("message", "reason", "time")  # slots that include all words of their phrase
+FRONT = 0.3  # share of statements with their phrase of time at the front
 
 
 @dataclass(frozen=True)
@@ -71,15 +71,15 @@ class SlotSentence:
 
 
 def slot_sentences(source: MiniEnglish, split: str, count: int) -> Iterator[SlotSentence]:
-    """``count`` utterances for a split; utterance i is a function of (types, seed, split, i).
+    """Yield ``count`` utterances for a split; utterance i is a function of (types, seed, split, i).
 
-    Those of dev and test have a noun or a name that none of train has (``World.held_out``).
+    Utterances of dev and test have a noun or a name that none of train has (``World.held_out``).
     """
     return (_utterance(c, index, split) for index, c in source.contexts(split, count, "slots"))
 
 
 def _utterance(c: Context, index: int, split: str) -> SlotSentence:
-    while True:  # ends: most utterances are short
+    while True:  # this ends, because most utterances are short
         made = utterance(c)
         root = _tree(c, made)
         columns = columns_of(root)
@@ -92,7 +92,7 @@ def _utterance(c: Context, index: int, split: str) -> SlotSentence:
 class Content:
     """A clause without subject and tense, and the slots of its dependents by their relation.
 
-    ``time``: the phrase of time, which may also stand at the front of the utterance.
+    ``time`` is the phrase of time, which may also stand at the front of the utterance.
     """
 
     clause: Clause
@@ -100,7 +100,7 @@ class Content:
     time: str | tuple[str, NounPhrase] | None = None
 
     def place_time(self) -> Clause:
-        """Put the phrase of time behind the other adjuncts of the clause."""
+        """Put the phrase of time after the other adjuncts of the clause."""
         if isinstance(self.time, str):
             self.clause.time = self.time
         elif self.time is not None:
@@ -109,7 +109,7 @@ class Content:
 
 
 def content(c: Context, name: str = "", without: tuple[str, ...] = ()) -> Content:
-    """A clause of a domain, of any without ``name``; none of its phrases fills a slot of ``without``."""
+    """Draw a clause of a domain (any domain if ``name`` is empty) whose phrases fill no slot of ``without``."""
     domain = DOMAINS[name or c.weighted("domain")]
     verb = c.one(verbs_of(c, *domain.verbs), 1.5)  # the more frequent ones more often
     clause = Clause("verb", None, verb)
@@ -130,7 +130,7 @@ def content(c: Context, name: str = "", without: tuple[str, ...] = ()) -> Conten
             if slot not in without and f"obl {preposition}" not in found.slots and not received:
                 clause.obliques += ((preposition, mention(c, verb.base, preposition, senses)),)
                 found.slots[f"obl {preposition}"] = slot
-    if c.chance(0.5):  # turn the adjuncts round by some places: any may stand first
+    if c.chance(0.5):  # rotate the adjuncts, so that any of them may be first
         shift = int(c.draw() * max(1, len(clause.obliques)))
         clause.obliques = clause.obliques[shift:] + clause.obliques[:shift]
     if "time" not in without and c.chance(0.45):
@@ -141,7 +141,7 @@ def content(c: Context, name: str = "", without: tuple[str, ...] = ()) -> Conten
 
 
 def mention(c: Context, head: str, slot: str, senses: str) -> NounPhrase:
-    """A phrase that is a pronoun only now and then; of people one who speaks or listens more often.
+    """Draw a phrase that is seldom a pronoun; for people, often the speaker or the listener.
 
     "Tell me to send Anna the letter" and "tell Anna to send me the letter" have the same words.
     """
@@ -159,11 +159,11 @@ def mention(c: Context, head: str, slot: str, senses: str) -> NounPhrase:
     return phrase
 
 
-# --- ways to put a clause
+# --- ways to express a clause
 
 
 def _put(c: Context, plan: Clause, way: str) -> Clause:
-    """A clause in one of the ways of grammar.yaml; "hope" and "plan" are wished with where the lexicon has them."""
+    """Express a clause in one of the ways of grammar.yaml; "hope" and "plan" express a wish if the lexicon has them."""
     if way in ("bid", "may I or can you"):
         way = ("command" if c.chance(0.6) else "can you") if way == "bid" else "may I" if c.chance(0.5) else "can you"
     match way:
@@ -194,7 +194,7 @@ def _us(c: Context) -> NounPhrase:
 
 
 def _without_mirrors(plan: Clause, subject: Any) -> None:
-    """Let nobody speak of himself as of another: "I will call me" becomes "I will call you"."""
+    """Replace a speaker or listener who occurs twice: "I will call me" becomes "I will call you"."""
     subject = plan.subject.head if plan.subject is not None else subject
     spoken = [subject]
 
@@ -231,12 +231,12 @@ class Utterance:
 
 
 def utterance(c: Context) -> Utterance:
-    """An utterance of an intent drawn by its weight."""
+    """Draw an utterance of an intent drawn by its weight."""
     act = c.weighted("act")
     makers: dict[str, Callable[[Context], Utterance]] = {"request": _request, "cancel": _cancel, "remind": _remind}
     makers |= {"tell": _message, "check": _check}
     made = makers[act](c) if act in makers else _asked(c, act)
-    message = "ccomp" in made.content.slots  # what follows one would seem to belong to it
+    message = "ccomp" in made.content.slots  # a clause after a message would seem to belong to it
     if c.chance(0.3) and not (message and made.plan.please):
         made.plan.adverbial = (c.weighted("reason"), _aside(c))
         made.plan.adverbial_first = message or (not made.plan.please and c.chance(0.4))
@@ -245,13 +245,13 @@ def utterance(c: Context) -> Utterance:
 
 
 def _aside(c: Context) -> Clause:
-    """A second content, which gives a reason or a time of the first one."""
+    """Draw a second content, which gives a reason or a time of the first one."""
     found = content(c, without=("time",))
     if c.chance(0.4):
         _tense(c, _with_agent(c, found))
     else:
         _put(c, found.clause, "duty")
-    found.clause.negated = c.chance(0.25)  # so that "not" alone cancels nothing
+    found.clause.negated = c.chance(0.25)  # so that "not" alone is no sign of a cancellation
     return found.clause
 
 
@@ -269,7 +269,7 @@ def _cancel(c: Context) -> Utterance:
 
 
 def _remind(c: Context) -> Utterance:
-    """ "Tell me to …", "remember to …", "do not forget to …"."""
+    """Draw "Tell me to …", "remember to …", "do not forget to …"."""
     found = content(c)
     known = verbs_of(c, "remember", "forget")
     verb = c.one(known) if known and c.chance(0.5) else None
@@ -288,7 +288,7 @@ def _message(c: Context) -> Utterance:
 
 
 def _told(c: Context) -> Content:
-    """Telling somebody else something: that …, to …, where …, who …."""
+    """Draw a message to somebody else: that …, to …, where …, who …."""
     receiver = mention(c, "tell", "recipient", "pg")
     while receiver.head in SPEAKERS:  # "tell me to" is a reminder
         receiver = mention(c, "tell", "recipient", "pg")
@@ -310,7 +310,7 @@ def _told(c: Context) -> Content:
 
 
 def _asked(c: Context, intent: str) -> Utterance:
-    """A question for a place, a time or a person, asked or wished for."""
+    """Draw a question for a place, a time or a person, direct or embedded in a wish."""
     found = content(c, without={"ask_place": PLACES, "ask_time": ("time",)}.get(intent, ()))
     if intent == "ask_person":
         _who(c, found)
@@ -338,7 +338,7 @@ def _where_or_when(c: Context, found: Content, word: str = "") -> Content:
 
 
 def _check(c: Context) -> Utterance:
-    """Whether something is so; of "I", "you" and "we" only what is past, as "can I …" is a request."""
+    """Draw a yes-no question; with "I", "you" and "we" only about the past, since "can I …" is a request."""
     found = _told(c) if c.chance(0.25) else content(c)
     _tense(c, _with_agent(c, found))
     subject = found.clause.subject
@@ -364,11 +364,11 @@ def _tense(c: Context, found: Content) -> Content:
     return found
 
 
-# --- slots of its phrases
+# --- slots of the phrases
 
 
 def _tree(c: Context, made: Utterance) -> Node:
-    """The tree, with the phrase of time behind the other adjuncts or at the front."""
+    """Build the tree, with the phrase of time after the other adjuncts or at the front."""
     time = made.content.time
     if time is None or made.plan.mood != "declarative" or not c.chance(FRONT):
         made.content.place_time()
@@ -379,12 +379,12 @@ def _tree(c: Context, made: Utterance) -> Node:
 
 
 def _tags(root: Node, made: Utterance, words: int) -> list[str]:
-    """The BIO tags of an utterance whose tree is placed."""
+    """Return the BIO tags of an utterance whose tree is placed."""
     core, plan = root, made.plan
     while plan is not made.content.clause and plan.complement is not None:
         core, plan = next(node for node in core.children if node.deprel in ("ccomp", "xcomp")), plan.complement
     spans = [span for node in core.children for span in _spans(node, {**made.content.slots, **ASIDES})]
-    if core is not root:  # what stands at the front
+    if core is not root:  # phrases at the front
         spans += [span for node in root.children for span in _spans(node, ASIDES)]
     tags = ["O"] * words
     for slot, (start, stop) in spans:
@@ -393,7 +393,7 @@ def _tags(root: Node, made: Utterance, words: int) -> list[str]:
 
 
 def _spans(node: Node, slots: Mapping[str, str]) -> list[tuple[str, Span]]:
-    """The slots of a phrase, without its preposition and determiner; how many there are is a slot of its own."""
+    """Return the slots of a phrase, without its preposition and determiner; its number is a slot of its own."""
     slot = slots.get(node.relation)
     if slot in WHOLE:
         return [(slot, node.extent(("punct",) if slot == "time" else ("mark", "punct")))]

@@ -16,7 +16,7 @@ from synthlang.sources.mini_english.realise import Columns, realise
 from synthlang.sources.mini_english.world import Context, World, world_of
 
 NAME = "builtin:mini-english"
-VERSION = 1  # of the grammar and word lists: another version may emit other sentences
+VERSION = 1  # version of the grammar and word lists; increment it when they give other sentences
 MIN_TYPES, MAX_TYPES = 500, 5000
 MAX_WORDS = 30
 MAX_ZIPF = 2.0
@@ -26,12 +26,18 @@ MAX_ZIPF = 2.0
 class MiniEnglish:
     """A small English-like language with Universal Dependencies v2 trees and named entities.
 
-    ``types`` word forms, function words and punctuation included; ``sentences`` in the
-    train split. Only names and "I" are capitalised, not the first word of a sentence, so
+    Only names and "I" are capitalised, not the first word of a sentence, so that
     a form is a type. Eight sentences in a row share a topic. Sentence i of a split is a
-    function of (types, seed, zipf, split, i); all splits share the lexicon and its preferences.
-    ``zipf`` is the exponent of rank in the frequencies of the open classes: 0 makes their
-    words about equally frequent, so that a large lexicon has fewer rare ones.
+    function of (types, seed, zipf, split, i). All splits share the lexicon and its preferences.
+
+    Attributes:
+        types: Number of word forms, including function words and punctuation.
+        sentences: Sentences in the train split.
+        dev: Sentences in the dev split.
+        test: Sentences in the test split.
+        seed: Seed of the lexicon, its preferences and the sentences.
+        zipf: Exponent of rank in the frequencies of the open classes; 0 makes their words about equally frequent,
+            so that a large lexicon has fewer rare words.
 
     >>> batch = next(MiniEnglish(sentences=3).batches("train"))
     >>> len(batch), sorted(batch.columns)
@@ -44,22 +50,24 @@ class MiniEnglish:
     test: int = 1000
     seed: int = 0
     zipf: float = 1.0
-    licence: ClassVar[str] = "apache-2.0"  # of the project, whose grammar writes the sentences
+    licence: ClassVar[str] = "apache-2.0"  # the licence of the project, whose grammar writes the sentences
     splits: ClassVar[tuple[str, ...]] = ("train", "dev", "test")
     columns: ClassVar[tuple[str, ...]] = ("form", "upos", "head", "deprel", "ner")
 
     def __post_init__(self) -> None:
         if not MIN_TYPES <= self.types <= MAX_TYPES:
-            raise InputError(f"{NAME}: types must be between {MIN_TYPES} and {MAX_TYPES}, not {self.types}")
+            reason = f"must be between {MIN_TYPES} and {MAX_TYPES}, not {self.types}"
+            raise InputError(reason, NAME, keys="types", code="range")
         if not 0 <= self.zipf <= MAX_ZIPF:
-            raise InputError(f"{NAME}: zipf must be between 0 and {MAX_ZIPF:g}, not {self.zipf:g}")
+            reason = f"must be between 0 and {MAX_ZIPF:g}, not {self.zipf:g}"
+            raise InputError(reason, NAME, keys="zipf", code="range")
         for name in ("sentences", "dev", "test", "seed"):
             if getattr(self, name) < 0:
-                raise InputError(f"{NAME}: {name} must be 0 or more, not {getattr(self, name)}")
+                raise InputError(f"must be 0 or more, not {getattr(self, name)}", NAME, keys=name, code="range")
 
     @property
     def fingerprint(self) -> str:
-        """Of the grammar's version and all fields; one that came later counts where it is not as it was before."""
+        """Fingerprint of the version and all fields; ``zipf``, which came later, is omitted at its default."""
         fields = asdict(self)
         if self.zipf == MiniEnglish.zipf:
             del fields["zipf"]
@@ -80,7 +88,7 @@ class MiniEnglish:
 
     def sentence(self, split: str, index: int) -> Columns:
         c = self.world.context(split, index)
-        while True:  # ends: most sentences are short
+        while True:  # this ends, because most sentences are short
             columns = realise(sentence(c))
             if len(columns["form"]) <= MAX_WORDS:
                 return columns
@@ -92,6 +100,6 @@ class MiniEnglish:
             yield Corpus.of([self.sentence(split, index) for index in range(start, end)], start)
 
     def contexts(self, split: str, count: int, purpose: str) -> Iterator[tuple[int, Context]]:
-        """``count`` items of a task: the number of each, and what it is drawn with."""
+        """Yield the number of each of ``count`` items of a task, and the context to draw it with."""
         check_split(self, split, NAME)
         return ((index, self.world.context(split, index, purpose)) for index in range(count))

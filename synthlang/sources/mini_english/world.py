@@ -1,11 +1,11 @@
-"""Who goes with whom: every head word has preferences of its own over its dependents.
+"""Preferences: every head word has preferences of its own over its dependents.
 
 For a head h in a slot s and a word n of rank r among N:
 
     P(n | h, s)  ∝  (r + 4 + N/20)^−z · exp(τ·⟨u_hs, v_n⟩) · [n fits the slot]
 
-with random unit-variance vectors u, v (functions of the seed) and the exponent z (``zipf``, 1). Within a document words
-of its topic are kept and others only now and then, so topics of unequal weight show as well.
+with random unit-variance vectors u, v (functions of the seed) and the exponent z (``zipf``, 1). Within a document
+words of its topic are kept and other words only now and then, so topics of unequal weight show as well.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from synthlang.sources.mini_english.lexicon import TOPIC_WEIGHTS, Draw, Lexicon,
 
 DIMENSIONS = 8
 SHARPNESS = 1.6  # τ: standard deviation of a log preference
-OFF_TOPIC = 0.15  # how often a word of another topic is kept
+OFF_TOPIC = 0.15  # probability that a word of another topic is kept
 TRIES = 6
 DOCUMENT = 8  # sentences of one topic
-HELD_OUT = 3  # of so many nouns of a sense, or names of a class, one stands in no training item of a task
-# prepositions any verb can take, and the senses after them
+HELD_OUT = 3  # one in so many nouns of a sense, or names of a class, is in no training item of a task
+# prepositions that any verb can take, and the senses after them
 ADJUNCTS = tuple((prep, senses) for prep, _, senses in (a.partition(":") for a in GRAMMAR["adjuncts"].split()))
 CHOICES: dict[str, tuple[tuple[str, float], ...]] = {k: tuple(v.items()) for k, v in GRAMMAR["choices"].items()}
 
@@ -46,7 +46,7 @@ class Use:
     topic: int
 
     def fits(self, limit: str) -> bool:
-        """Limit "kinds|subject|object": kinds separated by spaces, a sense or nothing for any."""
+        """Return True if the use fits "kinds|subject|object": kinds separated by spaces, a sense or nothing for any."""
         kinds, subject, taken = limit.split("|")
         frame = self.frame
         return frame.kind in kinds.split() and subject in frame.subject and (not taken or taken in frame.object)
@@ -54,7 +54,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A preposition, what it stands after and what after it."""
+    """A preposition, the senses before it and the senses after it."""
 
     before: str
     preposition: str
@@ -67,15 +67,15 @@ T = TypeVar("T")
 
 
 def _vectors(key: int, count: int) -> NDArray[np.float64]:
-    """[count, DIMENSIONS], each number of variance 1 (uniform)."""
+    """Return [count, DIMENSIONS] uniform random numbers of variance 1."""
     return (uniform(key, np.arange(count)[:, None], np.arange(DIMENSIONS)) - 0.5) * 12**0.5
 
 
 class Vocabulary(Generic[E]):
     """The words of one class in frequency order, drawn by the preferences of a head.
 
-    ``fits(entry, limit)`` says whether a word fits a slot; a row of probabilities is made
-    when a head is first met, 8 bytes a word.
+    ``fits(entry, limit)`` decides whether a word fits a slot. A row of probabilities is computed
+    when a head first occurs, at 8 bytes per word.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Vocabulary(Generic[E]):
         self._rows: dict[tuple[str, str, str], array[float]] = {}
 
     def _make_row(self, head: str, slot: str, limit: str) -> array[float]:
-        """Cumulative probabilities [entries]; empty if nothing fits."""
+        """Return cumulative probabilities [entries]; empty if nothing fits."""
         fitting = np.asarray([self._fits(entry, limit) for entry in self.entries], dtype=bool)
         if not fitting.any():
             return array("d")
@@ -104,7 +104,7 @@ class Vocabulary(Generic[E]):
         return array("d", cumulative.tolist())
 
     def draw(self, c: Context, head: str, slot: str, limit: str = "") -> E | None:
-        """A word for a slot of a head, or None if none fits."""
+        """Draw a word for a slot of a head, or None if none fits."""
         key = (head, slot, limit)
         row = self._rows.get(key)
         if row is None:
@@ -120,7 +120,7 @@ class Vocabulary(Generic[E]):
         return entry
 
     def one(self, c: Context, head: str, slot: str, limit: str = "") -> E:
-        """A word for a slot that something always fits."""
+        """Draw a word for a slot for which some word always fits."""
         entry = self.draw(c, head, slot, limit)
         assert entry is not None, f"nothing fits {slot} {limit}"
         return entry
@@ -133,7 +133,7 @@ class World:
         self.types, self.seed = types, seed
         self.lexicon = lexicon = build_lexicon(types, seed)
         ranked = [(r + 10 * n, Use(v, f, v.topic)) for r, v in enumerate(lexicon.verbs) for n, f in enumerate(v.frames)]
-        uses = [use for _, use in sorted(ranked, key=lambda pair: pair[0])]  # further frames are rarer
+        uses = [use for _, use in sorted(ranked, key=lambda pair: pair[0])]  # later frames of a verb are rarer
         self.nouns = Vocabulary("noun", lexicon.nouns, seed, lambda noun, limit: noun.sense in limit, zipf)
         self.uses = Vocabulary("use", uses, seed, Use.fits, zipf)
         self.adjectives = Vocabulary("adjective", lexicon.adjectives, seed, lambda a, sense: sense in a.senses, zipf)
@@ -152,11 +152,14 @@ class World:
         self.plural_share = dict(zip(lexicon.nouns, (0.08 + 0.5 * numbers).tolist(), strict=True))
 
     def suits(self, split: str, forms: Iterable[str]) -> bool:
-        """Whether an item of a task may have these words: in train none that is held out, elsewhere one at least."""
+        """Return True if an item of a task may have these words.
+
+        In train no word may be held out; in other splits at least one must be.
+        """
         return self.held_out.isdisjoint(forms) == (split == "train")
 
     def context(self, split: str, index: int, purpose: str = "sentence") -> Context:
-        """The context of sentence or item ``index`` of a split: a function of the arguments alone."""
+        """Return the context of sentence or item ``index`` of a split: a function of the arguments alone."""
         about = key_of("mini-english", "topic", self.seed, self.types, split, purpose, index // DOCUMENT)
         document = random.Random(about)  # noqa: S311
         topic = document.choices(range(len(TOPIC_WEIGHTS)), TOPIC_WEIGHTS)[0]
@@ -165,7 +168,7 @@ class World:
 
 
 def _by_sense(lexicon: Lexicon) -> Iterator[list[Noun | Name]]:
-    """The nouns of each sense that has a name of its own, and the names of each class, in order of frequency."""
+    """Yield the nouns of each named sense, and the names of each class, in order of frequency."""
     kinds = frozenset(GRAMMAR["kinds"].values())
     for sense in GRAMMAR["kinds"]:
         yield [noun for noun in lexicon.nouns if noun.sense == sense and noun.singular not in kinds]
@@ -174,13 +177,13 @@ def _by_sense(lexicon: Lexicon) -> Iterator[list[Noun | Name]]:
 
 
 def _held_out(words: Sequence[Noun | Name]) -> Iterator[str]:
-    """The forms of every third of some words."""
+    """Yield the forms of every third word."""
     return chain(*(word.forms for word in words[HELD_OUT - 1 :: HELD_OUT]))
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What drawing a sentence needs: the world, the sentence's random numbers, its topic."""
+    """The state for drawing a sentence: the world, the sentence's random numbers, its topic."""
 
     world: World
     draw: Draw
@@ -190,11 +193,11 @@ class Context:
         return self.draw() < probability
 
     def one(self, items: Sequence[T], sharpness: float = 1) -> T:
-        """One of some; the first ones more often if they are sharper than 1."""
+        """Draw one of some items; with a sharpness above 1 the first ones are more frequent."""
         return items[int(self.draw() ** sharpness * len(items))]
 
     def weighted(self, name: str) -> str:
-        """One of the choices of grammar.yaml by its weight; weights sum to 1."""
+        """Draw one of the choices of grammar.yaml by its weight; weights sum to 1."""
         level = self.draw()
         for value, weight in CHOICES[name]:
             level -= weight
@@ -203,11 +206,11 @@ class Context:
         return CHOICES[name][-1][0]
 
     def use(self, slot: str, kinds: str, subject: str = "", taken: str = "", head: str = "") -> Use | None:
-        """A verb of these kinds of frames whose subject and object take these senses; as the topic has it or a head."""
+        """Draw a verb with one of these kinds of frames and senses of subject and object, by the topic or a head."""
         return self.world.uses.draw(self, head or str(self.topic), slot, f"{kinds}|{subject}|{taken}")
 
     def adjective(self, phrase: NounPhrase) -> Adjective | None:
-        """An adjective for a phrase, None if none fits."""
+        """Draw an adjective for a phrase; None if none fits."""
         return self.world.adjectives.draw(self, phrase.key, "amod", phrase.sense)
 
     def manner(self, verb: Verb) -> Adjective:
@@ -219,5 +222,5 @@ class Context:
 
 @lru_cache(maxsize=4)
 def world_of(types: int, seed: int, zipf: float = 1.0) -> World:
-    """The world, kept for the next call."""
+    """Return the world, cached for the next call."""
     return World(types, seed, zipf)
