@@ -1,4 +1,4 @@
-"""What ``synthlang derive`` does with a source of sentences, and with a labelled task."""
+"""The command ``synthlang derive`` for a source of sentences and for a labelled task."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from synthlang.errors import InputError
-from synthlang.export.run import export_language
+from synthlang.export.run import exists_already, export_language
 from synthlang.files import user_path
 from synthlang.language import Language, bind_language, parse_language
 from synthlang.progress import Display
@@ -42,21 +42,29 @@ def derive_command(
     cache: Path | None = None,
     examples: int = 3,
 ) -> list[tuple[str, str]]:
-    """Derive a source or a task set, write it as a data set, say what happened; returns some sentences of a source.
+    """Derive a source or a task, write it as a data set, and report progress; return some sentences of a source.
 
-    parser          an engine such as ``spacy:NAME`` that gives the sentences their trees
-    fields          of a task: the config ``mixed`` has only these in the derived language
-    vocabulary      of a source: for token ids, too: how many tokens to train, or the folder of a tokenizer
-    counts          where the words are counted that the language or the vocabulary needs: a split of the source, or
-                    another source (None: the training split)
-    cache           where parses are kept (None: the usual place)
+    Args:
+        spec: The source or the task.
+        language: The derived language: names, or a file.
+        out: The folder to create.
+        workers: Worker processes; the output is identical for any number.
+        parser: A parser such as ``spacy:NAME`` that adds trees to the sentences.
+        fields: Fields of a task; only these are derived in the config ``mixed``.
+        licence: SPDX id of the data.
+        vocabulary: Adds token ids to a source: the number of tokens to train, or the folder of a tokenizer.
+        counts: The text whose words are counted for the language or the vocabulary: a split of the source, or
+            another source (None for the training split).
+        cache: The folder of parses (None for the default).
+        examples: Number of sentences to return.
     """
     if is_task(spec) and vocabulary is not None:
-        raise InputError("--vocabulary is for a source of sentences, not for a labelled task")
+        raise InputError("the option is for a source of sentences, not for a task", "--vocabulary", code="conflict")
     if fields and not is_task(spec):
-        raise InputError("--field is for a labelled task (nli:, qa:); this is a source of sentences")
+        reason = "the option is for a labelled task (nli:, qa:), not for a source of sentences"
+        raise InputError(reason, "--field", code="conflict")
     if is_task(spec) and out.exists():
-        raise InputError("exists already; name a new folder", out)
+        raise exists_already(out)
     spoken = parse_language(language)
     options = {"parser": parser, "vocabulary": vocabulary, "counts": counts, "licence": licence}
     command = rebuild_command(spec, options, fields)
@@ -66,7 +74,7 @@ def derive_command(
             _derive_task(spec, spoken, out, parse, tuple(fields), licence, counts, command, display)
             return []
         opened = open_source(spec)
-        _say_files(spec, opened, display)
+        _show_files(spec, opened, display)
         source = opened if parse is None else parse(opened)
         text, split = _counted(source, counts)
         if split is not None:
@@ -106,7 +114,7 @@ def _derive_task(
     display: Display,
 ) -> None:
     task = open_task(spec)
-    _say_files(spec, getattr(task, "source", task), display)
+    _show_files(spec, getattr(task, "source", task), display)
     task.field_rows(fields)
     if parse is not None:
         task = ParsedTask(task, parse)
@@ -125,14 +133,14 @@ def _derive_task(
     display.message(f"written: {out}")
 
 
-def _say_files(spec: str, source: object, display: Display) -> None:
-    """Which file was read as which split, of a source or a task of files."""
+def _show_files(spec: str, source: object, display: Display) -> None:
+    """Report which file was read as which split, for a source or a task of files."""
     if isinstance(source, FileSource | FileTask):
         display.message(f"derive {spec}: {source.read_as}")
 
 
 def rebuild_command(spec: str, options: dict[str, str | None], fields: Sequence[str] = ()) -> str:
-    """The command that makes the data set again from the language in its folder."""
+    """Return the command that makes the data set again from the language in its folder."""
     words = ["synthlang", "derive", spec, "--language", "language.yaml"]
     for name, value in options.items():
         words += [f"--{name}", value] if value else []
@@ -141,17 +149,17 @@ def rebuild_command(spec: str, options: dict[str, str | None], fields: Sequence[
 
 
 def _counted(source: Source, counts: str | None) -> tuple[Source, str | None]:
-    """Where words are counted, by ``--counts``: a source, and its split if it is not the training split."""
+    """Return the source whose words are counted, and its split if ``--counts`` names one."""
     if counts in NAMES:
         return source, counts
     return (source if counts is None else open_source(counts)), None
 
 
 def _vocabulary(source: Source, split: str | None, option: str | None) -> Vocabulary | None:
-    """The vocabulary in a folder, or one of so many tokens of a split."""
+    """Load the vocabulary in a folder, or train one of the given size on a split."""
     if option is None:
         return None
-    from synthlang.vocabulary import Vocabulary, train_vocabulary  # with it come the tokenizers
+    from synthlang.vocabulary import Vocabulary, train_vocabulary  # imports the tokenizers
 
     if not (option.isascii() and option.isdigit()):
         return Vocabulary.load(user_path(option))
@@ -159,10 +167,10 @@ def _vocabulary(source: Source, split: str | None, option: str | None) -> Vocabu
 
 
 def _first(source: Source, language: Language, number: int) -> list[tuple[str, str]]:
-    """Some sentences of the first split that has one, as texts."""
+    """Return a few sentences of the first split that has one, as texts."""
     for split in source.splits:
         for batch in source.batches(split):
-            rewrite = language.rewrite(batch)  # whole: a cap counts the words of a batch
+            rewrite = language.rewrite(batch)  # the whole batch, since a cap counts the words of a batch
             if len(rewrite):
                 some = rewrite.take(np.arange(min(number, len(rewrite))))
                 return list(zip(some.source(batch).texts(), some.apply(batch).texts(), strict=True))
@@ -170,7 +178,7 @@ def _first(source: Source, language: Language, number: int) -> list[tuple[str, s
 
 
 def _parser(parser: str, cache: Path | None, workers: int, display: Display) -> Callable[[Source], Source]:
-    """What gives the sentences of a source their trees."""
+    """Return a function that adds the trees of a parser to a source."""
     from synthlang.parsing import ParsedSource, open_engine
 
     engine = open_engine(parser)

@@ -11,7 +11,7 @@ import pytest
 
 from synthlang.scripts import SCRIPTS
 from synthlang.tasks.batch import Answers
-from synthlang.tasks.derive import DELETED, EMPTY_TEXT, LOST_ANSWERS, LOST_SENTENCE, TORN, derive_task
+from synthlang.tasks.derive import DELETED, EMPTY_TEXT, LOST_ANSWERS, LOST_SENTENCE, SPLIT, derive_task
 from synthlang.tasks.export import answer_texts
 from tests.task_cases import CONTEXT, Chain, expected_tags, join, labels_of, random_batch, random_chain, reference
 
@@ -69,7 +69,7 @@ def test_labels_stay_right_on_thousands_of_items():
         rng = np.random.default_rng(number)
         fields = [None, None, (0,), (1,)][number % 4]
         seen += check(random_batch(rng, ITEMS), random_chain(rng), fields)
-    for reason in (LOST_SENTENCE, EMPTY_TEXT, LOST_ANSWERS, TORN, DELETED):
+    for reason in (LOST_SENTENCE, EMPTY_TEXT, LOST_ANSWERS, SPLIT, DELETED):
         assert seen[reason] > 5, f"the cases must reach: {reason}"
 
 

@@ -1,7 +1,7 @@
 """Data set cards: a YAML header that the hub and ``datasets`` read, and sections for people.
 
-Knows nothing of what the data is, so every folder of parquet files that this package writes
-can have one. The header: https://huggingface.co/docs/hub/datasets-cards
+This module knows nothing about the data, so every folder of parquet files that this package writes
+can have a card. The header: https://huggingface.co/docs/hub/datasets-cards
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from synthlang.strict_yaml import write_yaml
 
 UNKNOWN_LICENCE = "unknown"
 LICENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,63}")
-# Those the hub knows by their SPDX id in small letters; any other one is its "other" with a name.
+# licences that the hub knows by their SPDX id in lower case; all others are "other" with a name
 HUB_LICENCES = frozenset(
     f"{family}-{version}" for family in ("cc-by", "cc-by-sa", "cc-by-nc", "cc-by-nd", "cc-by-nc-sa", "cc-by-nc-nd")
     for version in ("2.0", "2.5", "3.0", "4.0")
@@ -32,24 +32,25 @@ SIZES = ((0, "n<1K"), (10**3, "1K<n<10K"), (10**4, "10K<n<100K"), (10**5, "100K<
 
 
 def card_config(name: str, files: Mapping[str, str], default: bool = False) -> dict[str, Any]:
-    """One configuration of a data set: ``files`` maps each split to a path or pattern in the folder."""
+    """Describe one configuration of a data set; ``files`` maps each split to a path or pattern in the folder."""
     listed = [{"split": split, "path": path} for split, path in files.items()]
     return {"config_name": name, "data_files": listed} | ({"default": True} if default else {})
 
 
 def check_licence(licence: str) -> str:
-    """The id as it was given; InputError if it cannot be one.
+    """Return the id unchanged; an InputError is raised if it cannot be an SPDX id.
 
     >>> check_licence("CC-BY-SA-4.0")
     'CC-BY-SA-4.0'
     """
     if not LICENCE.fullmatch(licence):
-        raise InputError(f"licence {licence!r} must be an SPDX id such as cc-by-sa-4.0, or {UNKNOWN_LICENCE}")
+        reason = f"must be an SPDX id such as cc-by-sa-4.0, or {UNKNOWN_LICENCE}, not {licence!r}"
+        raise InputError(reason, keys="licence", code="format")
     return licence
 
 
 def size_category(rows: int) -> str:
-    """The hub's name for a number of rows.
+    """Return the hub's name for a number of rows.
 
     >>> size_category(1500)
     '1K<n<10K'
@@ -68,10 +69,17 @@ def card_header(
     task_categories: Sequence[str] = (),
     **more: Any,
 ) -> dict[str, Any]:
-    """The header as plain data; ``rows`` are those of the default configuration over all splits.
+    """Return the header as plain data.
 
-    ``licence`` is an SPDX id in any case; ``more`` are further keys of the hub, put last.
-    Raises InputError for a licence that is no id.
+    Args:
+        configs: The configurations, from ``card_config``.
+        pretty_name: The title on the hub.
+        licence: SPDX id in any case; an InputError is raised if it is none.
+        language: Codes of the languages.
+        rows: Rows of the default configuration over all splits.
+        tags: Tags on the hub.
+        task_categories: Categories of tasks on the hub.
+        more: Further keys of the hub, put last.
     """
     spdx = check_licence(licence).lower()
     header: dict[str, Any] = {"pretty_name": pretty_name}
@@ -88,14 +96,14 @@ def card_header(
 
 
 def write_card(title: str, header: Mapping[str, Any], sections: Iterable[tuple[str, str]]) -> str:
-    """The whole card; a section is (heading, Markdown text), the one without a heading stands under the title."""
+    """Write the whole card; a section is (heading, Markdown text), and one without a heading stands under the title."""
     parts = [f"---\n{write_yaml(dict(header))}---", f"# {title}"]
     parts += [f"## {heading}\n\n{text.strip()}" if heading else text.strip() for heading, text in sections]
     return "\n\n".join(parts) + "\n"
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table; numbers stand right, and no cell can break it.
+    """Write a table; numbers are aligned right, and cells cannot break it.
 
     >>> print(markdown_table(("split", "rows"), [("train", 1200)]))
     | split | rows |
@@ -113,7 +121,7 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str
 
 
 def code_block(text: str, language: str = "") -> str:
-    """Text as it is; the fence is longer than any run of backticks in it."""
+    """Quote text unchanged; the fence is longer than any run of backticks in it."""
     ticks = [i for i, c in enumerate(f" {text} ") if c != "`"]
     fence = "`" * max(3, *(b - a for a, b in pairwise([*ticks, ticks[-1] + 1])))
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"

@@ -1,4 +1,4 @@
-"""What stands beside the shards: card, spec, and the manifest that vouches for every file; and a push to the hub."""
+"""The files beside the shards (card, spec, manifest with checksums) and their upload to the hub."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from synthlang.overlap import Overlap
 from synthlang.sources.base import Source, remarks_of
 
 ROWS = {
-    "parent": "every sentence of the source: `id`, `text`, `words` and its labels",
-    "derived": "a row for each sentence of the derived language: `words`; `text`, the same with a space between each "
-    "two words; `origin`, for each word the index of its word in the parent's sentence (from 0; -1 for an inserted "
-    "word); `parent_text`, the sentence it comes from; and the labels, moved with their words",
+    "parent": "every sentence in the source language: `id`, `text`, `words` and its labels",
+    "derived": "one row per sentence of the derived language: `words`; `text`, the words separated by single spaces; "
+    "`origin`, for each word the index of its word in the source sentence (from 0; -1 for an inserted word); "
+    "`parent_text`, the source sentence; and the labels, moved with their words",
     "parallel": "both sentences of each pair and `alignment`, the pairs of word indices {parent, derived} (from 0); "
-    "an inserted word is in no pair, nor is a deleted one",
+    "inserted and deleted words are in no pair",
 }
-HEAD = ("split", "sentences of the parent", "kept", "dropped", "words of the parent", "words of the derived")
+HEAD = ("split", "source sentences", "kept", "dropped", "source words", "derived words")
 MAIN = "derived"
 SHOWN = 1200  # characters of an example
 
@@ -41,7 +41,7 @@ SHOWN = 1200  # characters of an example
 def write_language_card(
     manifest: Mapping[str, Any], language: Language, columns: tuple[str, ...], codes: tuple[str, ...], examples: Any
 ) -> str:
-    """README.md from the manifest; ``codes`` are the languages of the source, ``examples`` a row of each config."""
+    """Write README.md from the manifest, the language ``codes`` of the source and an example row of each config."""
     sizes = manifest["splits"]
     files = {
         c: {n: f"data/{c}/{n}-*.parquet" for n, s in sizes.items() if s["sentences" if c == "parent" else "kept"]}
@@ -56,38 +56,38 @@ def write_language_card(
         tags=["synthlang", "synthetic-language"],
     )
     about = (
-        f"A synthetic language made by synthlang from the sentences of `{manifest['source']}`: another word order or "
-        "other words, by rules that are given below, so that every word and label can be traced to its parent."
+        f"A synthetic language that synthlang derived from the sentences of `{manifest['source']}`. The rules that "
+        "changed its word order or words are given below, and every word and label can be traced to the source."
     )
-    licence = f"`{manifest['licence']}`, as the source: this data set is derived from its text."
+    licence = f"`{manifest['licence']}`, the licence of the source, since this data set is derived from its text."
     if manifest["licence"] == UNKNOWN_LICENCE:
-        licence = "Not known here: the licence of the source applies to this data set too; look at the source."
+        licence = "Unknown. The licence of the source applies to this data set too; check it there."
     parents = ", ".join(f"{name} `{value}`" for name, value in manifest["parents"].items())
     again = f"Data set fingerprint `{manifest['fingerprint']}`, from {parents}."
     sections = [
         ("", about),
-        ("What was done", _transforms(language) + _counted(manifest)),
+        ("Transforms", _transforms(language) + _counted(manifest)),
         ("Configurations", _configs(columns)),
         ("Sizes", markdown_table(HEAD, [(n, *_row_of(size)) for n, size in sizes.items()])),
-        ("What happened", _counts(manifest["counts"])),
-        ("Overlap with the parent", _overlap(manifest["overlap"], manifest.get("overlap_of_ids"))),
+        ("What was left out or changed", _counts(manifest["counts"])),
+        ("Overlap with the source", _overlap(manifest["overlap"], manifest.get("overlap_of_ids"))),
         *([("Token ids", _tokens(manifest, language))] if "vocabulary" in manifest else []),
         ("Examples", "\n\n".join(f"`{c}`:\n\n{_example(examples[c])}" for c in CONFIGS)),
         ("Licence", licence),
-        ("How to make it again", f"{code_block(manifest['command'])}\n\n{again}"),
+        ("How to reproduce it", f"{code_block(manifest['command'])}\n\n{again}"),
     ]
     return write_card(header["pretty_name"], header, sections)
 
 
 def _row_of(size: Mapping[str, int]) -> tuple[int, ...]:
-    """What stands under HEAD."""
+    """Return the cells under HEAD."""
     dropped = size["sentences"] - size["kept"]
     return size["sentences"], size["kept"], dropped, size["words"], size["derived_words"]
 
 
 def _transforms(language: Language) -> str:
     if not language.transforms:
-        return "Nothing: this is the parent itself."
+        return "None: this is the source language itself."
     lines = []
     steps = zip(language.transforms, portable(language)[0]["transforms"], strict=True)
     for number, (transform, step) in enumerate(steps, start=1):
@@ -99,23 +99,23 @@ def _transforms(language: Language) -> str:
 
 def _counted(manifest: Mapping[str, Any]) -> str:
     split = manifest.get("counted_in")
-    return "" if split is None else f"\n\nWords were counted in the split `{SPLIT_NAMES[split]}`, as was asked for."
+    return "" if split is None else f"\n\nWords were counted in the split `{SPLIT_NAMES[split]}`, as requested."
 
 
 def _configs(columns: tuple[str, ...]) -> str:
     labels = ", ".join(f"`{c}`" for c in columns if c != FORM) or "none"
     lines = [f"- `{c}`{' (default)' if c == MAIN else ''}: {ROWS[c]}" for c in CONFIGS]
-    more = " `head` counts from 1 within the sentence, 0 is the root." if "head" in columns else ""
+    more = " `head` counts words of the sentence from 1; 0 is the root." if "head" in columns else ""
     return "\n".join(lines) + (
         f"\n\nLabels: {labels}.{more} `id` is the number of the sentence in its split of the source, the same in every "
-        "configuration. A sentence that the language drops is in `parent` only; a split without a row is left out."
+        "configuration. A sentence that the language drops is in `parent` only. A split without a row is left out."
     )
 
 
 def _counts(counts: Mapping[str, Mapping[str, int]]) -> str:
     reasons = sorted({reason for of_split in counts.values() for reason in of_split})
     if not reasons:
-        return "Every sentence was derived; none was dropped or left as it was for a reason to report."
+        return "Nothing: every sentence was derived."
     rows = [(reason, *(of_split.get(reason, 0) for of_split in counts.values())) for reason in reasons]
     return markdown_table(("reason", *counts), rows)
 
@@ -128,22 +128,22 @@ def _overlap(words: Mapping[str, int], ids: Mapping[str, int] | None) -> str:
             rows.append((names[0], found.types, found.types_shared, f"{100 * found.by_type:.2f} %"))
             rows.append((names[1], found.tokens, found.tokens_shared, f"{100 * found.by_token:.2f} %"))
     return (
-        "Words of the parent that occur in the derived text too, written exactly alike; a running word counts as often "
-        "as it stands in both.\n\n" + markdown_table(("", "parent", "shared", "share"), rows)
+        "Words of the source that also occur in the derived text, in exactly the same form. A running word counts as "
+        "often as it occurs in both.\n\n" + markdown_table(("", "source", "shared", "share"), rows)
     )
 
 
 def _tokens(manifest: Mapping[str, Any], language: Language) -> str:
     size, ids = manifest["vocabulary"]["size"], manifest["vocabulary"]["ids"]
-    moved = f"; a transliterated token is the parent's id + {size}" if ids > size else ""
+    moved = f" The id of a transliterated token is the source id + {size}." if ids > size else ""
     more = (
-        " The words of `derived` are tokens already: `input_ids` has one id for each of them."
+        " The words of `derived` are already tokens, and `input_ids` has one id for each of them."
         if language.on_tokens
         else ""
     )
     return (
-        f"`input_ids` has the ids of the words, without `<s>` and `</s>`, in `parent` and `derived`: {ids} ids{moved}. "
-        f"`tokenizer/parent` and `tokenizer/derived` are the tokenizers, for `AutoTokenizer`.{more}"
+        f"`input_ids` has the ids of the words in `parent` and `derived`, without `<s>` and `</s>`. There are {ids} "
+        f"ids.{moved} `AutoTokenizer` loads the tokenizers `tokenizer/parent` and `tokenizer/derived`.{more}"
     )
 
 
@@ -153,16 +153,16 @@ def _example(row: Mapping[str, Any]) -> str:
 
 
 SIZES = ("sentences", "kept", "words", "derived_words")
-READABLE = range(4, 21)  # words of a good example
+READABLE = range(4, 21)  # numbers of words that make a readable example
 Record = Mapping[str, Any]
 
 
 def write_manifest(
     plan: ExportPlan, source: Source, records: Sequence[Record], about: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Write README.md, language.yaml and, last, manifest.json; returns the manifest.
+    """Write README.md, language.yaml and, last, manifest.json; return the manifest.
 
-    ``about`` has what is known before any work: fingerprint, format, source, licence.
+    ``about`` has the facts known before any work: fingerprint, format, source and licence.
     """
     out = plan.folder / "out"
     splits = {split: [r for r in records if r["split"] == split] for split in source.splits}
@@ -196,7 +196,7 @@ def write_manifest(
 
 
 def _tokenizers(plan: ExportPlan, types: Sequence[Mapping[str, Any]], manifest: dict[str, Any]) -> list[Path]:
-    """Write the tokenizers and put what is known of the ids into the manifest; returns the files."""
+    """Write the tokenizers and add the facts about ids to the manifest; return the files."""
     assert plan.vocabulary is not None
     parent, derived = (sum(h[f"{side}_ids"] for h in types) for side in ("parent", "derived"))
     manifest["parents"]["vocabulary"] = plan.vocabulary.fingerprint
@@ -205,24 +205,32 @@ def _tokenizers(plan: ExportPlan, types: Sequence[Mapping[str, Any]], manifest: 
     return write_tokenizers(plan.vocabulary, plan.language, plan.folder / "out")
 
 
+AGAIN = "export the data set again"
+
+
 def verify_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a data set, once every file is as it says and there is no other; else InputError."""
+    """Return the manifest of a data set after checking every file against it.
+
+    Raises:
+        InputError: A file is missing, was changed, or is not in the manifest.
+    """
     manifest = read_json(folder / "manifest.json")
     if not isinstance(manifest, dict) or not isinstance(manifest.get("sha256"), dict):
-        raise InputError("is no manifest of a data set: it has no checksums", folder / "manifest.json")
+        raise InputError("the manifest has no checksums", folder / "manifest.json", code="format")
     for name, expected in manifest["sha256"].items():
         if not (folder / name).is_file():
-            raise InputError("is missing, though the manifest names it; export the data set again", folder / name)
+            raise InputError("the file is in the manifest, but missing", folder / name, hint=AGAIN, code="missing")
         if sha256_file(folder / name) != expected:
-            raise InputError("differs from the manifest; export the data set again", folder / name)
+            raise InputError("the file differs from the manifest", folder / name, hint=AGAIN, code="damaged")
     found = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
     if extra := sorted(found - manifest["sha256"].keys() - {"manifest.json"}):
-        raise InputError("is not in the manifest; take it out of the data set", folder / extra[0])
+        hint = "remove it from the data set"
+        raise InputError("the file is not in the manifest", folder / extra[0], hint=hint, code="unknown")
     return manifest
 
 
 def _examples(plan: ExportPlan, records: Sequence[Record]) -> dict[str, dict[str, Any]]:
-    """A row of each configuration, of the same sentence."""
+    """Return a row of each configuration, all of the same sentence."""
     record = next(r for r in records if r["kept"])
     paths = {c: plan.data(c, record["split"], record["number"]) for c in CONFIGS}
     table = pq.ParquetFile(paths[MAIN]).read_row_group(0)
@@ -236,7 +244,7 @@ def _examples(plan: ExportPlan, records: Sequence[Record]) -> dict[str, dict[str
 
 
 def _row(path: Path, wanted: int) -> dict[str, Any]:
-    """The row with the id ``wanted``."""
+    """Return the row with the id ``wanted``."""
     file = pq.ParquetFile(path)
     for group in range(file.num_row_groups):
         ids = file.read_row_group(group, columns=["id"])["id"].to_pylist()
@@ -248,9 +256,9 @@ def _row(path: Path, wanted: int) -> dict[str, Any]:
 def push_to_hub(
     folder: Path, repo_id: str, private: bool = True, token: str | None = None, api: Any | None = None
 ) -> str:
-    """Upload a data set folder to the data set repository ``repo_id``; returns its address.
+    """Verify a data set folder and upload it to the data set repository ``repo_id``; return its address.
 
-    The manifest is verified before anything is sent. ``token``, ``api`` and errors as in ``synthlang.hub_upload``.
+    For ``token``, ``api`` and the errors see ``synthlang.hub_upload``.
     """
     check_repository(repo_id)
     manifest = verify_manifest(folder)

@@ -1,16 +1,16 @@
-"""The rows of a batch as Arrow tables, straight from columns of codes: no Python object a word.
+"""The rows of a batch as Arrow tables, made directly from columns of codes, without a Python object per word.
 
 parent      id, text, words, labels                                   every sentence of the source
-derived     id, text, words, origin, parent_text, labels              those the language keeps
+derived     id, text, words, origin, parent_text, labels              the sentences that the language keeps
 parallel    id, parent_text, derived_text, parent_words, derived_words, alignment
 
-With a vocabulary ``parent`` and ``derived`` also have ``input_ids``. ``pyarrow.array`` would import pandas, 35 MB in
-each process, just to learn that it is not used; so arrays are made of their buffers.
+With a vocabulary, ``parent`` and ``derived`` also have ``input_ids``. Arrays are made from their buffers, because
+``pyarrow.array`` imports pandas, which takes 35 MB in each process and is not used.
 
 Word types of a text of any size, for the overlap of two texts, are held as 64-bit hashes and counts, 16 bytes each. The
-hash is multilinear, Σ rᵢ · (byteᵢ + 1) mod 2⁶⁴ with a random rᵢ for each position; two types collide with a probability
+hash is multilinear, Σ rᵢ · (byteᵢ + 1) mod 2⁶⁴ with a random rᵢ for each position. Two types collide with a probability
 below 2⁻⁵⁶ (Lemire & Kaser 2014, "Strongly universal string hashing is fast", section 2; the low bits are the weak
-ones). For a million types that is below 10⁻⁴ for any pair.
+ones). For a million types the probability of any collision is below 10⁻⁴.
 """
 
 from __future__ import annotations
@@ -44,53 +44,54 @@ class Strings:
         data = joined.encode("utf-8")
         offsets = np.zeros(len(strings) + 1, np.int32)
         np.cumsum(np.fromiter(map(len, strings), np.int32, len(strings)), out=offsets[1:])
-        if len(data) > len(joined):  # from characters to the bytes that each begins with
+        if len(data) > len(joined):  # turn offsets in characters into offsets in bytes
             begins = np.flatnonzero(np.frombuffer(data, np.uint8) & 0xC0 != 0x80)
             offsets = np.append(begins, len(data)).astype(np.int32)[offsets]
         return Strings(offsets, data)
 
     @property
     def array(self) -> Any:
-        """As an array of strings."""
+        """The strings as an Arrow array."""
         buffers = [None, pa.py_buffer(self.offsets), pa.py_buffer(self.data)]
         return pa.Array.from_buffers(pa.string(), len(self.offsets) - 1, buffers)
 
 
 def numbers(values: NDArray[Any]) -> Any:
-    """Integers of 32 or 64 bits as an array."""
+    """Turn 32-bit or 64-bit integers into an Arrow array."""
     kinds = {np.dtype(np.int32): pa.int32(), np.dtype(np.int64): pa.int64()}
     values = np.ascontiguousarray(values)
     return pa.Array.from_buffers(kinds[values.dtype], len(values), [None, pa.py_buffer(values)])
 
 
 def lists(offsets: NDArray[np.int64], values: Any) -> Any:
-    """A list for each sentence; ``offsets`` [sentences + 1] into ``values``."""
+    """Return a list for each sentence; ``offsets`` [sentences + 1] index ``values``."""
     assert offsets[-1] < 2**31, "a batch has fewer than 2 billion words"
     return pa.ListArray.from_arrays(numbers(offsets.astype(np.int32)), values)
 
 
 def coded(codes: NDArray[np.int32], names: Any) -> Any:
-    """Codes into an array of names."""
+    """Turn codes into a dictionary array of names."""
     return pa.DictionaryArray.from_arrays(numbers(codes.astype(np.int32, copy=False)), names)
 
 
 CONFIGS = ("parent", "derived", "parallel")
 IDS = "input_ids"
-# Where codes of names stand in the files, and where numbers that mostly grow by a constant do.
 ELEMENT = ".list.element"
+"""The path in a parquet file from a list column to its values."""
 COUNTERS = ("id", f"origin{ELEMENT}", f"alignment{ELEMENT}.parent", f"alignment{ELEMENT}.derived")
+"""Columns whose numbers mostly grow by a constant."""
 
 
 @dataclass(frozen=True)
 class LanguageBatch:
-    """A batch of one language and the UTF-8 of its word types, encoded once."""
+    """A batch in one language, and its word types in UTF-8, encoded once."""
 
     corpus: Corpus
     names: Strings
 
     @staticmethod
     def of(corpus: Corpus) -> LanguageBatch:
-        """A batch whose names are distinct: parquet would take equal ones for one and count on from there."""
+        """Return a batch whose names are distinct, since parquet numbers codes by distinct names."""
         form = corpus.form
         names = form.names or ()
         if len(set(names)) < len(names):
@@ -106,7 +107,7 @@ class LanguageBatch:
 
     @property
     def text(self) -> Any:
-        """The words of each sentence with a space between each two."""
+        """The words of each sentence, separated by single spaces."""
         words = self.names.array.take(numbers(self.corpus.form.codes))
         return pc.binary_join(lists(self.corpus.offsets, words), Strings.of([" "]).array[0])
 
@@ -114,14 +115,18 @@ class LanguageBatch:
 def tables_of(
     parent: LanguageBatch, derived: LanguageBatch, rewrite: Rewrite, ids_of: Mapping[str, Any] | None = None
 ) -> dict[str, pa.Table]:
-    """A table for each of CONFIGS; ``derived`` is what ``rewrite`` makes of ``parent``.
+    """Return a table for each of CONFIGS.
 
-    ``ids_of``: the token ids of both, as lists, for the configurations of the same names.
+    Args:
+        parent: The batch in the source language.
+        derived: The result of applying ``rewrite`` to it.
+        rewrite: The rewrite of the language.
+        ids_of: The token ids of both, as lists, by configuration.
     """
     text, words = parent.text, parent.words
     ids, new_text, new_words = numbers(derived.corpus.ids), derived.text, derived.words
     columns = {"parent": {"id": numbers(parent.corpus.ids), "text": text, "words": words, **_labels(parent.corpus)}}
-    if rewrite.source_rows is not None:  # the other configurations have only what the language kept
+    if rewrite.source_rows is not None:  # the other configurations have only the sentences that the language kept
         text = text.take(numbers(rewrite.source_rows))
         words = LanguageBatch(rewrite.source(parent.corpus), parent.names).words
     origin = lists(derived.corpus.offsets, numbers(rewrite.source_index))
@@ -141,7 +146,7 @@ def _labels(corpus: Corpus) -> dict[str, Any]:
 
 
 def column_values(column: Column) -> Any:
-    """Numbers, or codes into names that are distinct."""
+    """Return the values of a column: numbers, or codes of distinct names."""
     if column.names is None:
         return numbers(column.codes.astype(np.int32, copy=False))
     distinct = Column.of(column.names)
@@ -150,7 +155,7 @@ def column_values(column: Column) -> Any:
 
 
 def _alignment(derived: Corpus, origin: NDArray[np.int32]) -> Any:
-    """For each sentence the pairs {parent, derived} of word indices; an inserted word is in none."""
+    """Return for each sentence the pairs {parent, derived} of word indices; inserted words are in no pair."""
     aligned = origin != INSERTED
     before = np.concatenate([[0], np.cumsum(aligned)])[derived.offsets]
     pairs = [numbers(origin[aligned]), numbers(derived.position[aligned].astype(np.int32))]
@@ -162,21 +167,21 @@ KEY = key_of("overlap")
 
 @dataclass(frozen=True)
 class Types:
-    """Word types: ``hashes`` [types] uint64, growing; ``counts`` [types] int64."""
+    """Word types: ``hashes`` [types] uint64, rising; ``counts`` [types] int64."""
 
     hashes: NDArray[np.uint64]
     counts: NDArray[np.int64]
 
     @staticmethod
     def of(column: Column, names: Strings) -> Types:
-        """The names that occur in a column of words; ``names`` are its names."""
+        """Count the names that occur in a column of words; ``names`` are the names of the column."""
         counts = np.bincount(column.codes, minlength=len(names.offsets) - 1).astype(np.int64)
         used = np.flatnonzero(counts)
         return _summed(hash_strings(names)[used], counts[used])
 
 
 def hash_strings(strings: Strings) -> NDArray[np.uint64]:
-    """The hash of each string."""
+    """Return the hash of each string."""
     offsets = strings.offsets.astype(np.int64)
     lengths = np.diff(offsets)
     values = np.frombuffer(strings.data, np.uint8).astype(np.uint64) + np.uint64(1)
@@ -187,7 +192,7 @@ def hash_strings(strings: Strings) -> NDArray[np.uint64]:
 
 
 def merged(parts: Iterable[Types]) -> Types:
-    """All types of the parts, with their counts added up; memory grows with the types only."""
+    """Merge parts and add their counts; memory grows with the number of types only."""
     total, waiting, size = Types(np.zeros(0, np.uint64), np.zeros(0, np.int64)), [], 0
     for part in parts:
         waiting.append(part)
@@ -209,7 +214,7 @@ def _summed(hashes: NDArray[np.uint64], counts: NDArray[np.int64]) -> Types:
 
 
 def overlap_of(parent: Types, derived: Types) -> Overlap:
-    """The overlap of two texts, as ``synthlang.overlap.overlap`` defines it."""
+    """Compute the overlap of two texts, as defined by ``synthlang.overlap.overlap``."""
     _, ours, theirs = np.intersect1d(parent.hashes, derived.hashes, assume_unique=True, return_indices=True)
     shared = int(np.minimum(parent.counts[ours], derived.counts[theirs]).sum())
     return Overlap(len(ours), len(parent.hashes), shared, int(parent.counts.sum()))

@@ -1,15 +1,15 @@
-"""Export a derived language: a data set folder that ``datasets.load_dataset(DIR)`` reads, of any size.
+"""Export a derived language: a data set folder of any size that ``datasets.load_dataset(DIR)`` reads.
 
 data/<config>/<split>-00000.parquet …   shards of SHARD_BATCHES batches
 README.md                               the data set card
-language.yaml                           the spec of the language, complete
+language.yaml                           the complete spec of the language
 manifest.json                           parents by fingerprint, counts, checksums of every file
 
-Until it is finished it is beside its output, in ``.partial-NAME``:
+An unfinished export is in ``.partial-NAME`` beside its output:
 
-partial.json     the fingerprint of what is being written
+partial.json     the fingerprint of the export
 done/            a record for each finished shard, and its word types
-out/             becomes NAME in one rename when everything is there
+out/             becomes NAME by one rename when it is complete
 """
 
 from __future__ import annotations
@@ -49,26 +49,31 @@ PREFIX = ".partial-"
 
 
 def partial_of(folder: Path) -> Path:
-    """Where the unfinished export of ``folder`` is."""
+    """Return the folder of the unfinished export of ``folder``."""
     check_named(folder)
     return folder.with_name(PREFIX + folder.name)
 
 
 def _export_in(partial: Path) -> str | None:
-    """The fingerprint of the export that a partial folder is of."""
+    """Return the fingerprint of the export in a partial folder."""
     path = partial / "partial.json"
     saved = read_json(path) if path.exists() else None
     return saved.get("fingerprint") if isinstance(saved, dict) else None
 
 
 def _claim(partial: Path, fingerprint: str) -> None:
-    """Make the partial folder, or go on with it; InputError if something else is in it, which is never deleted."""
+    """Create the partial folder, or resume with it.
+
+    Raises:
+        InputError: The folder has something else in it, which is never deleted.
+    """
     partial.mkdir(exist_ok=True)
     if any(not path.name.startswith(TEMPORARY) for path in partial.iterdir()) and _export_in(partial) != fingerprint:
         raise InputError(
-            f"holds an unfinished export of something else ({_export_in(partial)}, not {fingerprint}); "
-            "run that command again to finish it, delete the folder, or name another one",
+            f"the folder has an unfinished export of something else ({_export_in(partial)}, not {fingerprint})",
             partial,
+            hint="run its command again to finish it, delete the folder, or name another one",
+            code="exists",
         )
     write_json(partial / "partial.json", {"fingerprint": fingerprint})
     for part in (partial, partial / "done", *(partial / "out").rglob("*/")):
@@ -80,9 +85,12 @@ Record = dict[str, Any]
 
 
 def write_shards(plan: ExportPlan, source: Source, workers: int, progress: Progress) -> list[Record]:
-    """The records of all shards, in the order of the splits and of their sentences.
+    """Write all shards; return their records in the order of the splits and of their sentences.
 
-    A split without a sentence has none. InputError if no sentence is there, or none is left.
+    A split without a sentence has no record.
+
+    Raises:
+        InputError: The source has no sentence, or the language drops all of them.
     """
     records: list[Record] = []
     missing = _missing(plan, source, records, progress)
@@ -95,16 +103,19 @@ def write_shards(plan: ExportPlan, source: Source, workers: int, progress: Progr
             records.append(record)
             progress(record["split"], record["sentences"])
     if not any(record["sentences"] for record in records):
-        raise InputError("the source holds no sentence in any split")
+        raise InputError("no split of the source has a sentence", code="empty")
     if not any(record["kept"] for record in records):
         counts = sum((Counter(record["counts"]) for record in records), Counter[str]())
-        raise InputError(f"the language {plan.language.name} drops every sentence{because(counts)}")
+        raise InputError(f"the language {plan.language.name} drops every sentence{because(counts)}", code="empty")
     order = {split: rank for rank, split in enumerate(source.splits)}
     return sorted(records, key=lambda record: (order[record["split"]], record["number"]))
 
 
 def _missing(plan: ExportPlan, source: Source, records: list[Record], progress: Progress) -> Iterator[Shard]:
-    """The shards to write; records of the others go to ``records``. Reading is done here: ids count through a split."""
+    """Yield the shards to write; the records of finished shards are added to ``records``.
+
+    The source is read here, in one process, because ids count through a split.
+    """
     for split in source.splits:
         batches = iter(source.batches(split))
         for number in count():
@@ -116,7 +127,7 @@ def _missing(plan: ExportPlan, source: Source, records: list[Record], progress: 
             if record is None:
                 yield split, number, shard
             else:
-                deque(shard, maxlen=0)  # read past it
+                deque(shard, maxlen=0)  # skip its batches
                 records.append(record)
                 already(progress, split, record["sentences"])
 
@@ -134,7 +145,7 @@ FORMAT = 2  # 2: three configurations in shards
 
 
 def derived_fingerprint(source: Source, language: Language, vocabulary: Vocabulary | None = None) -> str:
-    """Of the derived data set: its source, its language and the vocabulary of its token ids."""
+    """Return the fingerprint of a derived data set: of its source, its language and the vocabulary of its token ids."""
     parents = {"source": source.fingerprint, "language": language.fingerprint}
     if vocabulary is not None:
         parents["vocabulary"] = vocabulary.fingerprint
@@ -154,18 +165,25 @@ def export_language(
     vocabulary: Vocabulary | None = None,
     counted_in: str | None = None,
 ) -> dict[str, Any]:
-    """Derive every split of a source and write the data set; returns its manifest.
+    """Derive every split of a source, write the data set and return its manifest.
 
-    ``progress(split, sentences)`` is called as work goes on, with what was there already first.
-    ``licence`` is an SPDX id; by default the source's attribute ``licence``, else unknown;
-    ``command`` is what the card says makes the folder again; with a ``vocabulary`` (the parent's)
-    there are also token ids and both tokenizers; ``counted_in`` is the split whose words were counted for language and
-    vocabulary, if it is not the training split. No more workers start than there are
-    processor cores. The bytes depend neither on them nor on interruptions: the same command goes
-    on with ``.partial-NAME``, and the folder appears when it is complete. Wrong input leaves nothing.
+    The bytes depend neither on the number of workers nor on interruptions: the same command resumes
+    with ``.partial-NAME``, and the folder appears when it is complete. Wrong input leaves nothing behind.
+
+    Args:
+        source: The source.
+        language: The derived language.
+        folder: The folder to create.
+        source_name: The source as the user wrote it.
+        workers: Worker processes, at most one per processor core.
+        progress: ``progress(split, sentences)`` is called during the work, first for finished shards.
+        licence: SPDX id; by default the source's attribute ``licence``, else unknown.
+        command: The command on the card that makes the folder again.
+        vocabulary: The vocabulary of the source language; with it there are also token ids and both tokenizers.
+        counted_in: The split whose words were counted for language and vocabulary, if not the training split.
     """
     if folder.exists() and not partial_of(folder).exists():
-        raise InputError("exists already; name a new folder", folder)
+        raise exists_already(folder)
     licence = check_licence(licence or getattr(source, "licence", None) or UNKNOWN_LICENCE)
     workers = min(workers, cores())
     if workers > 1:
@@ -176,8 +194,8 @@ def export_language(
     place = partial_of(folder)
     if folder.exists():
         if _export_in(place) != name or (place / "out").exists():
-            raise InputError("exists already; name a new folder", folder)
-        shutil.rmtree(place)  # of a process that finished and was killed as it cleared up
+            raise exists_already(folder)
+        shutil.rmtree(place)  # left by a process that finished and was killed while it cleaned up
         return dict(read_json(folder / "manifest.json"))
     about = {"fingerprint": derived, "format": FORMAT}
     command = command or f"synthlang derive {shlex.quote(source_name)} --language language.yaml --out DIR"
@@ -186,7 +204,7 @@ def export_language(
     with claimed(folder):
         with writing(place):
             _claim(place, name)
-        with _going_on(folder, place):
+        with _resumable(folder, place):
             plan = ExportPlan(language, place, vocabulary)
             records = write_shards(plan, source, workers, progress or (lambda _split, _sentences: None))
             manifest = write_manifest(plan, source, records, about)
@@ -195,17 +213,24 @@ def export_language(
     return manifest
 
 
+def exists_already(folder: Path) -> InputError:
+    """Return the error for an output folder that exists."""
+    return InputError("the folder exists already", folder, hint="name a new folder", code="exists")
+
+
 @contextmanager
-def _going_on(folder: Path, place: Path) -> Iterator[None]:
-    """What stops an export without being wrong input is a DiskError and leaves ``place``; wrong input removes it."""
+def _resumable(folder: Path, place: Path) -> Iterator[None]:
+    """Remove ``place`` after wrong input; any other failure keeps it and raises a DiskError."""
     try:
         yield
     except WorkerDiedError as error:
-        raise DiskError(f"{error}; run the same command again, with fewer workers", folder) from error
+        hint = "run the same command again with fewer workers"
+        raise DiskError(str(error), folder, hint=hint, code="resources") from error
     except OSError as error:
-        raise DiskError(f"cannot write: {error.strerror or error}", folder) from error
+        raise DiskError(f"cannot write: {error.strerror or error}", folder, code="resources") from error
     except InputError as error:
         if isinstance(error, DiskError) or isinstance(error.__cause__, OSError):
-            raise DiskError(f"{error}; the same command goes on from here", folder) from error
+            hint = "; ".join(filter(None, (error.hint, "run the same command again to resume")))
+            raise DiskError(error.reason, error.path or folder, error.line, hint=hint, code=error.code) from error
         shutil.rmtree(place)
         raise

@@ -1,7 +1,7 @@
-"""One shard: SHARD_BATCHES batches derived and written as a parquet file for each configuration.
+"""One shard: SHARD_BATCHES batches, derived and written as a parquet file for each configuration.
 
-A shard is the unit of work, of a resumed export and of its record ``done/<split>-00000.json``, which is written last.
-``types.npz`` beside it has the word types for the overlap.
+A shard is the unit of work and of resuming. Its record ``done/<split>-00000.json`` is written last.
+The file ``.npz`` beside it has the word types for the overlap.
 """
 
 from __future__ import annotations
@@ -34,9 +34,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BatchIds:
-    """A batch as ids without ``<s>`` and ``</s>``: an Arrow list for each sentence, and how often each id occurs.
+    """A batch as ids without ``<s>`` and ``</s>``.
 
-    ``control_words``: how many words spelled a control token, which is the unknown one now.
+    Attributes:
+        column: An Arrow list of ids for each sentence.
+        counts: [ids] How often each id occurs.
+        control_words: Number of words that spelled a control token, which became the unknown token.
     """
 
     column: Any
@@ -45,8 +48,11 @@ class BatchIds:
 
 
 def batch_ids(vocabulary: Vocabulary, language: Language, parent: Corpus, derived: Corpus) -> tuple[BatchIds, BatchIds]:
-    """The ids of a batch in the parent and in the language: those of a transliterated word are moved by V."""
-    from synthlang.vocabulary import encode_corpus  # with it come the tokenizers, which most exports do without
+    """Return the ids of a batch in the source language and in the derived one.
+
+    The ids of transliterated words are moved by V, the size of the vocabulary.
+    """
+    from synthlang.vocabulary import encode_corpus  # imports the tokenizers, which most exports do not need
 
     size = vocabulary.size_with(language.script)
     return (
@@ -62,52 +68,57 @@ def _as_ids(encoded: Encoded, corpus: Corpus, size: int) -> BatchIds:
 
 
 def overlap_of_ids(parent: NDArray[np.int64], derived: NDArray[np.int64]) -> Overlap:
-    """The overlap of two texts given how often each id occurs, [ids] each."""
+    """Compute the overlap of two texts from the counts of each id, [ids] each."""
     both = np.minimum(parent, derived)
     return Overlap(int((both > 0).sum()), int((parent > 0).sum()), int(both.sum()), int(parent.sum()))
 
 
 def write_tokenizers(vocabulary: Vocabulary, language: Language, out: Path) -> list[Path]:
-    """Both tokenizers as folders that AutoTokenizer loads; returns their files.
+    """Write both tokenizers as folders that AutoTokenizer loads; return their files.
 
-    That of a language of tokens gives the ids of its words, before tokens are moved.
+    The tokenizer of a language on tokens gives the ids of its words before tokens are moved.
     """
     vocabulary.save(out / "tokenizer" / "parent")
     vocabulary.save(out / "tokenizer" / "derived", language.script)
     return sorted(path for path in (out / "tokenizer").rglob("*") if path.is_file())
 
 
-SHARD_BATCHES = 10  # a constant, as the size of a batch: borders are part of "same spec, same bytes"
+SHARD_BATCHES = 10  # a constant, because the same spec gives the same bytes only with the same borders of shards
 SPLIT_NAMES = {"train": "train", "dev": "validation", "test": "test"}  # the hub's names
 
 
 @dataclass(frozen=True)
 class ExportPlan:
-    """What every shard of an export has in common; ``folder`` is the partial folder."""
+    """The settings that all shards of an export share; ``folder`` is the partial folder."""
 
     language: Language
     folder: Path
     vocabulary: Vocabulary | None = None
 
     def data(self, config: str, split: str, number: int) -> Path:
-        """The parquet file of a shard."""
+        """Return the parquet file of a shard."""
         return self.folder / "out" / "data" / config / f"{SPLIT_NAMES[split]}-{number:05d}.parquet"
 
     def record(self, split: str, number: int) -> Path:
-        """Its record, which is there when the shard is complete."""
+        """Return the record of a shard; the file exists once the shard is complete."""
         return self.folder / "done" / f"{split}-{number:05d}.json"
 
     def types(self, split: str, number: int) -> Path:
-        """Its word types."""
+        """Return the file of a shard's word types."""
         return self.folder / "done" / f"{split}-{number:05d}.npz"
 
 
 Shard = tuple[str, int, Iterable[Corpus]]
-"""Split, number in it, batches."""
+"""Split, number in the split, batches."""
 
 
 def write_shard(plan: ExportPlan, shard: Shard) -> dict[str, Any]:
-    """Derive and write a shard; returns its record. DiskError if it cannot be written, InputError for what it holds."""
+    """Derive and write a shard; return its record.
+
+    Raises:
+        DiskError: The shard cannot be written.
+        InputError: The language cannot be applied to a sentence.
+    """
     split, number, batches = shard
     sizes: Counter[str] = Counter({"sentences": 0, "kept": 0, "words": 0, "derived_words": 0})
     counts: Counter[str] = Counter()
@@ -134,7 +145,7 @@ def write_shard(plan: ExportPlan, shard: Shard) -> dict[str, Any]:
         files.finish()
     paths = [plan.data(config, split, number) for config in CONFIGS if files.rows[config]]
     for config in CONFIGS:
-        if not files.rows[config]:  # datasets fails on a split without a row
+        if not files.rows[config]:  # the library datasets fails on a split without a row
             plan.data(config, split, number).unlink()
     with atomic_file(plan.types(split, number)) as handle:
         sides = {side: merged(parts) for side, parts in types.items()}
@@ -149,9 +160,10 @@ def write_shard(plan: ExportPlan, shard: Shard) -> dict[str, Any]:
 
 
 class ShardFiles:
-    """The parquet files of a shard, closed by ``stack``: a thread writes a batch while the next one is derived.
+    """The parquet files of a shard, closed by ``stack``; a thread writes a batch while the next one is derived.
 
-    rows   of each configuration, once ``finish`` was called
+    Attributes:
+        rows: Rows of each configuration, complete after ``finish``.
     """
 
     def __init__(self, stack: ExitStack, paths: Mapping[str, Path]) -> None:
@@ -163,7 +175,7 @@ class ShardFiles:
         self._waiting: Future[None] | None = None
 
     def write(self, tables: Mapping[str, pa.Table]) -> None:
-        """Write a batch, later; what went wrong with the one before is raised here."""
+        """Write a batch in the background; a failure of the batch before is raised here."""
         self.finish()
         for config, table in tables.items():
             if config not in self._writers:
@@ -171,7 +183,7 @@ class ShardFiles:
         self._waiting = self._thread.submit(self._write, tables)
 
     def finish(self) -> None:
-        """Wait until all is written."""
+        """Wait until all batches are written."""
         if self._waiting is not None:
             self._waiting.result()
 
@@ -183,7 +195,7 @@ class ShardFiles:
 
 
 def _writer(handle: Any, schema: pa.Schema) -> pq.ParquetWriter:
-    """Codes stay codes, counters are stored as differences; a reader sees plain strings and lists."""
+    """Open a writer that stores codes as codes and counters as differences; readers see plain strings and lists."""
     counters = {name: "DELTA_BINARY_PACKED" for name in COUNTERS if name.split(".")[0] in schema.names}
     coded = [f"{f.name}{ELEMENT}" for f in schema if pa.types.is_list(f.type)]
     return pq.ParquetWriter(
@@ -193,19 +205,19 @@ def _writer(handle: Any, schema: pa.Schema) -> pq.ParquetWriter:
         compression_level=1,
         use_dictionary=[name for name in coded if name not in counters],
         column_encoding=counters,
-        write_statistics=False,  # of no use for text, and a quarter of the time
-        store_schema=False,  # it would make the strings dictionaries again
+        write_statistics=False,  # statistics are useless for text and take a quarter of the time
+        store_schema=False,  # with a stored schema, readers would get dictionaries in place of strings
     )
 
 
 def finished(plan: ExportPlan, split: str, number: int) -> dict[str, Any] | None:
-    """The record of a shard that is there and whose files are as they were written, else None."""
+    """Return the record of a complete shard whose files are unchanged, else None."""
     path = plan.record(split, number)
     if not path.exists():
         return None
     try:
         record: dict[str, Any] = read_json(path)
-    except InputError:  # damaged by something else than us: write the shard again
+    except InputError:  # another program damaged the record: write the shard again
         return None
     files = {plan.folder / name: sha256 for name, sha256 in record["sha256"].items()}
     whole = all(file.is_file() and sha256_file(file) == sha256 for file, sha256 in files.items())
@@ -213,6 +225,6 @@ def finished(plan: ExportPlan, split: str, number: int) -> dict[str, Any] | None
 
 
 def types_of(plan: ExportPlan, split: str, number: int) -> dict[str, NDArray[Any]]:
-    """What is kept beside a finished shard: parent_hashes, parent_counts, … and, with token ids, parent_ids, …."""
+    """Return the arrays beside a finished shard: parent_hashes, parent_counts, … and, with token ids, parent_ids, …."""
     with np.load(plan.types(split, number), allow_pickle=False) as saved:
         return dict(saved)

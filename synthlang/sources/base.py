@@ -15,7 +15,7 @@ from synthlang.overlap import count_words
 BATCH_SENTENCES = 2000  # a constant, because the same spec gives the same bytes only with the same batch borders
 PARSED = "parse it (synthlang parse SOURCE --out DIR, then conllu:DIR) or derive it with --parser spacy:NAME"
 HINTS = {"upos": PARSED, "head": PARSED, "deprel": PARSED, "feats": "read a treebank as conllu:PATH?feats"}
-"""How to get a column that a source lacks."""
+"""Hints for getting a column that a source lacks."""
 T = TypeVar("T")
 
 
@@ -109,7 +109,7 @@ def require_columns(source: Source, names: Sequence[str], name: str, purpose: st
         raise InputError(reason, name, hint=HINTS.get(missing[0], ""), code="missing")
 
 
-def nothing_in(item: str, path: str | PathLike[str], counts: Mapping[str, int] | None = None) -> InputError:
+def nothing_in(item: str, path: str | PathLike[str] | None, counts: Mapping[str, int] | None = None) -> InputError:
     """Return the error for a file or a data set without a single ``item``; ``counts`` has the reasons."""
     return InputError(f"there is no {item}{because(counts or {})}", path, code="empty")
 

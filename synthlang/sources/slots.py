@@ -76,7 +76,9 @@ class SlotsSource(FileSource):
         try:
             return super()._find()
         except InputError as error:
-            other = InputError(f"there are no folders train, valid, test with {', '.join(PARTS)} either")
+            other = InputError(
+                f"there are no folders train, valid, test with {', '.join(PARTS)} either", code="missing"
+            )
             raise InputError(error.reason, error.path, hint=error.hint, code=error.code, others=(other,)) from error
 
     def _marks(self) -> dict[str, Any]:

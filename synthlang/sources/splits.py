@@ -131,12 +131,12 @@ def some_names(files: Sequence[Path]) -> str:
 
 def files_read(path: Path, files: Mapping[str, Path], endings: tuple[str, ...]) -> str:
     """Describe which file was read as which split, and which other files of the folder ``path`` were not read."""
-    said = ", ".join(f"{split} is {file.name}" for split, file in files.items())
+    read = ", ".join(f"{split} is {file.name}" for split, file in files.items())
     taken = {*files.values()}
     whole = path.is_file() or path in taken  # a folder that is one split is read completely
     inside = [] if whole else sorted(file for file in path.iterdir() if file.is_file())
     beside = unread_files(inside, endings, taken)
-    return said + (f"; not read: {some_names(beside)}" if beside else "")
+    return read + (f"; not read: {some_names(beside)}" if beside else "")
 
 
 def unread_files(inside: Iterable[Path], endings: tuple[str, ...], taken: Container[Path]) -> list[Path]:

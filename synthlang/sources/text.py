@@ -100,7 +100,7 @@ class FileSource(ABC):
 
     @property
     def read_as(self) -> str:
-        """Which file was read as which split, and which other files of the folder were not read."""
+        """The files that were read as splits, and the other files of the folder."""
         return files_read(self.path, self.files, self.endings)
 
     def remarks(self, split: str) -> Mapping[str, int]:

@@ -1,4 +1,4 @@
-"""Labelled tasks: read in the field's formats, derived with every label in its place, exported."""
+"""Labelled tasks: read in the usual formats, derived with every label in its place, and exported."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ FORMS = (
     "nli:PATH[?language=xx], ner:PATH, slots:PATH, qa:PATH, pos:PATH or parsing:PATH, each also with hf:NAME[:CONFIG]"
     " or builtin:mini-english[?…] in place of PATH"
 )
-# scheme → what opens it, from the scheme and what stands after the colon
 TASKS = {
     "nli": open_pairs,
     "ner": open_words,
@@ -25,6 +24,7 @@ TASKS = {
     "pos": open_words,
     "parsing": open_words,
 }
+"""Scheme → the function that opens a task, given the scheme and the text after the colon."""
 SCHEMES = tuple(TASKS)
 CHOSEN = re.compile(r"(.+)#(train|dev|test)", re.DOTALL)
 
@@ -43,25 +43,27 @@ __all__ = [
 
 
 def is_task(spec: str) -> bool:
-    """Whether a spec names a task and not a source of sentences."""
+    """Return True if a spec names a task, not a source of sentences."""
     return spec.partition(":")[0] in SCHEMES and ":" in spec
 
 
 def open_task(spec: str) -> TaskSet:
-    """Open the task that ``spec`` names, as on the command line.
+    """Open the task that ``spec`` names in the notation of the command line.
 
     ``ner:``, ``slots:``, ``pos:`` and ``parsing:`` also take any source with the columns they need:
     ``ner:builtin:mini-english``, ``pos:hf:NAME``, ``parsing:conllu:PATH``.
-    Raises InputError for an unknown form and for whatever cannot be opened.
+
+    Raises:
+        InputError: The form is unknown, or the task cannot be opened.
     """
     scheme, _, rest = spec.partition(":")
     if scheme not in TASKS or not rest.strip():
-        raise InputError(f"task {spec!r} must be one of: {FORMS}")
+        raise InputError(f"{spec!r} is no task", hint=f"use one of: {FORMS}", code="unknown")
     return TASKS[scheme](scheme, rest)
 
 
 def choose(spec: str) -> tuple[str, str | None]:
-    """The spec without its choice of a split, and the choice; any other ``#`` is part of the path.
+    """Separate a spec from the split that it chooses; any other ``#`` is part of the path.
 
     >>> choose("nli:xnli#dev"), choose("nli:a#b")
     (('nli:xnli', 'dev'), ('nli:a#b', None))
@@ -71,12 +73,19 @@ def choose(spec: str) -> tuple[str, str | None]:
 
 
 def split_for(task: TaskSet, wanted: str, chosen: str | None, spec: str) -> str:
-    """The split of a task that stands for ``wanted``: the chosen one, the only one, or the one of that name.
+    """Return the split of a task to use for ``wanted``: the chosen one, the only one, or the one of that name.
 
-    ``spec`` is what the user wrote, for the message. InputError if the task has no such split.
+    Args:
+        task: The task.
+        wanted: The split to use if the task has several.
+        chosen: The split that the user chose, if any.
+        spec: The spec as the user wrote it, for the message.
+
+    Raises:
+        InputError: The task has no such split.
     """
     if chosen is None and len(task.splits) == 1:
         return task.splits[0]
     split = chosen or wanted
-    task.check(split, "" if chosen else f"; choose one, as in {spec}#{task.splits[0]}")
+    task.check(split, "" if chosen else f"choose one: {spec}#{task.splits[0]}")
     return split

@@ -1,4 +1,4 @@
-"""What every labelled task offers, its sentences as a source; what tasks of files, the hub and the grammar share."""
+"""The interface of a labelled task, its sentences as a source, and the base classes of tasks by origin."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
@@ -15,7 +14,7 @@ from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.sources import open_source
-from synthlang.sources.base import BATCH_SENTENCES, because, check_split
+from synthlang.sources.base import BATCH_SENTENCES, check_split, nothing_in
 from synthlang.sources.mini_english import MiniEnglish
 from synthlang.sources.splits import OPTIONS, files_by_split, files_read, path_options
 from synthlang.tasks.batch import ItemGroup, TaskBatch, batches_of_groups, unique_ids
@@ -26,18 +25,19 @@ Kind = Literal["words", "classes", "spans"]
 class TaskSet(ABC):
     """Labelled items in named splits, streamed as batches.
 
-    name      as the user wrote it, for messages
-    kind      what is labelled: each word, the whole item, or spans that answer a question
-    fields    names of the texts of an item
-    tags      the column of the corpus that holds the labels of words, None if there is none
-    columns   the word columns of the corpora, ``form`` first, the same in every batch
-    splits    names among ``train``, ``dev``, ``test``
-    labels    names of the class labels of items in any split; () if items have none
-    label_name   what a data set of the hub calls the column of class labels
-    licence   SPDX id of the items where it is known
-    left_out  split of the data that is none of the task → why, such as a test set without gold labels
-
     Sentence ids are unique in a split and rise from 0 in the order of the batches.
+
+    Attributes:
+        name: The task as the user wrote it, for messages.
+        kind: What is labelled: each word, the whole item, or spans that answer a question.
+        fields: Names of the texts of an item.
+        splits: Names among ``train``, ``dev`` and ``test``.
+        columns: The word columns of the corpora, ``form`` first, the same in every batch.
+        tags: The column of the corpus with the labels of words; None if there is none.
+        labels: Names of the class labels of items in any split; () if items have none.
+        label_name: The name of the class labels' column in a data set of the hub.
+        licence: SPDX id of the items, if known.
+        left_out: Splits of the data that the task omits, with the reason, such as a test set without gold labels.
     """
 
     name: str
@@ -53,7 +53,7 @@ class TaskSet(ABC):
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """Of everything that affects the items, and nothing else."""
+        """Fingerprint of everything that affects the items, and of nothing else."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -61,39 +61,41 @@ class TaskSet(ABC):
 
     @abstractmethod
     def batches(self, split: str) -> Iterator[TaskBatch]:
-        """The items of a split in order; InputError if there is no such split."""
+        """Yield the items of a split in order; a split that does not exist raises an InputError."""
 
-    def size(self, split: str) -> int | None:  # noqa: ARG002  a task that knows looks at it
-        """About how many items a split has, as ``size_of`` tells it; None: not known."""
+    def size(self, split: str) -> int | None:  # noqa: ARG002  subclasses use it
+        """Return the approximate number of items in a split; None if unknown (see ``size_of``)."""
         return None
 
     def check(self, split: str, hint: str = "") -> None:
-        """Raise InputError if there is no such split, with the reason if it was left out; ``hint`` ends the line."""
+        """Raise an InputError with the given hint if there is no such split; the reason is named if it was left out."""
         if split not in self.splits:
             reason = f" ({self.left_out[split]})" if split in self.left_out else ""
-            raise InputError(f"{self.name} has no split {split!r}{reason}; it has {', '.join(self.splits)}{hint}")
+            has = ", ".join(self.splits)
+            raise InputError(f"there is no split {split!r}{reason}, only {has}", self.name, hint=hint, code="missing")
 
     def as_source(self) -> SentencesOf:
-        """The sentences of all items as a source: for a parser, for counts of words."""
+        """Return the sentences of all items as a source, for a parser or for counts of words."""
         return SentencesOf(self)
 
     def field_rows(self, fields: tuple[str, ...] | None) -> tuple[int, ...]:
-        """The indices of ``fields`` (None: all); InputError for a name that is none."""
+        """Return the indices of ``fields`` (None for all); an unknown name raises an InputError."""
         for name in fields or ():
             if name not in self.fields:
-                raise InputError(f"{self.name}: there is no field {name!r}; there are {', '.join(self.fields)}")
+                has = f"use {' or '.join(self.fields)}"
+                raise InputError(f"there is no field {name!r}", self.name, hint=has, code="unknown")
         return tuple(i for i, name in enumerate(self.fields) if fields is None or name in fields)
 
 
 @dataclass(frozen=True)
 class SentencesOf:
-    """The sentences of a task as a source; the ids are those they have in the task."""
+    """The sentences of a task as a source, with the ids that they have in the task."""
 
     task: TaskSet
 
     @property
     def fingerprint(self) -> str:
-        """That of the task: it covers its sentences."""
+        """The fingerprint of the task, which covers its sentences."""
         return self.task.fingerprint
 
     @property
@@ -105,7 +107,7 @@ class SentencesOf:
         return self.task.columns
 
     def size(self, split: str) -> int | None:
-        """Known where items are sentences."""
+        """Return the number of sentences in a split if items are sentences; None otherwise."""
         return self.task.size(split) if self.task.kind == "words" else None
 
     def batches(self, split: str) -> Iterator[Corpus]:
@@ -116,16 +118,17 @@ class SentencesOf:
 
 
 class GroupTask(TaskSet):
-    """A task whose items are read as groups; ids that come again get a number.
+    """A task whose items are read as groups; repeated ids get a number.
 
-    answered   the field that answers lie in
+    Attributes:
+        answered: The field that contains the answers.
     """
 
     answered: ClassVar[int] = 0
 
     @abstractmethod
     def _groups(self, split: str, counts: Counter[str]) -> Iterator[ItemGroup]:
-        """The items of a split with their texts; ``counts`` takes what is left out or mended, by reason."""
+        """Yield the items of a split with their texts; ``counts`` collects what is left out or changed, by reason."""
 
     def batches(self, split: str) -> Iterator[TaskBatch]:
         self.check(split)
@@ -134,33 +137,34 @@ class GroupTask(TaskSet):
 
 
 class ReadTask(GroupTask):
-    """A task in data of somebody else: a split without a usable ``item`` is an InputError when it is opened.
+    """A task in existing data; opening it raises an InputError if a split has no usable ``item``.
 
-    A wrong path or header is one, too; a wrong line or row is when it is reached.
+    A wrong path or header also raises when the task is opened; a wrong line or row does so when it is read.
     """
 
     item: ClassVar[str]
 
-    def _place(self, split: str) -> str | Path:
-        """What stands before a message about a split."""
-        return f"{self.name}: the split {split}"
+    def _about(self, error: InputError, split: str) -> InputError:
+        """Place an error about a split."""
+        return error.inside(split, path=self.name)
 
     def _unusable(self, split: str) -> Counter[str] | None:
-        """None for a split with an item, else what all of it was left out for."""
+        """Return None for a split with an item, else the reasons why all of it was left out."""
         counts: Counter[str] = Counter()
         return counts if next(self._groups(split, counts), None) is None else None
 
     def _check_usable(self) -> None:
         for split in self.splits:
             if (counts := self._unusable(split)) is not None:
-                raise InputError(f"holds no {self.item}{because(counts)}", self._place(split))
+                raise self._about(nothing_in(self.item, None, counts), split)
 
 
 class FileTask(ReadTask):
-    """A task in files of texts; ``files`` has that of each split, told by its name or in ``options`` (``splits``)."""
+    """A task in text files; ``files`` has the file of each split, found by its name or by the options of ``splits``."""
 
     endings: ClassVar[tuple[str, ...]]
-    own_options: ClassVar[tuple[str, ...]] = ()  # what may stand after ? beside those of ``splits``
+    own_options: ClassVar[tuple[str, ...]] = ()
+    """Options after ``?`` besides those of ``splits``."""
 
     def __init__(self, scheme: str, spec: str) -> None:
         path, self.options = path_options(spec, (*OPTIONS, *self.own_options))
@@ -171,15 +175,15 @@ class FileTask(ReadTask):
 
     @property
     def read_as(self) -> str:
-        """Which file was read as which split, and which others of the folder were not read."""
+        """The files that were read as splits, and the other files of the folder."""
         return files_read(self.path, self.files, self.endings)
 
-    def _place(self, split: str) -> Path:
-        return self.files[split]
+    def _about(self, error: InputError, split: str) -> InputError:
+        return error.inside(path=self.files[split], line=error.line)
 
 
 class HubTask(ReadTask):
-    """A task in a data set of the hub or a local folder whose texts are plain; ``_data`` has the rows of each split."""
+    """A task in a data set of the hub or a local folder with plain texts; ``_data`` has the rows of each split."""
 
     _data: dict[str, Any]
 
@@ -188,17 +192,18 @@ class HubTask(ReadTask):
 
 
 def built_in(spec: str) -> MiniEnglish:
-    """The grammar that ``builtin:mini-english?…`` names."""
+    """Return the grammar that ``builtin:mini-english?…`` names."""
     source = open_source(spec)
-    assert isinstance(source, MiniEnglish), "the only built-in source"
+    assert isinstance(source, MiniEnglish), "mini-english is the only built-in source"
     return source
 
 
 class MiniEnglishTask(GroupTask):
-    """As many items in each split as the source has sentences there; a split of no size is none."""
+    """A task with as many items in each split as the source has sentences; an empty split does not exist."""
 
     licence = MiniEnglish.licence
-    version: ClassVar[tuple[str, int]]  # what the items are, and the version of what makes them
+    version: ClassVar[tuple[str, int]]
+    """The kind of items and the version of the code that makes them; part of the fingerprint."""
 
     def __init__(self, source: MiniEnglish) -> None:
         self.source = source
@@ -208,7 +213,7 @@ class MiniEnglishTask(GroupTask):
 
     @property
     def fingerprint(self) -> str:
-        """Of the grammar and its settings."""
+        """Fingerprint of the grammar, its settings and the version of the task."""
         kind, version = self.version
         return fingerprint(kind, version=version, source=self.source.fingerprint)
 

@@ -1,8 +1,8 @@
 """TaskBatch: labelled items whose texts are sentences of one corpus.
 
-Items refer to texts, texts own sentences. So one paragraph that has five questions stands
-once in the corpus, and whatever changes sentences (a language, a parser) needs to know
-nothing about tasks.
+Items refer to texts, and texts own sentences. A paragraph with five questions is therefore
+stored once in the corpus, and code that changes sentences (a language, a parser) needs no
+knowledge of tasks.
 
     item      premise  hypothesis     text  0 (s0 s1)   1 (s2)   2 (s3)   3 (s4)
     a         0        1              text_of_sentence   0 0 1 2 3
@@ -32,8 +32,10 @@ NO_ROWS: Rows = np.zeros(0, np.int64)
 class Answers:
     """Spans of words that answer an item, sorted by item.
 
-    item          [answers] row of the item
-    start, stop   [answers] words ``start`` … ``stop`` − 1 of the corpus, all of one text
+    Attributes:
+        item: [answers] The row of the item.
+        start: [answers] The first word of the answer in the corpus.
+        stop: [answers] The word after its last one; all words of an answer belong to one text.
     """
 
     item: Rows = field(default_factory=lambda: NO_ROWS)
@@ -44,7 +46,7 @@ class Answers:
         return len(self.item)
 
     def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Answers:
-        """The answers at ``rows``."""
+        """Return the answers at ``rows``."""
         return Answers(self.item[rows], self.start[rows], self.stop[rows])
 
 
@@ -52,15 +54,16 @@ class Answers:
 class TaskBatch:
     """A batch of items.
 
-    corpus             the sentences of all texts, those of a text next to each other and in order
-    text_of_sentence   [sentences] 0 0 1 2 …: texts are numbered as they stand, every one has a sentence
-    field_of_text      [texts] an index into the task's ``fields``
-    texts              [items, fields] the text of each field of each item
-    ids                [items] the names of the items
-    label              [items] class labels, None if the task has none
-    answers            spans that answer items; an item without one cannot be answered
-    extra              name → [items] other strings of the items (``title``), never changed
-    counts             reason → how often, what the reader of these items left out or mended
+    Attributes:
+        corpus: The sentences of all texts; those of a text are adjacent and in order.
+        text_of_sentence: [sentences] 0 0 1 2 …: texts are numbered in the order of their sentences, without gaps.
+        field_of_text: [texts] An index into the task's ``fields``.
+        texts: [items, fields] The text of each field of each item.
+        ids: [items] The names of the items.
+        label: [items] Class labels; None if the task has none.
+        answers: Spans that answer items; an item without one is unanswerable.
+        extra: Name → [items] further strings of the items (``title``), which are never changed.
+        counts: How often the reader left out or changed something in these items, by reason.
     """
 
     corpus: Corpus
@@ -86,26 +89,26 @@ class TaskBatch:
 
     @property
     def word_offsets(self) -> Rows:
-        """[texts + 1] where the words of each text start in the corpus."""
+        """[texts + 1] The places in the corpus where the words of each text start."""
         first = np.searchsorted(self.text_of_sentence, np.arange(len(self.field_of_text) + 1))
         return self.corpus.offsets[first]
 
     def strings(self, field: int) -> list[str]:
-        """[items] the text of a field: all its words with a space between each two."""
+        """Return [items] the text of a field: all its words, separated by single spaces."""
         words, bounds = self.corpus.form.values(), self.word_offsets.tolist()
         return [" ".join(words[bounds[t] : bounds[t + 1]]) for t in self.texts[:, field].tolist()]
 
     def sentences_of(self, items: Rows) -> Rows:
-        """The rows of the sentences that the items at ``items`` use, rising."""
+        """Return the rows of the sentences that the items at ``items`` use, in rising order."""
         return np.flatnonzero(np.isin(self.text_of_sentence, self.texts[items])).astype(np.int64)
 
     def take(self, items: Rows) -> TaskBatch:
-        """The items at ``items`` (rising), with the texts they use; sentences keep their ids."""
+        """Return the items at ``items`` (rising) with the texts they use; sentences keep their ids."""
         if len(items) == len(self):
             return self
         used, rows = np.unique(self.texts[items]), self.sentences_of(items)
         corpus = self.corpus.take(rows)
-        moved = np.full(len(self.corpus), 0, np.int64)  # by how many words a sentence moves
+        moved = np.full(len(self.corpus), 0, np.int64)  # the number of words by which each sentence moves
         moved[rows] = corpus.offsets[:-1] - self.corpus.offsets[:-1][rows]
         mine = self.answers.take(np.isin(self.answers.item, items))
         shift = moved[np.searchsorted(self.corpus.offsets, mine.start, side="right") - 1]
@@ -124,7 +127,7 @@ class TaskBatch:
 
 
 def join_batches(batches: Sequence[TaskBatch]) -> TaskBatch:
-    """The items of several batches of a task as one batch; their counts are added."""
+    """Join several batches of a task into one; their counts are added."""
     if len(batches) == 1:
         return batches[0]
     words = np.cumsum([0, *(int(b.corpus.offsets[-1]) for b in batches)])
@@ -153,15 +156,19 @@ def join_batches(batches: Sequence[TaskBatch]) -> TaskBatch:
 
 
 Sentences = Sequence[Mapping[str, Sequence[Any]]]
-RENAMED = "ids numbered, another item has the same"
+RENAMED = "ids numbered because another item has the same id"
 
 
 @dataclass(frozen=True)
 class Item:
     """An item of a group.
 
-    texts     for each field the index of its text in the group
-    answers   spans of words ``(start, stop)``, counted in the text ``texts[field]`` of the answered field
+    Attributes:
+        id: The name of the item.
+        texts: For each field the index of its text in the group.
+        label: The class label, if any.
+        answers: Spans of words ``(start, stop)`` in the text of the field that is answered.
+        extra: Further strings of the item.
     """
 
     id: str
@@ -173,7 +180,7 @@ class Item:
 
 @dataclass(frozen=True)
 class ItemGroup:
-    """Texts, each (field, its sentences as {column: values}), and the items that use them."""
+    """Texts, each as (field, its sentences as {column: values}), and the items that use them."""
 
     texts: tuple[tuple[int, Sentences], ...]
     items: tuple[Item, ...]
@@ -182,10 +189,13 @@ class ItemGroup:
 def batches_of_groups(
     groups: Iterable[ItemGroup], labels: tuple[str, ...], counts: Counter[str], answered: int = 0
 ) -> Iterator[TaskBatch]:
-    """Batches of at least BATCH_SENTENCES sentences, the last one shorter; a group is never cut.
+    """Yield batches of at least BATCH_SENTENCES sentences, the last one shorter; a group is never cut.
 
-    counts     the reader adds to it while it yields groups; each batch takes what came with it
-    answered   the field that answers lie in
+    Args:
+        groups: The groups in order.
+        labels: Names of the class labels.
+        counts: The reader adds to it while it yields groups; each batch takes the counts of its groups.
+        answered: The field that contains the answers.
     """
     waiting: list[ItemGroup] = []
     size = first = 0
@@ -200,14 +210,14 @@ def batches_of_groups(
 
 
 def unique_ids(groups: Iterable[ItemGroup], counts: Counter[str]) -> Iterator[ItemGroup]:
-    """The groups with each id once: what comes later with the same one is ``ID#2``, ``ID#3`` …, and counted."""
+    """Yield the groups with unique ids: a repeated id becomes ``ID#2``, ``ID#3`` …, and is counted."""
     times: dict[str, int] = {}
     for group in groups:
         yield replace(group, items=tuple(replace(item, id=unique_id(item.id, times, counts)) for item in group.items))
 
 
 def unique_id(wanted: str, times: dict[str, int], counts: Counter[str]) -> str:
-    """The id itself, or with a number if it is among those that were given before, which ``times`` keeps."""
+    """Return the id, with a number if it was given before; ``times`` keeps the ids that were given."""
     name = wanted
     while name in times:
         times[wanted] += 1
@@ -218,7 +228,7 @@ def unique_id(wanted: str, times: dict[str, int], counts: Counter[str]) -> str:
 
 
 def taken_counts(counts: Counter[str]) -> dict[str, int]:
-    """What was counted since the last batch; the counter is empty then."""
+    """Return the counts since the last batch, and clear the counter."""
     taken = {reason: n for reason, n in counts.items() if n}
     counts.clear()
     return taken

@@ -1,8 +1,8 @@
-"""A task in a derived language, every label on what it was on; and a task with the annotation of a parser.
+"""Tasks in a derived language, with every label in its place, and tasks with the annotation of a parser.
 
-Class labels stay with their items, tags of words move with their words (see rewrite.py), answers are kept where their
-words still stand together. An item is left out when a sentence of it is, or when no answer of it is whole; everything
-is counted.
+Class labels stay with their items. Tags of words move with their words (see rewrite.py). An answer is kept if its
+words are still adjacent. An item is left out if one of its sentences is, or if none of its answers is in one piece.
+Everything that is left out is counted.
 """
 
 from __future__ import annotations
@@ -24,21 +24,27 @@ from synthlang.sources.base import Source
 from synthlang.tasks.base import SentencesOf, TaskSet
 from synthlang.tasks.batch import Answers, TaskBatch
 
-LOST_SENTENCE = "items dropped, a sentence of theirs was dropped"
-EMPTY_TEXT = "items dropped, a text of theirs has no word left"
-LOST_ANSWERS = "items dropped, no answer is in one piece"
-TORN = "answers torn apart"
+LOST_SENTENCE = "items dropped because a sentence was dropped"
+EMPTY_TEXT = "items dropped because a text has no word left"
+LOST_ANSWERS = "items dropped because no answer is in one piece"
+SPLIT = "answers split by other words"
 DELETED = "answers deleted"
-SHORTENED = "answers shortened, a word was deleted"
+SHORTENED = "answers shortened because a word was deleted"
 
 
 def derive_task(
     batch: TaskBatch, language: Language, fields: tuple[int, ...] | None = None
 ) -> tuple[TaskBatch, dict[str, int]]:
-    """The batch in the language, and what happened by reason.
+    """Derive a batch in the language.
 
-    ``fields`` are the fields (as indices) that are derived, None means all; the texts of the
-    others stay in the parent's language, for pairs of mixed languages.
+    Args:
+        batch: The items.
+        language: The derived language.
+        fields: Indices of the fields to derive, None for all. The texts of the other fields stay in the source
+            language, which gives pairs of mixed languages.
+
+    Returns:
+        The derived batch, and how often each kind of change happened, by reason.
     """
     chosen = np.ones(len(batch.corpus), bool)
     if fields is not None:
@@ -47,7 +53,7 @@ def derive_task(
 
 
 def partial_rewrite(language: Language, corpus: Corpus, chosen: NDArray[np.bool_]) -> Rewrite:
-    """The language's rewrite of the chosen sentences; the others stay as they are, in their places."""
+    """Rewrite the chosen sentences in the language; the others stay unchanged in their places."""
     if chosen.all():
         return language.rewrite(corpus)
     rows, others = np.flatnonzero(chosen).astype(np.int64), np.flatnonzero(~chosen).astype(np.int64)
@@ -63,9 +69,13 @@ def partial_rewrite(language: Language, corpus: Corpus, chosen: NDArray[np.bool_
 
 
 def rewrite_task(batch: TaskBatch, rewrite: Rewrite) -> tuple[TaskBatch, dict[str, int]]:
-    """The batch after a rewrite of its corpus, and what happened by reason (the rewrite's counts included)."""
+    """Apply a rewrite of its corpus to a batch.
+
+    Returns:
+        The batch, and counts by reason, those of the rewrite included.
+    """
     counts = Counter(rewrite.counts)
-    place = np.full(len(batch.corpus), -1, np.int64)  # of each sentence in the output
+    place = np.full(len(batch.corpus), -1, np.int64)  # the row of each sentence in the output
     place[np.arange(len(rewrite)) if rewrite.source_rows is None else rewrite.source_rows] = np.arange(len(rewrite))
     lost = np.bincount(batch.text_of_sentence, weights=place < 0, minlength=len(batch.field_of_text)) > 0
     lengths = np.append(np.diff(rewrite.offsets), 0)[place]
@@ -76,25 +86,25 @@ def rewrite_task(batch: TaskBatch, rewrite: Rewrite) -> tuple[TaskBatch, dict[st
     left, mine = batch.take(items), rewrite.take(place[batch.sentences_of(items)])
     asked = np.unique(left.answers.item)
     answers = _moved(left.answers, mine, left.corpus, counts)
-    torn = np.setdiff1d(asked, answers.item)
-    counts[LOST_ANSWERS] += len(torn)
+    unanswered = np.setdiff1d(asked, answers.item)
+    counts[LOST_ANSWERS] += len(unanswered)
     derived = replace(left, corpus=mine.apply(batch.corpus), answers=answers)
-    result = derived.take(np.setdiff1d(np.arange(len(left)), torn))
+    result = derived.take(np.setdiff1d(np.arange(len(left)), unanswered))
     return result, {reason: n for reason, n in counts.items() if n}
 
 
 def _moved(answers: Answers, rewrite: Rewrite, corpus: Corpus, counts: Counter[str]) -> Answers:
-    """The answers that are in one piece after a rewrite of ``corpus`` (its output sentences are those of the corpus).
+    """Return the answers that are in one piece after a rewrite of ``corpus``, whose sentences are all in the output.
 
-    An answer is whole if the words that came from it stand together without another word
-    between them; a word inserted in the middle tears it, as it tears an entity.
+    An answer is whole if the words that came from it are adjacent. A word inserted in the middle splits it,
+    as it splits an entity.
     """
     if not len(answers):
         return answers
     known = np.flatnonzero(rewrite.source_index != INSERTED)
     row = (rewrite.source_index + np.repeat(corpus.offsets[:-1], np.diff(rewrite.offsets)))[known]
     words = int(corpus.offsets[-1])
-    # where each word went, first and last place, and how often; one more row so that a slice may end there
+    # first and last place of each word in the output, and its number of copies; an extra row allows slices to the end
     first, last = np.full(words + 1, len(rewrite.source_index)), np.full(words + 1, -1)
     np.minimum.at(first, row, known)
     np.maximum.at(last, row, known)
@@ -105,8 +115,8 @@ def _moved(answers: Answers, rewrite: Rewrite, corpus: Corpus, counts: Counter[s
     size = times[answers.stop] - times[answers.start]
     whole = (size > 0) & (high - low + 1 == size)
     shorter = whole & (there[answers.stop] - there[answers.start] < answers.stop - answers.start)
-    torn = int(((size > 0) & ~whole).sum())
-    counts.update({TORN: torn, DELETED: int((size == 0).sum()), SHORTENED: int(shorter.sum())})
+    split = int(((size > 0) & ~whole).sum())
+    counts.update({SPLIT: split, DELETED: int((size == 0).sum()), SHORTENED: int(shorter.sum())})
     return Answers(answers.item[whole], low[whole], high[whole] + 1)
 
 
@@ -115,10 +125,10 @@ NUMBER = "sentence"
 
 
 class ParsedTask(TaskSet):
-    """The task with its sentences as ``parse`` gives them: ``parse(source)`` is a source over a source.
+    """A task whose sentences are those of a parser: ``parse(source)`` returns a source over a source.
 
-    It keeps the words and the column ``sentence`` and adds columns, as ``ParsedSource`` does. It may
-    leave sentences out: their items are dropped and counted.
+    The parser keeps the words and the column ``sentence`` and adds columns, as ``ParsedSource`` does. It may
+    leave sentences out; their items are dropped and counted.
     """
 
     def __init__(self, task: TaskSet, parse: Callable[[Source], Source]) -> None:
@@ -128,11 +138,12 @@ class ParsedTask(TaskSet):
         self.splits, self.left_out = task.splits, task.left_out
         self.columns = tuple(name for name in self.source.columns if name != NUMBER)
         if self.tags == "deprel":
-            raise InputError(f"{self.name}: trees are the labels here; a parser would replace them, leave it out")
+            reason = "the labels of this task are trees, which a parser would replace"
+            raise InputError(reason, self.name, hint="leave the parser out", code="conflict")
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of the task and of the source, which covers the parser."""
+        """Fingerprint of the task and of the parsed source, which covers the parser."""
         return fingerprint("parsed-task", task=self.task.fingerprint, source=self.source.fingerprint)
 
     @property
@@ -140,14 +151,14 @@ class ParsedTask(TaskSet):
         return self.task.labels
 
     def size(self, split: str) -> int | None:
-        """That of the task, before what the parser leaves out."""
+        """Return the size of the task, including items that the parser leaves out."""
         return self.task.size(split)
 
     def batches(self, split: str) -> Iterator[TaskBatch]:
-        """The items of a split in order, but those with a sentence that the source does not have."""
+        """Yield the items of a split in order, except those with a sentence that the parsed source lacks."""
         self.check(split)
         parsed = filter(len, map(_with_ids, self.source.batches(split)))
-        waiting: list[Corpus] = []  # sentences of the parser, which cuts batches as it likes
+        waiting: list[Corpus] = []  # sentences of the parser, whose batches may have any size
         for batch in self.task.batches(split):
             last = int(batch.corpus.ids[-1]) if len(batch.corpus) else -1
             while not (waiting and waiting[-1].ids[-1] >= last) and (more := next(parsed, None)) is not None:
@@ -160,7 +171,7 @@ class ParsedTask(TaskSet):
 
 @dataclass(frozen=True)
 class _Numbered(SentencesOf):
-    """The sentences of a task, each word with the id of its sentence: a parser may number what it leaves anew."""
+    """The sentences of a task with their ids on each word, since a parser may renumber the sentences that it keeps."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -173,22 +184,26 @@ class _Numbered(SentencesOf):
 
 
 def _with_ids(corpus: Corpus) -> Corpus:
-    """A batch of a source over ``_Numbered`` with the ids that its sentences have in the task."""
+    """Return a batch of a source over ``_Numbered`` with the ids that its sentences have in the task."""
     columns = dict(corpus.columns)
     number = columns.pop(NUMBER).codes
     return Corpus(corpus.offsets, columns, number[corpus.offsets[:-1]].astype(np.int64))
 
 
 def put_back(batch: TaskBatch, sentences: Corpus, name: str, tags: str | None = None) -> TaskBatch:
-    """The batch with these sentences in place of its own, matched by their ids.
+    """Replace the sentences of a batch by these, matched by their ids.
 
-    The column ``tags`` stays that of the batch: gold labels, where a parser has tags of the same name.
+    The column ``tags`` keeps its gold labels, where the parser has tags of the same name.
+
+    Raises:
+        InputError: The parser changed words or sentences.
     """
     found = np.searchsorted(batch.corpus.ids, sentences.ids)
     own = batch.corpus.take(found[found < len(batch.corpus)])
     same = np.array_equal(own.ids, sentences.ids) and np.array_equal(own.offsets, sentences.offsets)
     if not same or own.form.values() != sentences.form.values():
-        raise InputError(f"{name}: the parser changed words or sentences; it must keep those of the task")
+        reason = "the parser changed words or sentences, but it must keep those of the task"
+        raise InputError(reason, name, code="changed")
     missing = len(batch.corpus) - len(found)
     kept = replace(Rewrite.identity(own), source_rows=found, counts={NO_PARSE: missing} if missing else {})
     left, counts = rewrite_task(batch, kept)

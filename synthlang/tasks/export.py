@@ -1,16 +1,16 @@
-"""A task set as a data set folder: parent, derived and mixed, with the columns of the hub's data sets of its kind.
+"""Export a task as a data set folder: source, derived and mixed, with the columns of the hub's data sets of its kind.
 
-data/<config>/<split>.parquet   configs parent, derived (the default), mixed
+data/<config>/<split>.parquet   configs parent (the source language), derived (the default), mixed
 language.yaml                   the spec, so that the command in the card makes the folder again
 README.md                       the data set card
-manifest.json                   parents by fingerprint, items, what was dropped by reason, checksums of every file
+manifest.json                   parents by fingerprint, items, counts of drops by reason, checksums of every file
 
 classes   id, premise, hypothesis, label                   as glue, xnli
 words     id, tokens, ner_tags | slots, intent             as conll2003, with tags as strings
           id, tokens, upos | upos, head, deprel            as universal_dependencies, heads as numbers
 spans     id, title, context, question, answers            as squad: {text: […], answer_start: […]}
 
-Columns of texts say that a space stands between each two words, so that who reads them need not guess.
+Columns of texts are marked as words with single spaces between them, so that readers need not guess.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ from synthlang.tasks.base import TaskSet
 from synthlang.tasks.batch import TaskBatch
 from synthlang.tasks.derive import derive_task
 
-FORMAT = 3  # 2: the manifest vouches for every file; 3: columns of texts say how words are parted
+FORMAT = 3  # 2: the manifest has checksums of every file; 3: columns of texts are marked as separated by single spaces
 Progress = Callable[[str, int], None]
 TAG_NAMES = {"ner": "ner_tags", "slot": "slots"}
-TREE = ("upos", "head", "deprel")  # what a task whose tags are relations has
+TREE = ("upos", "head", "deprel")  # columns of a task whose tags are relations
 
 
 def task_table(task: TaskSet, batch: TaskBatch) -> pa.Table:
-    """The rows of a batch; class labels are numbers that ``datasets`` shows with their names."""
+    """Return the rows of a batch; class labels are numbers that ``datasets`` shows with their names."""
     features: dict[str, dict[str, Any]] = {}
     columns: dict[str, Any] = {"id": pa.array(batch.ids, pa.string())}
     columns |= {name: pa.array(values, pa.string()) for name, values in batch.extra.items()}
@@ -81,7 +81,7 @@ def task_table(task: TaskSet, batch: TaskBatch) -> pa.Table:
 
 
 def answer_texts(batch: TaskBatch) -> tuple[list[str], list[int]]:
-    """[answers] the words of each answer, and the character of its text (see TaskBatch.strings) it starts at."""
+    """Return [answers] the words of each answer and its first character in its text (see ``TaskBatch.strings``)."""
     form, bounds = batch.corpus.form, batch.word_offsets
     lengths = np.fromiter((len(name) + 1 for name in form.names or ()), np.int64, len(form.names or ()))
     before = np.concatenate([[0], np.cumsum(lengths[form.codes])]).astype(np.int64)
@@ -93,7 +93,7 @@ def answer_texts(batch: TaskBatch) -> tuple[list[str], list[int]]:
 
 
 def _answers(batch: TaskBatch) -> pa.StructArray:
-    """For each item a list of texts and a list of starts; empty for a question without an answer."""
+    """Return for each item a list of texts and a list of starts; both are empty for a question without an answer."""
     offsets = numbers(np.searchsorted(batch.answers.item, np.arange(len(batch) + 1)).astype(np.int32))
     texts, starts = answer_texts(batch)
     values = [pa.array(texts, pa.string()), pa.array(starts, pa.int32())]
@@ -101,37 +101,37 @@ def _answers(batch: TaskBatch) -> pa.StructArray:
 
 
 def _lists(offsets: np.ndarray[Any, Any], column: Column) -> pa.ListArray:
-    """A list of strings, or of numbers, for each sentence."""
+    """Return a list of strings, or of numbers, for each sentence."""
     values = column_values(column)
     return lists(offsets, values if column.names is None else values.cast(pa.string()))
 
 
 CATEGORIES = {"words": "token-classification", "classes": "text-classification", "spans": "question-answering"}
 ABOUT = {
-    "parent": "every item that was read, as it was read: words and marks with one space between each two",
-    "derived": "the items in the derived language, all fields",
+    "parent": "every item in the source language, as it was read: words and marks separated by single spaces",
+    "derived": "the items with all fields in the derived language",
     "mixed": "the items with some fields in the derived language",
 }
 LABELS = {
-    "words": "The tags are IOB2 and moved with their words: each word keeps what it is a part of.",
-    "upos": "The tags moved with their words; a word that the language inserted has the tag `_`.",
+    "words": "The tags are IOB2 and moved with their words, so that each word stays in its entity or slot.",
+    "upos": "The tags moved with their words. A word that the language inserted has the tag `_`.",
     "deprel": (
-        "Heads count words from 1, 0 is the root, and point to the same words as in the parent; tags and relations "
-        "moved with their words. A word that the language inserted has the head -1 and the relation `_`."
+        "Heads count words from 1, with 0 for the root, and point to the same words as in the source language. Tags "
+        "and relations moved with their words. A word that the language inserted has the head -1 and the relation `_`."
     ),
-    "classes": "The label of an item is that of its parent.",
+    "classes": "Each item has the label that it has in the source language.",
     "spans": (
-        "An answer is the same words as in the parent, in the order they have now; `answer_start` counts characters "
-        "of `context`. An answer is left out if another word stands among its words, a question if no answer is left. "
-        "A question without answers cannot be answered."
+        "An answer has the same words as in the source language, in their new order; `answer_start` counts characters "
+        "of `context`. An answer is left out if another word now stands among its words, and a question if no answer "
+        "is left. A question without answers is unanswerable."
     ),
 }
 
 
 def task_card(task: TaskSet, manifest: Mapping[str, Any], licence: str | None, command: str | None) -> str:
-    """The whole card, from the manifest of the folder."""
+    """Write the whole card from the manifest of the folder."""
     items, mixed = manifest["items"], manifest["fields"]["mixed"]
-    # where the files lay is nobody's business, what they are called is
+    # the card has the name of the files, but not their folder
     title = f"{task.name if ':builtin:' in task.name else PurePath(task.name).name} in {manifest['language']['name']}"
     configs = [
         card_config(config, {s: f"data/{config}/{s}.parquet" for s, n in splits.items() if n}, config == "derived")
@@ -151,22 +151,25 @@ def task_card(task: TaskSet, manifest: Mapping[str, Any], licence: str | None, c
     happened = [(c, s, reason, n) for c, of in told.items() for s, counts in of.items() for reason, n in counts.items()]
     changed = markdown_table(("config", "split", "reason", "times"), happened) if happened else "Nothing."
     fingerprints = [("this data set", manifest["fingerprint"]), *manifest["parents"].items()]
-    about = "A labelled task set in a synthetic language, made by synthlang. An id names the same item everywhere."
+    about = (
+        "A labelled task set in a synthetic language, made by synthlang. "
+        "An id names the same item in all configurations."
+    )
     allowed = (
-        "That of the task set it comes from; look there before you pass it on."
+        "The licence of the original task set applies; check it before you share this data set."
         if licence is None
-        else f"{licence}, as that of the task set it comes from allows."
+        else f"{licence}, as far as the licence of the original task set allows."
     )
     sections = [
         ("", about),
-        ("Configurations", markdown_table(("config", "what it holds"), which)),
+        ("Configurations", markdown_table(("config", "content"), which)),
         ("Labels", LABELS.get(task.tags or "", LABELS[task.kind])),
         ("Items", markdown_table(("config", "split", "items"), sizes)),
         ("What was left out or changed", changed),
         ("Licence", allowed),
         ("Language", code_block(write_yaml(manifest["language"]), "yaml")),
-        *([("Make it again", code_block(command, "sh"))] if command else []),
-        ("Fingerprints", markdown_table(("of", "fingerprint"), fingerprints)),
+        *([("How to reproduce it", code_block(command, "sh"))] if command else []),
+        ("Fingerprints", markdown_table(("artifact", "fingerprint"), fingerprints)),
     ]
     return write_card(title, header, sections)
 
@@ -181,13 +184,23 @@ def export_task(
     command: str | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Derive every split of a task and write the data set; returns the manifest.
+    """Derive every split of a task, write the data set and return the manifest.
 
-    ``parent`` has every item that was read, ``derived`` those that are left when all fields are
-    derived; with ``fields`` the config ``mixed`` derives only these. An id names the same item
-    in each. ``licence`` is an SPDX id (None: that of the task, if it is known), ``command`` what
-    makes the folder again. ``progress(split, items)`` is called after each batch. Nothing is left
-    in ``folder`` if this fails; no item left in ``derived`` or ``mixed`` is an InputError.
+    The config ``parent`` has every item that was read. ``derived`` has the items that remain when all fields are
+    derived. ``mixed`` derives only ``fields``, if they are given. An id names the same item
+    in each. If the export fails, nothing is left in ``folder``.
+
+    Args:
+        task: The task.
+        language: The derived language.
+        folder: The folder to create.
+        fields: The fields to derive in ``mixed``.
+        licence: SPDX id; None takes the licence of the task, if it is known.
+        command: The command that makes the folder again, for the card.
+        progress: ``progress(split, items)`` is called after each batch.
+
+    Raises:
+        InputError: The folder exists, or ``derived`` or ``mixed`` would be empty.
     """
     licence = licence or task.licence
     check_licence(licence or UNKNOWN_LICENCE)
@@ -210,7 +223,7 @@ def export_task(
             if not any(items[config].values()):
                 total = sum((Counter(counts) for counts in changes.get(config, {}).values()), Counter[str]())
                 reasons = listed(total) or "none was read"
-                raise InputError(f"{task.name}: no item is left in the config {config!r}: {reasons}")
+                raise InputError(f"no item is left in the config {config!r}: {reasons}", task.name, code="empty")
         manifest: dict[str, Any] = {
             "fingerprint": fingerprint(
                 "derived-task", format=FORMAT, parents=parents, fields=fields and sorted(fields)
@@ -240,7 +253,11 @@ def _write_split(
     folder: Path,
     progress: Progress | None,
 ) -> tuple[dict[str, int], Counter[str], dict[str, Counter[str]]]:
-    """What the reader counted; for each config how many items there are, and what happened by reason."""
+    """Write a split of every config.
+
+    Returns:
+        The reader's counts; the number of items in each config; the counts of changes in each config, by reason.
+    """
     sizes: Counter[str] = Counter()
     read: Counter[str] = Counter()
     changes: dict[str, Counter[str]] = {config: Counter() for config in configs}
@@ -252,7 +269,7 @@ def _write_split(
                 result, counts = (batch, {}) if rows == () else derive_task(batch, language, rows)
                 changes[config].update(counts)
                 sizes[config] += len(result)
-                if not len(result):  # a library may not read a file without a row
+                if not len(result):  # some libraries cannot read a file without a row
                     continue
                 table = task_table(task, result)
                 if config not in writers:

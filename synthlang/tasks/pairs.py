@@ -1,11 +1,12 @@
 """Classification of pairs of texts: files (NLI, RTE, SICK, XNLI), data sets of the hub (glue, xnli, snli), the grammar.
 
-Files are tab-separated with a header; columns are known by their names in the field's releases, on the hub too:
+Files are tab-separated with a header. Columns are found by their names in the usual releases, on the hub too:
 ``premise`` or ``sentence1`` or ``sentence_A``, and so on. A text is split into words and sentences by the rules for
-plain text; quotes mean nothing. A pair without a gold label (``-``, on the hub also missing or −1) or without a word in
-a text is left out and counted. Labels are in lower case; on the hub they are class labels, strings, or numbers, whose
-digits then are their names. An id that comes again gets a number. A split of the hub that has no labelled pair, as the
-test sets of glue, is no split of the task; ``validation_matched`` and ``test_matched`` count as dev and test.
+plain text; quotes have no special meaning. A pair without a gold label (``-``, on the hub also missing or −1) or with
+a text without a word is left out and counted. Labels are in lower case. On the hub they are class labels, strings or
+numbers; the digits of a number are then its name. A repeated id gets a number. A split of the hub without a labelled
+pair, such as the test sets of glue, is no split of the task. ``validation_matched`` and ``test_matched`` count as
+dev and test.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from synthlang.sources.base import listed
 from synthlang.sources.hub_data import (
     STRINGS,
     by_split,
-    described,
     digest_values,
     dtype_of,
     is_spaced,
     load_data,
     names_of,
+    no_columns,
     rows_of,
     tables,
 )
@@ -40,8 +41,8 @@ from synthlang.sources.text import digest_splits
 from synthlang.tasks.base import FileTask, HubTask, MiniEnglishTask, ReadTask, TaskSet, built_in
 from synthlang.tasks.batch import Item, ItemGroup
 
-READER = 2  # part of the fingerprint: count up when the same bytes give other pairs
-HUB_READER = 1  # the same for rows
+READER = 2  # part of the fingerprint; increment it when the same bytes give other pairs
+HUB_READER = 1  # part of the fingerprint; increment it when the same rows give other pairs
 NAMES = {
     "premise": ("premise", "sentence1", "sentence_a"),
     "hypothesis": ("hypothesis", "sentence2", "sentence_b"),
@@ -52,12 +53,13 @@ NAMES = {
 FIELDS = ("premise", "hypothesis")
 NEEDED = (*FIELDS, "label")
 KNOWN_LABELS = ("entailment", "neutral", "contradiction", "not_entailment")  # the order of the hub's data sets
-UNLABELLED = ("", "-")  # what stands where there is no gold label
-NO_LABEL, NO_WORD = "pairs left out, no gold label", "pairs left out, a text without a word"
+UNLABELLED = ("", "-")  # values in place of a gold label
+NO_LABEL = "pairs left out because they have no gold label"
+NO_WORD = "pairs left out because a text has no word"
 
 
 def open_pairs(scheme: str, rest: str) -> TaskSet:
-    """The pairs of the built-in grammar, of the hub or of tab-separated files, perhaps of one language of several."""
+    """Open the pairs of the built-in grammar, of the hub (perhaps of one language) or of tab-separated files."""
     if rest.startswith("builtin:"):
         return MiniEnglishPairs(built_in(rest))
     if not rest.startswith("hf:"):
@@ -68,17 +70,18 @@ def open_pairs(scheme: str, rest: str) -> TaskSet:
         return HubPairs(data)
     key, _, language = query.partition("=")
     if key != "language" or not language:
-        raise InputError(f"task {f'{scheme}:{rest}'!r}: after ? there must be language=… and not {query!r}")
+        hint = "the only option after ? is language=…"
+        raise InputError(f"unknown option {query!r}", f"{scheme}:hf:{name}", hint=hint, code="unknown")
     return HubPairs(name, language)
 
 
 def order_labels(labels: set[str]) -> tuple[str, ...]:
-    """The usual order of the labels of NLI, then the others sorted."""
+    """Sort labels: those of NLI in their usual order, then the others alphabetically."""
     return (*(name for name in KNOWN_LABELS if name in labels), *sorted(labels.difference(KNOWN_LABELS)))
 
 
 class Row(NamedTuple):
-    """A pair as it is read; ``label`` is None for one without a gold label, ``language`` where none is named."""
+    """A pair as read; ``label`` is None without a gold label, ``language`` is None if the data has no languages."""
 
     id: str
     premise: str
@@ -88,12 +91,13 @@ class Row(NamedTuple):
 
 
 class ReadPairs(ReadTask):
-    """Labelled pairs of files or the hub; ``language`` chooses the rows that say so, of several languages."""
+    """Labelled pairs of files or the hub; ``language`` chooses the rows of one language."""
 
     kind = "classes"
     fields = FIELDS
     item = "labelled pair"
-    spaced = False  # whether the texts are words with one space between each two, as exported ones are
+    spaced = False
+    """True if the texts are words separated by single spaces, as exported ones are."""
 
     @property
     @abstractmethod
@@ -101,18 +105,18 @@ class ReadPairs(ReadTask):
 
     @abstractmethod
     def _rows(self, split: str) -> Iterator[tuple[int | None, Row]]:
-        """The rows of a split with their lines, where there are such."""
+        """Yield the rows of a split with their lines, if they have lines."""
 
     def _labelled(self, split: str, counts: Counter[str]) -> Iterator[Row]:
-        """The labelled rows of the language; InputError if there are several and none was chosen."""
+        """Yield the labelled rows of the language; several languages without a choice raise an InputError."""
         first: str | None = None
         for line, row in self._rows(split):
             if self.language is None and row.language is not None:
                 first = row.language if first is None else first
                 if first != row.language:
-                    choice = min(first, row.language)
-                    where = self._place(split)
-                    raise InputError(f"holds several languages; choose one as in ?language={choice}", where, line)
+                    hint = f"choose one: ?language={min(first, row.language)}"
+                    error = InputError("there are several languages", line=line, hint=hint, code="conflict")
+                    raise self._about(error, split)
             if self.language not in (None, row.language):
                 continue
             if row.label is None:
@@ -133,13 +137,15 @@ class ReadPairs(ReadTask):
 
     def _check_language(self, named: bool, where: str | Path) -> None:
         if self.language == "":
-            raise InputError("?language= names none; say which, as in ?language=de", where)
+            hint = "name one: ?language=de"
+            raise InputError("the language is empty", where, keys="language", hint=hint, code="empty")
         if self.language is not None and not named:
-            raise InputError("has no column 'language' to choose from; leave ?language= out", where)
+            hint = "leave ?language= out"
+            raise InputError("there is no column 'language'", where, keys="language", hint=hint, code="missing")
 
 
 class FilePairs(ReadPairs, FileTask):
-    """Labelled pairs of tab-separated files, with ``?language=`` those of one language."""
+    """Labelled pairs of tab-separated files; ``?language=`` chooses those of one language."""
 
     endings = (".tsv", ".txt")
     own_options = ("language",)
@@ -150,13 +156,13 @@ class FilePairs(ReadPairs, FileTask):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of the bytes of each split, the language and the rules for words."""
+        """Fingerprint of the bytes of each split, the language and the rules for words."""
         splits = digest_splits(self.files, rules=True)
         return fingerprint("pairs-task", reader=READER, rules=RULES, language=self.language, splits=splits)
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The labels of all splits: those of NLI in their usual order, then others sorted."""
+        """The labels of all splits: those of NLI in their usual order, then the others alphabetically."""
         return order_labels({str(r.label) for split in self.splits for r in self._labelled(split, Counter())})
 
     def _rows(self, split: str) -> Iterator[tuple[int, Row]]:
@@ -170,7 +176,8 @@ class FilePairs(ReadPairs, FileTask):
                 continue
             cells = line.split("\t")
             if len(cells) != len(header):
-                raise InputError(f"here are {len(cells)} columns, the header names {len(header)}", path, number)
+                reason = f"the line has {len(cells)} columns, but the header has {len(header)}"
+                raise InputError(reason, path, number, code="format")
             found = {field: None if at is None else cells[at] for field, at in places.items()}
             premise, hypothesis, label = (str(found[field]).strip() for field in NEEDED)
             name = str(number - 2) if found["id"] is None else found["id"]
@@ -179,17 +186,18 @@ class FilePairs(ReadPairs, FileTask):
 
 
 def _place_of(field: str, header: list[str], path: Path) -> int | None:
-    """The number of the column; None for one that need not be there."""
+    """Return the number of a field's column; None if the field is optional and missing."""
     found = next((header.index(name) for name in NAMES[field] if name in header), None)
     if found is None and field in NEEDED:
         has = ", ".join(header)[:200]
         names = " or ".join(NAMES[field])
-        raise InputError(f"the header names no column for the {field} ({names}); it has {has!r}", path, 1)
+        reason = f"the header has no column for the {field} ({names}), only {has!r}"
+        raise InputError(reason, path, 1, code="missing")
     return found
 
 
 class MiniEnglishPairs(MiniEnglishTask):
-    """Inference: premise and hypothesis."""
+    """Inference pairs of the grammar: premise and hypothesis."""
 
     kind = "classes"
     fields = FIELDS
@@ -207,7 +215,7 @@ MATCHED = {"validation_matched": "dev", "test_matched": "test"}
 
 
 class HubPairs(ReadPairs, HubTask):
-    """Labelled pairs of a data set; what cannot be reached or understood is an InputError here."""
+    """Labelled pairs of a data set; opening it raises an InputError if it cannot be reached or understood."""
 
     language: str | None = None
 
@@ -223,13 +231,14 @@ class HubPairs(ReadPairs, HubTask):
         self.left_out = {split: listed(why) for split, why in unusable.items() if set(why) == {NO_LABEL}}
         self._data = {split: rows for split, rows in self._data.items() if split not in self.left_out}
         if not self._data:
-            raise InputError(f"{self.name}: no split holds a labelled pair ({'; '.join(self.left_out.values())})")
+            reason = f"no split has a labelled pair ({'; '.join(self.left_out.values())})"
+            raise InputError(reason, self.name, code="empty")
         self.splits = tuple(self._data)
         self._check_usable()
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of the values in the columns that are read, the language and the rules for words."""
+        """Fingerprint of the values in the columns that are read, the language and the rules for words."""
         splits = {
             split: digest_values(data, list(self._columns.values()), rules=True) for split, data in self._data.items()
         }
@@ -239,7 +248,7 @@ class HubPairs(ReadPairs, HubTask):
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The class labels that are declared, else those of all splits; those of NLI in their usual order."""
+        """The declared class labels, else the labels of all splits; those of NLI come first in their usual order."""
         if self._names is not None:
             return order_labels({name.lower() for name in self._names})
         column = self._columns["label"]
@@ -247,7 +256,7 @@ class HubPairs(ReadPairs, HubTask):
         return order_labels({name for name in map(self._label, values) if name is not None})
 
     def _label(self, value: Any) -> str | None:
-        """The name of a label; None for a row without a gold label."""
+        """Return the name of a label; None for a row without a gold label."""
         if self._names is not None:
             known = value is not None and 0 <= value < len(self._names)
             return self._names[value].lower() if known else None
@@ -264,7 +273,11 @@ class HubPairs(ReadPairs, HubTask):
 
 
 def columns_of(features: Mapping[str, Any], name: str) -> dict[str, str]:
-    """What of a pair → the column of it, in the order of NAMES; InputError that names the columns there are."""
+    """Return the column of each part of a pair, in the order of NAMES.
+
+    Raises:
+        InputError: A required column is missing; the message lists the columns.
+    """
     places = {column.strip().lower(): column for column in reversed(list(features))}
     found = {}
     for field, names in NAMES.items():
@@ -274,6 +287,5 @@ def columns_of(features: Mapping[str, Any], name: str) -> dict[str, str]:
         if column is not None:
             found[field] = column
         elif field in NEEDED:
-            needed = " or ".join(names)
-            raise InputError(f"{name}: no column for the {field} ({needed}); it has {described(features)}")
+            raise no_columns(name, f"a column for the {field} ({' or '.join(names)})", features)
     return found

@@ -1,13 +1,14 @@
 """Extractive question answering: files in the JSON of SQuAD 1.1 and 2.0, data sets of the hub, the grammar.
 
-Contexts and questions are split into words and sentences by the rules for plain text. An answer is the words that its
-characters touch: one that begins or ends inside a word is widened to it, and counted. An answer that is not at its
-place, or without a word, is left out and counted, and so is a question that loses all its answers. A question that has
-none (``is_impossible``) stays: it cannot be answered. An id that comes again gets a number.
+Contexts and questions are split into words and sentences by the rules for plain text. An answer consists of the words
+that its characters touch: one that begins or ends inside a word is widened to the word, and counted. An answer that is
+not at its place in the context, or that has no word, is left out and counted. So is a question that loses all its
+answers. A question that has none from the start (``is_impossible``) stays: it is unanswerable. A repeated id gets a
+number.
 
-On the hub (squad, squad_v2, xquad, mlqa, exported ones) a row is a question: ``context``, ``question`` and ``answers``
-with the texts and the characters they start at, and ``id``, ``title``, ``is_impossible`` where there are such columns.
-Rows that follow each other on the same context share it.
+On the hub (squad, squad_v2, xquad, mlqa, exported data sets) a row is a question: ``context``, ``question`` and
+``answers`` with texts and their first characters, and ``id``, ``title`` and ``is_impossible`` if such columns exist.
+Consecutive rows with the same context share it.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from typing import Any, NamedTuple
 
 import pydantic
 
-from synthlang.errors import InputError
+from synthlang.errors import Code, InputError
 from synthlang.files import json_of
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.hub_data import (
     STRINGS,
     by_split,
-    described,
     digest_values,
     dtype_of,
     is_spaced,
     load_data,
+    no_columns,
     rows_of,
 )
 from synthlang.sources.mini_english.questions import Paragraph, paragraphs
@@ -40,28 +41,28 @@ from synthlang.sources.text import digest_splits, open_bytes
 from synthlang.tasks.base import FileTask, HubTask, MiniEnglishTask, ReadTask, TaskSet, built_in
 from synthlang.tasks.batch import Item, ItemGroup
 
-READER = 2  # part of the fingerprint: count up when the same bytes give other items
-HUB_READER = 1  # the same for rows
+READER = 2  # part of the fingerprint; increment it when the same bytes give other items
+HUB_READER = 1  # part of the fingerprint; increment it when the same rows give other items
 FIELDS = ("question", "context")
 CONTEXT = FIELDS.index("context")
 WIDENED = "answers widened to whole words"
-MISPLACED = "answers left out, the context has another text at their place"
-WORDLESS = "answers left out, no word in them"
-NO_ANSWER = "questions left out, no answer of theirs can be used"
-NO_QUESTION = "questions left out, without a word"
-NO_CONTEXT = "questions left out, their context has no word"
+MISPLACED = "answers left out because the context has another text at their place"
+WORDLESS = "answers left out because they have no word"
+NO_ANSWER = "questions left out because none of their answers is usable"
+NO_QUESTION = "questions left out because they have no word"
+NO_CONTEXT = "questions left out because their context has no word"
 Split = Callable[[str], SegmentedText]
 
 
 def open_questions(_: str, rest: str) -> TaskSet:
-    """The questions of the built-in grammar, of the hub or of JSON files."""
+    """Open the questions of the built-in grammar, of the hub or of JSON files."""
     if rest.startswith("builtin:"):
         return MiniEnglishQuestions(built_in(rest))
     return HubQuestions(rest.removeprefix("hf:")) if rest.startswith("hf:") else FileQuestions("qa", rest)
 
 
 class Question(NamedTuple):
-    """A question as it is read: its answers are (text, the character of the context it starts at)."""
+    """A question as read; an answer is (text, the character of the context where it starts)."""
 
     id: str
     text: str
@@ -70,23 +71,23 @@ class Question(NamedTuple):
 
 
 class ReadQuestions(ReadTask):
-    """Questions on contexts, of files or the hub."""
+    """Questions on contexts, from files or the hub."""
 
     kind = "spans"
     fields = FIELDS
-    item = "question that can be used"
+    item = "usable question"
     answered = CONTEXT
 
 
 class Answer(pydantic.BaseModel):
-    """In the JSON of SQuAD."""
+    """An answer in the JSON of SQuAD."""
 
     text: str
     answer_start: int
 
 
 class Asked(pydantic.BaseModel):
-    """A question of a paragraph."""
+    """A question on a paragraph."""
 
     id: str
     question: str
@@ -95,21 +96,21 @@ class Asked(pydantic.BaseModel):
 
 
 class Text(pydantic.BaseModel):
-    """A paragraph of an article."""
+    """A paragraph of an article, with its questions."""
 
     context: str
     qas: list[Asked]
 
 
 class Article(pydantic.BaseModel):
-    """Paragraphs under a title."""
+    """The paragraphs under a title."""
 
     title: str = ""
     paragraphs: list[Text]
 
 
 class Squad(pydantic.BaseModel):
-    """A file; other keys mean nothing."""
+    """A file; other keys are ignored."""
 
     data: list[Article]
 
@@ -121,20 +122,21 @@ class FileQuestions(ReadQuestions, FileTask):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of the bytes of each split and the rules for words."""
+        """Fingerprint of the bytes of each split and the rules for words."""
         return fingerprint("squad-task", reader=READER, rules=RULES, splits=digest_splits(self.files, rules=True))
 
     def _groups(self, split: str, counts: Counter[str]) -> Iterator[ItemGroup]:
         with open_bytes(self.files[split]) as handle:
-            raw = handle.read().removeprefix(b"\xef\xbb\xbf")  # a byte order mark, as before any text that is read
+            raw = handle.read().removeprefix(b"\xef\xbb\xbf")  # a byte order mark, which is allowed in all text files
         try:
             squad = Squad.model_validate_json(raw, strict=True)
         except pydantic.ValidationError as error:
-            json_of(raw, self.files[split])  # what is no JSON is told with its line
+            json_of(raw, self.files[split])  # raises an error with the line if this is not JSON
             first = error.errors(include_url=False)[0]
-            at = ".".join(map(str, first["loc"]))
-            wrong = f"{at}: {first['msg']}; it is {first['input']!r:.60}" if at else first["msg"]
-            raise InputError(wrong, self.files[split]) from error
+            at = tuple(map(str, first["loc"]))
+            wrong = f"{first['msg']}, not {first['input']!r:.60}" if at else first["msg"]
+            code: Code = "missing" if first["type"] == "missing" else "type"
+            raise InputError(wrong, self.files[split], keys=at, code=code) from error
         for article in squad.data:
             for paragraph in article.paragraphs:
                 questions = [_question(asked, article.title) for asked in paragraph.qas]
@@ -149,7 +151,7 @@ def _question(asked: Asked, title: str) -> Question:
 def group_of(
     text: str, questions: Sequence[Question], counts: Counter[str], split: Split = SegmentedText.of
 ) -> Iterator[ItemGroup]:
-    """The group of a paragraph, if a question on it can be used; ``counts`` takes what cannot."""
+    """Yield the group of a paragraph, if a question on it is usable; ``counts`` collects what is not."""
     context = split(text)
     if not context.words:
         counts[NO_CONTEXT] += len(questions)
@@ -167,10 +169,10 @@ def group_of(
 def _placed(
     question: Question, text: str, context: SegmentedText, counts: Counter[str], split: Split
 ) -> tuple[SegmentedText, tuple[tuple[int, int], ...], Question] | None:
-    """The words of a question and the spans of its answers; None if it cannot be used."""
+    """Return the words of a question and the spans of its answers; None if the question is unusable."""
     words = split(question.text)
     found = (_span(answer, start, text, context, counts) for answer, start in question.answers)
-    spans = tuple(dict.fromkeys(filter(None, found)))  # annotators often agree: the same span counts once
+    spans = tuple(dict.fromkeys(filter(None, found)))  # annotators often agree, and equal spans count once
     if not words.words or (question.answers and not spans):
         counts[NO_ANSWER if words.words else NO_QUESTION] += 1
         return None
@@ -190,7 +192,7 @@ def _span(answer: str, start: int, text: str, context: SegmentedText, counts: Co
 
 
 class MiniEnglishQuestions(MiniEnglishTask):
-    """Extractive question answering: questions on short contexts; one in seven has no answer in its context."""
+    """Questions of the grammar on short contexts; one in seven has no answer in its context."""
 
     kind = "spans"
     fields = FIELDS
@@ -203,7 +205,7 @@ class MiniEnglishQuestions(MiniEnglishTask):
 
 
 def _question_group(paragraph: Paragraph) -> ItemGroup:
-    """The context and then its questions; answers counted in the words of the context."""
+    """Return the context and then its questions, with answers counted in the words of the context."""
     starts = [0]
     for sentence in paragraph.sentences:
         starts.append(starts[-1] + len(sentence.words))
@@ -224,21 +226,21 @@ PARTS = ("text", "answer_start")
 
 
 class HubQuestions(ReadQuestions, HubTask):
-    """Questions of a data set; what cannot be reached or understood is an InputError here."""
+    """Questions of a data set; opening it raises an InputError if it cannot be reached or understood."""
 
     def __init__(self, name: str) -> None:
         self.name = f"qa:hf:{name}"
         self._data = by_split(load_data(name), f"hf:{name}")
         features = next(iter(self._data.values())).features
         self._reads = answer_columns(features, self.name)
-        # whether the texts are words with one space between each two, as exported ones are
+        # exported texts are words separated by single spaces
         self._spaced = all(is_spaced(features[field]) for field in FIELDS)
         self.splits = tuple(self._data)
         self._check_usable()
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of the values in the columns that are read and the rules for words."""
+        """Fingerprint of the values in the columns that are read and the rules for words."""
         splits = {split: digest_values(data, self._reads, rules=True) for split, data in self._data.items()}
         return fingerprint(
             "hub-answers", reader=HUB_READER, rules=RULES, columns=self._reads, spaced=self._spaced, splits=splits
@@ -250,41 +252,46 @@ class HubQuestions(ReadQuestions, HubTask):
             yield from group_of(text, [question for _, question in questions], counts, split_text)
 
     def _questions(self, split: str) -> Iterator[tuple[str, Question]]:
-        """Each row as (context, question)."""
+        """Yield each row as (context, question)."""
         for number, values in enumerate(rows_of(self._data[split], self._reads)):
             row = dict(zip(self._reads, values, strict=True))
-            where = f"{self.name}: row {number + 1} of the split {split}"
+            place = (split, f"row {number + 1}")
             for column in ("context", "question"):
                 if row[column] is None:
-                    raise InputError(f"there is no {column}", where)
-            listed = [] if row.get("is_impossible") else _answers(row["answers"], where)
+                    raise InputError(f"there is no {column}", self.name, keys=(*place, column), code="missing")
+            try:
+                listed = [] if row.get("is_impossible") else _answers(row["answers"])
+            except InputError as error:
+                raise error.inside(*place, path=self.name) from error
             name = number if row.get("id") is None else row["id"]
             title = None if "title" not in row else row["title"] or ""
             yield row["context"], Question(str(name), row["question"], listed, title)
 
 
-def _answers(value: Any, where: str) -> list[tuple[str, int]]:
-    """(text, start) of each answer, from a struct of lists or a list of structs."""
+def _answers(value: Any) -> list[tuple[str, int]]:
+    """Return (text, start) of each answer, from a struct of lists or a list of structs."""
     found: list[Any]
     if isinstance(value, list):
         found = [[None if one is None else one[part] for one in value] for part in PARTS]
     else:
         found = [None if value is None else value[part] for part in PARTS]
     if any(part is None or None in part for part in found) or len(found[0]) != len(found[1]):
-        raise InputError(f"'answers' must have as many of {' as of '.join(PARTS)}, and none of them empty", where)
+        reason = f"must have as many values of {PARTS[0]} as of {PARTS[1]}, and none of them empty"
+        raise InputError(reason, keys="answers", code="format")
     return list(zip(*found, strict=True))
 
 
 def answer_columns(features: Mapping[str, Any], name: str) -> list[str]:
-    """The columns to read, or InputError that names the columns there are."""
+    """Return the columns to read.
+
+    Raises:
+        InputError: A required column is missing; the message lists the columns.
+    """
     answers = features.get("answers")
-    nested = getattr(answers, "feature", answers)  # of a list of structs, or the struct of lists itself
+    nested = getattr(answers, "feature", answers)  # the struct in a list of structs, or the struct of lists itself
     parts = nested if isinstance(nested, dict) else {}
     kinds = [dtype_of(getattr(parts.get(part), "feature", parts.get(part))) or "" for part in PARTS]
     known = kinds[0] in STRINGS and kinds[1].startswith(("int", "uint"))
     if not known or any(dtype_of(features.get(column)) not in STRINGS for column in NEEDED[:2]):
-        raise InputError(
-            f"{name}: needs the texts context and question, and answers with text and answer_start;"
-            f" it has {described(features)}"
-        )
+        raise no_columns(name, "the texts context and question, and answers with text and answer_start", features)
     return [*NEEDED, *(column for column, kinds in OPTIONAL.items() if dtype_of(features.get(column)) in kinds)]

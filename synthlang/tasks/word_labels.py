@@ -1,4 +1,4 @@
-"""Tasks that label words: named entities, slots, parts of speech, trees. An item is a sentence."""
+"""Tasks that label words: named entities, slots, parts of speech and trees. An item is a sentence."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from synthlang.tasks.base import MiniEnglishTask, TaskSet, built_in
 from synthlang.tasks.batch import Item, ItemGroup, TaskBatch, taken_counts, unique_id
 
 FIELD = ("text",)
-# what labels words: the column, further columns that must be there, how a bare path is read
 WORDS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "ner": ("ner", (), "iob"),
     "slots": ("slot", (), "slots"),
     "pos": ("upos", (), "conllu"),
     "parsing": ("deprel", ("upos", "head"), "conllu"),
 }
-# further columns of hub data sets that hold labels; their usual names are in sources.hub_data
+"""Task → the column with the labels, further required columns, and the scheme that reads a bare path."""
 HUB_LABELS: dict[str, dict[str, tuple[str, ...]]] = {
     "ner": {"ner": ("tags",)},
     "slots": {"slot": ("slots", "slot", "slot_tags", "tags")},
 }
+"""Further names of label columns in data sets of the hub, beyond those of ``sources.hub``."""
 HUB_INTENTS = ("intent", "label")
 
 
 def open_words(scheme: str, rest: str) -> TaskSet:
-    """The task of labelled words of a source: a source's spec, or a path that is read as its scheme usually is."""
+    """Open the task of labelled words in a source: the spec of a source, or a path for the usual reader of the task."""
     if scheme in BUILT_IN and rest.startswith("builtin:"):
         return BUILT_IN[scheme](built_in(rest))
     tags, needs, plain = WORDS[scheme]
@@ -52,9 +52,9 @@ def open_words(scheme: str, rest: str) -> TaskSet:
 
 
 class WordTask(TaskSet):
-    """The sentences of a source that has the column ``tags``; the intents of a source that has them label the items.
+    """The sentences of a source with the column ``tags``; intents label the items if the source has them.
 
-    ``needs``: further columns without which the task is none.
+    ``needs`` names further columns that the task requires.
     """
 
     kind = "words"
@@ -65,18 +65,18 @@ class WordTask(TaskSet):
         require_columns(source, (tags, *needs), name, "the task")
         self.name, self.source, self.tags = name, source, tags
         self.columns, self.licence = source.columns, getattr(source, "licence", None)
-        # every other source refuses an empty split itself
+        # all other sources refuse an empty split themselves
         can_be_empty = isinstance(source, MiniEnglish)
         self.splits = tuple(s for s in source.splits if not can_be_empty or size_of(source, s))
 
     @property
     def fingerprint(self) -> str:
-        """Of the source and the labelled column."""
+        """Fingerprint of the source and the labelled column."""
         return fingerprint("word-task", source=self.source.fingerprint, tags=self.tags)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The intents; () for a source without."""
+        """The intents; () for a source without intents."""
         return self.source.intents if isinstance(self.source, SlotsSource | HubSource) else ()
 
     def size(self, split: str) -> int | None:
@@ -87,7 +87,7 @@ class WordTask(TaskSet):
         return self._labelled(split)
 
     def _labelled(self, split: str) -> Iterator[TaskBatch]:
-        """The batches with what their sentences are labelled and called."""
+        """Yield the batches with the labels and names of their sentences."""
         counts: Counter[str] = Counter()
         times: dict[str, int] = {}
         index = {name: code for code, name in enumerate(self.labels)}
@@ -138,5 +138,5 @@ class MiniEnglishNames(MiniEnglishTask):
             yield ItemGroup(((0, [dict(made.columns)]),), (Item(str(number), (0,)),))
 
 
-# what the grammar makes items of its own for; the others are its sentences
 BUILT_IN: dict[str, type[MiniEnglishTask]] = {"ner": MiniEnglishNames, "slots": MiniEnglishSlots}
+"""Tasks with items of their own in the grammar; the other tasks use its sentences."""
