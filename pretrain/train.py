@@ -22,9 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
     from synthlang.files import user_path
 
     parser = arguments_of("pretrain.train", "Pretrain a bilingual model from a config.")
-    parser.add_argument(
-        "--out", type=user_path, help="run folder (default: runs/NAME); an unfinished run in it goes on"
-    )
+    parser.add_argument("--out", type=user_path, help="Run folder (default: runs/NAME). An unfinished run continues.")
     return exit_code(
         lambda given: run(given.config, given.out, given.set, given.smoke, given.threads), parser.parse_args(arguments)
     )
@@ -35,10 +33,16 @@ def arguments_of(prog: str, description: str) -> argparse.ArgumentParser:
     from synthlang.files import user_path
 
     parser = argparse.ArgumentParser(prog=prog, description=description)
-    parser.add_argument("config", type=user_path, help="YAML file, or the name of one of the catalogue")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the config")
-    parser.add_argument("--threads", type=int, help="of each process (default: the number that is fastest)")
-    parser.add_argument("--smoke", action="store_true", help="try it in seconds, written to OUT-smoke")
+    parser.add_argument("config", type=user_path, help="YAML file, or name of an entry of the catalogue.")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="Assignment to a key of the config (repeatable).",
+    )
+    parser.add_argument("--threads", type=int, help="Number of threads in each process (default: the fastest number).")
+    parser.add_argument("--smoke", action="store_true", help="Smoke run in seconds, written to OUT-smoke.")
     return parser
 
 

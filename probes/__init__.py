@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from probes.study.options import SearchOptions, StudyOptions
+
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
@@ -67,7 +69,7 @@ def run_transfer(
     target: Mapping[str, str | None] | None = None,
     seeds: int = 3,
     out: str | Path | None = None,
-    keep: str | Path | None = None,
+    save_models: str | Path | None = None,
     smoke: bool = False,
     threads: int | None = None,
     overrides: Overrides = (),
@@ -85,7 +87,7 @@ def run_transfer(
         target: Another natural language: its own sources by split, ``{"test": SOURCE}``.
         seeds: Fine-tunings; finished ones are not run again.
         out: The JSON file (default for a run: ``RUN/transfer/TASK-LANGUAGE.json``).
-        keep: Folder for the fine-tuned models, which ``probe`` reads.
+        save_models: Folder for the fine-tuned models, which ``probe`` reads.
         smoke: Try it in seconds with few items; the numbers mean nothing.
         threads: Of this process (default: ``OMP_NUM_THREADS``, else the number that is fastest).
         overrides: Dotted keys and their values.
@@ -99,7 +101,9 @@ def run_transfer(
 
     options = {"task": task, "train": train, "dev": dev, "test": test, "language": language}
     settings = read_transfer_config(_path(config), options, target or {}, assignments(overrides))
-    return dict(read_json(transfer_command(str(model), settings, seeds, _path(out), _path(keep), smoke, threads)))
+    return dict(
+        read_json(transfer_command(str(model), settings, seeds, _path(out), _path(save_models), smoke, threads))
+    )
 
 
 def compare(
@@ -188,38 +192,19 @@ def correlate(
 def run_study(
     config: str | Path,
     out: str | Path | None = None,
+    options: StudyOptions | None = None,
     *,
-    size: str | None = None,
-    store: str | Path | None = None,
-    executor: str = "local",
-    workers: int | None = None,
-    retry: int = 0,
-    only: Sequence[str] = (),
-    dry_run: bool = False,
-    slurm: Sequence[str] = (),
-    wait: bool = True,
-    threads: int | None = None,
-    smoke: bool = False,
     overrides: Overrides = (),
 ) -> StudyRun:
-    """Run every cell of a grid and write results, measures and ``report.html``; what is finished is not done again.
+    """Run every cell of a grid and write results, measures and ``report.html``. Finished stages are not run again.
 
-    A script calls this under ``if __name__ == "__main__":`` (as multiprocessing asks for) or with ``in-process``.
+    A script calls this function under ``if __name__ == "__main__":``, which multiprocessing needs, or with the
+    executor ``in-process``.
 
     Args:
         config: A YAML file, or the name of a study.
         out: The study folder (default: ``runs/NAME``).
-        size: Of a study given by name: paper, lab or tiny.
-        store: Folder of the stages, shared by studies (default: ``out/stages``).
-        executor: ``local`` (processes), ``in-process`` or ``slurm``.
-        workers: Processes (default: one a CUDA device, else one a core).
-        retry: How often a stage that failed is tried again.
-        only: Run the cells with this in their name, or AXIS=LABEL.
-        dry_run: Print cells, shared stages and times; run nothing.
-        slurm: Options of Slurm, ``partition=gpu``.
-        wait: False: hand everything over to Slurm and leave.
-        threads: Of each process (default: the number that is fastest).
-        smoke: Try it in seconds: every stage small, in ``OUT-smoke``; the numbers mean nothing.
+        options: How the study is run: executor, workers, store, chosen cells (default: ``StudyOptions()``).
         overrides: Dotted keys and their values.
 
     Returns:
@@ -228,60 +213,34 @@ def run_study(
     Raises:
         SystemExit: With code 143 after SIGTERM.
     """
-    from probes.commands import plan_study, study_of
     from probes.commands import run_study as run
-    from probes.study.runner import RunOptions
-    from synthlang.catalogue import run_folder
     from synthlang.config import assignments
-    from synthlang.smoke import smoke_path
 
-    study = study_of(Path(config), size)
-    folder = run_folder(study) if out is None else Path(out)
-    folder = smoke_path(folder) if smoke else folder
-    options = RunOptions(executor, workers, retry, tuple(only), _path(store), tuple(slurm), wait, threads)
-    return (plan_study if dry_run else run)(study, folder, options, assignments(overrides), smoke)
+    return run(Path(config), _path(out), options or StudyOptions(), assignments(overrides))
 
 
 def search_study(
     config: str | Path,
     out: str | Path | None = None,
+    options: SearchOptions | None = None,
     *,
-    size: str | None = None,
-    store: str | Path | None = None,
-    trials: int = 20,
-    first_rung: int | None = None,
-    reduction: int = 3,
-    sampler: str = "random",
-    seed: int = 0,
     overrides: Overrides = (),
 ) -> list[FrozenTrial]:
-    """Search the grid of a study for the lowest perplexity of the parent, by Optuna (extra ``search``).
+    """Search the grid of a study for the lowest perplexity in the source language, by Optuna (extra ``search``).
 
     Args:
         config: A YAML file, or the name of a study.
-        out: The folder of the search (default: ``runs/NAME-search``); with the same arguments it goes on.
-        size: Of a study given by name: paper, lab or tiny.
-        store: Folder of the stages, shared with studies (default: ``out/stages``).
-        trials: How many cells are tried.
-        first_rung: Steps after which the first trials are given up (successive halving); none: all go to the end.
-        reduction: Of those that come to a rung the best one in so many goes on, to so many times as many steps.
-        sampler: ``random``, no cell twice, or ``tpe``.
-        seed: Of the sampler.
+        out: The folder of the search (default: ``runs/NAME-search``). With the same arguments the search continues.
+        options: How the grid is searched: trials, sampler, successive halving (default: ``SearchOptions()``).
         overrides: Dotted keys and their values.
 
     Returns:
-        The trials, best first: ``params`` are the labels of the axes, ``intermediate_values`` step → perplexity.
+        The trials, best first: ``params`` has the labels of the axes, ``intermediate_values`` has step → perplexity.
     """
-    from probes.commands import study_of
-    from probes.study.search import SearchOptions
     from probes.study.search_command import search_command
-    from synthlang.catalogue import run_folder
     from synthlang.config import assignments
 
-    study = study_of(Path(config), size)
-    folder = run_folder(study).with_name(f"{run_folder(study).name}-search") if out is None else Path(out)
-    options = SearchOptions(trials, first_rung, reduction, sampler, seed)
-    return search_command(study, folder, _path(store), options, assignments(overrides))
+    return search_command(Path(config), _path(out), options or SearchOptions(), assignments(overrides))
 
 
 def write_report(folders: Sequence[str | Path], out: str | Path | None = None) -> None:
@@ -291,17 +250,17 @@ def write_report(folders: Sequence[str | Path], out: str | Path | None = None) -
     write_reports([Path(folder) for folder in folders], _path(out))
 
 
-def write_findings(folder: str | Path, keep: Sequence[str | Path] = (), out: str | Path | None = None) -> None:
-    """Keep studies in a folder, and write the page of what came out of all that are kept there and finished.
+def write_findings(folder: str | Path, archive: Sequence[str | Path] = (), out: str | Path | None = None) -> None:
+    """Add studies to an archive, and write the page of findings from all finished studies in it.
 
     Args:
-        folder: Of the kept studies.
-        keep: Studies whose results are kept there first; one that is not finished adds the cells that it has run.
+        folder: The folder of the archive.
+        archive: Studies to add first. A study that is not finished adds the cells that it has run.
         out: The page (default: FOLDER.md); its numbers are written beside it, to ``FOLDER-numbers.md``.
     """
     from probes.commands import write_findings_page
 
-    write_findings_page(Path(folder), [Path(name) for name in keep], _path(out))
+    write_findings_page(Path(folder), [Path(name) for name in archive], _path(out))
 
 
 def collect_garbage(

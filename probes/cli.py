@@ -1,4 +1,4 @@
-"""The command ``synthlang``. Libraries are imported inside the commands, so ``--help`` is quick."""
+"""The command ``synthlang``. The commands import libraries when they run, so ``--help`` is quick."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def main_options(
-    _: Annotated[bool, option("Show the version and exit.", "--version", callback=_version, is_eager=True)] = False,
+    _: Annotated[bool, option("Version of synthlang.", "--version", callback=_version, is_eager=True)] = False,
 ) -> None:
-    """Options of the command itself."""
+    """Read the options of the command itself."""
 
 
 app.command()(cli_language.derive)
@@ -56,26 +56,28 @@ app.command()(cli_language.push)
 
 @app.command()
 def pretrain(
-    config: Annotated[Path, argument("A YAML file, or the name of a run: synthlang configs runs.", **names_of("runs"))],
-    out: Annotated[Path | None, option("The run folder (default: runs/NAME); an unfinished run in it goes on.")] = None,
+    config: Annotated[
+        Path, argument("YAML file, or name of a run (synthlang configs runs lists them).", **names_of("runs"))
+    ],
+    out: Annotated[Path | None, option("Run folder (default: runs/NAME). An unfinished run continues.")] = None,
     threads: Threads = None,
     smoke: Smoke = False,
     overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
-    """Pretrain a model (accelerate launch -m pretrain.train CONFIG is the same)."""
+    """Pretrain a model, as accelerate launch -m pretrain.train CONFIG does."""
     run_pretraining(config, out, overrides, smoke=smoke, threads=threads)
 
 
 @app.command(help=ADJUST_HELP)
 def adjust(
     model: Model,
-    config: Annotated[Path, argument("A YAML file, or a name: synthlang configs adjust.", **names_of("adjust"))],
-    out: Annotated[Path, option("The output folder; an unfinished adjustment in it goes on.")],
+    config: Annotated[Path, argument("YAML file, or name from synthlang configs adjust.", **names_of("adjust"))],
+    out: Annotated[Path, option("Output folder. An unfinished adjustment continues.")],
     threads: Threads = None,
     smoke: Smoke = False,
     overrides: Set = [],  # noqa: B006
 ) -> None:
-    """Adjust a model; see ADJUST_HELP."""
+    """Adjust a model. The help is ADJUST_HELP."""
     run_adjustment(model, config, out, overrides, smoke=smoke, threads=threads)
 
 
@@ -100,18 +102,18 @@ app.command()(configs)
 
 @app.command()
 def doctor() -> None:
-    """Say what is installed, what is missing and the command that mends it."""
+    """Show the installed and the missing packages, each with the command that installs it."""
     if not check_installation():
         raise typer.Exit(1)
 
 
 def main() -> None:
-    """Run the command; what a user can mend is one line and exit code 2."""
+    """Run the command. Wrong input is one line on standard error and exit code 2."""
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     set_environment()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # for those that have no letter for an arrow or a dash
+            stream.reconfigure(errors="replace")  # for terminals without arrows and dashes
     try:
         app()
     except InputError as error:
@@ -121,7 +123,7 @@ def main() -> None:
         print(f"error: {error.filename or 'file system'}: {error.strerror or error}", file=sys.stderr)
         raise SystemExit(2) from None
     except SystemExit as end:
-        if end.code == 130:  # typer's for Ctrl-C
+        if end.code == 130:  # the code of typer for Ctrl-C
             print("stopped; run the same command again", file=sys.stderr)
         raise
 

@@ -1,4 +1,4 @@
-"""The command ``synthlang configs``: what the catalogue has, and any of it in full."""
+"""The command ``synthlang configs``: list the catalogue, or print an entry in full."""
 
 from __future__ import annotations
 
@@ -10,47 +10,55 @@ from synthlang import catalogue
 from synthlang.errors import InputError, did_you_mean
 from synthlang.strict_yaml import write_yaml
 
-KINDS = (*catalogue.FILES, *catalogue.WHOLE)
+CATALOGUE = (*catalogue.FILES, *catalogue.WHOLE)
 COLUMN, WIDTH = 46, 120
 
 
 def configs(
     kind: Annotated[
         str | None,
-        argument("List one kind (runs, studies, …), or print what has this name.", metavar="[KIND]", **one_of(*KINDS)),
+        argument(
+            "Kind to list (runs, studies, …), or name to print (default: all).", metavar="[KIND]", **one_of(*CATALOGUE)
+        ),
     ] = None,
-    name: Annotated[str | None, argument("Print the one of this kind and name.", metavar="[NAME]")] = None,
+    name: Annotated[str | None, argument("Name to print, of this kind (default: none).", metavar="[NAME]")] = None,
 ) -> None:
-    """List the configs that come along, or print one as YAML to save, change and run."""
-    if name is not None and kind not in KINDS:
-        raise InputError(f"there is no kind {kind!r}; there are: {', '.join(KINDS)}")
-    if kind is None or (name is None and kind in KINDS):
-        for one in [known for known in KINDS if known != "parts"] if kind is None else [kind]:
+    """List the configs of the catalogue, or print one as YAML to save, change and run."""
+    if name is not None and kind not in CATALOGUE:
+        hint = f"choose one of {', '.join(CATALOGUE)}"
+        raise InputError(f"unknown kind {kind!r}", "synthlang configs", hint=hint, code="unknown")
+    if kind is None or (name is None and kind in CATALOGUE):
+        for one in [known for known in CATALOGUE if known != "parts"] if kind is None else [kind]:
             _list(one)
         return
     found = [(kind, name)] if name is not None else _called(str(kind))
     if len(found) > 1:
-        raise InputError(f"there are several: {', '.join(f'synthlang configs {k} {n}' for k, n in found)}")
+        hint = f"choose {' or '.join(f'synthlang configs {k} {n}' for k, n in found)}"
+        raise InputError(f"several kinds have {kind!r}", "synthlang configs", hint=hint, code="conflict")
     print(_in_full(*found[0]), end="")
 
 
 def _called(name: str) -> list[tuple[str, str]]:
-    """Kind and name of all that is meant by NAME or KIND/NAME; InputError if nothing is."""
-    known = {kind: catalogue.names(kind) for kind in KINDS}
-    found = [(kind, name) for kind in KINDS if name in known[kind]]
+    """Return kind and name of every entry that NAME or KIND/NAME may mean.
+
+    Raises:
+        InputError: If there is none.
+    """
+    known = {kind: catalogue.names(kind) for kind in CATALOGUE}
+    found = [(kind, name) for kind in CATALOGUE if name in known[kind]]
     first, _, rest = name.partition("/")
     if not found and rest in known.get(first, ()):
         found = [(first, rest)]
     if not found:
-        listed = [one for kind in KINDS if kind != "parts" for one in known[kind]]
+        listed = [one for kind in CATALOGUE if kind != "parts" for one in known[kind]]
         hint = did_you_mean(name, [one for one in listed if one.startswith(f"{name}/")] or listed)
-        raise InputError(f"there is no {name!r}; {hint}synthlang configs lists all")
+        hint += "synthlang configs lists all"
+        raise InputError(f"unknown name {name!r}", "synthlang configs", hint=hint, code="unknown")
     return found
 
 
 def _in_full(kind: str, name: str) -> str:
-    """YAML with what is said of it as comments."""
-
+    """Return an entry as YAML, with its description as comments."""
     if kind in catalogue.WHOLE:
         return catalogue.whole_file(kind, name).read_text(encoding="utf-8")
     entry = catalogue.find(kind, name)
@@ -59,8 +67,7 @@ def _in_full(kind: str, name: str) -> str:
 
 
 def _list(kind: str) -> None:
-    """A line for each of a kind, one for all sizes of the same."""
-
+    """Print one line for each entry of a kind. The sizes of an entry share a line."""
     sizes: dict[str, list[str]] = {}
     for name in catalogue.names(kind):
         stem, _, size = name.rpartition("/")

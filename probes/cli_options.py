@@ -1,4 +1,4 @@
-"""What options and arguments of the commands are written with."""
+"""Helpers and shared declarations for the options and arguments of the commands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from synthlang.files import user_path
 
 
 class Commands(typer.Typer):
-    """Commands in whose paths ``~`` is filled in: a shell leaves that of ``--out=~/x`` alone."""
+    """Commands that expand ``~`` in their paths, because a shell does not expand the one in ``--out=~/x``."""
 
     def command(self, *args: Any, **options: Any) -> Callable[[Any], Any]:
         """Register a function as a command, as Typer does."""
@@ -36,17 +36,29 @@ def _at_home(value: Any) -> Any:
     return user_path(value) if isinstance(value, Path) else value
 
 
-def option(said: str, *names: str, **more: Any) -> Any:
-    """An option, of the name of its parameter or of these; ``more`` is Typer's."""
-    return typer.Option(*names, help=said, **more)
+def option(help_text: str, *names: str, **more: Any) -> Any:
+    """Declare an option, named after its parameter unless ``names`` are given. Typer takes ``more``."""
+    return typer.Option(*names, help=help_text, **more)
 
 
-def argument(said: str, **more: Any) -> Any:
-    return typer.Argument(help=said, **more)
+def renamed(old: str, new: str) -> Any:
+    """Declare the former name of an option, which is hidden and works with a warning for one release."""
+
+    def warned(value: Any) -> Any:
+        if value:
+            typer.echo(f"warning: {old} is now {new}; the old name will be removed in the next release", err=True)
+        return value
+
+    return typer.Option(old, help=f"Former name of {new}.", hidden=True, callback=warned)
+
+
+def argument(help_text: str, **more: Any) -> Any:
+    """Declare an argument. Typer takes ``more``."""
+    return typer.Argument(help=help_text, **more)
 
 
 def names_of(*kinds: str) -> dict[str, Callable[[str], list[str]]]:
-    """For ``option`` and ``argument``: a shell completes names of the catalogue, else files."""
+    """Return the completion of catalogue names for ``option`` and ``argument``."""
 
     def begun(incomplete: str) -> list[str]:
         from synthlang.catalogue import names
@@ -57,18 +69,15 @@ def names_of(*kinds: str) -> dict[str, Callable[[str], list[str]]]:
 
 
 def one_of(*words: str) -> dict[str, Callable[[str], list[str]]]:
-    """The same of given words."""
+    """Return the completion of given words for ``option`` and ``argument``."""
     return {"autocompletion": lambda incomplete: [word for word in words if word.startswith(incomplete)]}
 
 
-Set = Annotated[list[str], option("Override a key of the config; repeatable.", "--set", metavar="KEY=VALUE")]
-"""KEY=VALUE for a config."""
+Set = Annotated[list[str], option("Assignment to a key of the config (repeatable).", "--set", metavar="KEY=VALUE")]
 Smoke = Annotated[
-    bool, option("Try it in seconds: everything small, written to OUT-smoke; the numbers mean nothing.", "--smoke")
+    bool, option("Smoke run: everything small, in seconds, written to OUT-smoke. The numbers mean nothing.", "--smoke")
 ]
-"""Whether the settings are made small."""
 Threads = Annotated[
-    int | None, option("Threads of a process (default: OMP_NUM_THREADS, else the number that is fastest).", min=1)
+    int | None, option("Number of threads in each process (default: OMP_NUM_THREADS, else the fastest number).", min=1)
 ]
-Model = Annotated[str, argument("A finished run, a folder or a name of Hugging Face.")]
-"""A model."""
+Model = Annotated[str, argument("Finished run, model folder, or model name on Hugging Face.")]

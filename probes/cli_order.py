@@ -12,33 +12,33 @@ import synthlang
 from probes.cli_options import Commands, argument, option
 
 order = Commands(
-    help="Order models of Galactic Dependencies: fit, import, show, evaluate, compare.",
+    help="Work with order models of Galactic Dependencies: fit, import, show, evaluate, compare.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 Labels = Literal["faithful", "mapped"]
 Scheme = Literal["ud1", "ud2"]
-Out = Annotated[Path, option("The model file to write; gzipped if it ends in .gz.")]
-Model = Annotated[str, argument("A model that comes with synthlang (de, en, fr, ga), or a file.")]
-Treebank = Annotated[str, argument("A source with trees, such as conllu:UD-FOLDER.")]
-Weight = Annotated[float, option("The weight of the substrate.", min=0.0, max=1.0)]
+Out = Annotated[Path, option("Model file to write, gzipped if its name ends in .gz.")]
+Model = Annotated[str, argument("Built-in model (de, en, fr, ga), or file.")]
+Treebank = Annotated[str, argument("Source with trees, such as conllu:UD-FOLDER.")]
+Weight = Annotated[float, option("Weight of the substrate.", min=0.0, max=1.0)]
 
 
 @order.command("fit")
 def fit(
     treebank: Treebank,
     out: Out,
-    train: Annotated[list[str], option("A split to learn from (default: train); repeatable.")] = [],  # noqa: B006
-    held_out: Annotated[list[str], option("A split to score on (default: test); repeatable.")] = [],  # noqa: B006
-    choose_on: Annotated[list[str], option("A split to choose λ on; repeatable.")] = [],  # noqa: B006
-    l2: Annotated[list[float], option("λ of the prior; several are tried on --choose-on.")] = [3.0],  # noqa: B006
-    max_items: Annotated[int, option("Learn from nodes of up to so many items.", min=2, max=7)] = 6,
-    labels: Annotated[Scheme, option("The label scheme of the treebank.")] = "ud2",
-    title: Annotated[str, option("The treebank, for the card (default: its folder).")] = "",
-    licence: Annotated[str, option("The treebank's licence, for the card.")] = "",
-    attribution: Annotated[str, option("The treebank's authors, for the card.")] = "",
+    train: Annotated[list[str], option("Training split (default: train; repeatable).")] = [],  # noqa: B006
+    held_out: Annotated[list[str], option("Evaluation split (default: test; repeatable).")] = [],  # noqa: B006
+    choose_on: Annotated[list[str], option("Split for the selection of λ (default: none; repeatable).")] = [],  # noqa: B006
+    l2: Annotated[list[float], option("Weight λ of the L2 prior (repeatable, with --choose-on).")] = [3.0],  # noqa: B006
+    max_items: Annotated[int, option("Maximum number of items of a training node.", min=2, max=7)] = 6,
+    labels: Annotated[Scheme, option("Label scheme of the treebank: ud1 or ud2.")] = "ud2",
+    title: Annotated[str, option("Name of the treebank for the card (default: its folder).")] = "",
+    licence: Annotated[str, option("Licence of the treebank for the card (default: none).")] = "",
+    attribution: Annotated[str, option("Authors of the treebank for the card (default: none).")] = "",
 ) -> None:
-    """Fit a model to a treebank: conditional likelihood with an L2 prior. Writes the model and its card."""
+    """Fit a model to a treebank by conditional likelihood with an L2 prior; write the model and its card."""
     synthlang.fit_order_model(
         treebank,
         out,
@@ -56,12 +56,12 @@ def fit(
 
 @order.command("import")
 def convert(
-    noun: Annotated[Path, argument("The released model of noun heads, such as fr@N.orm.")],
-    verb: Annotated[Path, argument("The released model of verb heads, such as fr@V.orm.")],
+    noun: Annotated[Path, argument("Released model of noun heads, such as fr@N.orm.")],
+    verb: Annotated[Path, argument("Released model of verb heads, such as fr@V.orm.")],
     out: Out,
-    labels: Annotated[Scheme, option("The label scheme they were fitted with.")] = "ud1",
+    labels: Annotated[Scheme, option("Label scheme of the released models: ud1 or ud2.")] = "ud1",
 ) -> None:
-    """Turn a released pair of .orm files into a model file."""
+    """Convert a released pair of .orm files into a model file."""
     model = synthlang.import_order_model(noun, verb, out, labels=labels)
     typer.echo(f"{out}: " + ", ".join(f"{node} {len(weights)} weights" for node, weights in model.weights.items()))
 
@@ -69,22 +69,22 @@ def convert(
 @order.command("show")
 def show(
     model: Model,
-    conllu: Annotated[Path, option("A CoNLL-U file.")],
-    sentence: Annotated[str, option("The sent_id of a sentence, or its number from 1.")],
-    node: Annotated[int, option("The id of the head word.")],
-    labels: Annotated[Labels, option("Take labels as they stand, or map them to the model's.")] = "faithful",
-    substrate: Annotated[str | None, option("A second model to mix in.")] = None,
+    conllu: Annotated[Path, option("CoNLL-U file.")],
+    sentence: Annotated[str, option("Sentence: its sent_id, or its number from 1.")],
+    node: Annotated[int, option("Head word: its id in the sentence.")],
+    labels: Annotated[Labels, option("Labels: faithful (unchanged) or mapped to those of the model.")] = "faithful",
+    substrate: Annotated[str | None, option("Substrate: a second model to mix in (default: none).")] = None,
     substrate_weight: Weight = 0.05,
-    temperature: Annotated[float, option("T of p ∝ exp(w · f / T).")] = 1.0,
-    corpus_labels: Annotated[Scheme, option("The label scheme of the file, for --labels mapped.")] = "ud2",
+    temperature: Annotated[float, option("Temperature T in p ∝ exp(w · f / T).")] = 1.0,
+    corpus_labels: Annotated[Scheme, option("Label scheme of the file for --labels mapped: ud1 or ud2.")] = "ud2",
     items: Annotated[
-        bool, option("Print one object {node, class, items, orders} in the place of the list.", "--items")
+        bool, option("Output as one object {node, class, items, orders} instead of a list.", "--items")
     ] = False,
 ) -> None:
     """Print the probability of every order of a node as JSON: [{"order": [2, 0, 1], "p": 0.4}, …].
 
-    An order lists the items (the head and its dependents) by their index in the text; the items with
-    their three views stand on standard error.
+    An order lists the items (the head and its dependents) by their index in the text. The items with their three
+    views go to standard error.
     """
     result = synthlang.show_order_model(
         model,
@@ -109,11 +109,14 @@ def show(
 def evaluate(
     model: Model,
     treebank: Treebank,
-    held_out: Annotated[list[str], option("A split to score on; repeatable.")] = ["test"],  # noqa: B006
-    train: Annotated[list[str], option("A split for the baseline that knows directions only.")] = [],  # noqa: B006
-    labels: Annotated[Labels, option("As in show.")] = "mapped",
+    held_out: Annotated[list[str], option("Evaluation split (repeatable).")] = ["test"],  # noqa: B006
+    train: Annotated[
+        list[str],
+        option("Split for the baseline that knows directions only (default: none, no such baseline; repeatable)."),
+    ] = [],  # noqa: B006
+    labels: Annotated[Labels, option("Labels: faithful (unchanged) or mapped to those of the model.")] = "mapped",
 ) -> None:
-    """Score a model on a treebank, against uniform and a baseline of directions."""
+    """Score a model on a treebank, beside a uniform baseline and a baseline of directions."""
     found = synthlang.evaluate_order_model(model, treebank, held_out=held_out, train=train, labels=labels)
     typer.echo(json.dumps(found, indent=1))
 
@@ -121,14 +124,14 @@ def evaluate(
 @order.command("compare")
 def compare(
     model: Model,
-    parent: Annotated[str, option("The source that is reordered.")],
-    target: Annotated[str, option("A treebank of the model's language.")],
-    parent_split: Annotated[str, option("Its split.")] = "test",
-    target_split: Annotated[str, option("Its split.")] = "test",
-    substrate: Annotated[str | None, option("A second model to mix in.")] = None,
-    seed: Annotated[int, option("Of the orders that are drawn.", min=0)] = 0,
+    parent: Annotated[str, option("Source to reorder.")],
+    target: Annotated[str, option("Treebank in the language of the model.")],
+    parent_split: Annotated[str, option("Split of --parent.")] = "test",
+    target_split: Annotated[str, option("Split of --target.")] = "test",
+    substrate: Annotated[str | None, option("Substrate: a second model to mix in (default: none).")] = None,
+    seed: Annotated[int, option("Seed for sampling word orders.", min=0)] = 0,
 ) -> None:
-    """Measure whether a parent that is reordered comes closer to the model's language: dependents before their head."""
+    """Measure how close reordering brings a source to the language of the model, by dependents before their head."""
     splits = {"parent_split": parent_split, "target_split": target_split}
     result = synthlang.compare_order_model(model, parent, target, **splits, substrate=substrate, seed=seed)
     typer.echo(json.dumps(result, ensure_ascii=False, indent=1))

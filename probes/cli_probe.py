@@ -12,63 +12,66 @@ from probes.cli_options import Model, Set, Threads, argument, names_of, option
 def probe(
     model: Model,
     model2: Annotated[
-        str | None, argument("Another model, which reads the other language (two monolingual models).")
+        str | None, argument("Second model, which reads the other language (default: MODEL reads both languages).")
     ] = None,
     probe: Annotated[
         str | None,
-        option("Names of probes, or all (default: the config's, else all); see docs/probes.md.", metavar="P[,P…]"),
+        option("Comma-separated probes, or all (default: the probes of the config, else all).", metavar="P[,P…]"),
     ] = None,
     config: Annotated[
-        Path | None, option("A YAML file, or a name: synthlang configs probes.", **names_of("probes"))
+        Path | None, option("YAML file, or name from synthlang configs probes (default: none).", **names_of("probes"))
     ] = None,
     language: Annotated[
-        str | None, option("The other language (default: the run's first derived one).", metavar="SPEC")
+        str | None, option("Other language (default: the first derived language of the run).", metavar="SPEC")
     ] = None,
     out: Annotated[Path | None, option("Folder of the results (default for a run: RUN/probes).")] = None,
     threads: Threads = None,
     overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
-    """Measure how a model aligns two languages: probes.json, figures and a page, probes.html."""
+    """Measure how well a model aligns two languages; write probes.json, figures and the page probes.html."""
     probes.probe(
         model, model2, probes=probe, config=config, language=language, out=out, threads=threads, overrides=overrides
     )
 
 
 def align(
-    texts: Annotated[list[Path], argument("One file of lines 'left ||| right', or two: LEFT RIGHT.")],
-    program: Annotated[str | None, option("The aligner: eflomal (default) or fast_align.")] = None,
+    texts: Annotated[list[Path], argument("One file of lines 'left ||| right', or two files: LEFT RIGHT.")],
+    program: Annotated[str | None, option("Aligner: eflomal or fast_align (default: eflomal).")] = None,
     symmetrise: Annotated[
         str | None,
         option(
-            "What --out gets: intersection (default), union, grow-diag, grow-diag-final, grow-diag-final-and, "
-            "forward or reverse."
+            "Combination of both directions in --out: intersection, union, grow-diag, grow-diag-final, "
+            "grow-diag-final-and, forward or reverse (default: intersection)."
         ),
     ] = None,
-    gold: Annotated[Path | None, option("Gold links to score by: i-j sure, ipj possible.")] = None,
-    gold_first: Annotated[
-        int | None, option("The number of the first word in it (default: found out).", min=0, max=1)
+    gold: Annotated[
+        Path | None, option("Gold word alignments: i-j is sure, ipj is possible (default: none, no scores).")
     ] = None,
-    gold_reversed: Annotated[bool, option("Its links are right-left.", "--gold-reversed")] = False,
+    gold_first: Annotated[
+        int | None, option("Number of the first word in --gold: 0 or 1 (default: detected).", min=0, max=1)
+    ] = None,
+    gold_reversed: Annotated[bool, option("Order of the words in --gold is right-left.", "--gold-reversed")] = False,
     links: Annotated[
-        list[Path], option("Score these links, run no program; give it twice for forward and reverse.")
+        list[Path],
+        option("File of word alignments to score without an aligner (repeatable: forward, then reverse)."),
     ] = [],  # noqa: B006  typer copies it
     links_first: Annotated[
-        int | None, option("The number of the first word in them (default: found out).", min=0, max=1)
+        int | None, option("Number of the first word in --links: 0 or 1 (default: detected).", min=0, max=1)
     ] = None,
-    links_reversed: Annotated[bool, option("They are right-left.", "--links-reversed")] = False,
+    links_reversed: Annotated[bool, option("Order of the words in --links is right-left.", "--links-reversed")] = False,
     also: Annotated[
-        list[str], option("More text for the aligner: a file, or LEFT,RIGHT; repeatable.", metavar="TEXT")
+        list[str], option("Further text for the aligner: a file, or LEFT,RIGHT (repeatable).", metavar="TEXT")
     ] = [],  # noqa: B006
-    lower: Annotated[bool, option("The aligner reads lower case.", "--lower")] = False,
-    words: Annotated[str, option("spaces separate words, or our rules find them.")] = "spaces",
-    also_words: Annotated[str, option("The same for the text of --also.")] = "spaces",
+    lower: Annotated[bool, option("Lower-cased text for the aligner.", "--lower")] = False,
+    words: Annotated[str, option("Tokenization of the text: spaces, or rules of our own.")] = "spaces",
+    also_words: Annotated[str, option("Tokenization of the text of --also: spaces, or rules of our own.")] = "spaces",
     blank: Annotated[
-        str, option("Sentence pairs without a gold link: wrong (links there are wrong) or skip.")
+        str, option("Treatment of sentence pairs without gold: wrong (their alignments count as errors) or skip.")
     ] = "wrong",
-    out: Annotated[Path | None, option("Pharaoh file to write, words count from 0.")] = None,
-    scores: Annotated[Path | None, option("JSON file to write the scores to.")] = None,
+    out: Annotated[Path | None, option("Pharaoh file to write, in which words count from 0 (default: none).")] = None,
+    scores: Annotated[Path | None, option("JSON file for the scores (default: none).")] = None,
 ) -> None:
-    """Align the words of parallel text; with a gold standard, alignment error rate, precision and recall."""
+    """Align the words of parallel text; with a gold standard, compute alignment error rate, precision and recall."""
     from synthlang.parallel.align_command import AlignOptions
 
     options = AlignOptions(
@@ -90,23 +93,28 @@ def align(
 
 
 def correlate(
-    files: Annotated[
-        list[Path], argument("Tables to read: results.parquet or results.csv of studies, or similar ones.")
-    ],
-    x: Annotated[str, option("Column of the first number, such as alignment_all.", metavar="COLUMN")],
-    y: Annotated[str, option("Column of the second number, such as delta.", metavar="COLUMN")],
-    by: Annotated[str | None, option("Columns whose values form groups, such as task.", metavar="COLUMN[,…]")] = None,
+    files: Annotated[list[Path], argument("Files results.parquet or results.csv of studies, or tables like them.")],
+    x: Annotated[str, option("Column of numbers, such as alignment_all.", metavar="COLUMN")],
+    y: Annotated[str, option("Second column of numbers, such as delta.", metavar="COLUMN")],
+    by: Annotated[
+        str | None,
+        option("Columns that split the rows into groups, such as task (default: one group).", metavar="COLUMN[,…]"),
+    ] = None,
     block: Annotated[
-        str | None, option("Columns within which rows are compared, such as objective.", metavar="COLUMN[,…]")
+        str | None,
+        option("Columns within which rows are compared, such as objective (default: none).", metavar="COLUMN[,…]"),
     ] = None,
     cluster: Annotated[
-        str | None, option("Columns of rows that belong together, or none (default: cell).", metavar="COLUMN[,…]")
+        str | None,
+        option("Columns of rows that belong together, or none (default: cell, if present).", metavar="COLUMN[,…]"),
     ] = None,
-    kind: Annotated[str, option("Coefficients to compute, separated by commas.")] = "spearman,kendall,pearson",
+    kind: Annotated[
+        str, option("Comma-separated coefficients: spearman, kendall, pearson.")
+    ] = "spearman,kendall,pearson",
     level: Annotated[float, option("Confidence level of the intervals.")] = 0.95,
-    out: Annotated[Path | None, option("JSON file to write.")] = None,
-    figure: Annotated[Path | None, option("SVG file to write.")] = None,
+    out: Annotated[Path | None, option("JSON file to write (default: none).")] = None,
+    figure: Annotated[Path | None, option("SVG file to write (default: none).")] = None,
 ) -> None:
-    """Correlate two columns of results: permutation p and bootstrap interval, also within blocks and by cluster."""
+    """Correlate two columns of results, with a permutation p-value and a bootstrap interval."""
     groups = {"by": by, "block": block, "cluster": cluster}
     probes.correlate(files, x, y, **groups, kind=kind, level=level, out=out, figure=figure)

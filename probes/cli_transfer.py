@@ -6,48 +6,60 @@ from pathlib import Path
 from typing import Annotated
 
 import probes
-from probes.cli_options import Model, Set, Smoke, Threads, argument, names_of, one_of, option
+from probes.cli_options import Model, Set, Smoke, Threads, argument, names_of, one_of, option, renamed
 from probes.transfer.tasks.entry import OURS
 
-NAMES = f"{', '.join(OURS)}, or a plugin's"
+NAMES = f"{', '.join(OURS)}, or the task of a plugin"
 
 
 def transfer(
     model: Model,
-    task: Annotated[str | None, option(f"The task: {NAMES} (default: the config's, or pos).", **one_of(*OURS))] = None,
+    task: Annotated[
+        str | None, option(f"Task: {NAMES} (default: the task of the config, else pos).", **one_of(*OURS))
+    ] = None,
     config: Annotated[
-        Path | None, option("A YAML file, or a name: synthlang configs transfer.", **names_of("transfer"))
+        Path | None,
+        option("YAML file, or name from synthlang configs transfer (default: none).", **names_of("transfer")),
     ] = None,
     train: Annotated[
-        str | None, option("The parent's items to train on (default: the run's text).", metavar="SOURCE")
+        str | None,
+        option("Training items in the source language (default: the text of the run).", metavar="SOURCE"),
     ] = None,
     dev: Annotated[
-        str | None, option("Items to choose by (default: that source's dev split).", metavar="SOURCE")
+        str | None, option("Items for model selection (default: the dev split of --train).", metavar="SOURCE")
     ] = None,
-    test: Annotated[str | None, option("Items to test on (default: its test split).", metavar="SOURCE")] = None,
+    test: Annotated[str | None, option("Test items (default: the test split of --train).", metavar="SOURCE")] = None,
     language: Annotated[
-        str | None, option("The language to transfer to (default: the run's first derived one).", metavar="SPEC")
+        str | None, option("Target language (default: the first derived language of the run).", metavar="SPEC")
     ] = None,
     target_train: Annotated[
-        str | None, option("Another natural language: its own items to train on.", metavar="SOURCE")
+        str | None,
+        option("Training items of a natural target language (default: none, items are derived).", metavar="SOURCE"),
     ] = None,
-    target_dev: Annotated[str | None, option("Its items to choose by.", metavar="SOURCE")] = None,
-    target_test: Annotated[str | None, option("Its items to test on.", metavar="SOURCE")] = None,
-    seeds: Annotated[int, option("Fine-tune with seeds 0 … N − 1; more can be added later.", min=1)] = 3,
+    target_dev: Annotated[
+        str | None,
+        option("Selection items of a natural target language (default: its dev split).", metavar="SOURCE"),
+    ] = None,
+    target_test: Annotated[
+        str | None, option("Test items of a natural target language (default: its test split).", metavar="SOURCE")
+    ] = None,
+    seeds: Annotated[int, option("Number of fine-tuning seeds, from 0. More can be added later.", min=1)] = 3,
     out: Annotated[
         Path | None, option("JSON file to write (default for a run: RUN/transfer/TASK-LANGUAGE.json).")
     ] = None,
-    keep: Annotated[
-        Path | None, option("Folder for the models fine-tuned on the parent, as synthlang probe reads them.")
+    save_models: Annotated[
+        Path | None,
+        option("Folder for the models fine-tuned on the source language, which probe reads (default: not saved)."),
     ] = None,
+    keep: Annotated[Path | None, renamed("--keep", "--save-models")] = None,
     threads: Threads = None,
     smoke: Smoke = False,
     overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
-    """Fine-tune on the parent and on another language; report SUP, ZS and Δ = SUP − ZS.
+    """Fine-tune on the source language and on the target language; report SUP, ZS and Δ = SUP − ZS.
 
-    SOURCE is what the task's items are read from: a file or folder in the field's format, hf:NAME or
-    builtin:mini-english; SOURCE#dev takes another split than that of the option's name.
+    SOURCE names the items of the task: a file or folder in the usual format, hf:NAME or builtin:mini-english.
+    SOURCE#dev takes another split than the option names.
     """
     probes.run_transfer(
         model,
@@ -60,7 +72,7 @@ def transfer(
         target={"train": target_train, "dev": target_dev, "test": target_test},
         seeds=seeds,
         out=out,
-        keep=keep,
+        save_models=save_models or keep,
         smoke=smoke,
         threads=threads,
         overrides=overrides,
@@ -69,18 +81,19 @@ def transfer(
 
 def compare(
     results: Annotated[list[Path], argument("Results of synthlang transfer, the baseline first.")],
-    metric: Annotated[list[str], option("A score to compare; repeatable (default: the task's main one).")] = [],  # noqa: B006
+    metric: Annotated[list[str], option("Score to compare (default: the main score of the task; repeatable).")] = [],  # noqa: B006
     test: Annotated[
-        list[str], option("A test: parent, zs, sup, …; repeatable (default: all that all files have).")
+        list[str], option("Test set: parent, zs, sup, … (default: every set that all files have; repeatable).")
     ] = [],  # noqa: B006
-    correction: Annotated[str, option("For many comparisons: holm, bh or none.")] = "holm",
-    rounds: Annotated[int, option("Rounds of the permutation test.", min=1)] = 1000,
+    correction: Annotated[str, option("Correction for multiple comparisons: holm, bh or none.")] = "holm",
+    rounds: Annotated[int, option("Number of rounds of the permutation test.", min=1)] = 1000,
     swap: Annotated[
-        str, option("What that test swaps: each prediction (as in the papers) or an item with all its seeds.")
+        str,
+        option("Unit of the permutation test: prediction (as in the papers) or item (with all its seeds)."),
     ] = "prediction",
-    out: Annotated[Path | None, option("JSON file to write.")] = None,
+    out: Annotated[Path | None, option("JSON file to write (default: none).")] = None,
 ) -> None:
-    """Test whether results differ from the first one: paired t-test and permutation test of the kept predictions."""
+    """Test whether results differ from the first one, by paired t-test and permutation test of the predictions."""
     from probes.transfer.transfer_command import show_comparison
 
     options = {"correction": correction, "swap": swap}

@@ -15,18 +15,18 @@ from probes.report.printed import printed_numbers
 from probes.report.terminal import score_table
 from probes.results.views import result_rows
 from probes.study.cells import load_study
-from probes.study.executors import NAMES
 from probes.study.executors.slurm import check_slurm
 from probes.study.executors.slurm_options import read_options
 from probes.study.gc import Collected, collect, delete_unused
+from probes.study.options import StudyOptions, sized
 from probes.study.plan import plan
 from probes.study.record import LOGS, STUDY
-from probes.study.runner import RunOptions, StudyRun
-from synthlang.catalogue import YAML
+from probes.study.runner import StudyRun
+from synthlang.catalogue import run_folder
 from synthlang.errors import InputError
 from synthlang.files import check_named, only_writer
 from synthlang.progress import Display
-from synthlang.smoke import NOTE
+from synthlang.smoke import NOTE, smoke_path
 
 ROWS = 120
 """Rows of the table of results in a terminal, at most."""
@@ -36,24 +36,28 @@ FAILED = 20
 """Lines about failed cells, at most."""
 
 
-def study_of(config: Path, size: str | None) -> Path:
-    """The name of a study with its size; a file has its own."""
-    if size is None:
-        return config
-    if config.suffix in YAML:
-        raise InputError("--size goes with the name of a study, and this is a file", config)
-    return config / size
+def run_study(name: Path, out: Path | None, options: StudyOptions, overrides: list[str]) -> StudyRun:
+    """Run a study and print its table, or with ``dry_run`` print its plan.
 
+    Args:
+        name: A YAML file, or the name of a study of the catalogue.
+        out: The study folder (default: ``runs/NAME``).
+        options: How the study is run.
+        overrides: Assignments ``KEY=VALUE`` to the config.
 
-def run_study(config: Path, out: Path, options: RunOptions, overrides: list[str], smoke: bool = False) -> StudyRun:
-    """Run a study and print its table; SystemExit with 143 after SIGTERM."""
-    run = _opened(config, out, options, overrides, smoke)
+    Raises:
+        SystemExit: With code 143 after SIGTERM.
+    """
+    run = _opened(name, out, options, overrides)
+    if options.dry_run:
+        _show_plan(run)
+        return run
     run.check_places()
-    study = run.study
+    study, out = run.study, run.folder
     some = "" if len(run.chosen) == len(run.cells) else f"{len(run.chosen):,} of "
     cells = some + plural(len(run.cells), "cell")
     with Display() as display, on_sigterm() as stop, watching(stop):
-        if smoke:
+        if options.smoke:
             display.message(NOTE)
         display.message(f"study {study.name}: {cells} × {plural(len(study.seeds), 'fine-tuning seed')} → {out}")
         try:
@@ -87,24 +91,21 @@ def _say_scores(console: Console, run: StudyRun, out: Path) -> None:
         _say(console, found.told_failed, "yellow")
 
 
-def plan_study(config: Path, out: Path, options: RunOptions, overrides: list[str], smoke: bool = False) -> StudyRun:
-    """Print what a start would do; nothing is written."""
-    run = _opened(config, out, options, overrides, smoke)
+def _show_plan(run: StudyRun) -> None:
+    """Print the work that is left. Nothing is written."""
     if run.changed:
         _say(Console(), run.changed)
     Console().print(plan(run.study, run.graph.chosen(run.chosen), run.store, run.done))
-    return run
 
 
-def _opened(config: Path, out: Path, options: RunOptions, overrides: list[str], smoke: bool = False) -> StudyRun:
-    """The study in its folder, all of it checked and nothing written."""
-    if options.executor not in NAMES:
-        raise InputError(f"executor must be one of {', '.join(NAMES)}, not {options.executor!r}")
-    if options.executor != "slurm" and (options.slurm or not options.wait):
-        raise InputError("--slurm and --no-wait are for --executor slurm")
+def _opened(name: Path, out: Path | None, options: StudyOptions, overrides: list[str]) -> StudyRun:
+    """Return the checked study in its folder. Nothing is written."""
+    options.check()
     read_options(options.slurm)
-    settings, cells = load_study(config, overrides, smoke)
-    run = StudyRun(settings, cells, out, options)
+    config = sized(name, options.size)
+    folder = out or run_folder(config)
+    settings, cells = load_study(config, overrides, options.smoke)
+    run = StudyRun(settings, cells, smoke_path(folder) if options.smoke else folder, options)
     if options.executor == "slurm" and run.to_do():
         check_slurm()
     return run

@@ -17,7 +17,8 @@ import yaml
 from probes import cli
 from probes.study.cells import expand
 from probes.study.config import StudyConfig
-from probes.study.runner import RunOptions, StudyRun
+from probes.study.options import StudyOptions
+from probes.study.runner import StudyRun
 from synthlang.config import parse
 from tests.runs import forked
 from tests.tiny import STUDY, changed
@@ -30,7 +31,7 @@ def opened(folder: Path, data: Any = None, **options: Any) -> StudyRun:
     """A study in its folder, all checked and nothing written; in this process unless ``options`` say otherwise."""
     study = parse(StudyConfig, data or TINY)
     cells = expand(study)
-    return StudyRun(study, cells, folder, RunOptions(**{"executor": "in-process", **options}))
+    return StudyRun(study, cells, folder, StudyOptions(**{"executor": "in-process", **options}))
 
 
 def run_here(folder: Path, data: Any = None, **options: Any) -> StudyRun:

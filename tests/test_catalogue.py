@@ -170,9 +170,12 @@ def test_configs_lists():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["cao2020"], "there are several: synthlang configs adjust cao2020, synthlang configs probes cao2020"),
-        (["quikstart"], "there is no 'quikstart'; did you mean quickstart? synthlang configs lists all"),
-        (["nonsense", "x"], "there is no kind 'nonsense'; there are: runs, studies"),
+        (
+            ["cao2020"],
+            "several kinds have 'cao2020'; choose synthlang configs adjust cao2020 or synthlang configs probes cao2020",
+        ),
+        (["quikstart"], "unknown name 'quikstart'; did you mean quickstart? synthlang configs lists all"),
+        (["nonsense", "x"], "unknown kind 'nonsense'; choose one of runs, studies"),
         (["runs", "mlm"], "there is no file and no entry 'mlm' of the kind runs"),
     ],
 )
@@ -187,4 +190,6 @@ def test_a_study_by_name_and_size(tmp_path):
     mine = tmp_path / "mine.yaml"
     mine.write_text("base: studies/align_mlm-figure1/tiny\nname: mine\n")
     words[1] = str(mine)
-    assert "--size goes with the name of a study" in str(CliRunner().invoke(app, words).exception)
+    assert "mine.yaml: a study in a file has no sizes; leave out --size" in str(
+        CliRunner().invoke(app, words).exception
+    )

@@ -148,7 +148,7 @@ push --public
 pretrain --out --threads --smoke --set
 adjust --out --threads --smoke --set
 transfer --task --config --train --dev --test --language --target-train --target-dev --target-test --seeds \
---out --keep --threads --smoke --set
+--out --save-models --threads --smoke --set
 compare --metric --test --correction --rounds --swap --out
 probe --probe --config --language --out --threads --set
 align --program --symmetrise --gold --gold-first --gold-reversed --links --links-first --links-reversed --also --lower \
@@ -157,7 +157,7 @@ correlate --x --y --by --block --cluster --kind --level --out --figure
 study --out --store --size --executor --workers --retry --only --dry-run --slurm --no-wait --threads --smoke --set
 search --out --store --size --trials --first-rung --reduction --sampler --seed --set
 report --out
-findings --keep --out
+findings --archive --out
 gc --keep --unused --dry-run
 configs
 doctor
@@ -171,7 +171,7 @@ order compare --parent --target --parent-split --target-split --substrate --seed
 
 
 def test_findings_of_a_finished_study(work, call, tmp_path):
-    code, out, err = call("findings", tmp_path / "what", "--keep", work / "out")
+    code, out, err = call("findings", tmp_path / "what", "--archive", work / "out")
     kept = tmp_path / "what" / "studies" / "tiny"
     assert (
         (code, err) == (0, "") and f"kept: {kept} (" in out and f"page: {tmp_path}/what.md (1 study, 1 figure)" in out
@@ -236,11 +236,11 @@ WRONG = [
     ("transfer run --set fine_tune.epoch=1", "transfer: fine_tune.epoch: unknown key; did you mean epochs?"),
     ("report out store", "store: is no study folder"),
     ("findings new", "new: no study is kept here yet"),
-    ("findings new --keep store", "store: is no study folder"),
-    ("findings new --keep out --out t.txt", "t.txt: was not written by synthlang findings"),
+    ("findings new --archive store", "store: is no study folder"),
+    ("findings new --archive out --out t.txt", "t.txt: was not written by synthlang findings"),
     ("study c.yaml --out new", "name: is required"),
     (STARTED + " --set pretrain.stepz=3", "s.yaml cell tiny: pretrain.stepz: unknown key; did you mean steps?"),
-    (STARTED + " --executor cloud", "executor must be one of local, in-process, slurm, not 'cloud'"),
+    (STARTED + " --executor cloud", "--executor: unknown executor 'cloud'"),
     (STARTED + " --set source=text:t.txt", "needs the column 'upos'"),
     (STARTED + " --set source=conllu:none", "none: no such file or folder"),
     ("study s.yaml --out out --set name=other", "out: holds another study (tiny, "),

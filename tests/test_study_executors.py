@@ -282,8 +282,3 @@ def test_every_executor_sets_the_threads_and_calls_progress_by_the_cell(name, st
     assert set(heard) == {"trans, mlm: fake a"}
     assert read_json(store.path("fake", "a") / "result.json")["threads"] == 2
     assert torch.get_num_threads() == before
-
-
-def test_an_unknown_executor(store):
-    with pytest.raises(InputError, match="executor must be one of local, in-process, slurm, not 'cloud'"):
-        open_executor("cloud", store, store.root, Machine(1, 1))

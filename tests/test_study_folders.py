@@ -12,8 +12,8 @@ import yaml
 
 from probes.commands import run_study
 from probes.study import runner
+from probes.study.options import StudyOptions
 from probes.study.record import log_name
-from probes.study.runner import RunOptions
 from probes.study.settings import told_changes
 from synthlang.errors import InputError
 from synthlang.files import only_writer
@@ -176,11 +176,11 @@ def test_a_place_that_cannot_be_written_is_told_before_anything(config, tmp_path
     real = os.access
     monkeypatch.setattr(os, "access", lambda place, mode: Path(place) != store and real(place, mode))
     with pytest.raises(InputError, match=r"store: the store cannot be written .*name another one with --store"):
-        run_study(config, out, RunOptions(store=store), [])
+        run_study(config, out, StudyOptions(store=store), [])
     assert capsys.readouterr() == ("", "") and not out.exists()
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match=r"the study cannot be here: .*file is a file; name another folder with --out"):
-        run_study(config, tmp_path / "file" / "x", RunOptions(), [])
+        run_study(config, tmp_path / "file" / "x", StudyOptions(), [])
     assert not opened(out, store=store).done, "it can be looked at"
 
 
@@ -249,9 +249,9 @@ def test_the_table_leaves_out_models_that_failed_training_and_names_them(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--executor", "cloud"], "executor must be one of local, in-process, slurm, not 'cloud'"),
-        (["--no-wait"], "--slurm and --no-wait are for --executor slurm"),
-        (["--slurm", "partition=gpu"], "--slurm and --no-wait are for --executor slurm"),
+        (["--executor", "cloud"], "--executor: unknown executor 'cloud'; choose one of local, in-process, slurm"),
+        (["--no-wait"], "--no-wait: needs Slurm; add --executor slurm"),
+        (["--slurm", "partition=gpu"], "--slurm: needs Slurm; add --executor slurm"),
         (
             ["--only", "nobody"],
             "--only nobody: no cell has it; name labels, as in AXIS=LABEL. There is language: trans",

@@ -23,8 +23,9 @@ from probes.study.cells import expand, load_study
 from probes.study.config import StudyConfig
 from probes.study.executors import resources
 from probes.study.graph import graph
+from probes.study.options import StudyOptions
 from probes.study.plan import plan
-from probes.study.runner import RunOptions, StudyRun
+from probes.study.runner import StudyRun
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.files import read_json
@@ -202,7 +203,7 @@ def test_a_finished_study_of_a_thousand_cells_starts_and_ends_at_once(tmp_path, 
     for limit, writings in ((10, 2), (5, 0)):  # as it starts and as it ends; not again
         written.clear()
         before = time.process_time()
-        run = StudyRun(study, cells, tmp_path, RunOptions())
+        run = StudyRun(study, cells, tmp_path, StudyOptions())
         run.run(say=said.append)
         assert time.process_time() - before < limit and len(written) == writings
     assert said[-1] == "nothing is left to do, and the report is up to date"
@@ -226,7 +227,7 @@ def test_what_another_runner_finished_since_the_start_is_seen(tmp_path, monkeypa
     study = parse(StudyConfig, STUDY)
     cells = expand(study)
     tasks = graph(cells, study.seeds).stages
-    run = StudyRun(study, cells, tmp_path, RunOptions())
+    run = StudyRun(study, cells, tmp_path, StudyOptions())
     assert len(run.to_do()) == len(tasks)
     finish_all(tasks.values(), tmp_path / "stages")
     monkeypatch.setattr(runner, "open_executor", None)  # nothing is left to be run
@@ -246,7 +247,7 @@ def started(tmp_path, monkeypatch) -> Callable[..., dict[str, Any]]:
         config, cells = load_study(path, [])
         if finish:
             finish_all(graph(cells, config.seeds).stages.values(), out / "stages")
-        StudyRun(config, cells, out, RunOptions()).run()
+        StudyRun(config, cells, out, StudyOptions()).run()
         return dict(read_json(out / "study.json"))
 
     return start

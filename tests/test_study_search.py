@@ -13,10 +13,10 @@ from pretrain.run import pretrain
 from pretrain.stopping import Flag, Stopped
 from probes import search_study
 from probes.study import search
-from probes.study.search import SearchOptions
+from probes.study.options import SearchOptions
 from synthlang.config import load
-from synthlang.errors import InputError
 from synthlang.fingerprint import sha256_file
+from tests.refusals import refused
 from tests.study_cases import run_here
 from tests.tiny import STUDY, changed
 
@@ -47,7 +47,7 @@ def steps_of(store):
 
 
 def test_the_best_go_on_and_are_the_models_that_a_study_makes(study, tmp_path):
-    found = search_study(study, tmp_path / "search", store=tmp_path / "store", **HALVING)
+    found = search_study(study, tmp_path / "search", SearchOptions(store=tmp_path / "store", **HALVING))
     assert found[0].params["pretrain.optimizer.learning_rate"] == "0.01" and found[0].last_step == 12
     reached = steps_of(tmp_path / "store")
     assert reached[1e-2] == 12 and min(reached.values()) == 4 and set(reached.values()) <= {4, 8, 12}
@@ -74,7 +74,7 @@ def test_the_best_go_on_and_are_the_models_that_a_study_makes(study, tmp_path):
 
 
 def test_a_search_that_is_stopped_goes_on(study, tmp_path, monkeypatch):
-    whole = search_study(study, tmp_path / "whole", **HALVING)
+    whole = search_study(study, tmp_path / "whole", SearchOptions(**HALVING))
     real, calls = search.Search._train, []
 
     def stopped(self, stage, until, stop, report):
@@ -85,8 +85,8 @@ def test_a_search_that_is_stopped_goes_on(study, tmp_path, monkeypatch):
 
     monkeypatch.setattr(search.Search, "_train", stopped)
     with pytest.raises(SystemExit, match="143"):
-        search_study(study, tmp_path / "two", **HALVING)
-    found = search_study(study, tmp_path / "two", **HALVING)
+        search_study(study, tmp_path / "two", SearchOptions(**HALVING))
+    found = search_study(study, tmp_path / "two", SearchOptions(**HALVING))
     told = [[f"{t.params} {t.intermediate_values}" for t in trials] for trials in (whole, found)]
     assert sorted(told[0]) == sorted(told[1])
 
@@ -100,21 +100,19 @@ def test_a_run_stops_at_a_step(tmp_path):
     assert raised.value.args == (7,) and (tmp_path / "run" / "checkpoints" / "step-7").is_dir()
 
 
-@pytest.mark.parametrize(
-    ("changes", "options", "message"),
-    [
-        ({}, {"first_rung": 3}, "perplexity is not measured at step 3, a rung: set pretrain.validation.every to 3"),
-        ({}, {"sampler": "grid"}, "sampler must be random or tpe, not 'grid'"),
-        ({"grid": {"zip": {"pretrain.seed": [0]}}}, {}, "a search draws from grid.product"),
-        (
-            {},
-            {"overrides": ["pretrain.optimizer.learning_rate=1"]},
-            "changes nothing: the axis .* sets it in every cell",
-        ),
-        ({"pretrain": None, "model": "x"}, {}, "is not pretrained here, so there is nothing to search"),
-    ],
-)
-def test_what_is_refused(tmp_path, changes, options, message):
+REFUSED: list[tuple[dict[str, Any], dict[str, Any], list[str], str, str]] = [
+    ({}, {"first_rung": 3}, [], "study.yaml cell trans, learning_rate=1e-05 pretrain.validation.every", "conflict"),
+    ({}, {"sampler": "grid"}, [], "--sampler", "unknown"),
+    ({}, {"trials": 0}, [], "--trials", "range"),
+    ({"grid": {"zip": {"pretrain.seed": [0]}}}, {}, [], "study.yaml grid.zip", "unsupported"),
+    ({"grid": None}, {}, [], "study.yaml grid.product", "empty"),
+    ({}, {}, ["pretrain.optimizer.learning_rate=1"], "study.yaml", "no_effect"),
+    ({"pretrain": None, "model": "x"}, {}, [], "study.yaml pretrain", "missing"),
+]
+
+
+@pytest.mark.parametrize(("changes", "options", "overrides", "place", "code"), REFUSED)
+def test_what_is_refused(tmp_path, changes, options, overrides, place, code):
     path = tmp_path / "study.yaml"
     data = {**TINY, **changes}
     if data.get("model"):
@@ -122,9 +120,9 @@ def test_what_is_refused(tmp_path, changes, options, message):
             "grid": {"product": {"transfer.seed": [0]}}
         }
     path.write_text(yaml.safe_dump({k: v for k, v in data.items() if v is not None}))
-    with pytest.raises(InputError, match=message):
-        search_study(path, tmp_path / "out", **options)
-    assert not (tmp_path / "out").exists()
+    out = tmp_path / "out"
+    assert refused(search_study, path, out, SearchOptions(**options), overrides=overrides) == (place, code)
+    assert not out.exists()
 
 
 def test_rungs():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
@@ -32,6 +31,7 @@ from probes.study.executors.base import Detached, Executor, Machine, Outcome
 from probes.study.executors.resources import environment, machine_of
 from probes.study.gc import check_weights
 from probes.study.graph import graph
+from probes.study.options import StudyOptions
 from probes.study.record import (
     FORMAT,
     STAGES,
@@ -61,27 +61,6 @@ PATIENCE = 1.0
 """Seconds that the runner waits for an executor before it looks whether something is to be written."""
 
 
-@dataclass(frozen=True)
-class RunOptions:
-    """How a study is run; nothing of it changes what comes out.
-
-    threads of each process (None: those that measure fastest)
-    store   where stages are (None: where they were, or ``stages`` in the study's folder)
-    only    texts that choose cells (cells.selected); the others keep what they have
-    retry   how often a task that failed is tried again
-    wait    False: hand everything over to Slurm and leave
-    """
-
-    executor: str = "local"
-    workers: int | None = None
-    retry: int = 0
-    only: tuple[str, ...] = ()
-    store: Path | None = None
-    slurm: tuple[str, ...] = ()
-    wait: bool = True
-    threads: int | None = None
-
-
 class StudyRun:
     """A study in a folder: started, continued or already done.
 
@@ -89,9 +68,7 @@ class StudyRun:
     ``changed`` says what of the study is other than in its folder, "" if nothing is.
     """
 
-    def __init__(
-        self, study: StudyConfig, cells: Sequence[Cell], folder: Path, options: RunOptions = RunOptions()
-    ) -> None:
+    def __init__(self, study: StudyConfig, cells: Sequence[Cell], folder: Path, options: StudyOptions) -> None:
         self.study, self.folder, self.options, self._expanded = study, folder, options, cells
         former = self._former = check_folder(folder, study) or {}
         root = options.store or folder / former.get("store", STAGES)

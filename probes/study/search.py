@@ -1,10 +1,12 @@
-"""A search of a study's grid by Optuna: a trial is a cell, whose pretraining is a stage of the store like any other.
+"""Search of a study's grid by Optuna. A trial is a cell, and its pretraining is an ordinary stage of the store.
 
-Cells are drawn at random, none twice, or by a tree-structured Parzen estimator (Bergstra et al. 2011). What counts is
-the parent's perplexity. With halving (asynchronous successive halving, Li et al. 2020, "A System for Massively Parallel
-Hyperparameter Tuning") a pretraining stops at the rungs r, r·η, r·η² … and goes on only if it is among the best 1/η of
-those that came as far. Schedules know the full number of steps and resume is exact, so a model that goes to the end has
-the bytes of one that was never stopped, and a study with this store finds it; one that was given up can go on later.
+Cells are sampled at random without replacement, or by a tree-structured Parzen estimator (Bergstra et al. 2011). The
+search minimises the perplexity in the source language. With asynchronous successive halving (Li et al. 2020, "A System
+for Massively Parallel Hyperparameter Tuning") a pretraining stops at the rungs r, r·η, r·η² … and continues only if it
+is among the best 1/η of the trials that reached the rung.
+
+Schedules know the full number of steps and resume is exact. So a model that is trained to the end has the same bytes as
+a model that was never stopped, and a study with this store reuses it. A stopped trial can continue later.
 """
 
 from __future__ import annotations
@@ -13,7 +15,6 @@ import csv
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,8 @@ from probes.study.builder import CellBuilder
 from probes.study.cell import Cell
 from probes.study.config import StudyConfig
 from probes.study.grid import Point
-from probes.study.record import check_store, registered
+from probes.study.options import SearchOptions
+from probes.study.record import STAGES, check_store, registered
 from synthlang.errors import InputError
 from synthlang.files import atomic_file
 from synthlang.fingerprint import fingerprint
@@ -37,73 +39,46 @@ from synthlang.store import Store
 if TYPE_CHECKING:
     import optuna
 
-SAMPLERS = ("random", "tpe")
 JOURNAL, TRIALS = "optuna.log", "trials.csv"
-ERROR, CELL, STAGE = "error", "cell", "stage"  # of a trial
-
-
-@dataclass(frozen=True)
-class SearchOptions:
-    """How a grid is searched.
-
-    trials      how many cells are tried in all, those of earlier starts with them
-    first_rung  steps after which the first are given up; None: every trial is trained to the end
-    reduction   η: of those that come to a rung the best one in so many goes on
-    sampler     ``random``, no cell twice, or ``tpe``, which learns from the trials before
-    seed        of the sampler
-    """
-
-    trials: int = 20
-    first_rung: int | None = None
-    reduction: int = 3
-    sampler: str = "random"
-    seed: int = 0
-
-    def check(self) -> None:
-        """InputError for what is no number of trials, rung, reduction or sampler."""
-        if self.sampler not in SAMPLERS:
-            raise InputError(f"sampler must be {' or '.join(SAMPLERS)}, not {self.sampler!r}")
-        if self.trials < 1 or self.reduction < 2 or (self.first_rung is not None and self.first_rung < 1):
-            raise InputError("trials and first_rung must be 1 or more, reduction 2 or more")
-
-    def rungs(self, steps: int) -> list[int]:
-        """The steps of a run at which it is compared, before the last.
-
-        >>> SearchOptions(first_rung=10, reduction=3).rungs(90)
-        [10, 30]
-        """
-        found, rung = [], self.first_rung or steps
-        while rung < steps:
-            found.append(rung)
-            rung *= self.reduction
-        return found
+ERROR, CELL, STAGE = "error", "cell", "stage"
+"""Names of the attributes of a trial."""
 
 
 class Search:
-    """The search of a study in a folder; InputError for one that cannot be searched."""
+    """The search of a study's grid, with its record in a folder.
 
-    def __init__(self, study: StudyConfig, path: Path, folder: Path, store: Path, options: SearchOptions) -> None:
+    Raises:
+        InputError: If the study cannot be searched.
+    """
+
+    def __init__(self, study: StudyConfig, path: Path, folder: Path, options: SearchOptions) -> None:
         options.check()
-        check_store(store)
-        self.study, self.folder, self.options, self.store = study, folder, options, Store(store)
+        self.study, self.folder, self.options = study, folder, options
+        self.store = Store(options.store or folder / STAGES)
+        check_store(self.store.root)
         self._build = CellBuilder(study, path)
         if study.grid.zip:
-            raise InputError("a search draws from grid.product; write the axes of grid.zip as one with labels", path)
+            hint = "write these axes as one axis of grid.product with labels"
+            raise InputError("a search cannot draw from zip", path, keys="grid.zip", hint=hint, code="unsupported")
         points = study.grid.model_copy(update={"sample": None, "include": []}).points()
         self._points = {tuple(sorted(point.labels.items())): point for point in points}
         labels = [point.labels for point in points]
         self.space = {axis: list(dict.fromkeys(found[axis] for found in labels)) for axis in labels[0]}
         if not self.space:
-            raise InputError("there is no grid.product to search", path)
+            raise InputError("a search needs an axis", path, keys="grid.product", code="empty")
         self._pretraining(points[0])
 
     @property
     def points(self) -> list[Point]:
-        """All that may be tried."""
+        """The cells that may be tried."""
         return list(self._points.values())
 
     def run(self, stop: Flag, report: Report, say: Say) -> optuna.Study:
-        """Try cells until there are as many as asked for, also in several processes; Stopped after SIGTERM."""
+        """Try cells until the number of trials is reached. Several processes may share a search.
+
+        Raises:
+            Stopped: After SIGTERM.
+        """
         trials = self._opened()
         self.folder.mkdir(parents=True, exist_ok=True)
         with registered(self.store, self.folder):
@@ -121,7 +96,8 @@ class Search:
             from optuna.storages import JournalStorage
             from optuna.storages.journal import JournalFileBackend
         except ImportError as error:
-            raise InputError("search needs Optuna: pip install 'synthlang[search]'") from error
+            hint = "pip install 'synthlang[search]'"
+            raise InputError("a search needs Optuna, which is not installed", hint=hint, code="extra") from error
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self.folder.mkdir(parents=True, exist_ok=True)
         options, rung = self.options, self.options.first_rung
@@ -141,18 +117,20 @@ class Search:
         )
 
     def _pretraining(self, point: Point) -> tuple[Cell, list[PretrainStage]]:
-        """The cell of a point, and its pretraining; before that the one that it starts from."""
+        """Return a cell and its pretraining, preceded by the pretraining that it starts from."""
         cell = self._build.cell(point)
         if cell.pretrain is None:
-            raise InputError(
-                f"cell {cell.name} is not pretrained here, so there is nothing to search", self._build.path
-            )
+            reason = f"cell {cell.name} has no pretraining to search"
+            raise InputError(reason, self._build.path, keys="pretrain", code="missing")
         every = cell.pretrain.validation.every
         wrong = [rung for rung in self.options.rungs(cell.pretrain.steps) if not every or rung % every]
         if wrong:
             raise InputError(
-                f"cell {cell.name}: perplexity is not measured at step {wrong[0]}, a rung: set "
-                f"pretrain.validation.every to {self.options.first_rung} or a part of it"
+                f"perplexity is not measured at step {wrong[0]}, which is a rung",
+                f"{self._build.path} cell {cell.name}",
+                keys="pretrain.validation.every",
+                hint=f"set {self.options.first_rung} or a divisor of it",
+                code="conflict",
             )
         keys = StageKeys(ContentHashes(self.store))
         first = None if cell.init_from is None else keys.keyed(PretrainStage(config=cell.init_from))
@@ -160,12 +138,16 @@ class Search:
         return cell, [run] if first is None else [first, run]
 
     def _try(self, trial: optuna.Trial, stop: Flag, report: Report, say: Say) -> float:
-        """The perplexity of a cell at its last step; TrialPruned where it is given up before."""
+        """Return the perplexity of a cell at its last step.
+
+        Raises:
+            TrialPruned: If the cell is stopped at a rung.
+        """
         import optuna
 
         labels = {axis: trial.suggest_categorical(axis, found) for axis, found in self.space.items()}
         point = self._points.get(tuple(sorted(labels.items())))
-        if point is None:  # excluded
+        if point is None:  # The grid excludes this combination.
             raise optuna.TrialPruned
         cell, runs = self._pretraining(point)
         trial.set_user_attr(CELL, cell.name)
@@ -185,13 +167,13 @@ class Search:
             say(f"trial {trial.number}, {cell.name}: {error}")
             raise
         except Stopped:
-            trial.study.enqueue_trial(trial.params, skip_if_exists=False)  # and the next start takes it up
+            trial.study.enqueue_trial(trial.params, skip_if_exists=False)  # The next start continues it.
             raise
         return perplexity
 
     def _train(self, stage: PretrainStage, until: int | None, stop: Flag, report: Report) -> float:
-        """Train a run to a step (None: the end), as far as it has not come yet; its perplexity there."""
-        from probes.stages.making import make  # with torch
+        """Train a run to a step (None: to the end), and return its perplexity there."""
+        from probes.stages.making import make  # imports torch
 
         parent = f"validation/{stage.config.all_languages[0].name}"
         log = self.store.path(stage.kind, stage.key) / "metrics.jsonl"
@@ -211,11 +193,12 @@ class Search:
                     raise
         value = found()
         if value is None or not math.isfinite(value):
-            raise InputError(f"{stage.label}: no perplexity at step {at}; set pretrain.validation.every")
+            hint = "set pretrain.validation.every so that this step is measured"
+            raise InputError(f"{stage.label} has no perplexity at step {at}", hint=hint, code="missing")
         return value
 
     def write(self, trials: optuna.Study) -> None:
-        """trials.csv: a line for each trial, best first, those that came further before the others."""
+        """Write trials.csv: one line for each trial, in the order of ``ranked``."""
         with atomic_file(self.folder / TRIALS, "w") as handle:
             rows = csv.writer(handle)
             rows.writerow(["trial", "state", "step", "perplexity", *self.space, STAGE, ERROR])
@@ -232,11 +215,11 @@ def _attributes(trial: optuna.trial.FrozenTrial) -> Sequence[str]:
 
 
 def tried(trials: optuna.Study) -> list[optuna.trial.FrozenTrial]:
-    """The trials that were trained, to the end or not, or failed; not those of cells that the grid excludes."""
+    """Return the trials that were trained or failed, without the cells that the grid excludes."""
     known = [t for t in trials.trials if t.state.is_finished()]
     return [t for t in known if ERROR in t.user_attrs or (t.intermediate_values and t.state.name != "FAIL")]
 
 
 def ranked(trials: Sequence[optuna.trial.FrozenTrial]) -> list[optuna.trial.FrozenTrial]:
-    """Those that came furthest first, of these those with the lowest perplexity."""
+    """Return trials by the step they reached, the latest first, then by perplexity, the lowest first."""
     return sorted(trials, key=lambda t: (-(t.last_step or 0), t.intermediate_values.get(t.last_step or 0, math.inf)))

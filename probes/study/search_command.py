@@ -1,4 +1,4 @@
-"""What ``synthlang search`` does: search a study's grid, and print the trials, best first."""
+"""The command ``synthlang search``: search the grid of a study and print the trials."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pretrain.stopping import EXIT_CODE, Stopped, on_sigterm
 from probes.study.cells import check_not_hidden
 from probes.study.config import StudyConfig
 from probes.study.grid import with_assignments
-from probes.study.record import STAGES
-from probes.study.search import ERROR, TRIALS, Search, SearchOptions, ranked, tried
-from synthlang.catalogue import load_yaml
+from probes.study.options import SearchOptions, sized
+from probes.study.search import ERROR, TRIALS, Search, ranked, tried
+from synthlang.catalogue import load_yaml, run_folder
 from synthlang.config import parse
 from synthlang.progress import Display
 
@@ -21,16 +21,19 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 SHOWN = 20
-"""Trials that are printed, at most."""
+"""Maximum number of trials to print."""
 
 
-def search_command(
-    config: Path, out: Path, store: Path | None, options: SearchOptions, overrides: list[str]
-) -> list[FrozenTrial]:
-    """The trials, best first; SystemExit with 143 after SIGTERM."""
+def search_command(name: Path, out: Path | None, options: SearchOptions, overrides: list[str]) -> list[FrozenTrial]:
+    """Search the grid of a study, print the trials and return them, best first.
+
+    Raises:
+        SystemExit: With code 143 after SIGTERM.
+    """
+    config = sized(name, options.size)
+    out = out or run_folder(config).with_name(f"{run_folder(config).name}-search")
     study = parse(StudyConfig, with_assignments(load_yaml(config, "studies"), overrides), config)
-    store = store or out / STAGES
-    search = Search(study, config, out, store, options)
+    search = Search(study, config, out, options)
     check_not_hidden(search.points, overrides)
     with Display() as display, on_sigterm() as stop:
         try:
@@ -40,7 +43,7 @@ def search_command(
             raise SystemExit(EXIT_CODE) from None
     console = Console()
     lines = [f"{_reached(trial)}: {', '.join(f'{a}={v}' for a, v in trial.params.items())}" for trial in found[:SHOWN]]
-    lines += [f"trials: {out / TRIALS}", f"finished models are found by a study with --store {store}"]
+    lines += [f"trials: {out / TRIALS}", f"finished models are found by a study with --store {search.store.root}"]
     for line in lines:
         console.print(line, soft_wrap=True, markup=False, emoji=False, highlight=False)
     return found

@@ -6,10 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from probes.study.executors.base import Executor, Machine
-from synthlang.errors import InputError
 from synthlang.store import Store
-
-NAMES = ("local", "in-process", "slurm")
 
 
 def open_executor(name: str, store: Store, folder: Path, machine: Machine, slurm: Iterable[str] = ()) -> Executor:
@@ -29,4 +26,4 @@ def open_executor(name: str, store: Store, folder: Path, machine: Machine, slurm
         from probes.study.executors.slurm import SlurmExecutor
 
         return SlurmExecutor(store, folder, list(slurm))
-    raise InputError(f"executor must be one of {', '.join(NAMES)}, not {name!r}")
+    raise AssertionError(f"StudyOptions.check refuses the executor {name!r}")

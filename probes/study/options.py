@@ -1,0 +1,106 @@
+"""Options of ``synthlang study`` and ``synthlang search``: one object from the command to the run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from synthlang.catalogue import YAML
+from synthlang.errors import InputError
+
+EXECUTORS = ("local", "in-process", "slurm")
+SAMPLERS = ("random", "tpe")
+
+
+@dataclass(frozen=True)
+class StudyOptions:
+    """How a study is run. No option changes the results.
+
+    Attributes:
+        size: Size of a study of the catalogue: ``paper``, ``lab`` or ``tiny``.
+        store: Folder of the stages, which studies may share (default: the former one, else ``OUT/stages``).
+        executor: ``local`` (processes), ``in-process`` or ``slurm``.
+        workers: Number of processes (default: one for each CUDA device, else one for each core).
+        threads: Threads in each process (default: the fastest number).
+        retry: How often a failed stage is tried again.
+        only: Texts that choose cells: a part of the name, or ``AXIS=LABEL``. Other cells keep what they have.
+        slurm: Options of Slurm, such as ``partition=gpu``.
+        wait: Whether to wait for the jobs of Slurm. Otherwise all jobs are submitted, and the command ends.
+        dry_run: Whether to print cells, shared stages and times, and run nothing.
+        smoke: Whether to make every stage small and write to ``OUT-smoke``. The numbers mean nothing.
+    """
+
+    size: str | None = None
+    store: Path | None = None
+    executor: str = "local"
+    workers: int | None = None
+    threads: int | None = None
+    retry: int = 0
+    only: tuple[str, ...] = ()
+    slurm: tuple[str, ...] = ()
+    wait: bool = True
+    dry_run: bool = False
+    smoke: bool = False
+
+    def check(self) -> None:
+        """Raise InputError for an unknown executor, and for options of Slurm with another executor."""
+        if self.executor not in EXECUTORS:
+            hint = f"choose one of {', '.join(EXECUTORS)}"
+            raise InputError(f"unknown executor {self.executor!r}", "--executor", hint=hint, code="unknown")
+        if self.executor != "slurm" and (self.slurm or not self.wait):
+            option = "--slurm" if self.slurm else "--no-wait"
+            raise InputError("needs Slurm", option, hint="add --executor slurm", code="no_effect")
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How a grid is searched.
+
+    Attributes:
+        size: Size of a study of the catalogue: ``paper``, ``lab`` or ``tiny``.
+        store: Folder of the stages, which studies may share (default: ``OUT/stages``).
+        trials: Number of cells to try, with those of earlier starts.
+        first_rung: Steps after which the first trials are stopped. Without it every trial is trained to the end.
+        reduction: Reduction factor η: the best 1/η of the trials of each rung continue.
+        sampler: ``random`` without replacement, or ``tpe``, which learns from earlier trials.
+        seed: Seed of the sampler.
+    """
+
+    size: str | None = None
+    store: Path | None = None
+    trials: int = 20
+    first_rung: int | None = None
+    reduction: int = 3
+    sampler: str = "random"
+    seed: int = 0
+
+    def check(self) -> None:
+        """Raise InputError for an unknown sampler and for numbers out of range."""
+        if self.sampler not in SAMPLERS:
+            hint = f"choose {' or '.join(SAMPLERS)}"
+            raise InputError(f"unknown sampler {self.sampler!r}", "--sampler", hint=hint, code="unknown")
+        least = (("--trials", self.trials, 1), ("--first-rung", self.first_rung, 1), ("--reduction", self.reduction, 2))
+        for option, value, minimum in least:
+            if value is not None and value < minimum:
+                raise InputError(f"{value} is less than {minimum}", option, code="range")
+
+    def rungs(self, steps: int) -> list[int]:
+        """Return the steps at which a run of so many steps is compared, without the last.
+
+        >>> SearchOptions(first_rung=10, reduction=3).rungs(90)
+        [10, 30]
+        """
+        found, rung = [], self.first_rung or steps
+        while rung < steps:
+            found.append(rung)
+            rung *= self.reduction
+        return found
+
+
+def sized(config: Path, size: str | None) -> Path:
+    """Return the name of a study of the catalogue with its size. A study in a file has no sizes."""
+    if size is None:
+        return config
+    if config.suffix in YAML:
+        raise InputError("a study in a file has no sizes", config, hint="leave out --size", code="no_effect")
+    return config / size
