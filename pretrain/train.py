@@ -1,7 +1,7 @@
 """The entry of ``accelerate launch [flags] -m pretrain.train CONFIG --out RUN [--set key=value …]``.
 
-The same run as ``synthlang pretrain``. The file also starts by path (pods that cannot pass
-``-m`` do so): ``accelerate launch … pretrain/train.py CONFIG --out RUN``.
+The run is the same as that of ``synthlang pretrain``. Pods that cannot pass ``-m`` start the file by its path:
+``accelerate launch … pretrain/train.py CONFIG --out RUN``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Read the arguments and run; returns the exit code."""
+    """Read the arguments, run the pretraining and return the exit code."""
     from synthlang.files import user_path
 
     parser = arguments_of("pretrain.train", "Pretrain a bilingual model from a config.")
@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def arguments_of(prog: str, description: str) -> argparse.ArgumentParser:
-    """The arguments of a command for ``accelerate launch``."""
+    """Return the parser of a command for ``accelerate launch``, with the arguments that all commands share."""
     from synthlang.files import user_path
 
     parser = argparse.ArgumentParser(prog=prog, description=description)
@@ -47,7 +47,10 @@ def arguments_of(prog: str, description: str) -> argparse.ArgumentParser:
 
 
 def exit_code(command: Callable[[argparse.Namespace], int], given: argparse.Namespace) -> int:
-    """What a command returns; 2 after one line for what the user can mend, 130 after Ctrl-C."""
+    """Run a command and return its exit code.
+
+    Wrong input is one line on standard error and code 2. Ctrl-C is code 130.
+    """
     from pretrain.threads import set_environment
     from synthlang.errors import InputError
 
@@ -65,7 +68,7 @@ def exit_code(command: Callable[[argparse.Namespace], int], given: argparse.Name
 def run(
     config_path: Path, out: Path | None, overrides: list[str], smoke: bool = False, threads: int | None = None
 ) -> int:
-    """Load the config, run it (or a smoke run of it) with progress, say where the result is."""
+    """Load a config, run it with progress and print the folder of the result. ``smoke`` makes the run small."""
     from pretrain.config import PretrainConfig
     from pretrain.run import pretrain
     from pretrain.threads import threads_for, use_threads
@@ -90,7 +93,11 @@ def run(
 
 
 def with_progress(work: Callable[[Report, Say, Flag], list[str]], of_steps: str = "") -> int:
-    """Do the work, shown by the main process, and print the lines it returns; the exit code, 143 after SIGTERM."""
+    """Run ``work`` with the progress of the main process, and print the lines that it returns.
+
+    Returns:
+        The exit code: 0, or 143 after SIGTERM.
+    """
     from pretrain.devices import process_state
     from pretrain.stopping import EXIT_CODE, Stopped, on_sigterm
     from synthlang.progress import Display, silent, unheard
@@ -109,6 +116,6 @@ def with_progress(work: Callable[[Report, Say, Flag], list[str]], of_steps: str 
 
 
 if __name__ == "__main__":
-    # started by path, Python puts this folder first; its modules must not hide others
+    # For a start by path, Python puts this folder first in sys.path, where its modules would hide others.
     sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__).resolve().parent]
     raise SystemExit(main())

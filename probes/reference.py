@@ -125,8 +125,7 @@ def _parameter(parameter: Any) -> tuple[str, str, str]:
         told = "required"
     else:
         told = "" if default is None or default is False or default in ("", [], ()) else f"`{default}`"
-    more = " Repeatable." if option and parameter.multiple else ""
-    return names if option else parameter.metavar or parameter.name.upper(), told, _plain(parameter.help) + more
+    return names if option else parameter.metavar or parameter.name.upper(), told, _plain(parameter.help)
 
 
 def _plain(text: str | None) -> str:

@@ -359,22 +359,31 @@ def _ratios(ours: Figures, theirs: Figures) -> Figures:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the measurements that the arguments select, and return the exit code."""
-    parser, both = (
-        argparse.ArgumentParser(prog="python -m pretrain.bench", description=__doc__),
-        ["float32", "bfloat16"],
+    """Measure speed and memory as the arguments say, and return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m pretrain.bench", description=__doc__)
+    both = ["float32", "bfloat16"]
+    parser.add_argument(
+        "--against", choices=["hf"], help="Trainer of transformers with the same model, data and batch (default: none)."
     )
-    parser.add_argument("--against", choices=["hf"], help="transformers' Trainer on the same model, data and batch")
-    parser.add_argument("--objectives", action="store_true", help="each objective beside MLM")
-    parser.add_argument("--packings", action="store_true", help="each packing beside streams")
-    parser.add_argument("--shape", choices=[*SHAPES], default="v16k")
-    precision = "of both sides; of two, the ratio is of our faster one and of their first one"
+    parser.add_argument("--objectives", action="store_true", help="Comparison of each objective with MLM.")
+    parser.add_argument("--packings", action="store_true", help="Comparison of each packing with streams.")
+    parser.add_argument("--shape", choices=[*SHAPES], default="v16k", help="Shape of the model (default: %(default)s).")
+    precision = "Precision of both sides (default: both). The ratio compares our faster one with their first one."
     parser.add_argument("--precision", nargs="+", choices=both, default=both, help=precision)
-    parser.add_argument("--compile", choices=["auto", "on", "off"], default="auto", help="torch.compile of our side")
-    parser.add_argument("--repeats", type=int, default=3, help="runs of each side, which take turns")
-    parser.add_argument("--steps", type=int, default=13, help="of a run")
-    parser.add_argument("--warmup", type=int, default=3, help="steps of a run that do not count")
-    parser.add_argument("--out", type=Path, help="write the JSON to this file too")
+    parser.add_argument(
+        "--compile",
+        choices=["auto", "on", "off"],
+        default="auto",
+        help="Use of torch.compile on our side (default: %(default)s).",
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=3, help="Number of runs of each side, which alternate (default: %(default)s)."
+    )
+    parser.add_argument("--steps", type=int, default=13, help="Number of steps in a run (default: %(default)s).")
+    parser.add_argument(
+        "--warmup", type=int, default=3, help="Number of steps of a run that are not measured (default: %(default)s)."
+    )
+    parser.add_argument("--out", type=Path, help="File for the JSON (default: standard output only).")
     parser.set_defaults(objective="mlm", packing="stream")
     options = parser.parse_args(arguments)
     if min(options.repeats, options.warmup) < 1 or options.steps <= options.warmup:

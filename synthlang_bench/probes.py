@@ -359,29 +359,56 @@ def _task(options: Namespace) -> Figures:
 def parser_of() -> argparse.ArgumentParser:
     """Return the parser of the arguments. The defaults are the full size."""
     parser = argparse.ArgumentParser(prog="python -m probes.bench", description=__doc__)
-    parser.add_argument("--probe", choices=[*PROBES], help="a probe instead of fine-tuning")
-    parser.add_argument("--n", type=int, help="rows of each side of a probe (default: its full size)")
-    parser.add_argument("--d", type=int, default=512, help="size of the vectors of a probe")
-    parser.add_argument("--cka-layers", type=int, default=9, help="of each of both models")
-    parser.add_argument("--cka-sentences", type=int, default=10_000)
-    parser.add_argument("--cka-width", type=int, default=768)
-    parser.add_argument("--cka-memory", type=int, default=MEMORY // 2**20, help="MB that its sums may take")
-    parser.add_argument("--task", choices=["pos", "ner", "nli"], default="pos")
-    parser.add_argument("--data", default=DATA, help="what --train of synthlang transfer takes")
-    parser.add_argument("--items", type=int, default=2000, help="training items; a tenth to choose by, a fifth to test")
-    sizes = {"epochs": 3, "rows": 32, "length": 128, "layers": 4, "hidden": 256, "vocabulary": 8000}
-    for name, default in sizes.items():
-        parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--rate", type=float, default=5e-4)
-    parser.add_argument("--precision", choices=["float32", "bfloat16"], default="float32", help="of both sides")
-    parser.add_argument("--threads", type=int, help="of both sides (default: torch's)")
-    parser.add_argument("--repeats", type=int, default=3, help="runs of each side, which take turns")
-    parser.add_argument("--out", type=Path, help="write the JSON to this file too")
+    parser.add_argument("--probe", choices=[*PROBES], help="Probe to measure (default: fine-tuning).")
+    parser.add_argument("--n", type=int, help="Number of rows of each side of a probe (default: full size).")
+    parser.add_argument(
+        "--d", type=int, default=512, help="Dimension of the vectors of a probe (default: %(default)s)."
+    )
+    parser.add_argument(
+        "--cka-layers", type=int, default=9, help="Number of layers of each model (default: %(default)s)."
+    )
+    parser.add_argument("--cka-sentences", type=int, default=10_000, help="Number of sentences (default: %(default)s).")
+    parser.add_argument("--cka-width", type=int, default=768, help="Hidden size of each model (default: %(default)s).")
+    parser.add_argument(
+        "--cka-memory", type=int, default=MEMORY // 2**20, help="Memory limit of the sums in MB (default: %(default)s)."
+    )
+    parser.add_argument("--task", choices=["pos", "ner", "nli"], default="pos", help="Task (default: %(default)s).")
+    parser.add_argument(
+        "--data", default=DATA, help="Training items, as for synthlang transfer --train (default: %(default)s)."
+    )
+    parser.add_argument(
+        "--items",
+        type=int,
+        default=2000,
+        help="Number of training items. A tenth is the dev set, a fifth the test set (default: %(default)s).",
+    )
+    sizes = {
+        "epochs": (3, "Number of epochs"),
+        "rows": (32, "Number of rows in a batch"),
+        "length": (128, "Maximum length of a row in tokens"),
+        "layers": (4, "Number of layers"),
+        "hidden": (256, "Hidden size"),
+        "vocabulary": (8000, "Size of the vocabulary"),
+    }
+    for name, (default, text) in sizes.items():
+        parser.add_argument(f"--{name}", type=int, default=default, help=f"{text} (default: %(default)s).")
+    parser.add_argument("--rate", type=float, default=5e-4, help="Learning rate (default: %(default)s).")
+    parser.add_argument(
+        "--precision",
+        choices=["float32", "bfloat16"],
+        default="float32",
+        help="Precision of both sides (default: %(default)s).",
+    )
+    parser.add_argument("--threads", type=int, help="Number of threads of both sides (default: the number of torch).")
+    parser.add_argument(
+        "--repeats", type=int, default=3, help="Number of runs of each side, which alternate (default: %(default)s)."
+    )
+    parser.add_argument("--out", type=Path, help="File for the JSON (default: standard output only).")
     return parser
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the measurements that the arguments select, and return the exit code."""
+    """Measure speed and memory as the arguments say, and return the exit code."""
     parser = parser_of()
     options = parser.parse_args(arguments)
     if min(options.repeats, options.items, options.epochs, options.rows, options.d, options.n or 1) < 1:

@@ -295,14 +295,22 @@ def _measure(options: Namespace, folder: Path) -> Figures:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the measurements that the arguments select, and return the exit code."""
+    """Measure speed and memory as the arguments say, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m synthlang.bench", description="Measure speed and memory.")
-    parser.add_argument("--text", type=Path, help="a text file (default: text of our own)")
-    parser.add_argument("--conllu", type=Path, help="a CoNLL-U file or folder (default: mini-english)")
-    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], help="worker counts of the export")
-    parser.add_argument("--repeats", type=int, default=3, help="repeats of each measurement")
-    parser.add_argument("--quick", action="store_true", help="little data, once: to see that it works")
-    parser.add_argument("--out", type=Path, help="write the JSON to this file too")
+    parser.add_argument("--text", type=Path, help="Text file (default: generated text).")
+    parser.add_argument("--conllu", type=Path, help="CoNLL-U file or folder (default: mini-english).")
+    parser.add_argument(
+        "--workers",
+        type=int,
+        nargs="+",
+        default=[1, 2],
+        help="Numbers of worker processes of the export (default: %(default)s).",
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=3, help="Number of repeats of each measurement (default: %(default)s)."
+    )
+    parser.add_argument("--quick", action="store_true", help="Quick check with little data and one repeat.")
+    parser.add_argument("--out", type=Path, help="File for the JSON (default: standard output only).")
     options = parser.parse_args(arguments)
     if min(*options.workers, options.repeats) < 1:
         parser.error("--workers and --repeats must be at least 1")

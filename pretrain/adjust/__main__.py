@@ -1,4 +1,4 @@
-"""Entry: ``accelerate launch [flags] -m pretrain.adjust CONFIG --out DIR [--model MODEL] [--set key=value …]``."""
+"""Entry of ``accelerate launch [flags] -m pretrain.adjust CONFIG --out DIR [--model MODEL] [--set key=value …]``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from synthlang.files import user_path
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Read the arguments, adjust, and return the exit code."""
+    """Read the arguments, adjust the model and return the exit code."""
     parser = arguments_of("pretrain.adjust", "Adjust a model on word-aligned text.")
     parser.add_argument("--out", type=user_path, required=True, help="Run folder. An unfinished run continues.")
     parser.add_argument("--model", help="Model name, folder or run (default: the model of the config).")
