@@ -42,7 +42,7 @@ from synthlang.files import atomic_folder, read_json, write_json
 from synthlang.fingerprint import sha256_file
 
 FORMAT = 1
-AGAIN = "archive the whole study again with synthlang findings --keep"
+AGAIN = "archive the whole study again with synthlang findings --archive"
 RESULTS, MEASURES = "results.parquet", "measures.parquet"
 ARCHIVED, DIGESTS = "kept", "sha256"
 """Keys of study.json. The first one has the name that it had when the format was made."""

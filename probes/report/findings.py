@@ -116,7 +116,7 @@ def write_findings(folder: Path, page: Path) -> Findings:
     """
     kept = read_archive(folder / STUDIES)
     if not kept:
-        hint = "archive a finished one with synthlang findings FOLDER --keep STUDY"
+        hint = "archive a finished one with synthlang findings FOLDER --archive STUDY"
         raise InputError("no study is archived here", folder, hint=hint, code="empty")
     finished = [one for one in kept if not one.study.waiting]
     material = _Material(

@@ -102,7 +102,7 @@ def transfer_command(
                 display.message(f"{name}: {reason}: {count:,}")
         lost = [seed for seed in range(seeds) if seed in file.seeds and keep is not None]
         if lost:
-            reason = "has seeds already, and their models for --keep are gone"
+            reason = "has seeds already, and their models for --save-models are gone"
             raise InputError(reason, path, hint="name another file with --out", code="exists")
         for seed in range(seeds):
             if seed not in file.seeds:
