@@ -106,7 +106,7 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], list[str], str, str]] = [
     ({}, {"trials": 0}, [], "--trials", "range"),
     ({"grid": {"zip": {"pretrain.seed": [0]}}}, {}, [], "study.yaml grid.zip", "unsupported"),
     ({"grid": None}, {}, [], "study.yaml grid.product", "empty"),
-    ({}, {}, ["pretrain.optimizer.learning_rate=1"], "study.yaml", "no_effect"),
+    ({}, {}, ["pretrain.optimizer.learning_rate=1"], "--set pretrain.optimizer.learning_rate", "no_effect"),
     ({"pretrain": None, "model": "x"}, {}, [], "study.yaml pretrain", "missing"),
 ]
 

@@ -132,7 +132,7 @@ def _check_keep(config: TransferConfig, pretrained: Pretrained) -> None:
     try:
         check_one_model(config, pretrained.has_own_parts, pretrained.model.architecture)
     except InputError as error:
-        raise error.inside(path="--keep") from error
+        raise error.inside(path="--save-models") from error
 
 
 def _default_path(model: str, config: TransferConfig, pretrained: Pretrained) -> Path:
