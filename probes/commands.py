@@ -1,4 +1,4 @@
-"""What the commands do with a study, and what they print."""
+"""The commands on studies: run, report, findings and garbage collection, with their output."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from synthlang.progress import Display
 from synthlang.smoke import NOTE, smoke_path
 
 ROWS = 120
-"""Rows of the table of results in a terminal, at most."""
+"""Maximum number of rows of the table of results in a terminal."""
 STUDIES = 3
-"""Other studies that ``gc`` names, at most."""
+"""Maximum number of other studies that ``gc`` names."""
 FAILED = 20
-"""Lines about failed cells, at most."""
+"""Maximum number of lines about failed cells."""
 
 
 def run_study(name: Path, out: Path | None, options: StudyOptions, overrides: list[str]) -> StudyRun:
@@ -77,11 +77,11 @@ def run_study(name: Path, out: Path | None, options: StudyOptions, overrides: li
 
 
 def _say_scores(console: Console, run: StudyRun, out: Path) -> None:
-    """The table of conditions, without models that failed training, which are named below it."""
+    """Print the table of conditions, without excluded runs, and a line about these."""
     rows = list(result_rows(run.tables.scores(run.done)))
     if not rows or len(rows) > ROWS:
         return
-    from probes.report.data import read_study  # with pandas
+    from probes.report.data import read_study  # imports pandas
 
     found = read_study(out)
     learned = [row for row in rows if (row["cell"], row["task_name"]) not in found.failed_on]
@@ -112,7 +112,7 @@ def _opened(name: Path, out: Path | None, options: StudyOptions, overrides: list
 
 
 def write_reports(folders: list[Path], out: Path | None = None) -> None:
-    """Write the reports of study folders again, or one on all of them in ``out``."""
+    """Write the reports of study folders again, or one report on all of them in ``out``."""
     _check_studies(folders)
     say = partial(_say, Console(stderr=True))
     if out is not None:
@@ -125,7 +125,7 @@ def write_reports(folders: list[Path], out: Path | None = None) -> None:
 def write_findings_page(folder: Path, keep: list[Path], out: Path | None = None) -> None:
     """Keep these studies in ``folder``, then write the page of all that are kept, and say how much that is."""
     from probes.report.archive import archive_studies
-    from probes.report.findings import STUDIES, check_page, write_findings  # with matplotlib
+    from probes.report.findings import STUDIES, check_page, write_findings  # imports matplotlib
 
     check_named(folder)
     page = out or folder.with_name(f"{folder.name}.md")
@@ -145,11 +145,11 @@ def write_findings_page(folder: Path, keep: list[Path], out: Path | None = None)
 def _check_studies(folders: list[Path]) -> None:
     for folder in folders:
         if not (folder / STUDY).exists():
-            raise InputError(f"is no study folder: {STUDY} is missing", folder)
+            raise InputError(f"is no study folder: {STUDY} is missing", folder, code="missing")
 
 
 def collect_garbage(folders: list[Path], keep: str | None, unused: bool, dry_run: bool) -> None:
-    """Delete weights by policy, and unused stages if asked to, and say how much that frees."""
+    """Delete weights by policy, and unused stages on request, and print the freed space."""
     _check_studies(folders)
     found = collect(folders, keep, dry_run)
     console = Console()
@@ -166,7 +166,7 @@ def collect_garbage(folders: list[Path], keep: str | None, unused: bool, dry_run
 
 
 def _kept(found: Collected) -> str:
-    """Which other studies keep what this one would let go, and which name a run by its path, so that it stays."""
+    """Return the reasons why runs are kept: unfinished cells, policies of other studies, and paths in studies."""
     kept = f"; {found.needed} more belong to cells that are not done" if found.needed else ""
     if found.keepers:
         names = [f"{folder.name}: keep {policy}" for folder, policy in found.keepers.items()]

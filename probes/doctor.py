@@ -1,4 +1,4 @@
-"""``synthlang doctor``: what is installed, what is missing, the command that mends it."""
+"""The command ``synthlang doctor``: installed and missing packages, and the commands that install them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DISTRIBUTION = "synthlang"
 
 
 def examine() -> bool:
-    """Print a table of the requirements and the machine; False if a needed one is missing."""
+    """Print a table of the requirements and the machine. Return False if a required package is missing."""
     console = Console()
     table = Table(title="synthlang doctor")
     for column in ("package", "needed", "installed", "to mend"):
@@ -35,7 +35,7 @@ def examine() -> bool:
         sound = sound and (fits or extra is not None)
         needed = f"{requirement.specifier}" + (f" (extra {extra})" if extra else "")
         wanted = f"synthlang[{extra}]" if extra else str(requirement)
-        mend = "" if fits else escape(f"pip install '{wanted}'")  # [parse] is no markup
+        mend = "" if fits else escape(f"pip install '{wanted}'")  # so that rich does not read [parse] as markup
         table.add_row(requirement.name, needed, found or "missing", mend)
     console.print(table)
     lines = [f"python {platform.python_version()} · {platform.platform()} · {os.cpu_count()} cores"]

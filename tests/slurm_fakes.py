@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from probes.study.executors.base import Outcome
+from probes.study.executors.base import StageOutcome
 from synthlang.progress import silent
 from synthlang.store import Store
 
@@ -129,7 +129,7 @@ def start_runner(tmp_path, slurm):
 
 def record(executor, key, job, error=None):
     """What the job of a task writes at its end."""
-    outcome = Outcome(key, error, "its log" if error else "")
+    outcome = StageOutcome(key, error, "its log" if error else "")
     executor.record(key).write_text(json.dumps({**asdict(outcome), "job": job}))
 
 

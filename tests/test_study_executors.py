@@ -14,7 +14,7 @@ import torch
 from pretrain.threads import set_environment, threads_for
 from probes.stages.done import is_done
 from probes.study.executors import open_executor, resources
-from probes.study.executors.base import Machine, Outcome, run_stage
+from probes.study.executors.base import Machine, StageOutcome, run_stage
 from probes.study.executors.local import InlineExecutor, LocalExecutor
 from probes.study.executors.resources import cuda_devices, machine_of
 from synthlang.errors import InputError
@@ -32,7 +32,7 @@ def store(tmp_path):
 
 def until(executor, number, report=silent):
     """The next outcomes, by key."""
-    found: dict[str, Outcome] = {}
+    found: dict[str, StageOutcome] = {}
     deadline = time.monotonic() + 60
     while len(found) < number:
         found |= {outcome.key: outcome for outcome in executor.wait(report, 1.0)}
@@ -60,7 +60,7 @@ def test_a_stage_is_made_and_noted(executor, store):
     executor.submit(fake("a"))
     assert executor.capacity() == 0
     outcome = until(executor, 1, lambda *said: seen.append(said))["a"]
-    assert outcome == Outcome("a")
+    assert outcome == StageOutcome("a")
     assert executor.capacity() == 1
     assert is_done(store, fake("a"))
     assert read_json(store.path("fake", "a") / "stage.json")["label"] == "fake a"
@@ -127,7 +127,7 @@ def test_a_fork_server_that_is_killed_as_work_starts_is_one_line(local, monkeypa
         raise EOFError
 
     monkeypatch.setattr("multiprocessing.context.ForkServerProcess.start", killed)
-    with pytest.raises(InputError, match="the server that processes are forked from has died; start the study again"):
+    with pytest.raises(InputError, match="the server that forks the worker processes has died; start the study again"):
         local.submit(fake("a"))
 
 

@@ -149,7 +149,7 @@ def test_a_study_of_another_format_is_one_line(number, reference, tmp_path):
             r"is a store of another format \(9\), this version writes 3",
         ),
         ({"studies.json": "[]"}, r"is a store of another format \(None\)"),
-        ({"thesis.txt": "mine"}, "is not empty and holds no store; name another folder"),
+        ({"thesis.txt": "mine"}, "is not empty and holds no store; choose another folder"),
     ],
 )
 def test_a_store_of_another_format_is_one_line(files, message, tmp_path):
@@ -256,7 +256,7 @@ def test_the_table_leaves_out_models_that_failed_training_and_names_them(
             ["--only", "nobody"],
             "--only nobody: no cell has it; name labels, as in AXIS=LABEL. There is language: trans",
         ),
-        (["--store", "study.yaml"], "study.yaml: is a file; name another folder"),
+        (["--store", "study.yaml"], "study.yaml: is a file; choose another folder"),
         (["--set", "pretrain.stepz=3"], "pretrain.stepz: unknown key; did you mean steps?"),
         (["--set", "source=text:none.txt"], "trans, mlm and 1 other cell: pretrain.source: none.txt: no such"),
         (
@@ -293,5 +293,5 @@ def test_no_wait_hands_over_what_is_not_done(reference, tmp_path, monkeypatch):
     *tasks, last = given
     assert [task.key for task in tasks] == [lost["keys"]["alignment"], lost["keys"]["transfer pos seed 0"]]
     assert last == "closed"
-    assert said[:1] == ["2 stages are handed over; start the study again to collect what they did"]
+    assert said[:1] == ["2 stages are submitted; start the study again to collect their results"]
     assert [cell["status"] for cell in cells_in(out).values()] == ["pending", "done"]

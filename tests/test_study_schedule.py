@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from probes.study.executors.base import Outcome
+from probes.study.executors.base import StageOutcome
 from probes.study.schedule import Schedule
 
 
@@ -30,11 +30,11 @@ def tasks_of(**parents):
 
 
 def good(key):
-    return Outcome(key)
+    return StageOutcome(key)
 
 
 def bad(key, error="it broke"):
-    return Outcome(key, error, "Traceback")
+    return StageOutcome(key, error, "Traceback")
 
 
 def next_key(schedule: Schedule) -> str:

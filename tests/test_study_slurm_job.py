@@ -16,7 +16,7 @@ from pretrain.stopping import EXIT_CODE, Flag, Stopped, on_sigterm, watched, wat
 from probes.stages import making
 from probes.stages.pretrain import PretrainStage
 from probes.study.executors import slurm_job
-from probes.study.executors.base import Outcome
+from probes.study.executors.base import StageOutcome
 from probes.study.executors.slurm_job import Job
 from synthlang.config import parse
 from synthlang.files import write_json
@@ -25,8 +25,8 @@ from tests.runs import assert_same_run
 from tests.study_graphs import keyed
 from tests.tiny import PRETRAIN
 
-DONE = Outcome("k")
-STOPPED = Outcome("k", "Stopped: 3", "a traceback")
+DONE = StageOutcome("k")
+STOPPED = StageOutcome("k", "Stopped: 3", "a traceback")
 
 
 class Requeue:
@@ -87,7 +87,7 @@ def test_a_job_writes_what_became_of_its_task(job, tmp_path, monkeypatch, capsys
     monkeypatch.setenv("SLURM_ARRAY_JOB_ID", "11")
     monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "3")
     with pytest.raises(SystemExit) as end:
-        job(lambda: Outcome("k", "no", "a traceback"))()
+        job(lambda: StageOutcome("k", "no", "a traceback"))()
     assert end.value.code == 1
     assert record(tmp_path)["error"] == "no" and record(tmp_path)["job"] == "11_3"
     assert "a traceback" in capsys.readouterr().err

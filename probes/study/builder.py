@@ -16,7 +16,7 @@ from probes.models.names import CellModel
 from probes.study.cell import Cell, in_cell
 from probes.study.config import LARGEST, StudyConfig
 from probes.study.draft import PARTS, Draft, Keys, Place, Section, inside, of_axis, setting_keys
-from probes.study.grid import Point, Setting
+from probes.study.grid import GridPoint, Setting
 from probes.transfer.config import TransferConfig
 from probes.transfer.tasks.table import TASKS
 from synthlang.catalogue import load_bases, merged
@@ -24,7 +24,7 @@ from synthlang.config import StrictModel, override, parse
 from synthlang.errors import Code, InputError, did_you_mean
 
 
-def setting_of(error: InputError, place: Place, point: Point) -> Setting | None:
+def setting_of(error: InputError, place: Place, point: GridPoint) -> Setting | None:
     """Return the last change of a cell that set the value which an error in the section ``place`` is about."""
     wrong = error.keys[len(place) :]
     for setting in reversed(point.settings):
@@ -88,7 +88,7 @@ class CellBuilder:
             if assignment.startswith("transfer."):
                 self._common |= _leaves(override({}, [assignment])["transfer"])
 
-    def cell(self, point: Point) -> Cell:
+    def cell(self, point: GridPoint) -> Cell:
         """Return the cell of a combination.
 
         Raises:
@@ -100,7 +100,7 @@ class CellBuilder:
         except InputError as error:
             raise in_cell(error, f"{self.path or self.study.name} cell {name}") from error
 
-    def _cell(self, point: Point, name: str) -> Cell:
+    def _cell(self, point: GridPoint, name: str) -> Cell:
         draft = Draft(self.study)
         for setting in point.settings:
             draft.apply(setting)
@@ -124,7 +124,7 @@ class CellBuilder:
         )
 
     def _pretraining(
-        self, root: str, draft: Draft, point: Point, init_from: PretrainConfig | None = None
+        self, root: str, draft: Draft, point: GridPoint, init_from: PretrainConfig | None = None
     ) -> PretrainConfig | None:
         section = draft.sections[root,]
         if section is None:
@@ -141,7 +141,7 @@ class CellBuilder:
             data = {**data, "start": _start_settings(root, section, data)}
         return self._parse(PretrainConfig, data, (root,), point)
 
-    def _adjustment(self, draft: Draft, point: Point) -> AdjustConfig | None:
+    def _adjustment(self, draft: Draft, point: GridPoint) -> AdjustConfig | None:
         section, place = draft.sections["adjust",], ("adjust",)
         if section is None:
             return None
@@ -151,7 +151,7 @@ class CellBuilder:
         data = {**self._data(draft, place), "model": CellModel.ORIGINAL.value}
         return self._parse(AdjustConfig, data, place, point)
 
-    def _finetuning(self, draft: Draft, point: Point) -> tuple[TransferConfig | None, int]:
+    def _finetuning(self, draft: Draft, point: GridPoint) -> tuple[TransferConfig | None, int]:
         """Return the fine-tuning of the model that probes read, over the settings of all tasks, and its seed."""
         place = ("finetuned",)
         if draft.sections[place] is None:
@@ -166,7 +166,7 @@ class CellBuilder:
             return draft.names("tasks")
         return [str(self._data(draft, ("transfer",)).get("task", TransferConfig().task))]
 
-    def _task(self, name: str, draft: Draft, point: Point, two: bool) -> TransferConfig:
+    def _task(self, name: str, draft: Draft, point: GridPoint, two: bool) -> TransferConfig:
         place: Place = ("transfer",)
         data = self._data(draft, place)
         if not draft.default_task:
@@ -178,7 +178,7 @@ class CellBuilder:
             data = {**data, "target_model": CellModel.TARGET.value}
         return self._parse(TransferConfig, data, place, point)
 
-    def _probe(self, name: str, draft: Draft, point: Point, two: bool) -> ProbeConfig:
+    def _probe(self, name: str, draft: Draft, point: GridPoint, two: bool) -> ProbeConfig:
         data = self._data(draft, ("probes", name))
         if two and "model2" not in data and not _has_value(data, CellModel.TARGET):
             data = {**data, "model2": CellModel.TARGET.value}
@@ -196,7 +196,7 @@ class CellBuilder:
             self._bases[key] = load_bases(names, self._folder)
         return self._bases[key]
 
-    def _parse(self, model: type[M], data: dict[str, Any], place: Place, point: Point) -> M:
+    def _parse(self, model: type[M], data: dict[str, Any], place: Place, point: GridPoint) -> M:
         key = (model, repr(data))
         if key not in self._parsed:
             try:

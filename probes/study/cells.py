@@ -15,7 +15,7 @@ from probes.study.builder import CellBuilder
 from probes.study.cell import RECORDED_AS, Cell
 from probes.study.config import LearnedConfig, StudyConfig
 from probes.study.graph import graph
-from probes.study.grid import Choice, Point, with_assignments
+from probes.study.grid import Choice, GridPoint, with_assignments
 from synthlang.catalogue import load_yaml
 from synthlang.config import StrictModel, parse
 from synthlang.errors import InputError
@@ -139,7 +139,7 @@ def _check_criterion(study: StudyConfig, cells: Sequence[Cell]) -> None:
             raise InputError("no cell has this task", keys=("learned", "sup", name), hint=hint, code="unknown")
 
 
-def check_not_hidden(points: Sequence[Point], assignments: Sequence[str]) -> None:
+def check_not_hidden(points: Sequence[GridPoint], assignments: Sequence[str]) -> None:
     """Raise InputError if an assignment changes nothing, since each cell has the key from an axis."""
     for key in (assignment.partition("=")[0] for assignment in assignments):
         axes = [
@@ -185,14 +185,14 @@ def _check_distinct(cells: list[Cell], keys: StageKeys, included: int) -> None:
             raise InputError(reason, keys="grid", hint="leave one out", code="duplicate")
 
 
-def _check_labels(points: list[Point]) -> None:
+def _check_labels(points: list[GridPoint]) -> None:
     """Raise InputError if two cells have the same labels, or the same but for seeds and for different settings.
 
     Results would take such cells for replicates. The values of one axis have different labels, but two entries of
     ``include`` may give one label to different settings.
     """
     count = Counter(tuple(sorted(point.labels.items())) for point in points)
-    first: dict[tuple[tuple[str, str], ...], tuple[Point, list[Choice]]] = {}
+    first: dict[tuple[tuple[str, str], ...], tuple[GridPoint, list[Choice]]] = {}
     hint = "give one a label of its own"
     for point in points:
         if count[tuple(sorted(point.labels.items()))] > 1:
@@ -211,7 +211,7 @@ def _check_labels(points: list[Point]) -> None:
             raise InputError(reason, keys="grid", hint=hint, code="duplicate")
 
 
-def _distinctly_named(cells: list[Cell], points: list[Point], study: StudyConfig) -> list[Cell]:
+def _distinctly_named(cells: list[Cell], points: list[GridPoint], study: StudyConfig) -> list[Cell]:
     """Return the cells with distinct names.
 
     A name has the axes in it where the values alone would name two cells, and a number where a label reads as the full

@@ -1,4 +1,4 @@
-"""A sentence of each language of a study, as its models read it: decoded from the token ids of their training text."""
+"""Example sentences of the languages of a study, decoded from the token ids of the training text."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from synthlang.files import read_json
 from synthlang.store import Store
 
 Example = dict[str, str]
-"""``language``, the name; ``cell``, the first that has it; ``text``."""
+"""An example: the name of the ``language``, the first ``cell`` that has it, and the ``text``."""
 LANGUAGES = 12
-"""Most languages of which a sentence is recorded."""
+"""Maximum number of languages with an example."""
 LOOKED_AT = 500
-"""Sentences at the start of a text among which one is chosen."""
+"""Number of sentences at the start of a text that are considered."""
 TOKENS = range(9, 22)
-"""Tokens that a good example has in the first language."""
+"""Preferred length of an example in the first language, in tokens."""
 
 
 def examples(
     cells: Sequence[Cell], of_cell: Mapping[str, Mapping[str, str]], done: Collection[str], store: Store
 ) -> list[Example]:
-    """A sentence of each language that pretrainings that are ``done`` read, the same one where languages share it.
+    """Return a sentence of each language of the finished pretrainings, the same sentence where languages share it.
 
-    Languages whose data or tokenizers are no longer in the store have none.
+    Languages whose data or tokenizers are no longer in the store have no example.
     """
     found: dict[tuple[str, str], Example] = {}
     seen = set[tuple[str, ...]]()
@@ -50,13 +50,13 @@ def examples(
 
 
 def _texts(run: Path, config: PretrainConfig) -> tuple[str, ...]:
-    """The fingerprints of the training text of each language."""
+    """Return the fingerprints of the training text of each language."""
     parents: Mapping[str, str] = read_json(run / DONE).get("parents", {})
     return tuple(parents.get(f"language {number}", "") for number in range(len(config.all_languages)))
 
 
 def _sentences(store: Store, run: Path, config: PretrainConfig, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Name and sentence of each language of a run whose data are there."""
+    """Yield name and sentence of each language of a run whose data exist."""
     known = {
         language.name: (tokenizer, shards)
         for language, text in zip(config.all_languages, texts, strict=True)
@@ -80,7 +80,7 @@ def _sentences(store: Store, run: Path, config: PretrainConfig, texts: Sequence[
 
 
 def _tokens(shards: Path, places: Sequence[int]) -> dict[int, NDArray[Any]]:
-    """Place of a sentence → its token ids; of the file only these are read."""
+    """Return the token ids of the sentences at these places. The rest of the file is not read."""
     offsets = np.load(shards / "offsets.npy", mmap_mode="r")
     ids = np.memmap(shards / "tokens.bin", np.dtype(read_json(shards / "manifest.json")["dtype"]), "r")
     return {place: np.asarray(ids[offsets[place] : offsets[place + 1]]) for place in places}

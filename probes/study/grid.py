@@ -1,4 +1,4 @@
-"""The grid of a study: its axes, which combinations of them are cells, and ``--set`` inside it."""
+"""The grid of a study: its axes, the combinations of them that are cells, and assignments (``--set``) inside it."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ RENAMED = {"start": "init_from", "second": "target_model", "tuned": "finetuned"}
 """Sections by the names that they had first, in a study and in the keys of axes."""
 KNOWN_ROOTS = (*AXIS_ROOTS, *RENAMED)
 RESERVED = ("task", "layer", "probe")
-"""Names of no axis: results have these beside the labels of their cells, and claims look them up under these names."""
+"""Reserved axis names: columns of the results table."""
 
 Labels = Mapping[str, str]
-"""Value of a dotted key, as JSON → label."""
+"""Map from a value of a dotted key, as JSON, to its label."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One change of a cell: the value at a dotted key, and the axis it comes from."""
+    """One change of a cell: a value at a dotted key, and the axis that sets it."""
 
     axis: str
     key: str
@@ -45,7 +45,15 @@ class Setting:
 
 @dataclass(frozen=True)
 class Choice:
-    """A value of an axis: its label, how it shows in the name of a cell, what it sets; ``value`` as the YAML has it."""
+    """A value of an axis.
+
+    Attributes:
+        axis: The axis.
+        label: The label of the value in the results.
+        shown: The text of the value in the name of a cell.
+        settings: The changes that the value makes.
+        value: The value as the YAML has it.
+    """
 
     axis: str
     label: str
@@ -55,22 +63,24 @@ class Choice:
 
 
 def is_key(axis: str) -> bool:
-    """Whether an axis is a dotted key (or ``source``, ``model``) and not a name with labels."""
+    """Return whether an axis is a dotted key (or ``source``, ``model``), and not a name with labels."""
     return axis.partition(".")[0] in KNOWN_ROOTS
 
 
 def _is(one: Any, other: Any) -> bool:
-    """Whether two values are the same: numbers as such, 10 is 10.0, others as JSON."""
+    """Return whether two values are equal: numbers by value (10 is 10.0), others by their JSON."""
     numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (one, other))
     return bool(one == other) if numbers else _text(one) == _text(other)
 
 
 def labelled(axis: str, label: Any, changes: Mapping[str, Any]) -> Choice:
+    """Return the choice of a label of a named axis."""
     settings = tuple(Setting(axis, key, value) for key, value in changes.items())
     return Choice(axis, str(label), str(label), settings, label)
 
 
 def plain(key: str, value: Any, labels: Labels) -> Choice:
+    """Return the choice of a value of a dotted key."""
     label = labels[_text(value)]
     is_name = isinstance(value, str) or label != _text(value)
     shown = label if is_name else f"{short_key(key)}={label}"
@@ -78,10 +88,10 @@ def plain(key: str, value: Any, labels: Labels) -> Choice:
 
 
 def labels_of(key: str, values: Iterable[Any]) -> Labels:
-    """Value as JSON → its label; where another value would have the same one, a longer one.
+    """Return the labels of an axis' values: different values have different labels.
 
-    Results are grouped by labels, so values of one label would be averaged as if they were seeds. The longer labels are
-    the paths of base files, without the ending, and then the JSON, which no other value has.
+    Results are grouped by labels, so values with one label would be averaged as if they were seeds. Values that would
+    share a label get longer ones: the paths of base files without the ending, and then the JSON, which is unique.
     """
     forms = {
         _text(value): (label_of(key, value), label_of(key, value, with_folders=True), _text(value)) for value in values
@@ -97,7 +107,7 @@ def labels_of(key: str, values: Iterable[Any]) -> Labels:
 
 
 def label_of(key: str, value: Any, with_folders: bool = False) -> str:
-    """A value as text: the ``name`` of a mapping that has one, base files without ending, mostly without folder."""
+    """Return a value as text: the ``name`` of a mapping, base files without ending and folder, or the JSON."""
     if isinstance(value, dict) and isinstance(value.get("name"), str):
         return str(value["name"])
     if BASE in key.split(".")[1:]:
@@ -111,113 +121,124 @@ def _text(value: Any) -> str:
 
 
 def check_axis(part: str, axis: str, values: Any) -> None:
+    """Raise InputError for an axis of ``product`` or ``zip`` that gives no cells."""
     if isinstance(values, dict):
         check_labels(axis, values)
     elif not isinstance(values, list):
-        raise ValueError(f"{part}.{axis}: must be a list of values, or labels with what each sets")
+        hint = "write a list of values, or labels and the keys that each sets"
+        raise InputError(f"{values!r} is no list", keys=(axis,), hint=hint, code="type")
     else:
-        check_key(axis, f"axis {axis!r}")
+        check_key(axis, (axis,))
         twice = [text for text, count in Counter(map(_text, values)).items() if count > 1]
-        if twice and part == "product":  # the lists of zip are walked together
-            raise ValueError(f"axis {axis!r} has {twice[0]} twice")
+        if twice and part == "product":  # In zip a value may stand beside several values of another axis.
+            raise InputError(f"the value {twice[0]} appears twice", keys=(axis,), code="duplicate")
     if not values:
-        raise ValueError(f"axis {axis!r} has no values")
+        raise InputError("the axis has no values", keys=(axis,), hint="give at least one value", code="empty")
 
 
 def check_labels(axis: str, labels: Mapping[Any, Any]) -> None:
-    """Raise ValueError for a named axis without a name of its own, or with labels that results cannot show or that do
-    not set dotted keys."""
+    """Raise InputError for a named axis with a reserved name, or with labels that cannot be shown or set no keys."""
     if "." in axis or axis in KNOWN_ROOTS:
-        raise ValueError(f"axis {axis!r} must be a list of values; an axis with labels has a name of its own, no key")
+        hint = "write a list of values, or give the axis a name of its own"
+        raise InputError("a dotted key has no labels", keys=(axis,), hint=hint, code="type")
     if not axis.strip():
-        raise ValueError(f"axis {axis!r} has no name")
+        raise InputError("an axis has no name", hint="name the axis", code="empty")
     if axis in RESERVED:
-        raise ValueError(f"axis {axis!r}: results have a {axis} beside the labels of a cell; call the axis otherwise")
+        reason = f"{axis!r} is a column of the results"
+        raise InputError(reason, keys=(axis,), hint="choose another name for the axis", code="conflict")
     if len({str(label) for label in labels}) < len(labels):
-        raise ValueError(f"axis {axis!r} has a label twice")
+        raise InputError("a label appears twice", keys=(axis,), code="duplicate")
     for label, changes in labels.items():
-        where = f"axis {axis!r}, label {label!r}"
+        keys = (axis, str(label))
         if not str(label).strip():
-            raise ValueError(f"axis {axis!r} has an empty label, which results take for none")
+            raise InputError("a label is empty", keys=(axis,), hint="write a label", code="empty")
         if any(category(sign) == "Cc" for sign in str(label)):
-            raise ValueError(f"{where}: has a control character, which results cannot show")
+            raise InputError(f"the label {label!r} has a control character", keys=(axis,), code="format")
         if not isinstance(changes, dict):
-            raise ValueError(f"{where}: must set dotted keys, as in {{pretrain.steps: 100}}, not {changes!r}")
+            hint = "set dotted keys, as in {pretrain.steps: 100}"
+            raise InputError(f"{changes!r} is no mapping", keys=keys, hint=hint, code="type")
         for key in changes:
-            check_key(str(key), f"{where}: {key!r}")
+            check_key(str(key), (*keys, str(key)))
 
 
-def check_key(key: str, what: str) -> None:
-    """Raise ValueError for a key that no cell can have."""
+def check_key(key: str, keys: Sequence[str]) -> None:
+    """Raise InputError for a key that no cell can have. ``keys`` lead to it in the grid."""
     parts = key.split(".")
     if parts[0] not in KNOWN_ROOTS:
-        raise ValueError(f"{what} must start with one of {', '.join(AXIS_ROOTS)}{_hint(parts)}")
+        raise InputError("unknown key", keys=keys, hint=_hint(parts), code="unknown")
     if not all(parts):
-        raise ValueError(f"{what} is no dotted key")
+        raise InputError("a part of the dotted key is empty", keys=keys, code="format")
     if parts[0] in ("source", "model") and len(parts) > 1:
-        raise ValueError(f"{what}: {parts[0]} is one value, it has no key {parts[1]!r}")
+        raise InputError(f"{parts[0]} is one value and has no key {parts[1]!r}", keys=keys, code="unknown")
 
 
 def _hint(parts: list[str]) -> str:
-    """What may have been meant by a key with another start."""
+    """Return the key that was probably meant, or the possible starts of a key."""
     if len(parts) == 1:
-        return " (a name without a dot needs labels)"
+        return f"give the axis labels, or start its key with one of {', '.join(AXIS_ROOTS)}"
     if parts[0] in PretrainConfig.model_fields:
-        return f"; did you mean {'.'.join(['pretrain', *parts])}?"
+        return f"did you mean {'.'.join(['pretrain', *parts])}?"
     near = get_close_matches(parts[0], AXIS_ROOTS, 1)
-    return f"; did you mean {'.'.join([*near, *parts[1:]])}?" if near else ""
+    if near:
+        return f"did you mean {'.'.join([*near, *parts[1:]])}?"
+    return f"start the key with one of {', '.join(AXIS_ROOTS)}"
 
 
 Axes = Mapping[str, Sequence[Choice]]
 
 
 @dataclass(frozen=True)
-class Point:
-    """A cell of the grid: one choice of each of its axes."""
+class GridPoint:
+    """A combination of the grid: one choice of each axis. A cell is built from it."""
 
     choices: tuple[Choice, ...]
 
     @property
     def name(self) -> str:
-        """As ``trans+inv, MLM, pretrain seed=1``; "" without axes."""
+        """The name of the cell, such as ``trans+inv, MLM, pretrain seed=1``. It is empty without axes."""
         return ", ".join(choice.shown for choice in self.choices)
 
     @property
     def full_name(self) -> str:
-        """With the name of each axis, as ``pretrain.language=trans+inv, objective=MLM``."""
+        """The name with all axes, such as ``pretrain.language=trans+inv, objective=MLM``."""
         return ", ".join(f"{choice.axis}={choice.label}" for choice in self.choices)
 
     @property
     def labels(self) -> dict[str, str]:
+        """The label of each axis."""
         return {choice.axis: choice.label for choice in self.choices}
 
     @property
     def settings(self) -> tuple[Setting, ...]:
+        """The changes of all axes, in their order."""
         return tuple(setting for choice in self.choices for setting in choice.settings)
 
     @property
     def overrides(self) -> dict[str, Any]:
-        """Dotted key → value; of two axes that set one key, the later one's."""
+        """The value of each dotted key. If two axes set a key, the later axis wins."""
         return {setting.key: setting.value for setting in self.settings}
 
 
 class SampleConfig(StrictModel):
-    """So many ``cells`` of a product, drawn by ``seed`` without replacement: a random search."""
+    """A random sample of the product, without replacement."""
 
     cells: int = Field(ge=1)
     seed: int = Field(default=0, ge=0)
 
 
 class GridConfig(StrictModel):
-    """Which cells there are: every combination of ``product``, with each row of ``zip``, and those of ``include``.
+    """The cells of a study: every combination of ``product`` with each row of ``zip``, and the entries of ``include``.
 
-    An axis is a dotted key with the list of its values (``pretrain.seed: [0, 1]``), or a name without a dot with its
-    labels, each of which sets any number of keys: ``objective: {MLM: {pretrain.objective.kind: mlm}}``. The axes of
-    ``zip`` have equally many values and are walked together. A combination that agrees with every key of an entry of
-    ``exclude`` is left out; of the others ``sample`` leaves a random part. An entry of ``include`` is one more cell: a
-    value for a dotted key, or for a named axis one of its labels, or a label of its own with what it sets; what it does
-    not name has the base's value. What it names is applied in the order of the grid's axes, then keys that are none, in
-    its own. Without axes the cells are those of ``include``, or else the base alone.
+    An axis is a dotted key with a list of values (``pretrain.seed: [0, 1]``), or a name without a dot and its labels,
+    each of which sets any number of keys: ``objective: {MLM: {pretrain.objective.kind: mlm}}``. The axes of ``zip``
+    have equally many values and are walked together: each keeps its own column in the results.
+
+    A combination that agrees with every key of an entry of ``exclude`` is left out. ``sample`` keeps a random part of
+    the others. An entry of ``include`` is one more cell. It gives a value for a dotted key, and for a named axis one of
+    its labels or a new label with its settings. Everything else has the value of the base. The settings of an entry
+    are applied in the order of the grid's axes, and other keys after them, in the order of the entry.
+
+    Without axes the cells are the entries of ``include``, or else the base alone.
     """
 
     product: dict[str, Any] = Field(default_factory=dict)
@@ -229,7 +250,7 @@ class GridConfig(StrictModel):
     @field_validator("product", "zip", mode="before")
     @classmethod
     def _left_empty(cls, value: Any) -> Any:
-        """An axis without values is one of a base that is taken away."""
+        """Remove the axes that are null, which a base has and the study does not want."""
         known = {} if value is None else value
         return {k: v for k, v in known.items() if v is not None} if isinstance(known, dict) else known
 
@@ -237,24 +258,29 @@ class GridConfig(StrictModel):
     def _sound(self) -> GridConfig:
         for part, axes in (("product", self.product), ("zip", self.zip)):
             for axis, values in axes.items():
-                check_axis(part, axis, values)
+                try:
+                    check_axis(part, axis, values)
+                except InputError as error:
+                    raise error.inside(part) from error
         if len({len(values) for values in self.zip.values()}) > 1:
-            raise ValueError("the lists of zip must have the same length")
+            raise InputError("the lists have different lengths", keys="zip", code="conflict")
         if both := self.product.keys() & self.zip.keys():
-            raise ValueError(f"axis {min(both)!r} stands in product and in zip")
+            reason = "the axis appears in both product and zip"
+            raise InputError(reason, keys=("zip", min(both)), hint="remove one of them", code="duplicate")
         return self
 
     def _labels(self) -> dict[str, Labels]:
-        """Dotted key → the labels of all values that an axis or entries of ``include`` have for it."""
+        """Return the labels of all values that a dotted key has in an axis or in entries of ``include``."""
         values = {axis: list(of_axis) for axis, of_axis in {**self.product, **self.zip}.items() if is_key(axis)}
         for axis, value in (item for entry in self.include for item in entry.items() if is_key(item[0])):
             values.setdefault(axis, []).append(value)
         return {axis: labels_of(axis, of_axis) for axis, of_axis in values.items()}
 
-    def points(self) -> list[Point]:
-        """The cells in the order of the YAML, the last axis fastest, those of ``include`` last.
+    def points(self) -> list[GridPoint]:
+        """Return the combinations in the order of the YAML, the last axis fastest, the entries of ``include`` last.
 
-        Raises InputError for an entry of exclude or include that names no axis, value or label of the grid.
+        Raises:
+            InputError: If an entry of exclude or include names an axis, value or label that the grid does not have.
         """
         labels = self._labels()
         axes: dict[str, list[Choice]] = {
@@ -265,65 +291,72 @@ class GridConfig(StrictModel):
         }
         rows = list(zip(*(axes[axis] for axis in self.zip), strict=True)) or [()]
         products = itertools.product(*(axes[axis] for axis in self.product))
-        points = [Point((*chosen, *row)) for chosen in products for row in rows]
+        points = [GridPoint((*chosen, *row)) for chosen in products for row in rows]
         if not axes and self.include:
-            points = []  # then these are all
+            points = []  # The entries of include are all cells.
         left_out = set[int]()
         for number, entry in enumerate(self.exclude):
-            left_out |= _excluded(points, axes, entry, f"grid.exclude.{number}")
+            left_out |= _excluded(points, axes, entry, ("grid", "exclude", str(number)))
         kept = [point for i, point in enumerate(points) if i not in left_out]
         if self.sample is not None and self.sample.cells < len(kept):
             drawn = permutation(key_of("grid", self.sample.seed), len(kept))[: self.sample.cells]
             kept = [kept[i] for i in sorted(drawn.tolist())]
-        return kept + [_included(axes, entry, labels, f"grid.include.{n}") for n, entry in enumerate(self.include)]
+        entries = enumerate(self.include)
+        return kept + [_included(axes, entry, labels, ("grid", "include", str(number))) for number, entry in entries]
 
 
-def _excluded(points: Sequence[Point], axes: Axes, entry: Mapping[str, Any], where: str) -> set[int]:
-    """The numbers of the points that agree with every key of the entry."""
+def _excluded(points: Sequence[GridPoint], axes: Axes, entry: Mapping[str, Any], keys: Sequence[str]) -> set[int]:
+    """Return the positions of the points that agree with every key of the entry."""
     if not entry:
-        raise InputError(f"{where}: names no key of the cells that are left out")
-    wanted = {axis: {choice.label for choice in _named(axes, axis, value, where)} for axis, value in entry.items()}
+        raise InputError("the entry is empty", keys=keys, hint="give at least one axis to match", code="empty")
+    wanted = {axis: {choice.label for choice in _named(axes, axis, value, keys)} for axis, value in entry.items()}
     found = {i for i, point in enumerate(points) if all(point.labels[a] in labels for a, labels in wanted.items())}
     if not found:
         shown = ", ".join(f"{axis}: {value}" for axis, value in entry.items())
-        raise InputError(f"{where}: no cell has {shown}")
+        raise InputError(f"no cell has {shown}", keys=keys, code="no_effect")
     return found
 
 
-def _named(axes: Axes, axis: str, value: Any, where: str) -> list[Choice]:
-    """The choices of an axis with this value, or else with this label; InputError if there is none."""
+def _named(axes: Axes, axis: str, value: Any, keys: Sequence[str]) -> list[Choice]:
+    """Return the choices of an axis with this value, or else with this label.
+
+    Raises:
+        InputError: If there is none.
+    """
     if axis not in axes:
-        raise InputError(f"{where}: {axis!r} is no axis of the grid; it has {', '.join(axes) or 'none'}")
+        hint = f"the grid has {', '.join(axes) or 'no axes'}"
+        raise InputError("unknown axis", keys=(*keys, axis), hint=hint, code="unknown")
     found = [choice for choice in axes[axis] if _is(choice.value, value)]
     found = found or [choice for choice in axes[axis] if choice.label == str(value)]
     if not found:
-        known = ", ".join(choice.label for choice in axes[axis])
-        raise InputError(f"{where}: the axis {axis!r} has no {value!r}; it has {known}")
+        hint = f"the axis has {', '.join(choice.label for choice in axes[axis])}"
+        raise InputError(f"unknown value {value!r}", keys=(*keys, axis), hint=hint, code="unknown")
     return found
 
 
-def _included(axes: Axes, entry: Mapping[str, Any], labels: Mapping[str, Labels], where: str) -> Point:
-    """The cell of an entry: what it has for axes in the order of these, then for other keys in its own."""
+def _included(axes: Axes, entry: Mapping[str, Any], labels: Mapping[str, Labels], keys: Sequence[str]) -> GridPoint:
+    """Return the combination of an entry: its axes in the order of the grid, then other keys in its own order."""
     if not entry:
-        raise InputError(f"{where}: names nothing that the cell has")
+        raise InputError("the entry is empty", keys=keys, hint="give at least one value of the cell", code="empty")
     place = {axis: number for number, axis in enumerate(axes)}
     names = sorted(entry, key=lambda axis: place.get(axis, len(place)))
-    return Point(tuple(_choice(axes, axis, entry[axis], labels, where) for axis in names))
+    return GridPoint(tuple(_choice(axes, axis, entry[axis], labels, keys) for axis in names))
 
 
-def _choice(axes: Axes, axis: str, value: Any, labels: Mapping[str, Labels], where: str) -> Choice:
-    """What an entry of include has for an axis, or for a key that need be none."""
+def _choice(axes: Axes, axis: str, value: Any, labels: Mapping[str, Labels], keys: Sequence[str]) -> Choice:
+    """Return the choice of an entry of include for an axis, or for a key that is no axis."""
     if axis in axes and not isinstance(value, dict) and not is_key(axis):
-        return _named(axes, axis, value, where)[0]
+        return _named(axes, axis, value, keys)[0]
     try:
         if isinstance(value, dict) and "." not in axis and axis not in KNOWN_ROOTS:
             if len(value) != 1:
-                raise ValueError(f"axis {axis!r}: one label with what it sets, not {len(value)}")
+                reason = f"{len(value)} labels for one cell"
+                raise InputError(reason, keys=(axis,), hint="write one label and the keys that it sets", code="range")
             check_labels(axis, value)
             return labelled(axis, *next(iter(value.items())))
-        check_key(axis, f"{axis!r}, which is no axis,")
-    except ValueError as error:
-        raise InputError(f"{where}: {error}") from error
+        check_key(axis, (axis,))
+    except InputError as error:
+        raise error.inside(*keys) from error
     return plain(axis, value, labels[axis])
 
 
@@ -333,7 +366,7 @@ EXAMPLE = "pretrain.objective.alpha=5"
 
 
 def with_assignments(data: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
-    """The mapping of a study with each assignment applied.
+    """Return the mapping of a study with each assignment applied.
 
     grid.product.KEY=[…], grid.zip.KEY=[…]            the values of an axis; null takes it away
     grid.product.NAME=…, grid.product.NAME.LABEL=…    a named axis, what one of its labels sets; null takes the axis,
@@ -341,7 +374,7 @@ def with_assignments(data: Mapping[str, Any], assignments: Sequence[str]) -> dic
     grid.product.NAME.LABEL.KEY=VALUE                 one key of it
     grid.exclude.N.KEY=VALUE, grid.include.N.KEY=…    one key of an entry
 
-    Any other key is that of ``synthlang.config.override``.
+    ``synthlang.config.override`` applies any other key.
     """
     result = dict(data)
     for assignment in assignments:
@@ -353,7 +386,7 @@ def with_assignments(data: Mapping[str, Any], assignments: Sequence[str]) -> dic
             continue
         for key in keys:
             value = value[key]
-        if value is None and keys[1] in PARTS and len(place) < 5:  # an axis, or a label, and not what a label sets
+        if value is None and keys[1] in PARTS and len(place) < 5:  # an axis or a label, and no key of a label
             *place, gone = place
             value = _without(gone, place, result)
         result = assigned(result, place, value)
@@ -361,17 +394,23 @@ def with_assignments(data: Mapping[str, Any], assignments: Sequence[str]) -> dic
 
 
 def _without(name: str, place: Sequence[str], data: Mapping[str, Any]) -> dict[str, Any]:
-    """What is at this place but for an axis of a base, or a label; InputError for a label that is not there."""
+    """Return the mapping at a place without an axis of a base, or without a label.
+
+    Raises:
+        InputError: If the label does not exist.
+    """
     known = _keys_at(place, data)
     if name not in known and len(place) > 2:
         labels = [str(label) for label in known]
-        has = f"it has {', '.join(labels)}" if labels else "it has no labels"
-        raise InputError(f"axis {place[-1]!r} has no label {name!r} to take away: {did_you_mean(name, labels)}{has}")
+        hint = did_you_mean(name, labels) + (
+            f"the axis has {', '.join(labels)}" if labels else "the axis has no labels"
+        )
+        raise InputError(f"unknown label {name!r}", "--set", keys=place, hint=hint, code="unknown")
     return {key: of for key, of in known.items() if key != name}
 
 
 def _keys_at(place: Sequence[str], data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What stands at this place; nothing where there are no keys, as in an axis that is a list."""
+    """Return the mapping at a place. It is empty where there are no keys, as in an axis that is a list."""
     node: Any = data
     for key in place:
         node = node.get(key) if isinstance(node, Mapping) else None
@@ -379,13 +418,13 @@ def _keys_at(place: Sequence[str], data: Mapping[str, Any]) -> Mapping[str, Any]
 
 
 def _place(keys: Sequence[str], data: Mapping[str, Any]) -> list[str] | None:
-    """Where in the YAML an assignment goes, if it is inside an axis or an entry of the grid."""
+    """Return the place of an assignment inside an axis or an entry of the grid, or None."""
     if len(keys) > 2 and keys[0] == "grid" and keys[1] in PARTS:
         axis = keys[2]
         if axis in KNOWN_ROOTS:
             return ["grid", keys[1], ".".join(keys[2:])]
         labels = _keys_at(keys[:3], data)
-        # a label may have dots itself; of several it is the longest that there is
+        # A label may contain dots. The longest label that exists is taken.
         ends = (end for end in range(len(keys), 3, -1) if ".".join(keys[3:end]) in labels)
         end = next(ends, 4)
         return [*keys[:3], *(".".join(part) for part in (keys[3:end], keys[end:]) if part)]

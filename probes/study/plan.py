@@ -1,4 +1,4 @@
-"""What a study would do, before anything starts: its stages, what is done and shared, and about how long."""
+"""The plan of a study, without a run: its stages, which are finished and shared, and the expected time."""
 
 from __future__ import annotations
 
@@ -21,10 +21,15 @@ from synthlang.store import Store
 
 @dataclass(frozen=True)
 class KindCounts:
-    """The stages of one kind: how many, how many are done; ``shared`` is what cells need less by sharing them.
+    """The stages of one kind.
 
-    seconds   of those to do, one after another, by what stages of the kind took in the store; None if there are none
-    measured  how many these are
+    Attributes:
+        kind: The kind.
+        stages: Number of stages.
+        done: Number of finished stages.
+        shared: Number of stages that sharing between cells saves.
+        seconds: Expected time of the unfinished stages, one after another. None without a measured stage.
+        measured: Number of finished stages in the store, whose mean time the forecast uses.
     """
 
     kind: str
@@ -36,11 +41,12 @@ class KindCounts:
 
     @property
     def to_do(self) -> int:
+        """Number of unfinished stages."""
         return self.stages - self.done
 
     @property
     def told(self) -> tuple[str, str]:
-        """The time of what is left, and what tells it."""
+        """The expected time in words, and its evidence."""
         if not self.to_do:
             return "", ""
         return ("unknown yet", "") if self.seconds is None else (duration(self.seconds), f"{self.measured} done")
@@ -48,7 +54,7 @@ class KindCounts:
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """The kinds of stages of a study; ``cells`` are the names of all with how many stages each has left."""
+    """The stages of a study by kind, and the number of unfinished stages of each cell."""
 
     name: str
     kinds: tuple[KindCounts, ...]
@@ -58,10 +64,10 @@ class StudyPlan:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         del console, options
         title = f"{escape(self.name)}: {plural(len(self.cells), 'cell')} × {plural(self.seeds, 'fine-tuning seed')}"
-        table = Table(title=title, caption="time: one stage after another, as earlier ones of the store took")
+        table = Table(title=title, caption="time: one stage after another, by the mean of earlier stages in the store")
         for column in ("stages", "all", "shared", "done", "to do", "time"):
             table.add_column(column, justify="left" if column == "stages" else "right")
-        table.add_column("time told by")
+        table.add_column("evidence")
         for kind in self.kinds:
             counts = (kind.stages, kind.shared, kind.done, kind.to_do)
             table.add_row(kind.kind, *(f"{count:,}" for count in counts), *kind.told)
@@ -82,7 +88,14 @@ class StudyPlan:
 
 
 def plan(study: StudyConfig, graph: Graph, store: Store, done: Collection[str]) -> StudyPlan:
-    """What there is to do for a study with this store; nothing is written. ``done``: the keys of stages that are."""
+    """Return the plan of a study with this store. Nothing is written.
+
+    Args:
+        study: The settings of the study.
+        graph: The stages of its cells.
+        store: The store of the stages.
+        done: The keys of the finished stages.
+    """
     needed = Counter(graph.stages[key].kind for keys in graph.of_cell.values() for key in keys.values())
     left = Counter(stage.kind for key, stage in graph.stages.items() if key not in done)
     means = mean_seconds(store, left)

@@ -1,9 +1,8 @@
-"""What is known of a study on disk: study.json and the logs in its folder, the list of studies in its store.
+"""The record of a study on disk: study.json and the logs in its folder, and the list of studies in its store.
 
-OUT/study.json        settings, stages that they name by a path, and for each cell its labels, its stages, how far it is
-                      and why it failed
-OUT/logs/CELL.log     the traceback of a cell that failed
-STORE/studies.json    the folders of all studies that use the store, so that none deletes what another needs
+OUT/study.json        settings, the graph of the stages, stages named by a path, and the state of each cell
+OUT/logs/CELL.log     the traceback of a failed cell
+STORE/studies.json    the folders of all studies that use the store, so that no study deletes what another needs
 """
 
 from __future__ import annotations
@@ -24,20 +23,26 @@ from synthlang.fingerprint import fingerprint
 from synthlang.store import Store
 
 FORMAT = 2
-STORE_FORMAT = 3  # stages are named by their keys
+OTHER_FOLDER = "choose another folder"
+STORE_FORMAT = 3
 STUDY, STUDIES, STAGES, LOGS = "study.json", "studies.json", "stages", "logs"
 KEYS = {"name", "fingerprint", "cells", "seconds", "config", "store"}
 LIST = "studies", "list"
-"""What is locked while the list of a store's studies is changed, or has to stay as it is."""
+"""Name of the lock on the list of a store's studies."""
 
 
 @dataclass
 class CellRecord:
-    """How far a cell has come.
+    """The state of a cell.
 
-    keys     what a stage is called (``pretrain``, ``transfer pos seed 0`` …) → its key
-    stages   the same, of those that are done
-    error    one line, of the first stage that failed; ``log`` is its traceback
+    Attributes:
+        name: The name of the cell.
+        labels: The label of each axis.
+        overrides: The changes of the cell to the base: dotted key → value.
+        keys: The key of each stage by its name in the cell (``pretrain``, ``transfer pos seed 0`` …).
+        stages: The entries of ``keys`` whose stages are finished.
+        error: One line about the first stage that failed.
+        log: The traceback of that stage.
     """
 
     name: str
@@ -50,14 +55,16 @@ class CellRecord:
 
     @property
     def status(self) -> str:
+        """``done``, ``failed`` or ``pending``."""
         return "done" if len(self.stages) == len(self.keys) else "failed" if self.error else "pending"
 
     @property
     def log_name(self) -> str:
+        """The name of the log file."""
         return log_name(self.name)
 
     def to_json(self, store: str) -> dict[str, Any]:
-        """As study.json has it; ``store`` is the store's folder, and ``run`` the model's, from that of the study."""
+        """Return the entry of study.json. ``store`` is the folder of the store, relative to the study's."""
         made = next((kind for kind in ("adjust", "pretrain") if kind in self.stages), None)
         run = None if made is None else f"{store}/{made}-{self.stages[made]}"
         return {
@@ -74,7 +81,7 @@ class CellRecord:
 
 
 def log_name(cell: str) -> str:
-    """The name of the log file of a cell: that of the cell where a file may have it."""
+    """Return the name of a cell's log file: the name of the cell, if it is a safe name of a file."""
     if SAFE_NAME.fullmatch(cell):
         return f"{cell}.log"
     readable = re.sub("[^A-Za-z0-9_.+=,-]+", "-", cell)[:80].strip("-")
@@ -82,20 +89,23 @@ def log_name(cell: str) -> str:
 
 
 def relative(path: Path, start: Path) -> str:
-    """A path from a folder, so that both may be moved together."""
+    """Return a path relative to a folder, so that both can be moved together."""
     return os.path.relpath(path.resolve(), start.resolve())
 
 
 def read_record(folder: Path) -> dict[str, Any]:
-    """study.json of a folder; InputError if it is none, or of another format."""
+    """Read the study.json of a folder.
+
+    Raises:
+        InputError: If the file is missing, is no record of a study, or has another format.
+    """
     path = folder / STUDY
     record = read_json(path)
     if isinstance(record, dict) and "fingerprint" in record and record.get("format", 1) != FORMAT:
-        raise InputError(
-            f"is a study of format {record.get('format', 1)}, this version writes {FORMAT}; choose another folder", path
-        )
+        reason = f"is a study of format {record.get('format', 1)}, this version writes {FORMAT}"
+        raise InputError(reason, path, hint=OTHER_FOLDER, code="format")
     if not isinstance(record, dict) or not record.keys() >= KEYS:
-        raise InputError("is no record of a study; choose another folder", path)
+        raise InputError("is no record of a study", path, hint=OTHER_FOLDER, code="format")
     return record
 
 
@@ -118,56 +128,60 @@ def named_stages(record: Mapping[str, Any]) -> set[str]:
 
 
 def check_folder(folder: Path, study: StudyConfig) -> dict[str, Any] | None:
-    """The record of this study in its folder, None if there is none yet; writes nothing.
+    """Return the record of a study in its folder, or None if there is none yet. Nothing is written.
 
-    A study is known by its name: with other settings it goes on. InputError if the folder holds anything else.
+    A study is identified by its name, so it continues with changed settings.
+
+    Raises:
+        InputError: If the folder holds anything else.
     """
     if (folder / STUDY).exists():
         record = read_record(folder)
         if record["name"] != study.name:
-            raise InputError(
-                f"holds another study ({record['name']}, {record['fingerprint']}); choose another folder", folder
-            )
+            reason = f"holds another study ({record['name']}, {record['fingerprint']})"
+            raise InputError(reason, folder, hint=OTHER_FOLDER, code="exists")
         return record
-    _check_ours(folder, (STAGES,), "is not empty and holds no study; choose another folder")
+    _check_ours(folder, (STAGES,), "is not empty and holds no study")
     if (folder / STAGES).is_dir() and not (folder / STAGES / STUDIES).exists():
-        _check_ours(folder / STAGES, (), "is not empty and holds no store; choose another folder")
+        _check_ours(folder / STAGES, (), "is not empty and holds no store")
     return None
 
 
 def _check_ours(folder: Path, ours: Collection[str], problem: str) -> None:
-    """InputError if a folder has anything but what a study that was killed before it wrote its record may have left."""
+    """Raise InputError with the reason ``problem`` if a folder holds more than the leftovers of a killed study."""
     if not folder.exists():
         return
     if not folder.is_dir():
-        raise InputError("is a file; name another folder", folder)
+        raise InputError("is a file", folder, hint=OTHER_FOLDER, code="exists")
     if any(
         path.name not in ours and not path.name.startswith((TEMPORARY, LOCK, Store.LOCKS)) for path in folder.iterdir()
     ):
-        raise InputError(problem, folder)
+        raise InputError(problem, folder, hint=OTHER_FOLDER, code="exists")
 
 
 def check_can_write(folder: Path, what: str, otherwise: str) -> None:
-    """InputError, saying what to do ``otherwise``, if a folder cannot be made or be written into; writes nothing."""
+    """Raise InputError with the hint ``otherwise`` if a folder cannot be made or written. Nothing is written."""
     there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     if not there.is_dir():
-        raise InputError(f"{what} cannot be here: {there} is a file; {otherwise}", folder)
+        raise InputError(f"{what} cannot be here: {there} is a file", folder, hint=otherwise, code="exists")
     if not os.access(there, os.W_OK | os.X_OK):
-        raise InputError(f"{what} cannot be written (no permission, or a read-only file system); {otherwise}", folder)
+        reason = f"{what} cannot be written (no permission, or a read-only file system)"
+        raise InputError(reason, folder, hint=otherwise, code="failed")
 
 
 def check_store(root: Path) -> None:
-    """InputError if the folder is there and is no store of this version; writes nothing."""
+    """Raise InputError if the folder exists and is no store of this version. Nothing is written."""
     if (root / STUDIES).exists():
         _studies(root)
     elif any(root.glob("pretrain-*")):
-        raise InputError(f"is a store of another format, this version writes {STORE_FORMAT}; name another folder", root)
+        reason = f"is a store of another format, this version writes {STORE_FORMAT}"
+        raise InputError(reason, root, hint=OTHER_FOLDER, code="format")
     else:
-        _check_ours(root, (), "is not empty and holds no store; name another folder")
+        _check_ours(root, (), "is not empty and holds no store")
 
 
 def studies_of(root: Path) -> list[Path]:
-    """The folders of the studies that use a store, as far as they are still there."""
+    """Return the folders of the studies that use a store and still exist."""
     folders = [Path(os.path.normpath(root / name)) for name in _studies(root)]
     return [folder for folder in folders if (folder / STUDY).exists()]
 
@@ -176,17 +190,16 @@ def _studies(root: Path) -> list[str]:
     data = read_json(root / STUDIES)
     if not isinstance(data, dict) or data.get("format") != STORE_FORMAT or not isinstance(data.get("studies"), list):
         number = data.get("format") if isinstance(data, dict) else None
-        raise InputError(
-            f"is a store of another format ({number}), this version writes {STORE_FORMAT}; name another folder", root
-        )
+        reason = f"is a store of another format ({number}), this version writes {STORE_FORMAT}"
+        raise InputError(reason, root, hint=OTHER_FOLDER, code="format")
     return [str(name) for name in data["studies"]]
 
 
 @contextmanager
 def registered(store: Store, folder: Path) -> Iterator[None]:
-    """Enter a study in the list of its store; inside the block no weights are deleted from it.
+    """Enter a study in the list of its store. No weights of the store are deleted inside the block.
 
-    Who writes study.json in the block, and looks what is finished after, misses no weights that were there.
+    A study that writes study.json in the block, and looks for finished stages afterwards, loses no weights.
     """
     with store.lock(*LIST):
         path = store.root / STUDIES
@@ -198,9 +211,12 @@ def registered(store: Store, folder: Path) -> Iterator[None]:
 
 
 def write_logs(folder: Path, cells: list[CellRecord], gone: Iterable[str] = ()) -> None:
-    """Write ``logs/`` anew: one file for each cell that failed; ``gone`` are cells that the study had before.
+    """Write ``logs/`` again, with one file for each failed cell. Files with other names belong to the user.
 
-    Files of other names are the user's.
+    Args:
+        folder: The folder of the study.
+        cells: The cells of the study.
+        gone: Names of cells that the study had before.
     """
     logs = folder / LOGS
     wanted = {cell.log_name: f"{cell.error}\n\n{cell.log}".rstrip() + "\n" for cell in cells if cell.status == "failed"}

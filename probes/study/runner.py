@@ -1,4 +1,4 @@
-"""Run a study: whatever of its stages is not done, then results and report."""
+"""Run a study: make the stages that are not finished, then write results and report."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from probes.study.cells import selected
 from probes.study.config import StudyConfig
 from probes.study.examples import examples
 from probes.study.executors import open_executor
-from probes.study.executors.base import Detached, Executor, Machine, Outcome
+from probes.study.executors.base import Detached, Executor, Machine, StageOutcome
 from probes.study.executors.resources import environment, machine_of
 from probes.study.gc import check_weights
 from probes.study.graph import graph
@@ -54,18 +54,26 @@ from synthlang.progress import Report, Say, silent, unheard
 from synthlang.store import Store
 
 BETWEEN = 5.0
-"""Seconds between two writings of study.json and the tables, at the least;"""
+"""Minimum number of seconds between two writings of study.json and the tables."""
 SHARE = 20
-"""and so many times what the last one took, so that a large study spends its time on its cells."""
+"""Minimum time between two writings as a multiple of the last one, so that a large study spends its time on cells."""
 PATIENCE = 1.0
-"""Seconds that the runner waits for an executor before it looks whether something is to be written."""
+"""Seconds that the runner waits for an executor before it checks whether something has to be written."""
 
 
 class StudyRun:
-    """A study in a folder: started, continued or already done.
+    """A study in a folder: new, unfinished or finished.
 
-    Making one checks the folder, the store, and every chosen cell that is not done (InputError); it writes nothing.
-    ``changed`` says what of the study is other than in its folder, "" if nothing is.
+    The constructor checks the folder, the store and every chosen cell that is not finished. It writes nothing.
+
+    Attributes:
+        study: The settings.
+        folder: The folder of the study.
+        cells: The state of each cell.
+        changed: A description of what has changed since the folder was written. It is empty without a change.
+
+    Raises:
+        InputError: If a check fails.
     """
 
     def __init__(self, study: StudyConfig, cells: Sequence[Cell], folder: Path, options: StudyOptions) -> None:
@@ -86,7 +94,7 @@ class StudyRun:
         self.cells = []
         for cell in cells:
             known = before.get(cell.name, {})
-            error, log = known.get("error"), known.get("log", "")  # what an earlier start said
+            error, log = known.get("error"), known.get("log", "")  # from an earlier start
             keys = self.graph.of_cell[cell.name]
             self.cells.append(CellRecord(cell.name, cell.labels, cell.overrides, keys, error=error, log=log))
             if cell.name not in self.chosen and known.get("stages"):
@@ -96,25 +104,29 @@ class StudyRun:
         self.changed = self._told_changes()
         left = {cell.name for cell in self.cells if cell.name in self.chosen and cell.status != "done"}
         if left:
-            from probes.study.checks import check_cells  # with torch, which a finished study needs no more
+            from probes.study.checks import check_cells  # imports torch, which a finished study does not need
 
             check_cells([cell for cell in cells if cell.name in left])
         check_weights(self.to_do(), self.done, self.store)
 
     def _check_left_alone(self, cell: str, keys: Iterable[str]) -> None:
-        """InputError where a cell with results, which this start leaves as it is, names what cannot be read: its stages
-        have other keys then, and nobody would know whose the results are."""
+        """Raise InputError if a cell that is not chosen has results and names something that cannot be read.
+
+        Its stages would get other keys, and its results would belong to no stage.
+        """
         problems = (self.graph.stages[key].unreadable(self.digests) for key in keys)
         if problem := next(filter(None, problems), ""):
-            raise InputError(f"cell {cell} has results and cannot be left as it is: {problem}; bring it back")
+            reason = f"cell {cell} has results, but what it names cannot be read: {problem}"
+            raise InputError(reason, hint="bring it back", code="missing")
 
     def look(self) -> None:
+        """Find out which stages are finished."""
         self._looked = self._last_change()
         self.done = {key for key, stage in self.graph.stages.items() if is_done(self.store, stage)}
         self._fill_cells()
 
     def _last_change(self) -> int | None:
-        """When a folder of the store was last made or deleted, in ns; None for a store that is not there."""
+        """Return the time in ns when a folder of the store was last made or deleted, or None without a store."""
         return self.store.root.stat().st_mtime_ns if self.store.root.exists() else None
 
     def _told_changes(self) -> str:
@@ -126,19 +138,29 @@ class StudyRun:
         return f"{what}; {finished} of {plural(len(self.cells), 'cell')} are finished{gone}"
 
     def to_do(self) -> list[Stage]:
-        """The stages of the chosen cells that are not done, parents first."""
+        """Return the unfinished stages of the chosen cells, parents first."""
         return [stage for key, stage in self.graph.chosen(self.chosen).stages.items() if key not in self.done]
 
     def check_places(self) -> None:
-        """InputError if the study's folder or its store cannot be written."""
+        """Raise InputError if the study's folder or its store cannot be written."""
         check_can_write(self.folder, "the study", "name another folder with --out")
         check_can_write(self.store.root, "the store", "name another one with --store")
 
     def run(self, report: Report = silent, say: Say = unheard) -> ReportPaths:
-        """Run every stage of the chosen cells that is not done, then write the report.
+        """Make every unfinished stage of the chosen cells, then write the report.
 
-        A stage that failed is recorded with its log and the rest go on. InputError if another process runs the study;
-        Stopped after a SIGTERM inside ``pretrain.stopping.watching``.
+        A failed stage is recorded with its log, and the others continue.
+
+        Args:
+            report: Receives the progress.
+            say: Receives single lines for the user.
+
+        Returns:
+            The files of the report.
+
+        Raises:
+            InputError: If another process runs the study.
+            Stopped: After SIGTERM inside ``pretrain.stopping.watching``.
         """
         with only_writer(self.folder):
             if self.changed:
@@ -150,7 +172,7 @@ class StudyRun:
             with registered(self.store, self.folder):
                 self._write_record()
             self.digests.save(self.store)
-            if self._looked != self._last_change():  # of 1,000 cells a look takes seconds
+            if self._looked != self._last_change():  # For 1,000 cells, looking takes seconds.
                 self.look()
             for cell in self.cells:
                 if cell.name in self.chosen:
@@ -158,15 +180,17 @@ class StudyRun:
             try:
                 self._drive(report, say)
             finally:
-                # what was found before stays: garbage collection may have taken the tokenizers since
+                # Earlier examples stay, because garbage collection may have deleted the tokenizers.
                 found = examples(self._expanded, self.graph.of_cell, self.done, self.store)
                 self._examples = found or self._examples
                 self.save()
             return write_report(self.folder, say)
 
     def _nothing_new(self) -> ReportPaths | None:
-        """The report as it is, if all is done, and record and report are what a start would write: of 1,000 cells that
-        takes seconds."""
+        """Return the existing report if all stages are finished, and a start would write the same record and report.
+
+        This saves seconds for a study of 1,000 cells.
+        """
         if self._looked != self._last_change() or self.to_do():
             return None
         if json.loads(json.dumps(self._record())) != self._former:
@@ -174,6 +198,7 @@ class StudyRun:
         return newest_report(self.folder, self.study.model_dump(mode="json", include={"claims", "paper"}))
 
     def save(self) -> None:
+        """Write the record, the logs and the tables."""
         self._fill_cells()
         self._write_record()
         write_logs(self.folder, self.cells, self._gone)
@@ -188,7 +213,7 @@ class StudyRun:
         try:
             if not options.wait:
                 cast(Detached, executor).submit_graph(left)
-                say(f"{len(left)} stages are handed over; start the study again to collect what they did")
+                say(f"{len(left)} stages are submitted; start the study again to collect their results")
                 return
             keys = {stage.key for stage in left} | self.done
             wanted = {key: stage for key, stage in self.graph.stages.items() if key in keys}
@@ -201,7 +226,7 @@ class StudyRun:
     def _follow(
         self, schedule: Schedule, executor: Executor, fits: SharedFinetunes, total: int, report: Report, say: Say
     ) -> None:
-        """Submit and wait until nothing is left; what is known is written now and then."""
+        """Submit stages and wait until none is left. The record and the tables are written from time to time."""
         over, written, cost, news, stop = 0, time.monotonic(), 0.0, False, watched()
         seconds = {f"{stage.kind}-{key}": stage for key, stage in self.graph.stages.items()}
         took = [(seconds[name], known) for name, known in self.seconds.items() if name in seconds and known]
@@ -216,7 +241,7 @@ class StudyRun:
                 clock.started(stage)
             for outcome in executor.wait(report, PATIENCE):
                 if stop.is_set and outcome.error is not None:
-                    continue  # nothing is wrong with it: it was told to end
+                    continue  # The stage was stopped and has no fault of its own.
                 ended = schedule.ended(outcome)
                 if not ended:
                     say(f"{schedule.stages[outcome.key].label} failed and is tried again: {outcome.error}")
@@ -236,8 +261,8 @@ class StudyRun:
                 written, news = time.monotonic(), False
                 cost = written - started
 
-    def _ended_cells(self, ended: Sequence[Outcome]) -> Iterator[list[dict[str, Any]]]:
-        """The results of each cell whose last stage has ended now."""
+    def _ended_cells(self, ended: Sequence[StageOutcome]) -> Iterator[list[dict[str, Any]]]:
+        """Yield the results of each cell whose last stage is among ``ended``."""
         new = {outcome.key for outcome in ended}
         for record, cell in zip(self.cells, self._expanded, strict=True):
             keys = record.keys.values()
@@ -246,7 +271,7 @@ class StudyRun:
             if rows := list(result_rows(self.tables.scores(self.done, [cell]))):
                 yield rows
 
-    def _note(self, ended: Sequence[Outcome]) -> None:
+    def _note(self, ended: Sequence[StageOutcome]) -> None:
         self.done |= {outcome.key for outcome in ended if outcome.error is None}
         lost = {outcome.key: outcome for outcome in ended if outcome.error is not None}
         for cell in self.cells if lost else ():
@@ -255,7 +280,7 @@ class StudyRun:
                 cell.error, cell.log = first.error, first.log
 
     def _fill_cells(self) -> None:
-        """Bring the stages of cells and the seconds of stages up to date."""
+        """Update the finished stages of the cells and the seconds of the stages."""
         for cell in self.cells:
             cell.stages = {stage: key for stage, key in cell.keys.items() if key in self.done}
         before, self.seconds = self.seconds, {}
@@ -267,13 +292,13 @@ class StudyRun:
 
     @cached_property
     def machine(self) -> Machine:
-        """What the tasks may use; devices are counted, with torch, when somebody asks."""
+        """The resources of the stages. Counting devices imports torch, so it happens on first use."""
         options = self.options
         return machine_of(options.executor, options.workers, len(self.cells), options.threads, self._hidden)
 
     @property
     def _hidden(self) -> int | None:
-        """The width of the widest model; None where a checkpoint decides."""
+        """The hidden size of the widest model, or None if a checkpoint determines it."""
         runs = [
             run
             for cell in self._expanded
@@ -286,8 +311,8 @@ class StudyRun:
 
     @cached_property
     def _described(self) -> dict[str, Any]:
-        """Of study.json what does not change while the study runs."""
-        # the environment is that of the last start that had something to run: earlier results are not of this one
+        """The part of study.json that does not change while the study runs."""
+        # Earlier results belong to the environment of the last start that had something to run.
         known = None if self._works else self._former.get("environment")
         return {
             "format": FORMAT,

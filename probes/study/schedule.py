@@ -1,4 +1,4 @@
-"""Which stage of a study is next, and what a failure takes with it."""
+"""The order of the stages of a study, and the consequences of a failed stage."""
 
 from __future__ import annotations
 
@@ -6,22 +6,24 @@ from bisect import insort
 from collections.abc import Callable, Collection, Mapping
 
 from probes.stages.base import Stage
-from probes.study.executors.base import Outcome
+from probes.study.executors.base import StageOutcome
 
 
 class Schedule:
-    """The state of every stage of a study, and which is next: the first whose parents are done, in the order of cells.
+    """The state of every stage of a study.
 
-    stages    key → stage, parents before those that need them, so that a cell that was begun is ended first
-    done      the keys of those that are
-    retry     how often a stage that failed is tried again
+    The next stage is the first one in the order of the cells whose parents are finished. A failed stage fails all
+    stages that need it, and all others continue.
 
-    A failed stage fails all that need it; every other one goes on.
+    Args:
+        stages: All stages by key, parents first, so that a cell that was begun is finished first.
+        done: The keys of the finished stages.
+        retry: How often a failed stage is tried again.
     """
 
     def __init__(self, stages: Mapping[str, Stage], done: Collection[str], retry: int = 0) -> None:
         self.stages = stages
-        self.failed: dict[str, Outcome] = {}
+        self.failed: dict[str, StageOutcome] = {}
         self._retry = retry
         self._tries: dict[str, int] = {}
         self._order = {key: number for number, key in enumerate(stages)}
@@ -37,18 +39,28 @@ class Schedule:
 
     @property
     def is_over(self) -> bool:
+        """Whether every stage has ended."""
         return not self._unfinished
 
     def next(self, waits: Callable[[str], bool] = lambda _: False) -> Stage | None:
-        """The stage to start now, which counts as running from here on: of those that are ready the first that has
-        nothing to wait for by its key, or the first of all; None if none is ready."""
+        """Return the stage to start now, which counts as running from here on, or None if no stage is ready.
+
+        Args:
+            waits: Whether the stage of a key should wait. The first ready stage that need not wait is taken, or else
+                the first ready stage.
+        """
         if not self._ready:
             return None
         place = next((place for place, (_, key) in enumerate(self._ready) if not waits(key)), 0)
         return self.stages[self._ready.pop(place)[1]]
 
-    def ended(self, outcome: Outcome) -> list[Outcome]:
-        """Take in what became of a running stage: all that is over by it, itself first; [] if it is tried again."""
+    def ended(self, outcome: StageOutcome) -> list[StageOutcome]:
+        """Record the end of a running stage.
+
+        Returns:
+            The outcomes of all stages that ended with it, the stage itself first. The list is empty if the stage is
+            tried again.
+        """
         key = outcome.key
         if outcome.error is not None:
             self._tries[key] = self._tries.get(key, 0) + 1
@@ -66,14 +78,14 @@ class Schedule:
     def _make_ready(self, key: str) -> None:
         insort(self._ready, (self._order[key], key))
 
-    def _fail(self, outcome: Outcome) -> list[Outcome]:
-        """Fail a stage and all that need it, however far down."""
+    def _fail(self, outcome: StageOutcome) -> list[StageOutcome]:
+        """Fail a stage and all stages that need it, directly or not."""
         because = f"because {self.stages[outcome.key].label} failed: {outcome.error}"
         over, below = {outcome.key: outcome}, [outcome.key]
         while below:
             for child in self._children[below.pop()]:
                 if child in self._unfinished and child not in over:
-                    over[child] = Outcome(child, because)
+                    over[child] = StageOutcome(child, because)
                     below.append(child)
         self.failed |= over
         self._unfinished -= over.keys()

@@ -27,7 +27,7 @@ from probes.stages.pretrain import PretrainStage
 from probes.study.builder import CellBuilder
 from probes.study.cell import Cell
 from probes.study.config import StudyConfig
-from probes.study.grid import Point
+from probes.study.grid import GridPoint
 from probes.study.options import SearchOptions
 from probes.study.record import STAGES, check_store, registered
 from synthlang.errors import InputError
@@ -69,7 +69,7 @@ class Search:
         self._pretraining(points[0])
 
     @property
-    def points(self) -> list[Point]:
+    def points(self) -> list[GridPoint]:
         """The cells that may be tried."""
         return list(self._points.values())
 
@@ -116,7 +116,7 @@ class Search:
             load_if_exists=True,
         )
 
-    def _pretraining(self, point: Point) -> tuple[Cell, list[PretrainStage]]:
+    def _pretraining(self, point: GridPoint) -> tuple[Cell, list[PretrainStage]]:
         """Return a cell and its pretraining, preceded by the pretraining that it starts from."""
         cell = self._build.cell(point)
         if cell.pretrain is None:

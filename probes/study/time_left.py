@@ -1,6 +1,6 @@
-"""How long a study still takes, by what earlier stages of the same kind took.
+"""Forecast of the remaining time of a study from the times of earlier stages of the same kind.
 
-A training takes a hundred times as long as an alignment, so the number of stages that are done says little.
+A training takes a hundred times as long as a small probe, so the number of finished stages is a poor forecast.
 """
 
 from __future__ import annotations
@@ -16,7 +16,12 @@ UNKNOWN = f"an unknown time{LEFT}"
 
 
 class TimeLeft:
-    """Told of every stage that starts and ends; ``took`` are the seconds of stages that are done."""
+    """Forecast of the remaining time, updated when a stage starts or ends.
+
+    Args:
+        left: The stages that are not finished.
+        took: Finished stages and their seconds.
+    """
 
     def __init__(self, left: Collection[Stage], took: Iterable[tuple[Stage, float]]) -> None:
         self._left = {stage.key: stage for stage in left}
@@ -26,16 +31,17 @@ class TimeLeft:
             self._took[_kind(stage)].append(seconds)
 
     def started(self, stage: Stage) -> None:
+        """Record the start of a stage."""
         self._started[stage.key] = time.monotonic()
 
     def ended(self, key: str) -> None:
-        """A stage that was never started failed with one that it needs; it tells no time."""
+        """Record the end of a stage. A stage that never started, because a parent failed, has no time."""
         stage, started = self._left.pop(key, None), self._started.pop(key, None)
         if stage is not None and started is not None:
             self._took[_kind(stage)].append(time.monotonic() - started)
 
     def told(self) -> str:
-        """In words; what runs side by side now is taken to go on so."""
+        """Return the forecast in words, for as many parallel stages as are running now."""
         if not self._left:
             return ""
         if not all(self._took[_kind(stage)] for stage in self._left.values()):
@@ -47,7 +53,7 @@ class TimeLeft:
 
 
 def _kind(stage: Stage) -> tuple[str, str]:
-    """What a time is of: the kind of the stage, and its task."""
+    """Return the kind and the task of a stage, which share a mean time."""
     return stage.kind, str(getattr(getattr(stage, "config", None), "task", ""))
 
 

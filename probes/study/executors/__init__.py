@@ -1,4 +1,4 @@
-"""The executors by name: in this process, in processes beside it, on a Slurm cluster."""
+"""Executors by name: in this process, in local processes, or on a Slurm cluster."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ from synthlang.store import Store
 
 
 def open_executor(name: str, store: Store, folder: Path, machine: Machine, slurm: Iterable[str] = ()) -> Executor:
-    """The executor of a name; ``slurm`` are KEY=VALUE, ``folder`` is that of the study.
+    """Return an executor.
 
-    SlurmExecutor(store, folder, assignments) is a ``Detached`` one.
+    Args:
+        name: ``in-process``, ``local`` or ``slurm``. The last one is ``Detached``.
+        store: The store of the stages.
+        folder: The folder of the study.
+        machine: The resources of this machine.
+        slurm: Options of Slurm, ``KEY=VALUE``.
     """
     if name == "in-process":
         from probes.study.executors.local import InlineExecutor

@@ -1,7 +1,7 @@
-"""Where the stages of a study are made: in this process, in processes beside it, on a cluster.
+"""The interface of executors, which make the stages of a study in this process, in local processes or on a cluster.
 
-An executor is given stages whose parents are done and tells what became of them. What is done is told by the stage's
-folder alone, so that it counts though the runner was killed before it heard of it.
+An executor receives stages whose parents are finished, and returns their outcomes. A stage is finished if its folder is
+complete. So a finished stage counts even if the runner was killed before it received the outcome.
 """
 
 from __future__ import annotations
@@ -20,8 +20,14 @@ from synthlang.store import Store
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of a stage: it is done, or there is an ``error`` as one line with ``log``, its traceback."""
+class StageOutcome:
+    """The outcome of a stage.
+
+    Attributes:
+        key: The key of the stage.
+        error: One line, or None if the stage is finished.
+        log: The traceback of the error.
+    """
 
     key: str
     error: str | None = None
@@ -29,45 +35,53 @@ class Outcome:
 
 
 class Executor(Protocol):
-    """Makes stages; the runner submits no more of them than ``capacity`` and waits for them to end."""
+    """Makes stages. The runner submits no more than ``capacity`` stages and waits for them to end."""
 
     def submit(self, stage: Stage, cell: str = "") -> None:
-        """Start a stage whose parents are done; one that failed may be submitted again.
+        """Start a stage whose parents are finished. A failed stage may be submitted again.
 
-        ``cell`` is the first that wants it, in front of what its progress is called.
+        Args:
+            stage: The stage.
+            cell: The first cell that needs the stage. Its name precedes the progress of the stage.
         """
 
-    def wait(self, report: Report, timeout: float) -> list[Outcome]:
-        """The stages that ended: after the first of them, or after ``timeout`` seconds with none.
+    def wait(self, report: Report, timeout: float) -> list[StageOutcome]:
+        """Wait until a stage ends or ``timeout`` seconds have passed, and return the outcomes of ended stages.
 
-        Progress of those that run goes to ``report``. InputError for what makes every further stage pointless.
+        Args:
+            report: Receives the progress of running stages.
+            timeout: Seconds to wait.
+
+        Raises:
+            InputError: If no further stage can run.
         """
 
     def capacity(self) -> int:
-        """How many more stages may be submitted now."""
+        """Return the number of stages that may be submitted now."""
 
     def close(self) -> None:
-        """Give up: stop what runs (local processes) or leave it to its scheduler."""
+        """Stop running stages (local processes), or leave them to their scheduler."""
 
 
 class Detached(Executor, Protocol):
-    """An executor whose stages go on when the runner has gone."""
+    """An executor whose stages continue after the runner has ended."""
 
     def submit_graph(self, stages: Sequence[Stage]) -> None:
-        """Hand over all ``stages`` (parents first, none that is done), each to start after those it is made of."""
+        """Submit all stages, each to start after its parents. The stages are unfinished, parents first."""
 
 
 class _Unheard(BaseException):
-    """Nobody listens to ``report`` any more. Not an Exception: a stage must not take it for a problem of its own."""
+    """Raised when the progress pipe is closed. It is no Exception, so a stage does not handle it as its own error."""
 
 
-def run_stage(stage: Stage, store: Store, report: Report) -> Outcome:
-    """Make a stage in this process; an error becomes an outcome.
+def run_stage(stage: Stage, store: Store, report: Report) -> StageOutcome:
+    """Make a stage in this process and return its outcome. An error of the stage becomes an outcome.
 
-    BrokenPipeError of ``report`` goes on: the process that listens is gone. One of the work (a program that it started
-    has died) is an error like others.
+    Raises:
+        BrokenPipeError: If ``report`` raises it, because the runner has ended. A BrokenPipeError of the stage itself
+            (a program that it started has died) becomes an outcome.
     """
-    from probes.stages.making import make  # with torch
+    from probes.stages.making import make  # imports torch
 
     started = time.monotonic()
 
@@ -78,21 +92,21 @@ def run_stage(stage: Stage, store: Store, report: Report) -> Outcome:
             raise _Unheard from error
 
     try:
-        # another study of the store may have made it since this one looked
+        # Another study of the store may have made the stage in the meantime.
         if not is_done(store, stage):
             make(stage.reread(store), store, told)
             note(store, stage, time.monotonic() - started)
-        return Outcome(stage.key)
+        return StageOutcome(stage.key)
     except _Unheard as gone:
-        raise BrokenPipeError("nobody listens to the progress") from gone
-    except Exception as problem:  # one failed cell must not stop the others
+        raise BrokenPipeError("the progress pipe is closed") from gone
+    except Exception as problem:  # One failed cell must not stop the others.
         line = str(problem) if isinstance(problem, InputError) else f"{type(problem).__name__}: {problem}"
-        return Outcome(stage.key, " ".join(line.split()), traceback.format_exc())
+        return StageOutcome(stage.key, " ".join(line.split()), traceback.format_exc())
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What an executor may use of this machine: processes, threads in each, and CUDA devices by name."""
+    """The resources that an executor may use: processes, threads in each process, and CUDA devices by name."""
 
     workers: int
     threads: int

@@ -1,4 +1,4 @@
-"""Stages made here: one after another in this process, or in processes of their own."""
+"""Executors on this machine: one stage after another in this process, or in several local processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pretrain.threads import use_threads
 from probes.stages.base import Stage
-from probes.study.executors.base import Outcome, run_stage
+from probes.study.executors.base import StageOutcome, run_stage
 from probes.study.executors.resources import VISIBLE, in_cell
 from synthlang.errors import InputError
 from synthlang.progress import Report
@@ -25,7 +25,7 @@ from synthlang.workers import end_with_parent, plain_main, warm_up
 
 
 class InlineExecutor:
-    """One stage at a time; ``wait`` does the work, with as many threads as a local worker would have."""
+    """Makes one stage at a time, inside ``wait``, with as many threads as a local worker."""
 
     def __init__(self, store: Store, threads: int) -> None:
         self._store = store
@@ -35,8 +35,8 @@ class InlineExecutor:
     def submit(self, stage: Stage, cell: str = "") -> None:
         self._given.append((stage, cell))
 
-    def wait(self, report: Report, timeout: float) -> list[Outcome]:
-        """Run the stage that was submitted, however long it takes."""
+    def wait(self, report: Report, timeout: float) -> list[StageOutcome]:
+        """Run the submitted stage to its end."""
         del timeout
         if not self._given:
             return []
@@ -52,14 +52,14 @@ class InlineExecutor:
 
 
 GRACE = 5.0
-"""Seconds that workers get to save when the runner ends."""
+"""Seconds for workers to save when the runner ends."""
 LAST_WORDS = 20_000
-"""How many bytes of what a process wrote before it died are kept as its log."""
+"""Maximum size of the log of a process that died, in bytes."""
 
 
 @dataclass(frozen=True)
 class _Worker:
-    """A process at work, for a ``cell``; ``written`` is the file that its standard error goes to."""
+    """A running process. Its standard error goes to the file ``written``."""
 
     process: BaseProcess
     stage: Stage
@@ -69,7 +69,7 @@ class _Worker:
 
 
 class LocalExecutor:
-    """At most ``workers`` processes of ``threads`` threads; with ``devices`` each sees the least busy one alone."""
+    """Makes stages in up to ``workers`` processes with ``threads`` threads. Each process sees one of ``devices``."""
 
     def __init__(self, store: Store, workers: int, threads: int, devices: Sequence[str] = ()) -> None:
         self._store, self._workers, self._threads, self._devices = store, workers, threads, devices
@@ -77,9 +77,9 @@ class LocalExecutor:
         self._files = tempfile.TemporaryDirectory(prefix="synthlang-")
         self._number = 0
         if devices:
-            # the server that workers are forked from must count devices without initialising CUDA
+            # The server that forks the workers must count devices without initialising CUDA.
             os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
-        self._context = warm_up("probes.stages.loaded")  # with all that stages need
+        self._context = warm_up("probes.stages.loaded")  # imports everything that stages need
 
     def submit(self, stage: Stage, cell: str = "") -> None:
         self._number += 1
@@ -88,20 +88,21 @@ class LocalExecutor:
         device = min(self._devices, key=lambda name: load[name], default=None)
         receiving, sending = self._context.Pipe(duplex=False)
         arguments = (stage, self._store.root, self._threads, device, written, sending)
-        # no daemon: a stage may start processes of its own (parsers, aligners)
+        # A daemon could not start processes of its own, which parsers and aligners do.
         process: BaseProcess = self._context.Process(target=_work, args=arguments, daemon=False)
         try:
             with plain_main():
                 process.start()
         except (EOFError, ConnectionError) as error:
-            raise InputError("the server that processes are forked from has died; start the study again") from error
-        sending.close()  # so that our end sees the end of the process
+            reason = "the server that forks the worker processes has died"
+            raise InputError(reason, hint="start the study again", code="failed") from error
+        sending.close()  # so that our end of the pipe notices the end of the process
         self._running[receiving] = _Worker(process, stage, cell, device, written)
 
-    def wait(self, report: Report, timeout: float) -> list[Outcome]:
-        """Pass progress on until a stage ends or the time is over."""
+    def wait(self, report: Report, timeout: float) -> list[StageOutcome]:
+        """Forward progress until a stage ends or the time is over."""
         deadline = time.monotonic() + timeout
-        ended: list[Outcome] = []
+        ended: list[StageOutcome] = []
         while self._running and not ended:
             ready = wait(list(self._running), max(0.0, deadline - time.monotonic()))
             for connection in ready:
@@ -116,7 +117,7 @@ class LocalExecutor:
         return self._workers - len(self._running)
 
     def close(self) -> None:
-        """Stop what runs. A training that is told to end saves its step first; after a while all are killed."""
+        """Stop running stages. A training saves its step first. After ``GRACE`` seconds all processes are killed."""
         try:
             for worker in self._running.values():
                 worker.process.terminate()
@@ -131,14 +132,14 @@ class LocalExecutor:
             self._running.clear()
             self._files.cleanup()
 
-    def _receive(self, connection: Connection, report: Report) -> Outcome | None:
-        """A message of a worker; an Outcome when its stage has ended."""
+    def _receive(self, connection: Connection, report: Report) -> StageOutcome | None:
+        """Receive a message of a worker, and return an outcome if the stage has ended."""
         worker = self._running[connection]
         try:
             message = connection.recv()
         except (EOFError, ConnectionError):
             message = _died(worker)
-        if not isinstance(message, Outcome):
+        if not isinstance(message, StageOutcome):
             in_cell(report, worker.cell)(*message)
             return None
         del self._running[connection]
@@ -148,27 +149,27 @@ class LocalExecutor:
         return message
 
 
-def _died(worker: _Worker) -> Outcome:
-    """The outcome of a process that ended without a word, with the last it wrote as its log."""
+def _died(worker: _Worker) -> StageOutcome:
+    """Return the outcome of a process that died, with its last output as the log."""
     worker.process.join()
     code = worker.process.exitcode
     why = ", killed from outside, most often for want of memory" if code == -signal.SIGKILL else ""
     error = f"its process died (exit code {code}{why}); start the study again to go on"
     raw = worker.written.read_bytes()[-LAST_WORDS:] if worker.written.exists() else b""
-    return Outcome(worker.stage.key, error, raw.decode("utf-8", "replace"))
+    return StageOutcome(worker.stage.key, error, raw.decode("utf-8", "replace"))
 
 
 def _work(stage: Stage, root: Path, threads: int, device: str | None, written: Path, connection: Connection) -> None:
-    """What a process does; ``root`` is that of the store."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the runner kills its workers itself
+    """Make a stage of the store in ``root``. This is the main function of a worker process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # On Ctrl-C the runner stops its workers itself.
     threading.Thread(target=end_with_parent, daemon=True).start()
     try:
         with written.open("wb") as file:
-            os.dup2(file.fileno(), 2)  # warnings would tear the progress display; the last words of a crash are its log
-    except FileNotFoundError:  # the runner gave up while this process was being started
+            os.dup2(file.fileno(), 2)  # Warnings would break the progress display. The file is the log of a crash.
+    except FileNotFoundError:  # The runner ended while this process was starting.
         os._exit(1)
     if device is not None:
-        os.environ[VISIBLE] = device  # before anything asks CUDA
+        os.environ[VISIBLE] = device  # before CUDA is initialised
     use_threads(threads)
 
     def report(name: str, done: int, total: int, note: str) -> None:
@@ -177,4 +178,4 @@ def _work(stage: Stage, root: Path, threads: int, device: str | None, written: P
     try:
         connection.send(run_stage(stage, Store(root), report))
     except BrokenPipeError:
-        os._exit(1)  # the runner was killed; its next start goes on from what is on disk
+        os._exit(1)  # The runner was killed. Its next start continues from the disk.

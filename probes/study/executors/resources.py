@@ -1,4 +1,4 @@
-"""What of this machine workers get, and the versions that numbers may depend on."""
+"""Resources of this machine for workers, and versions on which numbers may depend."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ CPU_INFO = Path("/proc/cpuinfo")
 
 
 def cuda_devices() -> list[str]:
-    """How ``CUDA_VISIBLE_DEVICES`` names each device that this process may use; [] without any.
+    """Return the devices that this process may use, by their names in ``CUDA_VISIBLE_DEVICES``.
 
-    They are counted through the driver's management library, without initialising CUDA: that would take memory on a
-    device, and processes forked later could not use it.
+    Devices are counted through the management library of the driver. Initialising CUDA would take memory on a device,
+    and forked processes could not use it.
     """
-    if version("torch").endswith("+cpu"):  # built without CUDA; torch takes longer to load than a study to look at
+    if version("torch").endswith("+cpu"):  # Without CUDA, importing torch would take longer than opening the study.
         return []
     import torch
 
@@ -36,7 +36,7 @@ def cuda_devices() -> list[str]:
 
 
 def in_cell(report: Report, cell: str) -> Report:
-    """The same with the name of a cell in front of each task."""
+    """Return a report that puts the name of a cell before each task."""
     if not cell:
         return report
 
@@ -49,12 +49,17 @@ def in_cell(report: Report, cell: str) -> Report:
 def machine_of(
     executor: str, workers: int | None, cells: int, threads: int | None = None, hidden: int | None = None
 ) -> Machine:
-    """What the tasks of a study may use: where nobody says, a worker a device or, without devices, a core, and never
-    more than cells; for models of the width ``hidden`` (None: not known) as many threads as ``threads_for`` says of an
-    equal share of the cores.
+    """Return the resources for the stages of a study.
 
-    Sums that are split over another number of threads may differ in their last digits. So this depends on the whole
-    study and not on what is left of it, and is the same for every executor of one machine.
+    Sums that are split over another number of threads may differ in their last digits. So the number of threads depends
+    on the whole study, not on its unfinished part, and it is the same for every executor of a machine.
+
+    Args:
+        executor: The name of the executor. Only ``local`` has several workers.
+        workers: Number of processes (default: one for each device, else for each core, and at most one for each cell).
+        cells: Number of cells.
+        threads: Threads in each process (default: ``threads_for`` an equal share of the cores).
+        hidden: Hidden size of the widest model, or None if it is unknown.
     """
     devices = cuda_devices()
     workers = workers or max(1, min(len(devices) or cores(), cells))
@@ -63,14 +68,14 @@ def machine_of(
 
 
 def cpu_name() -> str:
-    """The processor as its maker calls it, where the system tells, else its architecture."""
+    """Return the name of the processor, or its architecture if the system has no name."""
     told = CPU_INFO.read_text(encoding="utf-8", errors="replace") if CPU_INFO.is_file() else ""
     named = re.search(r"^model name\s*:\s*(\S.*)$", told, re.MULTILINE)
     return named[1].strip() if named else platform.processor() or platform.machine()
 
 
 def environment(machine: Machine, executor: str) -> dict[str, Any]:
-    """The day, and the versions and sizes that the numbers may depend on."""
+    """Return the date, and the versions and sizes on which numbers may depend."""
     packages = {name: version(name) for name in ("torch", "transformers", "tokenizers", "accelerate", "numpy")}
     today = datetime.now(UTC).date().isoformat()
     system: dict[str, Any] = {"date": today, "synthlang": __version__, "cpu": cpu_name()}

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from probes.stages.base import Stage
 from probes.stages.done import is_done
-from probes.study.executors.base import Outcome
+from probes.study.executors.base import StageOutcome
 from probes.study.executors.slurm_job import Job
 from probes.study.executors.slurm_options import SlurmOptions, read_options
 from synthlang.errors import InputError
@@ -152,7 +152,7 @@ class SlurmExecutor:
         except FullError as full:
             raise InputError(f"{full}; run the same command again for the rest") from full
 
-    def wait(self, report: Report, timeout: float) -> list[Outcome]:
+    def wait(self, report: Report, timeout: float) -> list[StageOutcome]:
         """The stages that ended; looks at the disk every second and at the queue every ``poll`` seconds."""
         end = time.monotonic() + timeout
         while True:
@@ -279,7 +279,7 @@ class SlurmExecutor:
             self._queue, self._asked = found, time.monotonic()
         return True
 
-    def _ended(self, report: Report) -> list[Outcome]:
+    def _ended(self, report: Report) -> list[StageOutcome]:
         ended = []
         known = self._look()  # first: a job that was gone by then has written what it had to
         recorded = {path.stem for path in (self.folder / "records").glob("*.json")}
@@ -297,18 +297,18 @@ class SlurmExecutor:
         self._show(report, known)
         return ended
 
-    def _recorded(self, stage: Stage) -> Outcome | None:
+    def _recorded(self, stage: Stage) -> StageOutcome | None:
         """The outcome that the stage's job wrote; None if another job of the stage wrote it."""
         record = read_json(self.record(stage.key))
         if record.pop("job") != self.jobs[stage.key]:
             return None
-        return Outcome(**record)
+        return StageOutcome(**record)
 
-    def _gone(self, stage: Stage) -> Outcome | None:
+    def _gone(self, stage: Stage) -> StageOutcome | None:
         """What became of a stage whose job left the queue without a record; None to wait a little."""
         job = self.jobs[stage.key]
         if is_done(self.store, stage):  # killed after the work was done
-            return Outcome(stage.key)
+            return StageOutcome(stage.key)
         first = self._missing.setdefault(stage.key, time.monotonic())
         state = last_state(job)
         if time.monotonic() - first < PATIENCE.get(state, 0.0):
@@ -320,7 +320,7 @@ class SlurmExecutor:
             return None
         path = self.log_path(job)
         log = path.read_bytes()[-LOG_BYTES:].decode("utf-8", "replace") if path.exists() else ""
-        return Outcome(stage.key, f"its job {job} ended without a result (Slurm says {state}); log: {path}", log)
+        return StageOutcome(stage.key, f"its job {job} ended without a result (Slurm says {state}); log: {path}", log)
 
     def _show(self, report: Report, known: bool) -> None:
         states = [self._queue.get(self.jobs[key], "") for key in self._running]

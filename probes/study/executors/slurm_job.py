@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from pretrain.stopping import EXIT_CODE, Flag, watching
 from pretrain.threads import use_threads
-from probes.study.executors.base import Outcome, run_stage
+from probes.study.executors.base import StageOutcome, run_stage
 from synthlang.files import read_json, write_json
 from synthlang.progress import Display
 from synthlang.store import Store
@@ -82,7 +82,7 @@ class _Ending:
         del signum
         self.requeue(signal.SIGUSR2, frame)
 
-    def leave(self, outcome: Outcome) -> Outcome:
+    def leave(self, outcome: StageOutcome) -> StageOutcome:
         """Exit, after a warning by way of the queue; an outcome if the queue takes it no more."""
         signal.alarm(0)
         if not self.is_warned:
@@ -111,7 +111,7 @@ def _ending(warning: int) -> Iterator[_Ending]:
             signal.signal(number, handler)
 
 
-def run_file(path: Path, store: Path) -> Outcome:
+def run_file(path: Path, store: Path) -> StageOutcome:
     """Run the stage that a JSON file holds, with as many threads as the job has processors; progress goes to stderr."""
     from probes.stages.kinds import stage_from_json
 
