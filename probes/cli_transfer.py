@@ -26,9 +26,11 @@ def transfer(
         option("Training items in the source language (default: the text of the run).", metavar="SOURCE"),
     ] = None,
     dev: Annotated[
-        str | None, option("Items for model selection (default: the dev split of --train).", metavar="SOURCE")
+        str | None, option("Items for model selection (default: dev split of the training items).", metavar="SOURCE")
     ] = None,
-    test: Annotated[str | None, option("Test items (default: the test split of --train).", metavar="SOURCE")] = None,
+    test: Annotated[
+        str | None, option("Test items (default: test split of the training items).", metavar="SOURCE")
+    ] = None,
     language: Annotated[
         str | None, option("Target language (default: the first derived language of the run).", metavar="SPEC")
     ] = None,

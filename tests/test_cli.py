@@ -235,7 +235,7 @@ WRONG = [
     ("transfer run --task chunking", "task: 'chunking'"),
     ("transfer run --set fine_tune.epoch=1", "transfer: fine_tune.epoch: unknown key; did you mean epochs?"),
     ("report out store", "store: is no study folder"),
-    ("findings new", "new: no study is kept here yet"),
+    ("findings new", "new: no study is archived here"),
     ("findings new --archive store", "store: is no study folder"),
     ("findings new --archive out --out t.txt", "t.txt: was not written by synthlang findings"),
     ("study c.yaml --out new", "name: is required"),

@@ -263,7 +263,7 @@ def test_the_table_leaves_out_models_that_failed_training_and_names_them(
             ["--set", "--dry-run"],
             "--set --dry-run: must be KEY=VALUE with a dotted key, as in pretrain.objective.alpha=5",
         ),
-        (["--executor", "slurm", "--dry-run"], "sbatch, squeue, srun not found: --executor slurm runs where"),
+        (["--executor", "slurm", "--dry-run"], "--executor slurm: sbatch, squeue, srun not found; run on a login node"),
     ],
 )
 def test_wrong_use_is_one_line_before_anything_is_written(options, message, config, tmp_path, monkeypatch, capsys):

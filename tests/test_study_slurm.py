@@ -18,13 +18,13 @@ def test_where_nothing_can_be_submitted_one_line_says_so(tmp_path, slurm, start,
         start()
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "submitit", None)
-        with pytest.raises(InputError, match=r"needs submitit: pip install 'synthlang\[slurm\]'"):
+        with pytest.raises(InputError, match=r"submitit is not installed; pip install 'synthlang\[slurm\]'"):
             start()
     slurm.go_away()
     with pytest.raises(InputError, match="squeue does not answer"):
         start()
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(InputError, match=r"sbatch, squeue, srun not found: --executor slurm runs where"):
+    with pytest.raises(InputError, match=r"--executor slurm: sbatch, squeue, srun not found; run on a login node"):
         start()
 
 

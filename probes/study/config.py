@@ -19,71 +19,68 @@ FORMAT = 3  # raise when the same study has other cells
 Keep = Literal["checkpoints", "final", "results"]
 LARGEST = 2**63 - 1  # a seed is a column of 64 bits in the tables
 OF_RUNS = {"alignment": "the alignment of every run", "pretrain": "the perplexity of every run"}
-"""What measures call what is known of every run, among the probes of its cell: names of no probe."""
+"""Reserved names of probes: names in the measures of what is known of every run."""
 Changes = dict[str, Any]
 
 
 class LearnedConfig(StrictModel):
-    """When a model counts as trained; one beyond a limit is called failed training, and is no evidence.
-
-    perplexity   at most this masked perplexity on the parent's dev set
-    sup          at least this SUP, and this score in the parent's language, in percent: of every task, or task → score
-    """
+    """Convergence criterion of a model. A model beyond a limit is an excluded run: it is shown, and is no evidence."""
 
     perplexity: float | None = Field(default=None, ge=1)
+    """Maximum masked perplexity on the dev set of the source language."""
     sup: float | dict[str, float] | None = None
+    """Minimum SUP and minimum score in the source language, in percent: of every task, or by task."""
 
     def least(self, task: str) -> float | None:
-        """The limit of the scores of a task; None where there is none."""
+        """Return the minimum score of a task, or None without a limit."""
         return self.sup.get(task) if isinstance(self.sup, dict) else self.sup
 
 
 class StudyConfig(StrictModel):
-    """The YAML of ``synthlang study``. Its mappings are other configs, which ``cells.expand`` checks.
-
-    paper      the table, or tables, of a paper that the study is set beside: PAPER/TABLE, or files
-    claims     claims that its results are judged by: by name, or files
-    source     what ``init_from``, ``pretrain`` and ``target_model`` read where they name no source of their own
-    pretrain   a pretraining config; ``base:`` here and below: KIND/NAME of the catalogue, or files from its folder
-    init_from  another pretraining. ``pretrain`` is initialised from the export of its first language (``start.model``)
-    target_model  another pretraining, the model that reads the target language (two monolingual models)
-    model      instead of ``pretrain``: a Hugging Face name or folder, or a finished run
-    adjust     an adjustment, without its model: it adjusts the cell's, and what follows reads the result
-    finetuned  changes to ``transfer``, and a ``seed`` (default: the first of ``seeds``): the probes, and nothing else,
-               read the model after its body was fine-tuned on the source language of that task
-    transfer   what all tasks have in common
-    tasks      name → changes to ``transfer``; null takes one of a base away. Default: one task, named as transfer.task
-    probes     name → config of ``synthlang probe``
-    seeds      of the transfer step; a pretraining seed is an axis: pretrain.seed
-    scale      how large its models and data are, in a word
-    pool       studies of one scale and one pool are judged together, and their seeds are replicates of each other
-               (default: the study's name, so that it is judged alone)
-    learned    which models count as trained; default: all
-    keep       what stays of a finished run: its ``checkpoints``, the ``final`` weights, or ``results`` only
-    """
+    """The YAML of ``synthlang study``. Its mappings are other configs, which ``cells.expand`` checks."""
 
     renamed_keys: ClassVar[Mapping[str, str]] = RENAMED
 
     name: str
+    """Name of the study. A folder continues the study with its name."""
     title: str = ""
+    """Title of the report (default: the name)."""
     scale: str = ""
+    """Size of the models and data, in a word."""
     pool: str = ""
+    """Studies of one scale and one pool are judged together: their seeds are replicates (default: the name)."""
     paper: str | tuple[str, ...] | None = None
+    """Tables of a paper for comparison: PAPER/TABLE, or files."""
     claims: tuple[str, ...] = ()
+    """Claims to test on the results: names, or files."""
     source: str = ""
+    """Source of init_from, pretrain and target_model where they name none of their own."""
     init_from: Changes | None = None
+    """Another pretraining, from whose export of its first language pretrain starts (its start.model)."""
     pretrain: Changes | None = None
+    """Pretraining config. Here and below, base names entries of the catalogue (KIND/NAME) or files."""
     target_model: Changes | None = None
+    """Another pretraining, whose model reads the target language (two monolingual models)."""
     model: str | None = Field(default=None, min_length=1)
+    """Model in place of pretrain: a name on Hugging Face, a folder, or a finished run."""
     adjust: Changes | None = None
+    """Adjustment of the model of the cell. Tasks and probes read the adjusted model."""
     finetuned: Changes | None = None
+    """Changes to transfer, and a seed (default: the first seed). Only probes read this fine-tuned model."""
     transfer: Changes = Field(default_factory=dict)
+    """Settings that all tasks share."""
     tasks: dict[str, Changes | None] | None = None
+    """Changes to transfer by the name of a task. null removes a task (default: one task, transfer.task)."""
     probes: dict[str, Changes | None] = Field(default_factory=dict)
+    """Configs of synthlang probe by the name of a probe. null removes a probe."""
     seeds: list[int] = Field(default=[0], min_length=1)
+    """Seeds of fine-tuning. The seed of pretraining is an axis: pretrain.seed."""
     learned: LearnedConfig | None = None
+    """Convergence criterion (default: every model counts)."""
     keep: Keep = "checkpoints"
+    """Files of finished runs that gc keeps: checkpoints, final weights, or results only."""
     grid: GridConfig = GridConfig()
+    """Axes and cells (default: one cell)."""
     _content: str | None = PrivateAttr(default=None)
 
     @field_validator("grid", mode="before")
@@ -93,9 +90,10 @@ class StudyConfig(StrictModel):
 
     @model_validator(mode="after")
     def _has_cells(self) -> StudyConfig:
-        """A grid that is written down has something in it; without one the study is one cell."""
+        """Check that a grid has an axis. A study without a grid is one cell."""
         if "grid" in self.model_fields_set and not (self.grid.product or self.grid.zip or self.grid.include):
-            raise ValueError("grid.product is empty: give it an axis, or leave grid out for a study of one cell")
+            hint = "give it an axis, or leave out grid for a study of one cell"
+            raise InputError("the grid has no axis", keys="grid.product", hint=hint, code="empty")
         return self
 
     @field_validator("name")
@@ -116,17 +114,22 @@ class StudyConfig(StrictModel):
     @classmethod
     def _distinct(cls, value: list[int]) -> list[int]:
         if len(set(value)) < len(value) or min(value) < 0 or max(value) > LARGEST:
-            raise ValueError(f"must be distinct numbers from 0 to {LARGEST}")
+            hint = f"write distinct numbers from 0 to {LARGEST}"
+            raise InputError("seeds must be distinct and in range", keys="seeds", hint=hint, code="range")
         return value
 
     def contains(self, content: str) -> None:
-        """Note what the cells are made of, the content of ``base`` files with it: ``content`` names all of it."""
+        """Store the hash of all cell settings, which covers the content of ``base`` files."""
         self._content = content
 
     def beside(self, folder: Path) -> StudyConfig:
-        """The same with the files of papers and claims as absolute paths, so that the report finds them later.
+        """Return the study with absolute paths of papers and claims, so that the report finds the files later.
 
-        ``folder`` is that of the study's file. InputError for one that cannot be read.
+        Args:
+            folder: The folder of the study's file.
+
+        Raises:
+            InputError: If a file cannot be read.
         """
         for name in self.papers:
             read_tables(name, folder)
@@ -137,24 +140,27 @@ class StudyConfig(StrictModel):
 
     @property
     def papers(self) -> tuple[str, ...]:
+        """The tables of papers for comparison."""
         return (self.paper,) if isinstance(self.paper, str) else self.paper or ()
 
     @property
     def fingerprint(self) -> str:
-        """Of the name, the seeds and every setting of every cell; a study has one once its cells are known."""
+        """Hash of the name, the seeds and all cell settings. Set after the grid is expanded."""
         assert self._content is not None, "the cells are expanded first"
         return fingerprint("study", format=FORMAT, name=self.name, seeds=self.seeds, cells=self._content)
 
 
 def check_part_name(root: str, name: str) -> None:
-    """Raise InputError for what cannot be the name of a task or probe; ``root``: tasks or probes."""
+    """Raise InputError for a name that no task or probe can have. ``root`` is tasks or probes."""
     safe_name(name, "name of a task or probe")
     if "." in name:
-        raise InputError(f"{name!r}: a name of a task or probe has no dot, so that an axis can name its keys")
+        reason = f"the name {name!r} has a dot, so an axis cannot name its keys"
+        raise InputError(reason, hint="choose a name without a dot", code="format")
     if root == "probes" and name in OF_RUNS:
-        raise InputError(f"{name!r}: that is what measures call {OF_RUNS[name]}; give the probe another name")
+        reason = f"the name {name!r} is that of {OF_RUNS[name]} in the measures"
+        raise InputError(reason, hint="choose another name for the probe", code="conflict")
 
 
 def _absolute(name: str, folder: Path) -> str:
-    """A name of the house, PAPER/TABLE say, or a YAML file (/TABLE), from ``folder``."""
+    """Return a built-in name (PAPER/TABLE) as it is, and the path of a YAML file (/TABLE) from ``folder``."""
     return str((folder / user_path(name)).resolve()) if ".yaml" in name or ".yml" in name else name

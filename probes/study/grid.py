@@ -223,7 +223,9 @@ class SampleConfig(StrictModel):
     """A random sample of the product, without replacement."""
 
     cells: int = Field(ge=1)
+    """Number of cells in the sample."""
     seed: int = Field(default=0, ge=0)
+    """Seed of the sample."""
 
 
 class GridConfig(StrictModel):
@@ -242,10 +244,15 @@ class GridConfig(StrictModel):
     """
 
     product: dict[str, Any] = Field(default_factory=dict)
+    """Axes of which every combination is a cell: a dotted key and its values, or a name and its labels."""
     zip: dict[str, Any] = Field(default_factory=dict)
+    """Axes with equally many values that are walked together."""
     include: list[dict[str, Any]] = Field(default_factory=list)
+    """Further cells, each with the value or label of any number of axes and keys."""
     exclude: list[dict[str, Any]] = Field(default_factory=list)
+    """Combinations to leave out, each with the value or label of at least one axis."""
     sample: SampleConfig | None = None
+    """Random part of the combinations to keep (default: all)."""
 
     @field_validator("product", "zip", mode="before")
     @classmethod

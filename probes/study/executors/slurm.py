@@ -1,10 +1,13 @@
-"""Stages as jobs of a Slurm cluster, sent as arrays through submitit.
+"""Executor whose stages are jobs of a Slurm cluster, submitted as arrays by submitit.
 
-Whether a stage is done is read from the disk: its job writes ``records/<key>.json``. The queue only tells which jobs
-are gone without one, so nothing here waits for Slurm's accounting. ``jobs.json`` says which job makes which stage, so
-that a restarted runner finds its jobs. A runner killed in the moment that it sends a job may send that once more: the
-second one waits for the lock of the first, and finds the stage made. Where the cluster does not answer, the same
-command goes on.
+submitit writes the job scripts, submits them, starts the jobs and requeues them. The state of a job is read here and
+not by submitit, for two reasons: submitit asks ``sacct``, which many clusters do not have, and it returns results as
+pickles. A job writes its outcome to ``records/<key>.json``. The queue (``squeue``) shows which jobs ended without a
+record, so nothing waits for the accounting of Slurm.
+
+``jobs.json`` maps stages to jobs, so that a restarted runner finds its jobs. If the runner is killed while it submits a
+job, the job may be submitted twice. The second job then waits for the lock of the first, and finds the stage finished.
+If the cluster does not answer, the same command continues later.
 """
 
 from __future__ import annotations
@@ -32,37 +35,41 @@ from synthlang.store import Store
 
 FOLDER = "slurm"
 PROGRAMS = ("sbatch", "squeue", "srun")
-ANSWER = 60.0  # seconds; a controller that answers later is away
+ANSWER = 60.0
+"""Seconds after which the controller counts as unreachable."""
 FORMAT = 2
-LOOK = 1.0  # seconds between two looks at the records
+LOOK = 1.0
+"""Seconds between two checks of the records."""
 UNKNOWN = "UNKNOWN"
 PATIENCE = {UNKNOWN: 15.0, "COMPLETED": 15.0, "FAILED": 10.0}
-"""Seconds that a record may need from another node, or Slurm to put a job back that ends by the signal to do so."""
-LOST = ("PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "REVOKED")  # no fault of the stage
+"""Seconds to wait for a record from another node, or for Slurm to requeue a job, by the last state of the job."""
+LOST = ("PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "REVOKED")
+"""States of jobs that were lost through no fault of the stage."""
 LOG_BYTES = 8_000
 FULL = "SubmitJob|MaxJobCount"
-"""What sbatch says at a limit on the number of jobs."""
+"""Pattern of the messages of sbatch at a limit on the number of jobs."""
 
 
 def check_slurm() -> None:
-    """InputError if no job can be sent from here."""
+    """Raise InputError if no job can be submitted from this machine."""
     missing = [name for name in PROGRAMS if shutil.which(name) is None]
     if missing:
-        raise InputError(
-            f"{', '.join(missing)} not found: --executor slurm runs where jobs are submitted (a login node)"
-        )
+        reason, hint = f"{', '.join(missing)} not found", "run on a login node, where jobs are submitted"
+        raise InputError(reason, "--executor slurm", hint=hint, code="extra")
     if queue() is None:
-        raise InputError("squeue does not answer: see `scontrol ping`, and SLURM_CONF if the cluster needs it")
+        hint = "see `scontrol ping`, and set SLURM_CONF if the cluster needs it"
+        raise InputError("squeue does not answer", "--executor slurm", hint=hint, code="failed")
     try:
         import submitit  # noqa: F401
     except ImportError as error:
-        raise InputError("--executor slurm needs submitit: pip install 'synthlang[slurm]'") from error
+        hint = "pip install 'synthlang[slurm]'"
+        raise InputError("submitit is not installed", "--executor slurm", hint=hint, code="extra") from error
 
 
 def queue() -> dict[str, str] | None:
-    """{job id: state} of this user's jobs that wait, run or are ending; None without an answer.
+    """Return the state of each job of this user that waits, runs or is ending, or None without an answer.
 
-    An id is ``12``, or ``12_3`` for the element of an array.
+    A job id is ``12``, or ``12_3`` for an element of an array.
     """
     found = _said("squeue", "--noheader", "--array", f"--user={os.getuid()}", "--format=%i %T")
     if found is None:
@@ -72,13 +79,13 @@ def queue() -> dict[str, str] | None:
 
 
 def last_state(job: str) -> str:
-    """How a job ended (FAILED, CANCELLED, TIMEOUT, …), or UNKNOWN: without accounting Slurm forgets it."""
+    """Return the last state of a job (FAILED, CANCELLED, TIMEOUT, …), or UNKNOWN without accounting."""
     found = _said("sacct", "--noheader", "--parsable2", "--allocations", f"--jobs={job}", "--format=State")
     return next(iter((found or "").split("\n")[0].split()), UNKNOWN)
 
 
 def _said(*command: str) -> str | None:
-    """What a command prints, None if it fails."""
+    """Return the output of a command, or None if it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=ANSWER, check=True)  # noqa: S603
     except (OSError, subprocess.SubprocessError):
@@ -87,73 +94,84 @@ def _said(*command: str) -> str | None:
 
 
 def _python() -> str:
-    """The Python that runs now; it looks into the working folder, where a user has files of any name, only if this one
-    does."""
+    """Return the command of the running Python.
+
+    The option -P keeps the working folder out of ``sys.path``, unless this process has it there, because files of the
+    user could hide modules.
+    """
     here = {os.path.realpath(place or ".") for place in sys.path}
     return shlex.quote(sys.executable) + ("" if os.path.realpath(".") in here else " -P")
 
 
 class JobArray(NamedTuple):
-    """Stages of one kind that wait for the same jobs: one array."""
+    """Stages of one kind that wait for the same parents."""
 
     stages: Sequence[Stage]
     parents: Sequence[str]
 
 
 class FullError(Exception):
-    """The cluster takes no more jobs now."""
+    """Raised when the cluster accepts no more jobs for now."""
 
 
 class SlurmExecutor:
-    """An executor whose stages are jobs; ``folder`` is the study's, and must be on a disk that the nodes share.
+    """An executor whose stages are jobs.
 
-    jobs   key of a stage → id of its last job, as jobs.json has it
+    Args:
+        store: The store of the stages.
+        folder: The folder of the study. It must be on a disk that all nodes share.
+        assignments: Options ``KEY=VALUE``.
+
+    Attributes:
+        jobs: The id of the last job of each stage, as in jobs.json.
     """
 
     def __init__(self, store: Store, folder: Path, assignments: Sequence[str] = ()) -> None:
         self.options: SlurmOptions = read_options(assignments)
         check_slurm()
-        os.environ.setdefault("SUBMITIT_PREEMPT_SIGNAL", "USR2")  # the one slurm_job answers to
+        os.environ.setdefault("SUBMITIT_PREEMPT_SIGNAL", "USR2")  # the signal that slurm_job handles
         self.store, self.folder = Store(store.root.absolute()), folder.absolute() / FOLDER
         for name in ("tasks", "records", "jobs"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         self.path = self.folder / "jobs.json"
         self.jobs: dict[str, str] = _read_jobs(self.path)
-        self.size = self.options.array_size  # of arrays, smaller after a limit of the cluster
+        self.size = self.options.array_size  # of arrays, reduced at a limit of the cluster
         self._requeues: dict[str, int] = {}
         self._new: list[Stage] = []
         self._running: dict[str, Stage] = {}
         self._submitted: set[str] = set()
-        self._missing: dict[str, float] = {}  # key → when its job was first seen gone without a record
+        self._missing: dict[str, float] = {}  # key → time when its job was first missing without a record
         self._queue: dict[str, str] = {}
         self._asked = float("-inf")
-        self._full = ""  # why nothing can be sent now,
-        self._again = float("-inf")  # and when that is tried again
-        self._over: set[str] = set()  # jobs whose outcome is known, though they may be leaving the queue still
+        self._full = ""  # the reason why nothing can be submitted now
+        self._again = float("-inf")  # the time of the next try
+        self._over: set[str] = set()  # jobs with a known outcome, which may still be in the queue
 
     def submit(self, stage: Stage, cell: str = "") -> None:
-        """Send the stage with the next array; a job of it that is still in the queue is taken over then."""
+        """Submit a stage with the next array. A job of the stage that is still in the queue is used instead."""
         del cell
         self._submitted.add(stage.key)
         self._new.append(stage)
 
     def submit_graph(self, stages: Sequence[Stage]) -> None:
-        """Send all ``stages`` (parents first), each to start when those it is made of have ended well.
+        """Submit all stages (parents first), each to start when its parents have succeeded.
 
-        One whose parent fails leaves the queue; the next start of the study sends it again if it may. InputError if the
-        cluster does not take all of them now; those that were taken are known to the next start.
+        A stage whose parent fails leaves the queue. The next start of the study may submit it again.
+
+        Raises:
+            InputError: If the cluster does not accept all stages now. The next start knows the accepted ones.
         """
         if not self._look():
-            raise InputError("squeue does not answer; run the same command again")
+            raise InputError("squeue does not answer", hint="run the same command again", code="failed")
         wanted = [stage for stage in stages if not self._has_job(stage)]
         try:
             for array in self._arrays(wanted, {stage.key for stage in stages}):
                 self._send_array(array)
         except FullError as full:
-            raise InputError(f"{full}; run the same command again for the rest") from full
+            raise InputError(str(full), hint="run the same command again for the rest", code="failed") from full
 
     def wait(self, report: Report, timeout: float) -> list[StageOutcome]:
-        """The stages that ended; looks at the disk every second and at the queue every ``poll`` seconds."""
+        """Return the outcomes of ended stages. The disk is checked every second, the queue every ``poll`` seconds."""
         end = time.monotonic() + timeout
         while True:
             self._send()
@@ -164,28 +182,29 @@ class SlurmExecutor:
             time.sleep(min(LOOK, left))
 
     def capacity(self) -> int:
-        """Up to ``jobs`` in the queue: the more at a time, the larger the arrays."""
+        """Return how many jobs are missing to ``jobs``. More stages at a time make larger arrays."""
         return max(0, self.options.jobs - len(self._running) - len(self._new))
 
     def close(self) -> None:
-        """Leave the jobs to Slurm: the next start finds them."""
+        """Leave the jobs to Slurm. The next start finds them."""
 
     def record(self, key: str) -> Path:
+        """Return the file of a stage's outcome."""
         return self.folder / "records" / f"{key}.json"
 
     def log_path(self, job: str) -> Path:
-        """What the job of an id wrote to stderr, and Slurm about it."""
+        """Return the file with the standard error of a job and the messages of Slurm about it."""
         return self.folder / "jobs" / f"{job}_0_log.err"
 
-    # --- sending ---
+    # --- submission ---
 
     def _has_job(self, stage: Stage) -> bool:
-        """Whether a job of the stage is in the queue, as that was last seen."""
+        """Return whether a job of the stage was in the queue at the last check."""
         job = self.jobs.get(stage.key)
         return job is not None and job not in self._over and job in self._queue
 
     def _send(self) -> None:
-        """The stages submitted since the last time, one array for each kind; later at a limit of the cluster."""
+        """Submit the new stages, one array for each kind. At a limit of the cluster they wait."""
         if not self._new or time.monotonic() < self._again or not self._look():
             return
         self._take([stage for stage in self._new if self._has_job(stage)])
@@ -193,7 +212,7 @@ class SlurmExecutor:
             for array in self._arrays(self._new, set()):
                 self._send_array(array)
                 self._take(array.stages)
-                self._asked = float("-inf")  # what the queue was before says nothing of these
+                self._asked = float("-inf")  # The known queue does not have these jobs yet.
             self._full = ""
         except FullError as full:
             self._full, self._again = str(full), time.monotonic() + self.options.poll
@@ -204,22 +223,24 @@ class SlurmExecutor:
         self._new = [stage for stage in self._new if stage.key not in taken]
 
     def _arrays(self, stages: Sequence[Stage], waited: set[str]) -> Iterator[JobArray]:
-        """Arrays in the order in which they can be sent; of the parents only those in ``waited`` count."""
+        """Yield arrays in the order of submission. Only parents in ``waited`` count."""
         depth: dict[str, int] = {}
         found: dict[tuple[int, tuple[str, ...], str], list[Stage]] = {}
         for stage in stages:
             parents = tuple(sorted(parent.key for parent in stage.parents if parent.key in waited))
             depth[stage.key] = 1 + max((depth.get(key, 0) for key in parents), default=0)
             found.setdefault((depth[stage.key], parents, stage.kind), []).append(stage)
-        size = self.size  # of this time: sending changes it
+        size = self.size  # Submission changes self.size.
         for (_, parents, _), members in sorted(found.items(), key=lambda item: item[0][0]):
             for start in range(0, len(members), size):
                 yield JobArray(members[start : start + size], parents)
 
     def _send_array(self, array: JobArray) -> None:
-        """Send one array, to start when the jobs of its parents have ended well, and note its ids.
+        """Submit one array, to start when the jobs of its parents have succeeded, and record the ids of its jobs.
 
-        FullError at a limit on the number of jobs, InputError for anything else that sbatch says.
+        Raises:
+            FullError: At a limit on the number of jobs.
+            InputError: For any other message of sbatch.
         """
         import submitit
 
@@ -234,22 +255,22 @@ class SlurmExecutor:
             if re.search(FULL, str(error)):
                 self.size = max(1, min(self.size, len(array.stages)) // 2)
                 raise FullError(
-                    f"the cluster takes no more jobs of yours now (--slurm jobs=N sends fewer): {error}"
+                    f"the cluster accepts no more of your jobs now (--slurm jobs=N submits fewer): {error}"
                 ) from error
-            away = "; run the same command again when the controller is back" if queue() is None else ""
-            raise InputError(f"sbatch refuses the jobs of kind {kind}: {error}{away}") from error
+            hint = "run the same command again when the controller is back" if queue() is None else ""
+            raise InputError(f"sbatch refuses the jobs of kind {kind}: {error}", hint=hint, code="failed") from error
         self.size = min(2 * self.size, self.options.array_size)
         self.jobs |= {stage.key: str(job.job_id) for stage, job in zip(array.stages, sent, strict=True)}
         write_json(self.path, {"format": FORMAT, "jobs": self.jobs})
 
     def _job(self, stage: Stage) -> Job:
         path = self.folder / "tasks" / f"{stage.key}.json"
-        write_json(path, stage.to_json())  # of the same key with other spellings, or other steps to log at, the last
+        write_json(path, stage.to_json())  # The last spelling of a stage with this key is written.
         self.record(stage.key).unlink(missing_ok=True)
         return Job(str(path), str(self.store.root), str(self.record(stage.key)), self.options.warning)
 
     def _parameters(self, kind: str, needed: Sequence[str]) -> dict[str, Any]:
-        """What submitit writes into the job script."""
+        """Return the parameters of the job script for submitit."""
         job = self.options.of(kind)
         parameters: dict[str, Any] = {
             **{key: getattr(job, key) for key in ("partition", "account", "qos", "constraint", "exclude", "gres")},
@@ -262,16 +283,16 @@ class SlurmExecutor:
             "job_name": f"synthlang-{kind}",
             "array_parallelism": self.options.array_parallelism,
             "signal_delay_s": self.options.warning,
-            # since 22.05 srun does not take the processors of the job by itself
+            # Since version 22.05, srun does not use the processors of the job by itself.
             "srun_args": [f"--cpus-per-task={job.cpus}"],
             "additional_parameters": {"requeue": True, "kill-on-invalid-dep": "yes"},
         }
         return {key: value for key, value in parameters.items() if value is not None}
 
-    # --- what becomes of jobs ---
+    # --- outcomes of jobs ---
 
     def _look(self) -> bool:
-        """Ask for the queue unless that was a moment ago; whether it is known."""
+        """Update the queue if the last update is old. Return whether the queue is known."""
         if time.monotonic() - self._asked >= self.options.poll:
             found = queue()
             if found is None:
@@ -281,12 +302,12 @@ class SlurmExecutor:
 
     def _ended(self, report: Report) -> list[StageOutcome]:
         ended = []
-        known = self._look()  # first: a job that was gone by then has written what it had to
+        known = self._look()  # This comes first, because a job that has left the queue has written its record.
         recorded = {path.stem for path in (self.folder / "records").glob("*.json")}
         for key, stage in list(self._running.items()):
             outcome = self._recorded(stage) if key in recorded else None
             if outcome is None and known and self.jobs[key] in self._queue:
-                self._missing.pop(key, None)  # it was between two starts
+                self._missing.pop(key, None)  # The job was between two starts.
             elif outcome is None and known:
                 outcome = self._gone(stage)
             if outcome is not None:
@@ -298,16 +319,16 @@ class SlurmExecutor:
         return ended
 
     def _recorded(self, stage: Stage) -> StageOutcome | None:
-        """The outcome that the stage's job wrote; None if another job of the stage wrote it."""
+        """Return the outcome that the job of a stage wrote, or None if another job of the stage wrote it."""
         record = read_json(self.record(stage.key))
         if record.pop("job") != self.jobs[stage.key]:
             return None
         return StageOutcome(**record)
 
     def _gone(self, stage: Stage) -> StageOutcome | None:
-        """What became of a stage whose job left the queue without a record; None to wait a little."""
+        """Return the outcome of a stage whose job left the queue without a record, or None to wait longer."""
         job = self.jobs[stage.key]
-        if is_done(self.store, stage):  # killed after the work was done
+        if is_done(self.store, stage):  # The job was killed after the stage was finished.
             return StageOutcome(stage.key)
         first = self._missing.setdefault(stage.key, time.monotonic())
         state = last_state(job)
@@ -336,5 +357,6 @@ def _read_jobs(path: Path) -> dict[str, str]:
         return {}
     content: Any = read_json(path)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise InputError(f"is no list of jobs of format {FORMAT}; cancel the study's jobs and delete it", path)
+        hint = "cancel the jobs of the study and delete the file"
+        raise InputError(f"is no list of jobs of format {FORMAT}", path, hint=hint, code="format")
     return dict(content["jobs"])

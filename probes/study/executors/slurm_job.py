@@ -1,11 +1,11 @@
-"""One job of a cluster: a stage of a study, which saves and goes back into the queue when it is told to end.
+"""A job of a cluster: it makes one stage of a study, and saves and requeues itself at a signal.
 
-    python -m probes.study.executors.slurm_job TASK.json STORE    the same by hand, as a job would do it
+    python -m probes.study.executors.slurm_job TASK.json STORE    make one stage by hand
 
-Slurm speaks in two ways. SIGTERM: the job ends within seconds, and whether it starts again is settled already
-(preempted and requeued: yes; cancelled: no). SIGUSR2: the time limit is near, and the job puts itself back into the
-queue. In both cases pretraining and adjustment finish the step and save; what does not look at the flag goes on until
-it is done or ended, and starts from what it has on disk.
+Slurm sends two signals. At SIGTERM the job ends within seconds, and Slurm has decided whether it starts again: a
+preempted or requeued job does, a cancelled job does not. SIGUSR2 means that the time limit is near, and the job
+requeues itself. At both signals pretraining and adjustment finish the step and save. Other stages run on until they are
+finished or killed, and continue from the disk at the next start.
 """
 
 from __future__ import annotations
@@ -33,10 +33,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Job:
-    """What submitit starts on a node: names of files, nothing else.
+    """The callable that submitit starts on a node. It holds only names of files.
 
-    ``stage`` is the stage as JSON, ``record`` where its outcome goes; ``warning`` the seconds between SIGUSR2 and the
-    time limit.
+    Attributes:
+        stage: The file of the stage, as JSON.
+        store: The folder of the store.
+        record: The file for the outcome.
+        warning: Seconds between SIGUSR2 and the time limit.
     """
 
     stage: str
@@ -45,10 +48,10 @@ class Job:
     warning: int
 
     def __call__(self) -> None:
-        """Run the stage, write its outcome; the exit code is not 0 if it failed or was told to end."""
+        """Make the stage and write its outcome. The exit code is not 0 if the stage failed or was stopped."""
         with _ending(self.warning) as ending:
             outcome = run_file(Path(self.stage), Path(self.store))
-            if outcome.error is not None and ending.flag.is_set:  # it was stopped: nothing is wrong with the stage
+            if outcome.error is not None and ending.flag.is_set:  # The stage was stopped and has no fault of its own.
                 outcome = ending.leave(outcome)
         write_json(Path(self.record), {**asdict(outcome), "job": job_id()})
         if outcome.error is not None:
@@ -56,47 +59,49 @@ class Job:
             raise SystemExit(1)
 
     def checkpoint(self) -> DelayedSubmission:
-        """What submitit starts after a requeue: the same; where it stood is on disk."""
+        """Return the callable for the start after a requeue, which is this one. The progress is on disk."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self)
 
 
 class _Ending:
-    """Signals of the scheduler, as a flag that pretraining watches."""
+    """The signals of the scheduler as a flag that pretraining watches."""
 
     def __init__(self, warning: int) -> None:
         self.flag = Flag()
         self.warning = warning
         self.is_warned = False
-        self.requeue: Any = signal.getsignal(signal.SIGUSR2)  # submitit's: requeues the job and exits
+        self.requeue: Any = signal.getsignal(
+            signal.SIGUSR2
+        )  # the handler of submitit, which requeues the job and exits
 
     def warn(self, signum: int, frame: FrameType | None) -> None:
-        """SIGUSR2: save if somebody watches the flag, else leave while there is time."""
+        """Handle SIGUSR2: set the flag, and an alarm in case that nothing watches the flag."""
         self.flag.set(signum, frame)
         self.is_warned = True
         signal.alarm(max(1, self.warning * 2 // 3))
 
     def leave_now(self, signum: int, frame: FrameType | None) -> None:
-        """SIGALRM: nobody watched the flag."""
+        """Handle SIGALRM: requeue the job, because nothing watched the flag."""
         del signum
         self.requeue(signal.SIGUSR2, frame)
 
     def leave(self, outcome: StageOutcome) -> StageOutcome:
-        """Exit, after a warning by way of the queue; an outcome if the queue takes it no more."""
+        """Exit, after a warning by a requeue. Return an outcome if the job cannot be requeued any more."""
         signal.alarm(0)
         if not self.is_warned:
             raise SystemExit(EXIT_CODE)
         try:
             self.requeue(signal.SIGUSR2, None)
-        except RuntimeError as problem:  # it reached its time limit too often
+        except RuntimeError as problem:  # The job reached its time limit too often.
             return replace(outcome, error=f"{problem} Give it more time (--slurm time=MINUTES) or more requeues")
         raise AssertionError("a requeued job exits")
 
 
 @contextmanager
 def _ending(warning: int) -> Iterator[_Ending]:
-    """Signals set the flag inside the block, and every run in it watches the flag."""
+    """Let signals set the flag inside the block, where every run watches the flag."""
     ending = _Ending(warning)
     handlers: dict[int, Any] = {signal.SIGTERM: ending.flag.set}
     if callable(ending.requeue):
@@ -112,7 +117,7 @@ def _ending(warning: int) -> Iterator[_Ending]:
 
 
 def run_file(path: Path, store: Path) -> StageOutcome:
-    """Run the stage that a JSON file holds, with as many threads as the job has processors; progress goes to stderr."""
+    """Make the stage of a JSON file with one thread for each processor. Progress goes to standard error."""
     from probes.stages.kinds import stage_from_json
 
     use_threads(int(os.environ.get("SLURM_CPUS_PER_TASK", "1")))
@@ -123,13 +128,13 @@ def run_file(path: Path, store: Path) -> StageOutcome:
 
 
 def job_id() -> str:
-    """The id of this job as the queue shows it; empty outside one."""
+    """Return the id of this job as in the queue. It is empty outside a job."""
     array, index = os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")
     return f"{array}_{index}" if array else os.environ.get("SLURM_JOB_ID", "")
 
 
 def main() -> None:
-    """The command: exit code 0 if the stage is done."""
+    """Run the command. The exit code is 0 if the stage is finished."""
     if len(sys.argv) != 3:
         raise SystemExit("usage: python -m probes.study.executors.slurm_job TASK.json STORE")
     outcome = run_file(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,4 +1,4 @@
-"""What ``--slurm KEY=VALUE`` may say: what a job asks of the cluster, for all kinds of work or for one."""
+"""The options ``--slurm KEY=VALUE``: resources of a job, for all kinds of stages or for one kind."""
 
 from __future__ import annotations
 
@@ -8,61 +8,84 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
+from probes.stages.kinds import STAGE_KINDS
 from synthlang.config import StrictModel, parse
 from synthlang.errors import InputError, did_you_mean
 from synthlang.strict_yaml import parse_yaml
 
-KINDS = ("pretrain", "adjust", "tune", "alignment", "probe", "transfer")
-
-
 SETUP = "setup"
+"""The option that may be given several times, once for each line."""
 
 
 class Resources(StrictModel):
-    """What one job asks for; the names are those of sbatch, with ``_`` for ``-``."""
+    """Resources of one job. The names are those of sbatch, with ``_`` for ``-``."""
 
     partition: str | None = None
+    """Partition, as of sbatch."""
     account: str | None = None
+    """Account, as of sbatch."""
     qos: str | None = None
+    """Quality of service, as of sbatch."""
     constraint: str | None = None
+    """Required features of a node, as of sbatch."""
     exclude: str | None = None
+    """Nodes to exclude, as of sbatch."""
     gres: str | None = None
-    time: int = Field(60, ge=1)  # minutes; before they end a job saves and goes back into the queue
+    """Generic resources in place of gpus, as in gpu:h100:1."""
+    time: int = Field(60, ge=1)
+    """Time limit in minutes. A job saves and requeues itself before the limit."""
     mem: str | None = None
+    """Memory, as in 32G (default: that of the cluster)."""
     cpus: int = Field(1, ge=1)
-    gpus: int = Field(0, ge=0, le=1)  # a task uses one
-    setup: tuple[str, ...] = ()  # lines of the job script before Python starts
+    """Processors and threads. The bits of results depend on this number."""
+    gpus: int = Field(0, ge=0, le=1)
+    """Number of GPUs. A stage uses at most one."""
+    setup: tuple[str, ...] = ()
+    """Lines of the job script before Python starts, such as module load cuda."""
 
     @field_validator("mem")
     @classmethod
     def _memory(cls, text: str | None) -> str | None:
         if text is not None and not re.fullmatch(r"[1-9]\d*([KMGT]B?)?", text):
-            raise ValueError("must be a number with K, M, G or T, as in 16G")
+            hint = "write a number with K, M, G or T, as in 16G"
+            raise InputError(f"{text!r} is no amount of memory", hint=hint, code="format")
         return text
 
 
 class SlurmOptions(Resources):
-    """Resources of every job, changes for a kind of work, and how jobs are sent and watched."""
+    """Resources of every job, changes for a kind of stage, and settings of submission."""
 
-    jobs: int = Field(1000, ge=1)  # of the study in the queue at a time, unless the whole graph is handed over
-    array_parallelism: int = Field(256, ge=1)  # jobs of one array at a time
-    array_size: int = Field(1000, ge=1)  # Slurm's MaxArraySize is 1001 unless a cluster changed it
-    warning: int = Field(90, ge=3, le=65535)  # seconds between the warning and the time limit
-    requeues: int = Field(20, ge=0)  # how often a job may reach its time limit, or be lost, and go on
-    python: str | None = None  # the command that starts Python on a node, by default the one that runs now
-    poll: float = Field(5.0, gt=0)  # seconds between two looks at the queue
+    jobs: int = Field(1000, ge=1)
+    """Maximum number of jobs of the study in the queue. It does not apply with --no-wait."""
+    array_parallelism: int = Field(256, ge=1)
+    """Maximum number of jobs of an array that run at a time."""
+    array_size: int = Field(1000, ge=1)
+    """Maximum number of jobs in an array. The limit MaxArraySize of Slurm is 1001 by default."""
+    warning: int = Field(90, ge=3, le=65535)
+    """Seconds between the warning and the time limit. One training step must fit."""
+    requeues: int = Field(20, ge=0)
+    """How often a job may reach its time limit, or be lost, and continue."""
+    python: str | None = None
+    """Command that starts Python on a node (default: the running Python)."""
+    poll: float = Field(5.0, gt=0)
+    """Seconds between two checks of the queue."""
     kinds: dict[str, dict[str, Any]] = Field({})
+    """Resources by kind of stage, written as KIND.KEY=VALUE."""
 
     def of(self, kind: str) -> Resources:
-        """What a job of a kind asks for."""
+        """Return the resources of a job of a kind."""
         common = self.model_dump(mode="json", include=set(Resources.model_fields))
         return parse(Resources, common | self.kinds.get(kind, {}))
 
 
 def read_options(assignments: Sequence[str]) -> SlurmOptions:
-    """The options of KEY=VALUE and KIND.KEY=VALUE; ``setup`` may come several times, a line each.
+    """Return the options of assignments KEY=VALUE and KIND.KEY=VALUE.
 
-    Texts are taken as they stand, so that ``account=007`` needs no quotes; ``null`` is none.
+    A text needs no quotes, as in ``account=007``, and ``null`` means none. ``setup`` may be given several times, once
+    for each line.
+
+    Raises:
+        InputError: If an assignment is malformed, or its key, kind or value is wrong.
     """
     found: dict[str, Any] = {}
     kinds: dict[str, dict[str, Any]] = {}
@@ -70,27 +93,30 @@ def read_options(assignments: Sequence[str]) -> SlurmOptions:
         name, _, text = (part.strip() for part in assignment.partition("="))
         kind, dot, key = name.rpartition(".")
         if not key or not text or (dot and not kind):
-            raise InputError(
-                f"--slurm {assignment}: must be KEY=VALUE or KIND.KEY=VALUE, as in time=120 or pretrain.gpus=1"
-            )
-        if kind and kind not in KINDS:
-            raise InputError(f"--slurm {assignment}: {kind!r} is no kind of work; known: {', '.join(KINDS)}")
+            hint = "write KEY=VALUE or KIND.KEY=VALUE, as in time=120 or pretrain.gpus=1"
+            raise InputError(f"{assignment!r} is no assignment", "--slurm", hint=hint, code="format")
+        if kind and kind not in STAGE_KINDS:
+            hint = f"choose one of {', '.join(STAGE_KINDS)}"
+            raise InputError(f"unknown kind of stage {kind!r}", "--slurm", keys=name, hint=hint, code="unknown")
         allowed = [option for option in (Resources if kind else SlurmOptions).model_fields if option != "kinds"]
         if key not in allowed:
-            hint = did_you_mean(key, allowed).strip() or f"known: {', '.join(allowed)}"
-            raise InputError(f"--slurm {assignment}: unknown option {key!r}; {hint}")
+            hint = did_you_mean(key, allowed).strip() or f"choose one of {', '.join(allowed)}"
+            raise InputError("unknown option", "--slurm", keys=name, hint=hint, code="unknown")
         into = kinds.setdefault(kind, {}) if kind else found
         into[key] = [*into.get(key, []), text] if key == SETUP else _value(key, text, assignment)
     try:
-        for changes in kinds.values():
-            parse(Resources, changes)  # as strict as the options of all kinds
+        for kind, changes in kinds.items():
+            try:
+                parse(Resources, changes)
+            except InputError as error:
+                raise error.inside(kind) from error
         return parse(SlurmOptions, {"kinds": kinds, **found})
     except InputError as error:
-        raise InputError(f"--slurm {error}") from error
+        raise error.inside(path="--slurm") from error
 
 
 def _value(key: str, text: str, assignment: str) -> Any:
-    """The value of an option: a text as it stands, numbers as in YAML."""
+    """Return the value of an option: a number as in YAML, anything else as text."""
     if text == "null":
         return None
     is_number = SlurmOptions.model_fields[key].annotation in (int, float)
