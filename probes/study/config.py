@@ -115,7 +115,7 @@ class StudyConfig(StrictModel):
     def _distinct(cls, value: list[int]) -> list[int]:
         if len(set(value)) < len(value) or min(value) < 0 or max(value) > LARGEST:
             hint = f"write distinct numbers from 0 to {LARGEST}"
-            raise InputError("seeds must be distinct and in range", keys="seeds", hint=hint, code="range")
+            raise InputError(f"{value} are not distinct seeds in range", hint=hint, code="range")
         return value
 
     def contains(self, content: str) -> None:
