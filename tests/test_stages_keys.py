@@ -17,8 +17,8 @@ from probes.stages.pretrain import PretrainStage
 from probes.stages.probe import ProbeStage
 from probes.stages.transfer import TransferStage
 from probes.study.cells import expand
+from probes.study.common_settings import DIFFERS, common_settings
 from probes.study.graph import graph
-from probes.study.settings import DIFFERS, common_settings
 from synthlang.config import parse
 from synthlang.errors import InputError
 from tests.study_graphs import (

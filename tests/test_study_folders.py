@@ -12,9 +12,9 @@ import yaml
 
 from probes.commands import run_study
 from probes.study import runner
+from probes.study.common_settings import describe_changes
 from probes.study.options import StudyOptions
 from probes.study.record import log_name
-from probes.study.settings import told_changes
 from synthlang.errors import InputError
 from synthlang.files import only_writer
 from tests.study_cases import (
@@ -113,13 +113,13 @@ def test_the_dry_run_says_what_changed(options, message, config, reference, monk
 
 
 def test_what_changed_in_few_words():
-    assert told_changes({"a": {"b": 1, "c": 2}, "title": "x"}, {"a": {"b": 1, "d": "t" * 60}, "title": "y"}) == (
+    assert describe_changes({"a": {"b": 1, "c": 2}, "title": "x"}, {"a": {"b": 1, "d": "t" * 60}, "title": "y"}) == (
         "a.c is gone; a.d is new"
     )
-    assert told_changes({"a": "x", "b": [1]}, {"a": "t" * 60, "b": [2]}) == f"a: x → {'t' * 40}…; b: [1] → [2]"
-    assert told_changes({}, {}) == "what base files say has changed"
-    assert told_changes({"a": 1}, {"a": 2, "start": None}) == "a: 1 → 2"
-    assert told_changes({}, dict.fromkeys("abcdefg", 1)).endswith("e is new; and 2 more")
+    assert describe_changes({"a": "x", "b": [1]}, {"a": "t" * 60, "b": [2]}) == f"a: x → {'t' * 40}…; b: [1] → [2]"
+    assert describe_changes({}, {}) == "a base file has changed"
+    assert describe_changes({"a": 1}, {"a": 2, "start": None}) == "a: 1 → 2"
+    assert describe_changes({}, dict.fromkeys("abcdefg", 1)).endswith("e is new; and 2 more")
 
 
 def test_a_folder_of_other_things_is_refused(tmp_path):

@@ -26,8 +26,8 @@ from probes.results.labels import axis_titles, is_of_languages, is_seed, layout_
 from probes.results.views import MEASURES, RESULTS
 from probes.statistics import Interval
 from probes.study.cells import expand
+from probes.study.common_settings import DIFFERS, common_settings
 from probes.study.config import StudyConfig
-from probes.study.settings import DIFFERS, common_settings
 from synthlang.config import parse
 from tests.refusals import refused
 from tests.report_study import (

@@ -48,7 +48,7 @@ from probes.report.training import pretraining, training
 from probes.results.labels import Layout, axes_that_set, is_of_languages
 from probes.results.measures import ALIGNMENT_MEASURES
 from probes.results.scores import MAJORITY, PERPLEXITY, SCORES
-from probes.study.settings import DIFFERS
+from probes.study.common_settings import DIFFERS
 from synthlang.strict_yaml import write_yaml
 
 CONDITIONS, SEEDS, FAILED, LOGS, DROPPED, CELLS = 120, 300, 50, 10, 150, 100

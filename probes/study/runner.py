@@ -24,6 +24,7 @@ from probes.stages.done import is_done, seconds_of
 from probes.stages.shared_finetunes import SharedFinetunes
 from probes.study.cell import Cell
 from probes.study.cells import selected
+from probes.study.common_settings import common_settings, describe_changes
 from probes.study.config import StudyConfig
 from probes.study.examples import examples
 from probes.study.executors import open_executor
@@ -45,7 +46,6 @@ from probes.study.record import (
     write_logs,
 )
 from probes.study.schedule import Schedule
-from probes.study.settings import common_settings, told_changes
 from probes.study.stage_folders import folder_name, stages_read
 from probes.study.time_left import TimeLeft
 from synthlang.errors import InputError
@@ -101,7 +101,7 @@ class StudyRun:
                 self._check_left_alone(cell.name, keys.values())
         self.look()
         self._works = bool(self.to_do())
-        self.changed = self._told_changes()
+        self.changed = self._describe_changes()
         left = {cell.name for cell in self.cells if cell.name in self.chosen and cell.status != "done"}
         if left:
             from probes.study.checks import check_cells  # imports torch, which a finished study does not need
@@ -129,12 +129,12 @@ class StudyRun:
         """Return the time in ns when a folder of the store was last made or deleted, or None without a store."""
         return self.store.root.stat().st_mtime_ns if self.store.root.exists() else None
 
-    def _told_changes(self) -> str:
+    def _describe_changes(self) -> str:
         if not self._former or self._former["fingerprint"] == self.study.fingerprint:
             return ""
         finished = sum(cell.status == "done" for cell in self.cells)
         gone = f"; {plural(len(self._gone), 'cell')} of before are left out of the results" if self._gone else ""
-        what = told_changes(self._former["config"], self.study.model_dump(mode="json"))
+        what = describe_changes(self._former["config"], self.study.model_dump(mode="json"))
         return f"{what}; {finished} of {plural(len(self.cells), 'cell')} are finished{gone}"
 
     def to_do(self) -> list[Stage]:

@@ -1,4 +1,4 @@
-"""The settings of a study, told: what its cells have in common, and what has changed since its folder was written."""
+"""Settings that the cells of a study share, and changes of settings between two starts of a study."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ PARTS = "start", "pretrain", "second", "model", "adjust", "tuned"
 """Parts of a cell by the names that they have in ``study.json``."""
 CELL_FIELDS = {recorded: name for name, recorded in RECORDED_AS.items()}
 DIFFERS = "(differs)"
-"""In the place of a value that is not the same in all cells."""
+"""Placeholder of a value that differs between cells."""
 _ABSENT = object()
 
 
 def common_settings(cells: Sequence[Cell]) -> dict[str, Any]:
-    """Part of a cell (``pretrain``, ``tasks`` …) → its settings as JSON; parts that no cell has are left out."""
+    """Return the shared settings of each part of the cells (``pretrain``, ``tasks`` …) as JSON."""
     parts = {part: _of_all(getattr(cell, CELL_FIELDS.get(part, part)) for cell in cells) for part in PARTS}
     if isinstance(parts["tuned"], Mapping):
         parts["tuned"] = {**parts["tuned"], "seed": _of_all(cell.finetuned_seed for cell in cells)}
@@ -33,7 +33,7 @@ def common_settings(cells: Sequence[Cell]) -> dict[str, Any]:
 
 
 def _of_all(configs: Iterable[pydantic.BaseModel | str | int | None]) -> Any:
-    """What configs have in common; cells share them, so each is looked at once."""
+    """Return the settings that all configs share. Cells share configs, so each config is read once."""
     distinct = {id(config): config for config in configs}.values()
     return reduce(
         _common,
@@ -52,21 +52,23 @@ def _common(one: Any, other: Any) -> Any:
 
 
 APART = ("title", "paper", "claims", "scale", "pool", "learned", "keep")
-"""Settings that change no cell."""
-SHOWN = 5  # differences
-LONG = 40  # characters of a value
+"""Settings of a study that change no cell."""
+SHOWN = 5
+"""Maximum number of differences to show."""
+LONG = 40
+"""Maximum length of a shown value in characters."""
 
 
-def told_changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """The differences of two studies' settings, as ``seeds: 1 → 3 values; pretrain.steps: 20 → 40``."""
-    found = list(_differences(_told(before), _told(now), ""))
+def describe_changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Return the differences between settings, such as ``seeds: 1 → 3 values; pretrain.steps: 20 → 40``."""
+    found = list(_differences(_compared(before), _compared(now), ""))
     if not found:
-        return "what base files say has changed"
+        return "a base file has changed"
     return first_few(found, SHOWN, "; ")
 
 
-def _told(settings: Mapping[str, Any]) -> dict[str, Any]:
-    # null says nothing, as a key that an earlier version had not
+def _compared(settings: Mapping[str, Any]) -> dict[str, Any]:
+    # null is equal to a key that an earlier version did not have
     return {key: value for key, value in settings.items() if key not in APART and value is not None}
 
 
