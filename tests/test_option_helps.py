@@ -7,13 +7,16 @@ import re
 from collections.abc import Callable, Iterator
 
 import pytest
+from typer.testing import CliRunner
 
 import synthlang_bench.pretrain
 import synthlang_bench.probes
 import synthlang_bench.synthlang
 from pretrain import train
 from pretrain.adjust import __main__ as adjust
+from probes.cli import app
 from probes.reference import commands
+from synthlang.errors import InputError
 
 OPENINGS = re.compile(r"(Of|The same|The|A|An|Its|Those|They|It|What|Which|Whether|How|Where|Also|As|Say|Show|Give)\b")
 """No help begins with a pronoun, an article, a preposition, a clause or a verb."""
@@ -96,3 +99,10 @@ def test_a_bad_help_is_seen(text, wrong):
 def test_the_help_of_a_command_begins_with_a_verb_and_is_whole_sentences():
     first = {name: (command.help or "").split("\n\n")[0] for name, command in commands()}
     assert [name for name, text in first.items() if not re.fullmatch(r"[A-Z][a-z-]+ .*\.", text, re.DOTALL)] == []
+
+
+def test_a_former_name_of_an_option_works_with_a_warning(tmp_path):
+    words = ["findings", str(tmp_path / "archive"), "--keep", str(tmp_path / "none")]
+    done = CliRunner().invoke(app, words)
+    assert done.stderr == "warning: --keep is now --archive; the old name will be removed in the next release\n"
+    assert isinstance(done.exception, InputError) and done.exception.path == tmp_path / "none"

@@ -220,7 +220,7 @@ WRONG_AXES: list[tuple[dict[str, Any], str, str]] = [
     ({"product": {"source.x": [1]}}, "product.source.x", "unknown"),
     ({"produkt": {A: [0]}}, "produkt", "unknown"),
     *(
-        ({part: {name: {"x": {A: 1}}}}, f"{part}.{name}", "conflict")
+        (dict[str, Any]({part: {name: {"x": {A: 1}}}}), f"{part}.{name}", "conflict")
         for name in RESERVED
         for part in ("product", "zip")
     ),
