@@ -94,6 +94,7 @@ class PlainTask:
     key: str
     needs: tuple[str, ...] = ()
     kind: str = "pretrain"
+    content: tuple[str, ...] = ("done.json",)
 
     @property
     def parents(self) -> "list[PlainTask]":

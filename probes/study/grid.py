@@ -174,10 +174,10 @@ def check_key(key: str, keys: Sequence[str]) -> None:
 
 def _hint(parts: list[str]) -> str:
     """Return the key that was probably meant, or the possible starts of a key."""
-    if len(parts) == 1:
-        return f"give the axis labels, or start its key with one of {', '.join(AXIS_ROOTS)}"
     if parts[0] in PretrainConfig.model_fields:
         return f"did you mean {'.'.join(['pretrain', *parts])}?"
+    if len(parts) == 1:
+        return f"give the axis labels, or start the key with one of {', '.join(AXIS_ROOTS)}"
     near = get_close_matches(parts[0], AXIS_ROOTS, 1)
     if near:
         return f"did you mean {'.'.join([*near, *parts[1:]])}?"
