@@ -31,7 +31,9 @@ def fit(
     train: Annotated[list[str], option("Training split (default: train; repeatable).")] = [],  # noqa: B006
     held_out: Annotated[list[str], option("Evaluation split (default: test; repeatable).")] = [],  # noqa: B006
     choose_on: Annotated[list[str], option("Split for the selection of λ (default: none; repeatable).")] = [],  # noqa: B006
-    l2: Annotated[list[float], option("Weight λ of the L2 prior (repeatable, with --choose-on).")] = [3.0],  # noqa: B006
+    l2: Annotated[
+        list[float], option("Weight λ of the L2 prior. The best of several weights is chosen (repeatable).")
+    ] = [3.0],  # noqa: B006
     max_items: Annotated[int, option("Maximum number of items of a training node.", min=2, max=7)] = 6,
     labels: Annotated[Scheme, option("Label scheme of the treebank: ud1 or ud2.")] = "ud2",
     title: Annotated[str, option("Name of the treebank for the card (default: its folder).")] = "",
@@ -76,7 +78,7 @@ def show(
     substrate: Annotated[str | None, option("Substrate: a second model to mix in (default: none).")] = None,
     substrate_weight: Weight = 0.05,
     temperature: Annotated[float, option("Temperature T in p ∝ exp(w · f / T).")] = 1.0,
-    corpus_labels: Annotated[Scheme, option("Label scheme of the file for --labels mapped: ud1 or ud2.")] = "ud2",
+    corpus_labels: Annotated[Scheme, option("Label scheme of the file, for mapped labels: ud1 or ud2.")] = "ud2",
     items: Annotated[
         bool, option("Output as one object {node, class, items, orders} instead of a list.", "--items")
     ] = False,
