@@ -174,8 +174,8 @@ def test_findings_of_a_finished_study(work, call, tmp_path):
     code, out, err = call("findings", tmp_path / "what", "--archive", work / "out")
     kept = tmp_path / "what" / "studies" / "tiny"
     assert (code, err) == (0, "") and f"kept: {kept} (" in out and f"{tmp_path}/what.md and beside it (" in out
-    text = (tmp_path / "what.md").read_text(encoding="utf-8")
-    assert re.search(r"Perplexity of the parent \d+\.\d; SUP of pos \d", text) and str(work) not in text
+    text = (tmp_path / "what-own.md").read_text(encoding="utf-8")
+    assert re.search(r"Perplexity of the source language \d+\.\d; SUP of pos \d", text) and str(work) not in text
     assert call("report", kept)[0] == 0  # a study folder, too
 
 
@@ -195,9 +195,9 @@ SET, DERIVE, STARTED = "pretrain c.yaml --out new --set ", " --language inv --ou
 WRONG = [
     (SET + "steps", "--set steps: must be KEY=VALUE with a dotted key"),
     (SET + "steps=[1", "--set steps=[1:1: "),
-    (SET + "model.layers=100000000", "for it: make model.layers, model.hidden or model.feed_forward smaller"),
-    (SET + "model.hidden=1000000000", "for it: make model.layers, model.hidden or model.feed_forward smaller"),
-    (SET + "batch.rows=1000000000", "for it: make batch.rows or batch.length smaller, or batch.accumulation larger"),
+    (SET + "model.layers=100000000", "; make model.layers, model.hidden or model.feed_forward smaller"),
+    (SET + "model.hidden=1000000000", "; make model.layers, model.hidden or model.feed_forward smaller"),
+    (SET + "batch.rows=1000000000", "; make batch.rows or batch.length smaller, or batch.accumulation larger"),
     (SET + "steps.more=1", "--set steps.more=1: 'more' cannot be set inside 6, which has no keys"),
     (SET + "steps=many", "steps: 'many'"),
     (SET + "stepz=3", "stepz: unknown key"),
@@ -216,17 +216,17 @@ WRONG = [
     ("derive text:t.txt --language tarns --out new", "'tarns' is none of trans, inv, perm"),
     (f"derive text:t.txt --language inv@{'9' * 5000} --out new", "chunk"),
     ("derive builtin:mini-english --language none.yaml --out new", "none.yaml: no such file"),
-    ("derive builtin:mini-english --language trans+trans --out new", "transliterated at most once"),
+    ("derive builtin:mini-english --language trans+trans --out new", "can be transliterated only once"),
     ("derive text:empty.yaml" + DERIVE, "empty.yaml: there is no word"),
     ("derive text:latin.yaml" + DERIVE, "not UTF-8"),
     ("derive text:late.txt" + DERIVE + "/q/r", "late.txt:3001: not UTF-8"),
     ("derive conllu:none" + DERIVE, "none: no such file or folder"),
     ("derive txt:t.txt" + DERIVE, "use one of: builtin:mini-english"),
     ("derive text:~nobody-at-all/x" + DERIVE, "~nobody-at-all/x: there is no such home folder"),
-    ("derive text:t.txt --language inv --out full", "full: exists already"),
+    ("derive text:t.txt --language inv --out full", "full: the folder exists already"),
     ("derive text:t.txt --language inv --out .", "'.' is no name"),
-    ("derive text:t.txt --field x" + DERIVE, "--field is for a labelled task"),
-    ("derive nli:t.txt --vocabulary 300" + DERIVE, "--vocabulary is for a source"),
+    ("derive text:t.txt --field x" + DERIVE, "--field: the option is for a labelled task"),
+    ("derive nli:t.txt --vocabulary 300" + DERIVE, "--vocabulary: the option is for a source"),
     ("probe full", "full: is no run folder; name the folder of the results with --out DIR"),
     ("probe run --probe cca", "--probe: unknown probe 'cca'; there is words, "),
     ("transfer full", "full is no pretraining run, so its languages are not known"),
@@ -383,7 +383,7 @@ def test_a_malformed_line_deep_in_a_treebank_stops_a_pretraining(call, tmp_path)
     ("limit", "arguments", "left"),
     [
         (20_000, "pretrain c.yaml --out {}/o", "o/checkpoints"),  # the data fits, the weights do not
-        (2000, "derive builtin:mini-english?types=500&sentences=500 --language inv --out {}/o", "o"),
+        (2000, "derive builtin:mini-english?types=500&sentences=500 --language inv --out {}/o", ".partial-o/"),
     ],
 )
 def test_a_disk_that_is_full(limit, arguments, left, call, tmp_path):
@@ -395,7 +395,7 @@ def test_a_disk_that_is_full(limit, arguments, left, call, tmp_path):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, handler)
-    assert_one_line(code, "".join(re.findall("^error:.*\n", err, re.MULTILINE)), str(tmp_path / left))
+    assert_one_line(code, "".join(re.findall("^error:.*\n", err, re.MULTILINE)), f"{tmp_path}/{left}")
     assert "Traceback" not in err and not list(tmp_path.rglob(".tmp-*"))
     assert (tmp_path / ".partial-o").exists() or list((tmp_path / "o" / "checkpoints").iterdir()) == []
 
