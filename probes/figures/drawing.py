@@ -309,7 +309,10 @@ def place_labels(
     such a side is left out. The canvas must have been laid out.
 
     Args:
+        axes: The axes that the points are on.
         labels: Text, point and colour of each label.
+        gap: Distance of a label from its point, in points of 1/72 inch.
+        **style: Further keywords of matplotlib's ``annotate``.
         taken: [n, 4] boxes as x0 y0 x1 y1 in pixels.
         lines: [m, 2] points of lines in pixels.
         most: Largest number of labels that are placed.

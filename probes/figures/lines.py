@@ -158,8 +158,7 @@ def rank_series(name: str, difference: ArrayLike, correct: ArrayLike, bins: int 
     Items of equal difference share a bin. Bounds are Wilson's score interval (1927), which takes the items as
     independent. A bin is at its median difference, at least 1, so that a logarithmic axis can show it.
 
-    Args:
-        correct: [n] 0 to 1.
+    ``correct`` [n] has values from 0 to 1.
     """
     size = np.abs(np.asarray(difference, dtype=np.float64))
     hits = np.asarray(correct, dtype=np.float64)

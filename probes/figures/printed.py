@@ -58,6 +58,10 @@ def bars_beside(
     """Draw a panel for each task, with the same bars in each.
 
     Args:
+        file: File name of the figure.
+        title: Title, which the alternative text starts with.
+        bars: All bars, with the panel and the group of each.
+        note: Text after the title in the caption.
         palette: Colour for each name of a bar.
         one_scale: Whether all panels have one unit, so that their bars can be compared.
         axis: The measure, where it is the same in all panels.

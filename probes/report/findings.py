@@ -81,7 +81,7 @@ class _Material:
         return [one for one in self.archived if paper in papers_of(one.study)]
 
     def figures(self, whose: str, name: str) -> Sequence[Figure]:
-        """The figures of a paper or a study by their name."""
+        """Return the figures of a paper or a study by their name."""
         names = [name] if name else []
         if whose in self.papers:
             return figures_of_paper(whose, self.of(whose), self.found, names)
@@ -194,7 +194,7 @@ def _readings(path: Path, kept: Sequence[ArchivedStudy]) -> Mapping[str, Reading
 
 
 def _not_finished(kept: Sequence[ArchivedStudy]) -> list[Section]:
-    """The studies with cells that were not run yet; no section where there is none."""
+    """List the studies with cells that were not run yet. There is no section without such a study."""
     left = [(one.name, one.study.waiting, len(one.study.cells)) for one in kept if one.study.waiting]
     told = [f"{name}: {waiting:,} of {plural(cells, 'cell')} not run yet." for name, waiting, cells in left]
     blocks: list[Block] = [

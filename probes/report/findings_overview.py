@@ -121,7 +121,7 @@ def _results(results: Sequence[OwnResult], find: FindFigures, page: str | None) 
 
 
 def _picture(picture: Picture, whose: str, find: FindFigures) -> list[Block]:
-    """The figure, with a short description in the place of its long one."""
+    """Return the figure, with a short description in the place of its long one."""
     drawn = [replace(one, alt=picture.alt, caption="") if picture.alt else one for one in find(whose, picture.figure)]
     chosen = drawn[picture.number - 1 : picture.number]
     return [Figures(chosen)] if chosen else []

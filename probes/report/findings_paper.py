@@ -128,7 +128,7 @@ def _of_kind(whose: str, archived: Sequence[ArchivedStudy], asked: str, known: S
 
 
 def _row(line: ClaimLine, lines: Sequence[ClaimLine]) -> list[Entry]:
-    """A claim at one scale, with the other scales of ``lines`` that decide it differently."""
+    """Return a claim at one scale, with the other scales of ``lines`` that decide it differently."""
     claim = f"{line.words}\n{line.paper}"
     others = [other for other in lines if other.verdict not in (NOT_DECIDED, line.verdict)]
     notes = [*([ONE_MODEL] if line.one_model else []), *(f"{other.scale}: {other.verdict}" for other in others)]
@@ -137,7 +137,7 @@ def _row(line: ClaimLine, lines: Sequence[ClaimLine]) -> list[Entry]:
 
 
 def _compared(line: ClaimLine) -> str:
-    """The comparison with what is required of it; of paths of measures the last two parts."""
+    """Return the comparison with what is required of it, and only the last two parts of the path of a measure."""
     words = (word if word.count(".") < 2 else ".".join(word.split(".")[-2:]) for word in line.what.split(" "))
     return "\n".join(filter(None, [shorten(" ".join(words), SHORT), line.asked]))
 
@@ -153,12 +153,12 @@ def _held(line: ClaimLine) -> str:
 
 
 def _short(printed: str) -> str:
-    """The first sentence of a paper's numbers."""
+    """Return the first sentence of a paper's numbers."""
     return shorten(printed.split(". ", maxsplit=1)[0].rstrip("."), SHORT) or "–"
 
 
 def _counted(lines: Sequence[ClaimLine]) -> str:
-    """The number of claims, verdicts, comparisons and undecided claims, in whole sentences."""
+    """Return the number of claims, verdicts, comparisons and undecided claims, in whole sentences."""
     run = [line for line in lines if line.was_run]
     asked, verdicts = by_claim(run), Counter(most_asked(of).verdict for of in by_claim(run).values())
     words = ", ".join(f"{count} {word if count == 1 else PLURALS[word]}" for word in WORDS if (count := verdicts[word]))
@@ -218,7 +218,7 @@ def _figures(figures: Sequence[Figure]) -> list[Block]:
 
 
 def _study(one: ArchivedStudy) -> list[Block]:
-    """The scores of a study after its name and size."""
+    """Return the scores of a study after its name and size."""
     study = one.study
     failed = study.count("failed")
     scale = f", {study.scale}" if study.scale else ""

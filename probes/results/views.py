@@ -1,5 +1,8 @@
-"""Views of the table of measurements: results.csv with a row for each transfer, measures.csv with one for each number
-of a probe, and in both a column for each axis."""
+"""Views of the table of measurements.
+
+results.csv has a row for each transfer, and measures.csv one for each number of a probe. Both have a column for each
+axis.
+"""
 
 from __future__ import annotations
 

@@ -200,8 +200,10 @@ def _file(name: str, _task: str | None, _hashes: ContentHashes) -> Content:
 
 
 def _model(name: str, _task: str | None, hashes: ContentHashes) -> Content:
-    """Look at a local model. Of a run only the records count, and the texts it was trained on, which are read again
-    with its languages."""
+    """Look at a local model.
+
+    Of a run only the records count, and the texts it was trained on, which are read again with its languages.
+    """
     folder = user_path(name)
     if CellModel.of(name) is not None or not folder.is_dir():
         return [], lambda: name
@@ -234,8 +236,10 @@ def _config_of_run(folder: Path) -> PretrainConfig | None:
 
 
 def _files_named(config: PretrainConfig, hashes: ContentHashes) -> list[Path]:
-    """Return the files behind the references of a run, without the model that it is initialised from: the run has its
-    weights and its tokenizer."""
+    """Return the files behind the references of a run, without the model that it is initialised from.
+
+    The run has the weights and the tokenizer of that model.
+    """
     found: list[Path] = []
     try:
         for named in references(config):
@@ -264,8 +268,10 @@ def _language(name: str, _task: str | None, _hashes: ContentHashes) -> Content:
 
 
 def _parser(name: str, _task: str | None, _hashes: ContentHashes) -> Content:
-    """Look at a parser: a folder, or the installed library and the description of the pipeline, which another version
-    replaces."""
+    """Look at a parser: a folder, or the installed library and the description of the pipeline.
+
+    Another version of the library replaces that description.
+    """
     kind, _, rest = name.partition(":")
     library, path = find_spec(kind), getattr(open_engine(name), "path", None)
     installed = [Path(library.origin)] if library is not None and library.origin else []

@@ -203,7 +203,10 @@ def _in_chunks(x: Floats, y: Floats, weights: Floats, parts: Sequence[Rows], kin
 
 
 def _acceleration(left_out: Floats, units: Units) -> float:
-    """a = Σ_s Σ_i U_si³ / n_s³ / (6 (Σ_s Σ_i U_si² / n_s²)^1.5), U_si = (n_s − 1)(mean_s − value without cluster i)."""
+    """Return the acceleration a = Σ_s Σ_i U_si³ / n_s³ / (6 (Σ_s Σ_i U_si² / n_s²)^1.5).
+
+    U_si is (n_s − 1)(mean_s − value without cluster i).
+    """
     cubes = squares = 0.0
     for stratum in units.strata:
         values = left_out[stratum]

@@ -63,9 +63,9 @@ def paired_states(
 
 
 def random_encoder(body: MaskedLM, key: int) -> MaskedLM:
-    """A model of the same shape whose weights are drawn as before training: matrices normal(0, init_std), biases 0.
+    """Return a model of the same shape with random weights: matrices normal(0, init_std), biases 0.
 
-    A function of the shape and ``key``; on the device of ``body``, without dropout.
+    The weights are a function of the shape and ``key``. The model is on the device of ``body``, without dropout.
     """
     tables = body.embeddings
     drawn = MaskedLM(
@@ -101,9 +101,12 @@ def random_pairing(given: ProbeInput, pairing: Pairing, both: bool) -> Pairing:
 
 
 def paraphrase_pairing(given: ProbeInput, pairing: Pairing, model: str) -> tuple[Pairing, Pretrained, dict[str, int]]:
-    """The source sentences of ``pairing`` read by its right model and by ``model``; the latter, and what was dropped.
+    """Read the source sentences of ``pairing`` by its right model and by ``model``.
 
-    InputError for a model that cannot be opened, and for links of subwords that it does not have.
+    Returns the reading by ``model``, and the number of dropped pairs by reason.
+
+    Raises:
+        InputError: The model cannot be opened, or lacks the subwords of the word alignments.
     """
     path = user_path(model)
     # the language that others are derived from, in a run of ours

@@ -70,7 +70,11 @@ class DistancesConfig(ProbeSettings):
             raise InputError("tsne needs scikit-learn", keys="picture", hint=hint, code="extra")
 
     def drawn(self, read: Sequence[int], count: int) -> int:
-        """The layer that is drawn, one of those that are ``read`` of ``count``; InputError for another one."""
+        """Return the layer that is drawn, one of those that are ``read`` of ``count``.
+
+        Raises:
+            InputError: The layer is not among them.
+        """
         shown = read[-1] if self.layer is None else numbered((self.layer,), count, "distances.layer")[0]
         if shown not in read:
             reason = f"layer {shown} is not among those that are read (layers)"

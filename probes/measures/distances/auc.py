@@ -64,7 +64,7 @@ def _below(values: Floats, others: Floats) -> Floats:
 
 
 def auc(a: Floats, b: Floats) -> float:
-    """A of two samples [n], [m].
+    """Return the area under the curve, A, of two samples [n] and [m].
 
     >>> auc(np.array([1.0, 2.0]), np.array([2.0, 3.0]))
     0.875
@@ -97,10 +97,10 @@ def standard_error(influence: Influence) -> float | None:
 
 
 def clustered_interval(influence: Influence, *, share: bool = False) -> Interval:
-    """The estimate with a t interval of G − 1 degrees of freedom; ``n`` of it is G, the number of sentences.
+    """Return the estimate with a t interval of G − 1 degrees of freedom, where ``n`` is G, the number of sentences.
 
-    ``share``: the estimate is between 0 and 1, and so is the interval, which is taken on the log odds. No bounds with
-    one sentence, and none for a share of exactly 0 or 1, whose spread the data do not tell.
+    With ``share`` the estimate is between 0 and 1, and so is the interval, which is taken on the log odds. There are no
+    bounds with one sentence, and none for a share of exactly 0 or 1, whose spread the data do not determine.
     """
     error, value = standard_error(influence), influence.estimate
     n = len(np.unique(np.concatenate([influence.first, influence.second])))

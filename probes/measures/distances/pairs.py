@@ -64,7 +64,7 @@ class SharedText:
     counts: Mapping[str, int]
 
     def aligned(self, name: str) -> Aligned:
-        """The text as a model reads it."""
+        """Return the text as a model reads it."""
         return Aligned(self.text, self.data[name])
 
 
@@ -280,7 +280,10 @@ def unrelated(sentence: NDArray[np.int64], key: int, number: int = 0) -> tuple[N
 
 
 def _regrouped(batches: Iterable[Linked], block: int) -> Iterator[Linked]:
-    """The same links, ``block`` at a time; the last time up to twice as many, so that no block is nearly empty."""
+    """Yield the same word alignments, ``block`` at a time.
+
+    The last time there are up to twice as many, so that no block is nearly empty.
+    """
     waiting: list[Linked] = []
     for batch in batches:
         waiting += [batch] if len(batch) else []

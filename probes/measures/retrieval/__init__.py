@@ -32,7 +32,7 @@ class RotationSettings(FitSettings):
 
 
 class RetrievalConfig(ProbeSettings):
-    """Settings of the retrieval of words: does a word find its translation (Cao et al. 2020, section 3.2)?
+    """Settings of the retrieval of words, whose translations are looked for (Cao et al. 2020, section 3.2).
 
     Three sets of pairs are scored. ``linked`` has all links of the measured sentences, ``unlike`` those that
     ``exact_matches`` leaves, and ``counted`` those of them that ``seen`` leaves, too. The headline is about

@@ -108,7 +108,7 @@ def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeRe
 
 
 def _candidates(given: ProbeInput, role: Role) -> _Candidates:
-    """The ids that occur in training, where the model is a run of ours; else all that are not special."""
+    """Return the ids that occur in training if the model is a run of ours, else all that are not special."""
     reader, second = given.reader(role), given.config.model2 if role == "target" else None
     folder = given.run if second is None else model_path(second)
     known = folder is not None and is_run(folder)
@@ -122,7 +122,7 @@ def _candidates(given: ProbeInput, role: Role) -> _Candidates:
 
 
 def _pairs(path: Path, sides: tuple[_Candidates, _Candidates], same_model: bool) -> tuple[Ids, dict[str, int]]:
-    """The pairs [n, 2] of ids that are compared, and how many others there are, by reason; each counts once."""
+    """Return the pairs [n, 2] of ids that are compared, each once, and the number of the others by reason."""
     words = read_muse(path)
     ids = np.stack([single_tokens(side.reader, [pair[i] for pair in words]) for i, side in enumerate(sides)], axis=1)
     left, counts = np.ones(len(ids), bool), dict[str, int]()
