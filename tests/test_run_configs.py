@@ -15,8 +15,8 @@ from pretrain.config import PretrainConfig
 from pretrain.run import pretrain
 from synthlang.catalogue import load_yaml, names
 from synthlang.config import load, override
-from synthlang.errors import InputError
 from synthlang.store import Store
+from tests.refusals import refusal
 
 SIZES = ("paper", "lab", "tiny")
 NAMES = sorted(name.removesuffix("/paper") for name in names("runs") if name.endswith("/paper"))
@@ -58,10 +58,9 @@ def flat(data: Any, prefix: str = "") -> dict[str, Any]:
 
 @pytest.mark.parametrize("size", ["paper", "lab"])
 def test_a_dictionary_that_was_not_given_is_one_line_that_says_how(size):
-    with pytest.raises(
-        InputError, match=r"NAME-THE-MUSE-FILE-FROM-ENGLISH-WITH--set-languages\.0\.\S+=FILE: no such file"
-    ):
-        load(PretrainConfig, f"emerging-extra_anchors/en-fr/{size}", kind="runs")
+    error = refusal(load, PretrainConfig, f"emerging-extra_anchors/en-fr/{size}", kind="runs")
+    assert error.code == "missing" and error.keys == ("languages", "0", "language", "transforms", "0")
+    assert "NAME-THE-MUSE-FILE-FROM-ENGLISH-WITH--set-languages.0.language.transforms.0.dictionary=FILE" in str(error)
 
 
 @pytest.mark.parametrize("name", NAMES)
