@@ -37,10 +37,15 @@ class ProbeConfig(InputConfig):
     """Probes, the languages and the text they are measured on (``InputConfig``), and the settings of each probe."""
 
     words: WordsConfig = WordsConfig()
+    """The settings of the probe ``words``."""
     retrieval: RetrievalConfig = RetrievalConfig()
+    """The settings of the probe ``retrieval``."""
     maps: MapsConfig = MapsConfig()
+    """The settings of the probe ``maps``."""
     cka: CkaConfig = CkaConfig()
+    """The settings of the probe ``cka``."""
     distances: DistancesConfig = DistancesConfig()
+    """The settings of the probe ``distances``."""
 
 
 PROBES: dict[str, type[ProbeSettings]] = ProbeConfig.table()

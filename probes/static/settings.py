@@ -18,34 +18,38 @@ POOLS: tuple[Pool, ...] = get_args(Pool)
 
 
 class StaticConfig(StrictModel):
-    """Settings of the training, the defaults mostly those of fastText.
-
-    kind            ``fasttext``: a word is the mean of vectors of itself and its character n-grams; ``word2vec``; or
-                    ``ppmi``, singular vectors of counts, which need no gensim: of the keys below only
-                    ``size``, ``window`` and ``min_count`` are theirs
-    size            dimensions; the vectors of Cao et al. 2020 have 300
-    min_count       rarer words have no vector
-    sample          words more frequent than about this share are thinned out
-    min_n, max_n    lengths of n-grams
-    buckets         n-grams share so many vectors; memory is ``4 · size · (buckets + 2 · words)`` bytes. The paper has
-                    2,000,000
-    """
+    """Settings of the training of word vectors. Most defaults are those of fastText."""
 
     smoke: ClassVar[Mapping[str, Any]] = {"size": 16, "epochs": 1, "min_count": 1, "buckets": 1000}
 
     kind: Literal["fasttext", "word2vec", "ppmi"] = "fasttext"
+    """The method. In ``fasttext`` a word is the mean of vectors of itself and of its character n-grams. ``ppmi`` takes
+    singular vectors of counts and needs no gensim; it reads only ``size``, ``window`` and ``min_count``."""
     size: int = Field(default=300, ge=1)
+    """The dimensions. The vectors of Cao et al. 2020 have 300."""
     epochs: int = Field(default=5, ge=1)
+    """The number of passes over the text."""
     window: int = Field(default=5, ge=1)
+    """The words of context on each side."""
     min_count: int = Field(default=5, ge=1)
+    """The least number of occurrences of a word that gets a vector."""
     negative: int = Field(default=5, ge=1)
+    """The number of negative samples."""
     sample: float = Field(default=1e-3, ge=0, le=1)
+    """The share above which frequent words are downsampled."""
     learning_rate: float = Field(default=0.025, gt=0)
+    """The learning rate at the start."""
     skipgram: bool = True
+    """Predict the context from the word. ``false`` predicts the word from the context (CBOW)."""
     min_n: int = Field(default=3, ge=1)
+    """The shortest character n-grams."""
     max_n: int = Field(default=6, ge=1)
+    """The longest character n-grams."""
     buckets: int = Field(default=200_000, ge=1)
+    """The number of vectors that n-grams share. Memory is ``4 · size · (buckets + 2 · words)`` bytes. The paper has
+    2,000,000."""
     seed: int = Field(default=0, ge=0, lt=2**32)
+    """The seed of the training."""
 
     @model_validator(mode="after")
     def _lengths(self) -> StaticConfig:
@@ -60,16 +64,14 @@ class StaticConfig(StrictModel):
 
 
 class StaticBaseline(StrictModel):
-    """One vector for a word (Cao et al. 2020, section 3.4), for comparison: normalised, rotated, with its sentence's.
-
-    supervision   ``parallel``: linked words, as the paper has it, or the ``dictionary``
-    pools         what a sentence adds to its words: mean, largest and smallest values
-    normalise     of each language, over all its words, before the rotation
-    """
+    """One normalised and rotated vector for a word, with its sentence's (Cao et al. 2020, section 3.4)."""
 
     supervision: Literal["parallel", "dictionary"] = "parallel"
+    """The pairs of vectors of the rotation: aligned words, as in the paper, or the ``dictionary``."""
     pools: tuple[Pool, ...] = POOLS
+    """The vectors that a sentence adds to its words: mean, largest and smallest values."""
     normalise: Method = "unit-centre-unit"
+    """The normalisation of each language, over all its words, before the rotation."""
 
 
 def no_gensim() -> InputError:
@@ -79,16 +81,19 @@ def no_gensim() -> InputError:
 
 
 class TrainedVectors(StaticBaseline):
-    """Trained on each side of the sentence pairs by itself; gensim comes with the extra ``probe``, ``ppmi`` needs none.
+    """Vectors that are trained on each side of the sentence pairs by itself.
 
-    text   the sentence pairs that maps are ``fitted`` on; or all before those that are measured, with ``apart`` every
-           other one for each language, so that no language reads what translates the other's text, as in vectors of
-           two Wikipedias (vectors trained on translations have nearly one shape already)
+    gensim comes with the extra ``probe``. ``vectors.kind: ppmi`` needs none.
     """
 
     kind: Literal["train"] = "train"
+    """Train the vectors."""
     text: Literal["fitted", "apart"] = "fitted"
+    """The text of the training. ``fitted`` takes the sentence pairs that maps are fitted on. ``apart`` takes all before
+    the measured ones, every other one for each language, so that no language reads translations of the other's text,
+    as in vectors of two Wikipedias. Vectors trained on translations have nearly one shape already."""
     vectors: StaticConfig = StaticConfig()
+    """The settings of the training."""
 
     def check_installed(self) -> None:
         """Raise InputError if the training needs a package that is not installed."""
@@ -97,16 +102,18 @@ class TrainedVectors(StaticBaseline):
 
 
 class LoadedVectors(StaticBaseline):
-    """Read from ``.vec`` files of the other language (``left``) and the parent (``right``): their first ``words``.
-
-    lower   a word without a vector gets that of the word in small letters, for files that have no others
-    """
+    """Vectors that are read from ``.vec`` files."""
 
     kind: Literal["load"]
+    """Load the vectors."""
     left: UserFile
+    """The file of the other language."""
     right: UserFile
+    """The file of the source language."""
     words: int | None = Field(default=200_000, ge=1)
+    """The number of words that are read from the start of each file (null: all)."""
     lower: bool = False
+    """Give a word without a vector that of the word in lower case, for files that hold no other words."""
 
     def check_installed(self) -> None:
         """Do nothing: files of vectors are read without optional packages."""

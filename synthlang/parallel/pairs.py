@@ -38,6 +38,7 @@ class FileLinks(StrictModel):
     """Word alignments from a Pharaoh file, or from two (one of each direction), which are symmetrised."""
 
     kind: Literal["file"] = "file"
+    """Word alignments from a file."""
     path: UserFile
     """The Pharaoh file, or the one of the forward direction."""
     reverse: UserFile | None = None
@@ -54,6 +55,7 @@ class AlignerLinks(StrictModel):
     """Word alignments by an external program, which runs once in both directions."""
 
     kind: Literal["aligner"] = "aligner"
+    """Word alignments by an aligner."""
     program: Program = "eflomal"
     """The aligner."""
     symmetrise: Method = "intersection"
@@ -64,6 +66,7 @@ class TextPair(StrictModel):
     """Parallel text: two files with one sentence per line, or one file of lines ``left ||| right``."""
 
     kind: Literal["text"] = "text"
+    """Sentence pairs from text files."""
     left: UserFile | None = None
     """The file of the left side."""
     right: UserFile | None = None
@@ -96,6 +99,7 @@ class DerivedPair(StrictModel):
     """Two languages of one source language, aligned by construction."""
 
     kind: Literal["derived"] = "derived"
+    """Sentence pairs of two derived languages."""
     source: SourceSpec
     """The source of sentences."""
     split: str = "train"
