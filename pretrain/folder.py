@@ -107,7 +107,10 @@ def selected_row(run: Path, config: PretrainConfig) -> dict[str, Any]:
 
 
 class MetricsLog:
-    """Appends lines. Only the main process writes."""
+    """Metrics log of a run, one JSON line for each entry.
+
+    Only the main process writes to the log.
+    """
 
     def __init__(self, path: Path, is_main: bool) -> None:
         self.path = path

@@ -44,7 +44,8 @@ def derive(
         option("Parser for sentences without trees: spacy:NAME, spacy:FOLDER or stanza:LANG (default: none)."),
     ] = None,
     licence: Annotated[
-        str | None, option("Licence of the source for the card, by its name on the hub: cc-by-sa-4.0 (default: none).")
+        str | None,
+        option("Hugging Face name of the source's licence, for the card, such as cc-by-sa-4.0 (default: none)."),
     ] = None,
     vocabulary: Annotated[
         str | None,

@@ -124,8 +124,10 @@ def gc(
         str | None,
         option("Policy: checkpoints, final or results, which keeps no weights (default: `keep` of each study)."),
     ] = None,
-    unused: Annotated[bool, option("Deletion of stages that no study uses, too.", "--unused")] = False,
-    dry_run: Annotated[bool, option("List of files only, without a deletion.", "--dry-run")] = False,
+    unused: Annotated[bool, option("Also delete stages that no study uses.", "--unused")] = False,
+    dry_run: Annotated[
+        bool, option("Dry run: list of the files to delete, with nothing deleted.", "--dry-run")
+    ] = False,
 ) -> None:
     """Delete weights of finished runs that no unfinished cell of any study of the store reads."""
     probes.collect_garbage(folders, keep, unused=unused, dry_run=dry_run)

@@ -33,15 +33,12 @@ class Overlap:
 
     @property
     def by_type(self) -> float:
-        """Shared share of the source's types, 0–1; 0 for an empty text."""
+        """Share of the source's types that the derived text also has, 0–1. It is 0 for an empty text."""
         return self.types_shared / max(self.types, 1)
 
     @property
     def by_token(self) -> float:
-        """Shared share of the source's running words, 0–1.
-
-        If each derived word has one source word, it is the share of the words that are equal.
-        """
+        """Share of the source's running words that the derived text also has, with multiplicity, 0–1."""
         return self.tokens_shared / max(self.tokens, 1)
 
 

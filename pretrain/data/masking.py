@@ -58,7 +58,10 @@ class WordTables:
         self.flat = np.concatenate(tables)
 
     def draw(self, languages: Ids, random: NDArray[np.float64]) -> Ids:
-        """Return a word for each element, uniformly by ``random`` in [0, 1)."""
+        """Return a random word id for each language.
+
+        ``random`` holds uniform numbers in [0, 1).
+        """
         sizes = self.sizes[languages]
         drawn: Ids = self.flat[self.starts[languages] + np.minimum((random * sizes).astype(np.int64), sizes - 1)]
         return drawn

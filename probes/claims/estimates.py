@@ -135,7 +135,7 @@ class Region(NamedTuple):
 
     @property
     def level(self) -> float:
-        """The level of the interval that decides."""
+        """Confidence level of the interval that decides a comparison."""
         return 1 - DECIDED * 2 / self.sides
 
     def p_values(self, ours: Estimate) -> tuple[float, float]:

@@ -97,7 +97,10 @@ class Verdict:
 
     @property
     def still_needed(self) -> str:
-        """``needed`` in words, as ``needs about 26 models``. Empty if it is not known."""
+        """Number of models needed, in words: ``needs about 26 models``.
+
+        The text is empty if the number is unknown.
+        """
         needed = self.needed
         if needed is None:
             return ""

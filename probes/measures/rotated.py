@@ -38,7 +38,10 @@ Sides = tuple[LanguageSide, LanguageSide]
 
 @dataclass(frozen=True, eq=False)
 class MovingMap:
-    """A map with the role of the language that it moves. No map leaves vectors as they are."""
+    """Map between two languages, with the role of the language that it moves.
+
+    Vectors are unchanged if ``map`` is None.
+    """
 
     map: NormalisedMap | None
     moves: Role

@@ -85,8 +85,8 @@ class Fitter:
             return
         rows = torch.stack([x, y]).detach().double()
         if not bool(rows.isfinite().all()):
-            reason = "the vectors hold NaN or infinity, so no map can be fitted: the model has diverged"
-            raise InputError(reason, code="range")
+            reason = "the vectors hold NaN or infinity, so no map can be fitted; the model has probably diverged"
+            raise InputError(reason, hint="check its loss or use an earlier checkpoint", code="range")
         if not self.pairs:
             self._points = rows.mean(1).cpu()
         rows -= self._points.to(rows.device)[:, None]

@@ -30,7 +30,11 @@ def is_done(store: Store, stage: Stage) -> bool:
 
 
 def is_whole_stage(content: tuple[str, ...], folder: Path) -> bool:
-    """Return whether a stage has all files of its ``content``, and the first one, written last, is not truncated."""
+    """Return whether a stage is complete.
+
+    A complete stage has all files of its ``content``. The first file is written last, so only that file is checked for
+    truncation.
+    """
     paths = [folder / name for name in content]
     if not all(path.is_file() for path in paths):
         return False

@@ -133,8 +133,8 @@ class TuneStage(ModelStage):
             raise InputError(reason, keys="best", hint="leave it at 1", code="conflict")
         continual = config.continual
         if continual is not None and config.language is None and (not known.is_run or continual.has_text):
-            reason = "the language to align with needs a name"
-            raise InputError(reason, keys="language", hint="name it", code="missing")
+            reason = "is missing, and continual learning aligns with that language"
+            raise InputError(reason, keys="language", hint="set it to the name of the target language", code="missing")
         open_training(config, known.text, known.length(config))
         inputs.check_parser(config.parser)
         check_finetuning(config, inputs, known)

@@ -110,7 +110,7 @@ def expand(study: StudyConfig, path: Path | None = None, assignments: Sequence[s
 def _expanded(study: StudyConfig, path: Path | None, assignments: Sequence[str]) -> list[Cell]:
     points = study.grid.points()
     if not points:
-        raise InputError("has no cell", keys="grid", hint="exclude fewer", code="empty")
+        raise InputError("no cell is left", keys="grid", hint="remove entries from grid.exclude", code="empty")
     check_not_hidden(points, assignments)
     build = CellBuilder(study, path, assignments)
     cells = [build.cell(point) for point in points]
@@ -214,8 +214,8 @@ def _check_labels(points: list[GridPoint]) -> None:
 def _distinctly_named(cells: list[Cell], points: list[GridPoint], study: StudyConfig) -> list[Cell]:
     """Return the cells with distinct names.
 
-    A name has the axes in it where the values alone would name two cells, and a number where a label reads as the full
-    name of another cell.
+    A name that two cells would share is replaced by its full name, which includes the axes. Cells that still share a
+    name are numbered.
     """
     count = Counter(cell.name for cell in cells)
     full = [point.full_name or study.name for point in points]

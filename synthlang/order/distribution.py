@@ -78,11 +78,11 @@ class BagCache:
 
 @dataclass(frozen=True)
 class ClassDistribution:
-    """The orders of one class of nodes.
+    """Distribution over the orders of one class of nodes.
 
     Attributes:
         node: The class of nodes.
-        parts: (weights, the label scheme of their features, or None to look labels up unchanged).
+        parts: Pairs (weights, label scheme of their features). With scheme None, labels are looked up unchanged.
         corpus_labels: The label scheme of the corpus.
     """
 

@@ -70,8 +70,8 @@ def _layers(given: ProbeInput) -> tuple[tuple[int, ...], tuple[int, ...], int]:
         told = f"vectors of {widths[0]} and of {widths[1]} numbers have no distance"
         raise InputError(told, keys="distances", hint="name models of the same size", code="conflict")
     if len(target) != len(source):
-        told = f"the models have {len(target)} and {len(source)} layers to read"
-        raise InputError(told, keys="layers", hint="name as many of each", code="conflict")
+        told = f"the target has {len(target)} layers to read, the source {len(source)}"
+        raise InputError(told, keys="layers", hint="choose the same number in both", code="conflict")
     shown = given.config.of(DistancesConfig).drawn(source, given.body("source").shape.layers)
     return target, source, source.index(shown)
 

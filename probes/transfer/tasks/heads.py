@@ -100,7 +100,10 @@ class TagHead(Head):
 
     @torch.no_grad()
     def decode(self, states: Tensor, batch: Batch) -> list[list[int]]:
-        """Return a class for each word: its best one, or with a CRF that of the best path, the first of equals."""
+        """Return the predicted class of each word.
+
+        A CRF predicts the classes of its best path. Ties go to the first class.
+        """
         scores = self.scores(states, batch.mask)
         if self.crf is not None:
             return self.crf.viterbi(scores, batch.mask)

@@ -331,7 +331,10 @@ def indirect(c: Context, asked: Clause) -> Clause:
 
 
 def definite(phrase: NounPhrase) -> NounPhrase:
-    """Return the phrase as one of something known, without a numeral."""
+    """Return the definite form of a noun phrase, without its numeral.
+
+    A vague head becomes a pronoun.
+    """
     if phrase.head in VAGUE:
         return NounPhrase(SHE if phrase.head is SOMEONE else IT)
     if not isinstance(phrase.head, Noun):
