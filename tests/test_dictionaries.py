@@ -195,7 +195,7 @@ def test_the_command(tmp_path, capsys):
     [
         (("trans", None), {}, "--source"),
         (("trans", SOURCE), {"target_source": SOURCE}, "--target-source"),
-        (("nothing", SOURCE), {}, ""),
+        (("nothing", SOURCE), {}, "language nothing"),
         (("trans", SOURCE), {"coverage": 1.5}, "dictionary coverage"),
         (("trans", SOURCE), {"by": "word"}, "dictionary by"),
     ],

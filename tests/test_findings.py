@@ -23,6 +23,7 @@ from probes.report.data import read_study
 from probes.report.findings import FIGURES, MADE_BY, READINGS, STUDIES, check_page, page_of, write_findings
 from probes.report.findings_data import NOT_DECIDED, WORDS, taken
 from probes.report.findings_overview import OVERVIEW
+from probes.report.findings_paper import PLURALS
 from probes.statistics import Interval
 from tests.refusals import refusal, refused
 from tests.report_study import cells_of, change, change_rows, make_grid, report, write_measures
@@ -94,7 +95,8 @@ def test_the_claims_of_a_paper_have_a_line_each_with_both_numbers(project):
     assert all(re.fullmatch(r"(\d+) of (\d+)(, \d+ not run)?( \(needs .*\))?", row[6]) for row in rows)
     verdicts = [row[5] for row in rows]
     assert len({*verdicts}) > 1
-    words = ", ".join(f"{verdicts.count(word)} {word}" for word in WORDS if word in verdicts)
+    counts = {word: verdicts.count(word) for word in WORDS if word in verdicts}
+    words = ", ".join(f"{n} {word if n == 1 else PLURALS[word]}" for word, n in counts.items())
     assert f"We tested {len(rows)} claims: {words}." in text
     claims = taken([one.study for one in read_archive(project / STUDIES)]).claims
     still = [line for line in claims if line.verdict == NOT_DECIDED]
@@ -358,7 +360,7 @@ def test_figures_of_a_former_page_do_not_stay(project):
 
 DAMAGES = [
     (lambda kept: (kept / "study.json").unlink(), "align_mlm-table3-tiny", "missing"),
-    (lambda kept: (kept / "study.json").write_text("{"), "study.json", "format"),
+    (lambda kept: (kept / "study.json").write_text("{"), "study.json:1", "format"),
     (lambda kept: (kept / "study.json").write_text("[]"), "study.json", "format"),
     (lambda kept: change(kept, kept=None), "study.json", "format"),
     (lambda kept: change(kept, kept={"format": 2}), "study.json", "format"),

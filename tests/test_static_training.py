@@ -173,4 +173,4 @@ def test_bad_settings_and_no_gensim_are_refused(monkeypatch):
             StaticConfig.model_validate(bad)
     assert not COUNTS.needs_gensim and StaticConfig().needs_gensim
     monkeypatch.setitem(sys.modules, "gensim.models", None)
-    assert refused(train_vectors, SMALL, CORPUS) == ("", "extra")
+    assert refused(train_vectors, SMALL, CORPUS) == ("vectors.kind", "extra")

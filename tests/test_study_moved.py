@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -65,11 +66,10 @@ def test_a_figure_of_word_embeddings_and_one_of_layers_for_each_task(tmp_path: P
     names = ("moved-embeddings-1-pos", "moved-embeddings-2-ner", "moved-layers-1-pos", "moved-layers-2-ner")
     assert of_movement == {*names}
     text = section(made)
-    assert "Scatter of movement of word embeddings against Δ on pos. " in text
-    assert "MLM, tuned, 0.01: 0.100, Δ 13.5" in text and "MLM, frozen, 0.01: 0.000, Δ 11.5" in text
-    assert (
-        "Scatter of movement of the layers against Δ on ner. " in text and "MLM, frozen, 0.001: 0.020, Δ 10.5" in text
-    )
+    alts = re.findall(r"!\[(.*?)\]", text)
+    assert len(alts) == 4 and all(len(alt.split()) <= 30 for alt in alts)
+    assert any("movement of word embeddings" in alt and "pos" in alt for alt in alts)
+    assert any("movement of the layers" in alt and "ner" in alt for alt in alts)
 
 
 def test_where_all_are_frozen_there_is_the_figure_of_layers_alone(tmp_path: Path) -> None:

@@ -210,7 +210,7 @@ def test_a_column_of_one_number_is_a_sentence(tmp_path: Path) -> None:
     told = "left out here, not of the CSV file: SUP 90.0, Parent 95.0, Alignment (in dictionary) 100.0."
     assert told in made.text
     assert {line["Alignment in dictionary"] for line in made.file("scores-1-pos")} == {"100"}
-    assert "100.0" not in (made.paths.tables / "scores-1-pos.tex").read_text().split("\\midrule")[1]
+    assert "100.0" not in (made.paths.tables / "scores-1-pos.tex").read_text().split("\\midrule")[-1]
     one = report(make_grid(tmp_path / "one", {"transform": ["a"]}, seeds=1))
     assert "The same in every row" not in one.text, "one row is no column"
     line = one.file("scores-1-pos")[0]
@@ -363,7 +363,7 @@ def test_seeds_are_told_apart(tmp_path: Path) -> None:
     assert "4 cells; objective: MLM, XLM" in made.text and not re.search(
         r"(?<!pretrain )(?<!\.)seed=\d|\| Seed \|", made.text
     )
-    assert "transfer pos, fine-tuning seed 0 fingerprint" in made.text
+    assert "transfer pos seed 0 fingerprint" in made.text
 
 
 # --- the page ---

@@ -117,6 +117,6 @@ def test_where_one_condition_has_no_delta_all_are_shown_by_their_zero_shot_score
     change_rows(folder, lambda _, of: {"sup": "", "delta": ""} if of["objective"] == "XLM" else {})
     lead = report(folder).lead
     assert "| condition | ZS | SUP |" in lead and "*ZS: higher is better.*" in lead
-    assert all(re.search(rf"pos, {name}: [\d.]+", lead) for name in ("MLM", "XLM")), "both are drawn"
+    assert all(f"(pos, {name})" in lead for name in ("MLM", "XLM")), "both are drawn"
     assert all(re.search(rf"^\| {name} \| [\d.]+ \|", lead, re.MULTILINE) for name in ("MLM", "XLM"))
     assert "XLM against MLM, ZS in 1 comparison" in lead

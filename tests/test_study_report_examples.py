@@ -127,8 +127,8 @@ def test_without_predictions_the_table_says_so(tmp_path):
 @pytest.mark.parametrize(
     ("row", "told"),
     [
-        ({"marked": [True]}, "marked and tested_against go together"),
-        ({"marked": [True, False], "tested_against": {"method": "A"}}, "marked has 2 entries for 1 values"),
+        ({"marked": [True]}, r"marked: needs tested_against"),
+        ({"marked": [True, False], "tested_against": {"method": "A"}}, r"marked: has 2 entries for 1 values"),
         ({"marked": [True], "tested_against": {"method": "C"}}, "no label 'C'"),
     ],
 )

@@ -94,7 +94,8 @@ def test_the_study_folder(reference):
     assert [cell["status"] for cell in study["cells"]] == ["done", "done"]
     names = {p.name for p in folder.iterdir()} - {"tables"}
     assert names == {
-        *("study.json", "results.csv", "results.parquet", "measures.csv", "measures.parquet"),
+        *("study.json", "measurements.parquet"),
+        *("results.csv", "results.parquet", "measures.csv", "measures.parquet"),
         *("report.html", "report.md", "report.json", "figures", "stages"),
     }
     for page in ("report.html", "report.md"):

@@ -180,9 +180,11 @@ def inline_svg(figure: Figure) -> str:
 
 
 def standalone_svg(figure: Figure) -> str:
-    """Return the SVG for use as a file: with a white ground and a title."""
+    """Return the SVG for use as a file: with a white ground, a title and its caption as a description."""
     head, _, rest = figure.svg.partition(">")
-    ground = f'<title>{escape(figure.alt)}</title><rect width="100%" height="100%" fill="#ffffff"/>'
+    about = f"<title>{escape(figure.alt)}</title>"
+    about += f"<desc>{escape(figure.caption)}</desc>" if figure.caption else ""
+    ground = f'{about}<rect width="100%" height="100%" fill="#ffffff"/>'
     return f'<?xml version="1.0" encoding="utf-8"?>\n{head}>{ground}{rest.rstrip()}\n'
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from synthlang.catalogue import YAML
 from synthlang.errors import InputError
 
 EXECUTORS = ("local", "in-process", "slurm")
@@ -99,6 +98,8 @@ class SearchOptions:
 
 def sized(config: Path, size: str | None) -> Path:
     """Return the name of a study of the catalogue with its size. A study in a file has no sizes."""
+    from synthlang.catalogue import YAML  # `import probes` must be quick: an early Ctrl-C ends in one line
+
     if size is None:
         return config
     if config.suffix in YAML:
