@@ -124,7 +124,7 @@ def gc(
         str | None,
         option("Policy: checkpoints, final or results, which keeps no weights (default: `keep` of each study)."),
     ] = None,
-    unused: Annotated[bool, option("Also delete stages that no study uses.", "--unused")] = False,
+    unused: Annotated[bool, option("Stages that no study uses are deleted too.", "--unused")] = False,
     dry_run: Annotated[
         bool, option("Dry run: list of the files to delete, with nothing deleted.", "--dry-run")
     ] = False,

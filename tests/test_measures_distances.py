@@ -308,15 +308,15 @@ def test_what_is_refused(bert, tmp_path, values, message):
 
 def test_two_models_of_other_widths_or_depths(bert, tmp_path):
     assert settings(before=["x/one", "two"]).distances.before == {"one": "x/one", "two": "two"}
-    for size, message in ((8, "no distance"), (16, "as many of each")):
+    for size, message in ((8, "no distance"), (16, "the same number in both")):
         shape: dict[str, Any] = {"hidden_size": 32} if size == 8 else {"num_hidden_layers": 5}
         other = open_pretrained(str(save_model(tmp_path / message, seed=1, **shape)), "other", True)
         with pytest.raises(InputError, match=message):
             probe(replace(bert, target_model=other.model, target=replace(other.target)), settings(tmp_path))
     # of a model before they are compared at the layer that is drawn
-    _, found = probe(bert, settings(tmp_path, before=[str(tmp_path / "as many of each")], pairs=4, name="bert"))
-    assert list(found.values["models"]) == ["as many of each", "bert"]
-    assert [(c["layer"], c["distance"]) for c in found.values["changes"]["as many of each"]] == [
+    _, found = probe(bert, settings(tmp_path, before=[str(tmp_path / "the same number in both")], pairs=4, name="bert"))
+    assert list(found.values["models"]) == ["the same number in both", "bert"]
+    assert [(c["layer"], c["distance"]) for c in found.values["changes"]["the same number in both"]] == [
         (3, "l2"), (3, "cosine"),
     ]  # fmt: skip
     assert any("layers 5 and 3" in note for note in found.notes)
@@ -337,6 +337,6 @@ def test_tsne_and_a_table_of_dimensions_that_fits_a_terminal(run, monkeypatch):
     tops = found.values["models"][found.values["model"]]["dimensions"][-1]["tops"]
     assert [len(row) for row in table.rows] == [7] * 2 * len(tops) and len(tops) == 8
     assert all(f"{top['auc_without']['mean']:.3f}" in shown for top in tops)
-    monkeypatch.setattr("probes.measures.distances.probe.find_spec", lambda _: None)
+    monkeypatch.setattr("probes.measures.distances.find_spec", lambda _: None)
     with pytest.raises(InputError, match="synthlang\\[probe\\]"):
-        probe(run, settings(picture="tsne"))
+        settings(picture="tsne").distances.check_installed()

@@ -135,7 +135,7 @@ def test_parts_of_speech_are_those_of_a_parser_where_the_text_has_none(model, tm
     ({"hidden_size": 32}, KEEP, {}, "vectors of 32 and of 16 numbers"),
     ({"num_hidden_layers": 4}, KEEP, {}, "5 and 4 layers are read; name those to compare"),
     ({}, KEEP, {"data": {"dev": 1}}, "one sentence pair"),
-    ({}, {"parser": "nonsense"}, {}, "parser 'nonsense' must be"),
+    ({}, {"parser": "nonsense"}, {}, "'nonsense' is no parser"),
     ({"nan": True}, KEEP, {}, "language other: the states of its words hold NaN"),
 ])  # fmt: skip
 def test_what_cannot_be_measured_is_one_line(model, tmp_path, shape, retrieval, settings, message):

@@ -111,7 +111,7 @@ def test_a_dictionary_names_the_words_of_other_models(run, tmp_path):
     with torch.no_grad():
         words[half:] = words[:half][torch.from_numpy(np.random.default_rng(0).permutation(half))]
     assert words_probe(replace(other, pretrained=same)).values["scores"]["all"]["cosine"]["mean"] < 50
-    with pytest.raises(InputError, match=r"name words\.dictionary"):
+    with pytest.raises(InputError, match=r"words\.dictionary: .* name a file of translations"):
         words_probe(replace(subject_of(run), run=None))
     (tmp_path / "d.txt").write_text("no-such-long-word another-long-word\n")
     with pytest.raises(

@@ -173,8 +173,8 @@ def test_languages_are_sampled_by_numbers(folder, tmp_path):
         ({"vocabulary": {"size": 300}}, "vocabulary.kind", "conflict"),
         (
             {"dictionary": {"coverage": 1.0, "path": "NONE"}, "objective": {"kind": "align_mlm"}},
-            "",
-            "",
+            "dictionary",
+            "empty",
         ),
         ({"batch": {"rows": 8, "length": 4096}}, "en", "range"),
         ({"objective": {"kind": "xlm"}, "parallel": PARALLEL, "batch": {"rows": 8, "length": 8}}, "en+fr", "empty"),

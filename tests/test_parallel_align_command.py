@@ -48,7 +48,7 @@ def test_a_program_and_every_way_to_join(place, capsys):
     written = json.loads((place / "scores.json").read_text())
     assert written["scores"]["reverse"]["recall"] == 0.75 and written["gold_blank_pairs"] == 1
     said = capsys.readouterr().out
-    assert "sentence pairs without a gold link" in said and "grow-diag" in said and "14.3" in said
+    assert "sentence pairs without a gold alignment" in said and "grow-diag" in said and "14.3" in said
 
 
 @pytest.mark.parametrize(("method", "count"), [("forward", 5), ("reverse", 3), ("union", 5), (None, 3)])

@@ -148,10 +148,18 @@ def test_a_package_can_be_imported_before_ours(tmp_path, module):
 
 WRONG = [
     ("transforms", "repeat = my_package.gone:Repeat", r"cannot be imported: ModuleNotFoundError: .*my_package.gone"),
-    ("transforms", "invert = my_package.repeat_transform:Repeat", "the name is taken here; rename it, or uninstall"),
-    ("transforms", "again = my_package.repeat_transform:Repeat", "calls itself 'repeat'; both names must be the same"),
+    (
+        "transforms",
+        "invert = my_package.repeat_transform:Repeat",
+        "the name is taken by synthlang; rename it, or uninstall",
+    ),
+    (
+        "transforms",
+        "again = my_package.repeat_transform:Repeat",
+        "has the name 'repeat' in its class; give it the same name in both places",
+    ),
     ("terms", "small = my_package:TASK", "cannot be imported: AttributeError"),
-    ("probes", "layers = my_package.lengths_probe:LengthsConfig", "the name is taken here"),
+    ("probes", "layers = my_package.lengths_probe:LengthsConfig", "the name is taken by synthlang"),
     ("tasks", "length = my_package.lengths_probe:LengthsConfig", "must be an instance of TaskEntry"),
     ("tasks", "length = my_package.length_task:Length", r"cannot be imported: .*circular import.*CONTRIBUTING\.md"),
 ]

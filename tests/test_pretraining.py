@@ -171,7 +171,7 @@ assert not any(m.split(".")[0] in ("synthlang", "pretrain", "probes") for m in s
 
 
 def test_an_empty_dictionary_is_an_error_before_training(finished, tmp_path):
-    with pytest.raises(InputError, match=r"dictionary.coverage 0.001 .* empty dictionary"):
+    with pytest.raises(InputError, match=r"dictionary.coverage: 0.001 .* empty dictionary"):
         pretrain(config_of(dictionary__coverage=0.001), tmp_path / "run", Store(finished / "store"))
     assert not (tmp_path / "run").exists()
 
@@ -266,13 +266,13 @@ def test_a_run_whose_text_has_changed_or_is_gone_is_refused(tmp_path):
     text = file.read_text()
     file.write_text(text.replace("w1\t", "w31\t"))
     with pytest.raises(
-        InputError, match=r"run: what the run was trained on has changed since \(.*language 0.*vocabulary"
+        InputError, match=r"run: the data of the run has changed since it was trained \(.*language 0.*vocabulary"
     ):
         open_pretrained(str(tmp_path / "run"), None)
     file.write_text(text)
     assert open_pretrained(str(tmp_path / "run"), None).run is not None
     bank.rename(tmp_path / "elsewhere")
-    with pytest.raises(InputError, match=r"run: what the run was trained on cannot be read again: .*bank"):
+    with pytest.raises(InputError, match=r"run: the data of the run cannot be read again: .*bank"):
         open_pretrained(str(tmp_path / "run"), None)
     moved = parse(PretrainConfig, changed(settings, source=f"conllu:{tmp_path / 'elsewhere'}"))
     assert open_run(tmp_path / "run", moved)[0] is moved

@@ -78,10 +78,10 @@ def test_two_processes_that_share_the_weights_give_the_losses_of_one(tmp_path):
     [
         (
             {"sharing": {"embeddings": "separate"}, "objective__kind": "mlm"},
-            "shard does not go with parts of a language",
+            "shard cannot be combined with parts of a language",
         ),
-        ({"precision": "float16"}, "shard does not go with precision float16; take bfloat16"),
-        ({"compile": "on"}, "shard does not go with compile: on"),
+        ({"precision": "float16"}, "shard cannot be combined with precision: float16; use bfloat16"),
+        ({"compile": "on"}, "shard cannot be combined with compile: on"),
     ],
 )
 def test_what_is_refused(values, message, monkeypatch):

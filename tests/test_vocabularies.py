@@ -343,8 +343,8 @@ WRONG: list[tuple[Any, list[tuple[str, Any, Any]], str, str]] = [
         for name in ("trans+inv", "e n", "ä", "", "x" * 33)
     ),
     ("joint", [("en", None, "parent"), ("en", None, "inv")], "", "duplicate"),
-    ("joint", [("x", "x-test.txt", "parent")], "", "missing"),
-    ("joint", [("x", "x-train.txt", "typology@SOV")], "", "missing"),
+    ("joint", [("x", "x-test.txt", "parent")], "the source of x", "missing"),
+    ("joint", [("x", "x-train.txt", "typology@SOV")], "the source of x", "missing"),
 ]
 
 

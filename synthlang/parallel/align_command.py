@@ -124,7 +124,7 @@ def align_command(
     if gold:
         errors = {name: alignment_errors(found, gold.links, options.blank) for name, found in joined.items()}
         _show_count(console, "gold alignments left out because the text has no such word", gold.outside)
-        what = "all alignments in them count as wrong (see --blank)" if options.blank == "wrong" else "left out"
+        what = "counted as wrong (--blank)" if options.blank == "wrong" else "left out"
         _show_count(console, f"sentence pairs without a gold alignment, {what}", int(gold.blank.sum()))
     bounds = {} if interval is None else {name: interval(found.sums) for name, found in errors.items()}
     console.print(score_table(joined, errors, bounds), soft_wrap=False)
