@@ -70,7 +70,7 @@ class _Material:
 
     @property
     def papers(self) -> list[str]:
-        return sorted({paper for one in self.archived for paper in papers_of(one.study)})
+        return _papers(self.archived)
 
     @property
     def own(self) -> list[ArchivedStudy]:
@@ -86,6 +86,11 @@ class _Material:
         if whose in self.papers:
             return figures_of_paper(whose, self.of(whose), self.found, names)
         return figures_named(whose, [one for one in self.archived if one.name == whose], names)
+
+
+def _papers(archived: Sequence[ArchivedStudy]) -> list[str]:
+    """Return the papers that the studies name."""
+    return sorted({paper for one in archived for paper in papers_of(one.study)})
 
 
 def page_of(page: Path, paper: str) -> Path:
@@ -119,6 +124,7 @@ def write_findings(folder: Path, page: Path) -> Findings:
         hint = "archive a finished one with synthlang findings FOLDER --archive STUDY"
         raise InputError("no study is archived here", folder, hint=hint, code="empty")
     finished = [one for one in kept if not one.study.waiting]
+    check_page(page, [*_papers(finished), OWN])
     material = _Material(
         finished,
         taken([one.study for one in finished]),
@@ -126,7 +132,6 @@ def write_findings(folder: Path, page: Path) -> Findings:
         read_overview(folder / OVERVIEW),
     )
     titled = {path: (title, parts) for path, title, parts in _pages(material, kept, page, folder)}
-    check_page(page, [*material.papers, OWN])
     drawn = {figure.name: figure for _, parts in titled.values() for figure in _figures_in(parts)}
     place = folder / FIGURES
     for path in set(place.glob("*.svg")) - {place / f"{name}.svg" for name in drawn}:
@@ -184,8 +189,7 @@ def _readings(path: Path, kept: Sequence[ArchivedStudy]) -> Mapping[str, Reading
     if not path.exists():
         return {}
     found = parse(_Readings, {"readings": load_yaml(path)}, path).readings
-    papers = sorted({paper for one in kept for paper in papers_of(one.study)})
-    names = [*papers, *(one.name for one in kept if not papers_of(one.study))]
+    names = [*_papers(kept), *(one.name for one in kept if not papers_of(one.study))]
     for name in found:
         if name not in names:
             hint = f"{did_you_mean(name, names)}readings are of: {', '.join(names)}"

@@ -120,3 +120,12 @@ class LoadedVectors(StaticBaseline):
 
 
 StaticSettings = Annotated[TrainedVectors | LoadedVectors, Field(discriminator="kind")]
+
+
+def check_static(static: StaticSettings | None) -> None:
+    """Raise InputError, at the key ``static``, if the vectors need a package that is not installed."""
+    if static is not None:
+        try:
+            static.check_installed()
+        except InputError as error:
+            raise error.inside("static") from error

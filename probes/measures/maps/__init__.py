@@ -10,9 +10,8 @@ from probes.measures.base import ProbeSettings
 from probes.measures.maps.declared import MEASURES, SUPERVISIONS, Supervision
 from probes.results.declared import Tree
 from probes.rotation.settings import FitSettings
-from probes.static.settings import StaticSettings
+from probes.static.settings import StaticSettings, check_static
 from synthlang.config import StrictModel
-from synthlang.errors import InputError
 from synthlang.parallel.text import Splitter
 from synthlang.references import UserFile
 
@@ -71,11 +70,7 @@ class MapsConfig(FitSettings, ProbeSettings):
     """Folder of the maps: SAVE/SUPERVISION, which ``rotation.map`` of a transfer reads."""
 
     def check_installed(self) -> None:
-        if self.static is not None:
-            try:
-                self.static.check_installed()
-            except InputError as error:
-                raise error.inside("static") from error
+        check_static(self.static)
 
     @field_validator("supervision")
     @classmethod

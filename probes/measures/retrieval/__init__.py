@@ -10,8 +10,7 @@ from probes.measures.base import ProbeSettings
 from probes.measures.retrieval.declared import MEASURES
 from probes.results.declared import Tree
 from probes.rotation.settings import FitSettings, Method
-from probes.static.settings import StaticSettings
-from synthlang.errors import InputError
+from probes.static.settings import StaticSettings, check_static
 from synthlang.references import OmitDefaultFromHash, ParserSpec
 
 Pairs = Literal["linked", "unlike", "counted"]
@@ -99,11 +98,7 @@ class RetrievalConfig(ProbeSettings):
     """
 
     def check_installed(self) -> None:
-        if self.static is not None:
-            try:
-                self.static.check_installed()
-            except InputError as error:
-                raise error.inside("static") from error
+        check_static(self.static)
 
     @model_validator(mode="after")
     def _one(self) -> RetrievalConfig:
