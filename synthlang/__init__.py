@@ -1,8 +1,7 @@
 """Derive synthetic languages from natural ones, and export them as data sets.
 
 The functions here do what the commands of the same name do (``docs/python.md``). They import what they need when
-they are called. For faults that a caller can correct, they raise ``synthlang.errors.InputError``, one line that
-describes what to do.
+they are called. A fault that the caller can correct raises ``synthlang.errors.InputError``.
 """
 
 from __future__ import annotations
@@ -33,24 +32,24 @@ def derive(
     cache: Path | None = None,
     examples: int = 3,
 ) -> list[tuple[str, str]]:
-    """Derive a language from a source, or a labelled task in it, and write a data set folder.
+    """Derive a language from a source or a labelled task, and write a data set folder.
 
     Args:
         source: ``builtin:mini-english?sentences=2000``, ``text:PATH``, ``conllu:PATH``, …; or a task, ``nli:PATH``.
-        language: A name such as ``trans+inv`` or ``trans:0.5``, one of the catalogue, or a YAML file.
+        language: A name such as ``trans+inv`` or ``trans:0.5``, an entry of the catalogue, or a YAML file.
         out: The folder to write, which must not exist. ``datasets.load_dataset(out, "parallel")`` reads it.
         workers: Number of worker processes. The output is identical for any number.
-        parser: Parser that gives the sentences trees first: ``spacy:NAME`` or ``stanza:LANG``.
-        fields: For a task: the fields that the configuration ``mixed`` has in the derived language.
+        parser: Parser that adds trees to the sentences first: ``spacy:NAME`` or ``stanza:LANG``.
+        fields: Fields of a task that the configuration ``mixed`` has in the derived language.
         licence: Licence of the source, for the data set's card.
         vocabulary: Number of tokens to train, or the folder of a tokenizer. The data set then also has token ids.
-        counts: A split or another source in which the words are counted that language and vocabulary need (default:
-            the training split).
+        counts: Split, or another source, whose words are counted for the language and the vocabulary (default: the
+            training split).
         cache: Folder in which parses are stored (default: ``~/.cache/synthlang/parses``).
         examples: Number of sentences to return.
 
     Returns:
-        The first sentences as pairs (source, derived). For a task there are none.
+        The first sentences as pairs (source, derived). The list is empty for a task.
     """
     from synthlang.derive_command import derive_command
 
@@ -79,19 +78,21 @@ def parse(
     workers: int = 1,
     cache: Path | None = None,
 ) -> dict[str, int]:
-    """Parse every split of a source and write it as CoNLL-U. A split that was parsed before is left as it is.
+    """Parse every split of a source and write it as CoNLL-U.
+
+    A folder that already holds the same parse is left as it is.
 
     Args:
         source: A source, as for ``derive``.
         out: The folder to write.
         engine: The parser.
         model: A spaCy pipeline or folder (default: ``en_core_web_sm``), or a language of Stanza (``en``).
-        tokens: Whether the words of the source are kept, or the engine splits words and sentences anew.
+        tokens: ``source`` keeps the words of the source. With ``engine`` the parser splits the text itself.
         workers: Number of worker processes.
-        cache: Folder in which parses are stored, so that an interrupted call does not parse anything again.
+        cache: Folder in which parses are stored. An interrupted call resumes from it.
 
     Returns:
-        Number of sentences by split.
+        Number of sentences of each split.
     """
     from synthlang.parsing.parse_command import parse_command
 
@@ -115,10 +116,10 @@ def draw_dictionary(
         spec: A language such as ``trans``, which needs a source, or a MUSE file of a natural pair.
         out: The folder to write.
         source: The source whose training split is counted.
-        target_source: For a natural pair: the text of the other language, to whose words the pairs are restricted.
-        coverage: The share of the words that are in the dictionary.
-        by: Whether the share counts types or running words.
-        order: Whether words are drawn uniformly or the most frequent come first.
+        target_source: Text of the target language of a MUSE file. Pairs with other target words are left out.
+        coverage: Share of the words that are in the dictionary.
+        by: Unit of the share: word types or running words.
+        order: ``uniform`` draws words at random, and ``frequent`` takes the most frequent words first.
         seed: Seed of the draw.
 
     Returns:
@@ -131,12 +132,12 @@ def draw_dictionary(
 
 
 def push(folder: str | Path, repo: str, *, public: bool = False) -> str:
-    """Upload a data set folder to the hub and return its address. Nothing is uploaded without this call.
+    """Upload a data set folder to the hub and return its address.
 
     Args:
         folder: A folder that ``derive`` wrote.
         repo: USER/NAME.
-        public: Whether the repository is public. It is private by default.
+        public: Make a new repository public. It is private by default.
     """
     from synthlang.export import push_to_hub
 
@@ -166,9 +167,9 @@ def fit_order_model(
         out: The model file, gzipped if it ends in ``.gz``.
         train: Splits to learn from (default: the training split).
         held_out: Splits to score on (default: the test split).
-        choose_on: Splits on which λ is chosen, if there are several.
+        choose_on: Splits on which λ is chosen if ``l2`` has several values.
         l2: Values of λ.
-        max_items: Largest number of items of a node to learn from.
+        max_items: Largest number of items of a training node.
         labels: The label scheme of the treebank.
         title: Title of the treebank, for the card.
         licence: Licence of the treebank, for the card.
@@ -213,14 +214,15 @@ def show_order_model(
         conllu: A CoNLL-U file.
         sentence: The ``sent_id`` of a sentence, or its number from 1.
         node: The id of the head word.
-        labels: Whether labels are used as they stand or mapped to the model's scheme.
+        labels: ``faithful`` looks labels up unchanged, and ``mapped`` converts them to the model's scheme first.
         substrate: A second model to mix in.
         substrate_weight: Weight of the second model, 0 to 1.
         temperature: T of p ∝ exp(w · f / T).
         corpus_labels: The label scheme of the file, for ``labels="mapped"``.
 
     Returns:
-        ``node``, ``class``, ``items`` and ``orders``, the most probable first. An order lists items by index.
+        The keys ``node``, ``class``, ``items`` and ``orders``. The most probable order comes first, and an order
+        lists items by index.
     """
     from synthlang.order.model_commands import show
 
@@ -238,7 +240,7 @@ def evaluate_order_model(
 ) -> dict[str, Any]:
     """Score a model on splits of a treebank by the mean log p of a node.
 
-    Uniform orders and, with ``train``, directions are scored beside it.
+    The baselines are uniform orders and, with ``train``, the direction of each dependent.
     """
     from synthlang.order.model_commands import order_evaluate
 

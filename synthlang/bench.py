@@ -1,4 +1,4 @@
-"""``python -m synthlang.bench`` runs synthlang_bench/synthlang.py, which none of the packages imports."""
+"""Entry point of ``python -m synthlang.bench``, which runs ``synthlang_bench/synthlang.py``."""
 
 from __future__ import annotations
 

@@ -1,19 +1,19 @@
-"""Settings from YAML files and from the catalogue, the configs that come with the package.
+"""Settings from YAML files and from the catalogue of configs that come with the package.
 
-A file may be based on others (``base:``), and so may an entry of the catalogue, which has a kind and a name. A file
-of the catalogue maps kinds to entries, and defines words that its entries are written with::
+A file or an entry of the catalogue may be based on others (``base:``). An entry has a kind and a name. A file of
+the catalogue maps kinds to entries and defines words, which are the variables of its entries::
 
     words: {size: {lab: {rows: 256}, tiny: {rows: 80}}}
     runs:
       "mlm/trans/{size}": {about: MLM on one language., base: [rows/mlm, "sizes/{size}"], batch: {rows: "{rows}"}}
 
-- ``{size}`` in a key stands for one key for each item of the word, a list or a mapping: here for the entries
-  mlm/trans/lab and mlm/trans/tiny. ``{size in natural}`` takes the items of the word ``natural``.
-- In the value of such a key, ``{size}`` is the item, and the item's own words (``rows``) are known, too.
-- A text that is nothing but ``{rows}`` becomes the value of the word. In a list it becomes all values of a word that
-  is a list, and an item ``{"{size}": VALUE}`` becomes one item for each size.
-- Where two keys stand for the same, the later one is merged over the earlier one.
-- ``about`` describes an entry and is no setting. The words of words.yaml are known in every file.
+- A key with ``{size}`` is repeated for each item of the word, which is a list or a mapping. The example defines the
+  entries mlm/trans/lab and mlm/trans/tiny. ``{size in natural}`` takes the items of the word ``natural``.
+- In the value of such a key, ``{size}`` is the item, and the item's own words (``rows``) are defined.
+- A text that consists of ``{rows}`` alone becomes the value of the word. Inside a list, a word that is a list adds all
+  its values, and an item ``{"{size}": VALUE}`` becomes one item for each size.
+- If two keys give the same name, the later one is merged over the earlier one.
+- ``about`` describes an entry and is not a setting. The words of words.yaml are defined in every file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BASE, ABOUT, WORDS = "base", "about", "words"
 SIZES = ("paper", "lab", "tiny")  # the last part of the name of an entry with a size
 YAML = (".yaml", ".yml")
 WORD, KEY_WORD = re.compile(r"\{(\w+)\}"), re.compile(r"\{(\w+)(?: in (\w+))?\}")
-FILES = {  # kind → its file, or the folder of its files, each of which has the entries that begin with its name
+FILES = {  # kind → file, or folder in which each file has the entries that begin with its name
     "runs": "runs.yaml",
     "studies": "studies",
     "adjust": "adjust.yaml",
@@ -55,13 +55,11 @@ Words = Mapping[str, Any]
 class Entry:
     """An entry of the catalogue.
 
-    Where an entry has a description of its own, the descriptions of its bases of the same kind are marked as
-    theirs.
-
     Attributes:
-        about: Its description, then those of its bases.
-        data: Its settings over those of its bases.
-        is_described: Whether the entry has a description of its own.
+        about: The descriptions of the entry and of its bases. If the entry has one, it comes first, and descriptions
+            of bases of the same kind are marked as such.
+        data: The settings of the entry merged over those of its bases.
+        is_described: True if the entry has a description of its own.
     """
 
     kind: str
@@ -72,12 +70,12 @@ class Entry:
 
     @property
     def summary(self) -> str:
-        """A description of the entry in one line."""
+        """One-line description of the entry."""
         return str(self.data.get("title") or (self.about or ("",))[0])
 
 
 def folder() -> Path:
-    """Return the folder of the catalogue: in the package where it is installed, beside the package in a checkout."""
+    """Return the folder of the catalogue, which is in an installed package, or beside the package in a checkout."""
     package = Path(__file__).resolve().parent
     inside = package / "configs"
     return inside if inside.is_dir() else package.parent / "configs"
@@ -95,14 +93,14 @@ def run_folder(config: Path) -> Path:
 
 
 def load_yaml(path: str | PathLike[str], kind: str | None = None) -> dict[str, Any]:
-    """Read a YAML file with a mapping at the top, or with a ``kind`` also the entry of that name.
+    """Read the mapping in a YAML file or, if ``kind`` is given, in an entry of the catalogue.
 
-    ``base: NAME`` or ``base: [NAME, …]`` are read first: paths from this file's folder, or KIND/NAME of the
-    catalogue. Mappings are merged key by key. Any other value of a later base replaces that of an earlier one, and
-    this file comes last.
+    ``base: NAME`` or ``base: [NAME, …]`` names settings to start from: paths relative to this file, or KIND/NAME of
+    the catalogue. Mappings are merged key by key. Any other value replaces the value of an earlier base, and this
+    file comes last.
 
     Raises:
-        InputError: It names the line of what is wrong.
+        InputError: A file cannot be read. The error names the line of the fault.
     """
     name, file = str(path), user_path(path)
     if kind is None or name.endswith(YAML) or file.is_file() or (file.exists() and name not in names(kind)):
@@ -113,7 +111,7 @@ def load_yaml(path: str | PathLike[str], kind: str | None = None) -> dict[str, A
 def load_bases(names: Any, place: Path, below: tuple[Path, ...] = ()) -> dict[str, Any]:
     """Return the merged settings of ``base: NAME`` or ``base: [NAME, …]`` in a file of the folder ``place``.
 
-    ``below`` are the files that led here.
+    ``below`` holds the files that are being read, so that a cycle is detected.
 
     Raises:
         InputError: A name is neither a file nor an entry.
@@ -126,15 +124,15 @@ def load_bases(names: Any, place: Path, below: tuple[Path, ...] = ()) -> dict[st
         if isinstance(path_or_name, str):
             result = merged(result, find(*path_or_name.split("/", 1)).data)
         elif path_or_name.resolve() in below:
-            reason = f"{path_or_name} is based on this file, so neither can be read first"
-            raise InputError(reason, keys=BASE, code="conflict")
+            reason = f"{path_or_name} is itself based on this file"
+            raise InputError(reason, keys=BASE, hint="remove one of the two base keys", code="conflict")
         else:
             result = merged(result, _with_bases(path_or_name, below))
     return result
 
 
 def files_behind(path: Path) -> list[Path]:
-    """Return a YAML file, which must be readable, and the files that it is based on, without those of the catalogue."""
+    """Return a YAML file and the files that it is based on, without those of the catalogue."""
     data = read_yaml(path)
     names = data.get(BASE, []) if isinstance(data, dict) else []
     bases = [_base(name, path.parent) for name in (names if isinstance(names, list) else [names])]
@@ -156,10 +154,10 @@ def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
 
 @cache
 def find(kind: str, name: str) -> Entry:
-    """Return the entry of that name.
+    """Return an entry of the catalogue.
 
     Raises:
-        InputError: There is none. The error names the nearest ones.
+        InputError: There is no such entry. The error names similar ones.
     """
     stem = _stem(kind, name)
     written = _entries(kind, stem).get(name) if stem else None
@@ -179,7 +177,7 @@ def find(kind: str, name: str) -> Entry:
         data = merged(data, layer)
     about = [value[ABOUT]] if ABOUT in value else []
     for base in bases:
-        changed = ABOUT in value and base.is_described and base.kind == kind  # its description need not hold here
+        changed = ABOUT in value and base.is_described and base.kind == kind  # the description may not hold here
         about += [f"Changed from {base.kind}/{base.name}: {base.about[0]}", *base.about[1:]] if changed else base.about
     return Entry(kind, name, tuple(dict.fromkeys(about)), data, ABOUT in value)
 
@@ -190,7 +188,7 @@ def names(kind: str) -> list[str]:
 
 
 def whole_file(kind: str, name: str, place: Path | None = None) -> Path:
-    """Return the file of a paper or of claims by its name, or a YAML file itself, from ``place``."""
+    """Return the file of a paper or of claims, given by its name or as a YAML file relative to ``place``."""
     if name.endswith(YAML):
         path = (place or Path()) / user_path(name)
         if not path.is_file():
@@ -204,7 +202,7 @@ def whole_file(kind: str, name: str, place: Path | None = None) -> Path:
 
 
 def filled(value: Any, words: Words) -> Any:
-    """Fill in each ``{word}``, and repeat each key with a word of several items for each of them.
+    """Substitute each ``{word}``, and expand each key whose word has several items.
 
     >>> filled({"{x}-en": "data/{x}", "k": "{n}"}, {"x": ["de", "fr"], "n": 5})
     {'de-en': 'data/de', 'fr-en': 'data/fr', 'k': 5}
@@ -224,7 +222,7 @@ def filled(value: Any, words: Words) -> Any:
 
 
 def _items(item: Any, words: Words) -> list[Any]:
-    """Return the items that one item of a list stands for."""
+    """Expand one item of a list."""
     key = next(iter(item)) if isinstance(item, dict) and len(item) == 1 else ""
     if KEY_WORD.fullmatch(key):
         return [filled(item[key], known) for _, known in _spelled(key, words)]
@@ -233,7 +231,7 @@ def _items(item: Any, words: Words) -> list[Any]:
 
 
 def _spelled(key: str, words: Words) -> Iterator[tuple[str, Words]]:
-    """Yield the keys that one key stands for, each with the words that are known below it."""
+    """Expand one key, and yield each result with the words that are defined below it."""
     several = next((m for m in KEY_WORD.finditer(key) if m[2] or isinstance(words[m[1]], list | dict)), None)
     if several is None:
         yield WORD.sub(lambda m: str(words[m[1]]), key), words
@@ -249,7 +247,7 @@ def _with_bases(path: Path, below: tuple[Path, ...]) -> dict[str, Any]:
     data = read_yaml(path)
     if not isinstance(data, dict):
         found = "is empty" if data is None else "is a list" if isinstance(data, list) else "is one value"
-        hint = "the file must consist of keys and values at its top level"
+        hint = "write KEY: VALUE lines at the top level"
         raise InputError(found, path, hint=hint, code="empty" if data is None else "type")
     if BASE not in data:
         return data
@@ -277,13 +275,13 @@ def _base(name: str, place: Path) -> Path | str:
 
 
 def _stems(kind: str) -> list[str]:
-    """Return the names, without their ending, of the files that have entries of a kind."""
+    """Return the stems of the files that hold entries of a kind."""
     where = folder() / FILES.get(kind, kind)
     return [where.stem] if where.suffix else sorted(path.stem for path in where.glob("*.yaml"))
 
 
 def _stem(kind: str, name: str) -> str | None:
-    """Return the name, without its ending, of the file that an entry is in."""
+    """Return the stem of the file that holds an entry."""
     stems = _stems(kind)
     if FILES[kind] == "studies":
         stems = [stem for stem in stems if re.match(rf"{re.escape(stem)}(?![\w.])", name)]
@@ -299,10 +297,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 @cache
 def _entries(kind: str, stem: str) -> dict[str, list[tuple[Any, Words]]]:
-    """Return for each name the values written under it, and the words that are known there.
-
-    Later values are more specific.
-    """
+    """Return the values written under each name, with the words defined there. Later values take precedence."""
     where = folder() / FILES[kind]
     data = _read(where if where.suffix else where / f"{stem}.yaml")
     words = merged(_read(folder() / "words.yaml"), data.get(WORDS, {}))

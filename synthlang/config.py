@@ -1,7 +1,7 @@
 """Strict configuration: frozen models, dotted overrides, and errors that name the key.
 
-A value must have the type of its field (``"5"`` is no number, ``1.0`` no integer), so that a slip is found before
-any work starts. ``strict_yaml`` reads the YAML.
+A value must have the type of its field (``"5"`` is not a number, ``1.0`` is not an integer), so that a mistake is
+found before any work starts.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ KEY = re.compile(r"[^\s.=]+(\.[^\s.=]+)*")
 
 
 class StrictModel(pydantic.BaseModel):
-    """Base of every config: immutable, no unknown keys, no NaN or infinity, checked defaults.
+    """Base class of every config.
 
-    The explanation of a field is a docstring below it, which the reference shows (``probes.reference``).
+    A config is immutable. Unknown keys, NaN and infinity are errors, and defaults are checked, too. The docstring
+    below a field is its explanation in the reference.
 
     Attributes:
-        smoke: Changes to fields for ``--smoke``: the largest value of a number, or a function of the config.
-        renamed_keys: New key of each old key. ``parse`` reads an old key as the new one, with a warning. Fields, and
-            with them all fingerprints, have the new names.
+        smoke: Values of fields for ``--smoke``: an upper bound, or a function of the config.
+        renamed_keys: New name of each old key. ``parse`` reads an old key with a warning. Fields and fingerprints
+            have the new names.
     """
 
     smoke: ClassVar[Mapping[str, Any]] = {}
@@ -47,10 +48,9 @@ class StrictModel(pydantic.BaseModel):
 
 
 def renamed_values(field: str, **names: str) -> Any:
-    """Return a validator that reads old values of a field, given as ``old=new``, as the new ones, with a warning.
+    """Return a validator that replaces renamed values of a field, with a warning.
 
-    A model declares it in its body: ``_renamed = renamed_values("relation", near="equivalent")``. Renamed keys are
-    declared by ``StrictModel.renamed_keys``.
+    A model declares it in its body, with ``old=new``: ``_renamed = renamed_values("relation", near="equivalent")``.
     """
 
     def rename(value: Any) -> Any:
@@ -68,10 +68,10 @@ def _warn(what: str, old: str, new: str) -> None:
 
 
 def with_new_keys(annotation: Any, data: Any) -> Any:
-    """Return plain data for a field or model of this type, with renamed keys under their new names.
+    """Replace renamed keys in the plain data of a field or model of type ``annotation``.
 
-    It runs before pydantic reads the data. A validator of a whole model would turn the JSON below it into Python
-    objects, and strict mode takes a list for a tuple in JSON only.
+    This runs before pydantic reads the data. A model validator would turn the JSON into Python objects, and strict
+    mode accepts a list for a tuple only in JSON.
 
     Raises:
         InputError: A section has both the old key and the new one.
@@ -86,7 +86,8 @@ def with_new_keys(annotation: Any, data: Any) -> Any:
             new = annotation.renamed_keys.get(key, key)
             if new != key:
                 if new in data:
-                    raise InputError(f"is the old name of {new}, which is given too", keys=[key], code="duplicate")
+                    reason = f"is the old name of {new}, and both are given"
+                    raise InputError(reason, keys=[key], hint="delete this key", code="duplicate")
                 _warn("key", key, new)
             field = annotation.model_fields.get(new)
             found[new] = value if field is None else _inside(key, field.annotation, value)
@@ -96,7 +97,7 @@ def with_new_keys(annotation: Any, data: Any) -> Any:
         return {key: _inside(key, inner[1], value) for key, value in data.items()}
     if isinstance(data, list) and get_origin(annotation) in (list, tuple, Sequence):
         return [_inside(str(number), inner[0], value) for number, value in enumerate(data)]
-    for one in inner:  # the members of a union, or what is annotated
+    for one in inner:  # members of a union, or the type in Annotated
         data = with_new_keys(one, data)
     return data
 
@@ -131,7 +132,7 @@ def parse(model: type[M], data: Mapping[str, Any], path: PathName = None) -> M:
     """Check plain data (as from YAML or JSON) against ``model``.
 
     Raises:
-        InputError: It names each wrong key, its value and what is allowed.
+        InputError: A value is wrong. The error names each wrong key, its value and what is allowed.
     """
     try:
         data = with_new_keys(model, data)
@@ -161,9 +162,9 @@ def _refuse(found: Sequence[InputError], path: PathName) -> None:
 def override(
     config: Mapping[str, Any], assignments: Sequence[str], example: str = "objective.alpha=5"
 ) -> dict[str, Any]:
-    """Return a new config with each ``a.b=VALUE`` applied. VALUE is YAML, and a number in a key indexes a list.
+    """Return a copy of a config with each assignment ``a.b=VALUE`` applied.
 
-    Errors show ``example``.
+    VALUE is YAML, and a number in a key indexes a list. Error messages show ``example``.
 
     >>> override({"a": {"b": 1, "c": 2}}, ["a.b=5", "d=[x, no]"])
     {'a': {'b': 5, 'c': 2}, 'd': ['x', 'no']}
@@ -186,7 +187,7 @@ def override(
 
 
 def assignments(overrides: Overrides) -> list[str]:
-    """Return overrides as texts KEY=VALUE, with each value as JSON, which is YAML, too.
+    """Return overrides as texts KEY=VALUE, with values in JSON.
 
     >>> assignments({"objective.alpha": 5.0, "seeds": [0, 1]}), assignments(["steps=3"])
     (['objective.alpha=5.0', 'seeds=[0, 1]'], ['steps=3'])
@@ -209,7 +210,7 @@ def assigned(node: Any, keys: Sequence[str], value: Any) -> Any:
     key, rest = keys[0], keys[1:]
     if isinstance(node, list):
         if not (key.isascii() and key.isdigit() and int(key[:9]) < len(node)):
-            reason = f"{key!r} is no index of a list of {len(node)} values (the first is 0)"
+            reason = f"{key!r} is not an index of a list of {len(node)} values (the first is 0)"
             raise InputError(reason, code="range")
         at = int(key)
         return [*node[:at], assigned(node[at], rest, value), *node[at + 1 :]]

@@ -1,4 +1,4 @@
-"""Faults that pydantic finds in a config, one for each key: the key, the value and what is allowed."""
+"""Convert pydantic's errors to ours, which name the key, its value and what is allowed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from synthlang.errors import Code, InputError, did_you_mean
 SHOWN_VALUE = 60  # characters of a value that a message shows
 JSON_TYPES = (dict, list, str, int, float, NoneType)
 SECTIONS = frozenset({"model_type", "model_attributes_type", "dict_type", "mapping_type", "dataclass_type"})
-"""Kinds of pydantic's errors that mean that keys with values are needed."""
+"""Types of pydantic errors for a value that should be a section of keys."""
 CODES: dict[str, Code] = {
     "literal_error": "unknown",
     "enum": "unknown",
@@ -29,16 +29,16 @@ CODES: dict[str, Code] = {
     "string_too_long": "range",
     "string_pattern_mismatch": "format",
 }
-"""Code of each kind of pydantic's errors that is not about a wrong type."""
+"""Code of each type of pydantic error. All others have the code "type"."""
 Location = Sequence[int | str]
 
 
 def faults(
     model: type[pydantic.BaseModel], error: pydantic.ValidationError, data: Any, defaults: bool
 ) -> list[InputError]:
-    """Return one error for each wrong key of ``data``, and with ``defaults`` also for wrong defaults.
+    """Return one error for each wrong key of ``data`` and, with ``defaults``, for each wrong default.
 
-    The reasons of a union's alternatives are joined by ``or``.
+    The reasons of the members of a union are joined by "or".
     """
     found: dict[tuple[str, ...], InputError] = {}
     items = error.errors(include_url=False)
@@ -60,7 +60,7 @@ def faults(
 
 
 def _fault(model: type[pydantic.BaseModel], item: ErrorDetails, data: Any) -> InputError:
-    """Return one fault of pydantic's as an error of ours."""
+    """Convert one pydantic error."""
     kind, context, value, message = item["type"], item.get("ctx", {}), item["input"], item["msg"]
     keys = _keys(item["loc"], data, value, kind == "missing")
     if kind == "extra_forbidden":
@@ -91,10 +91,7 @@ def _broken_rule(keys: Sequence[str], value: Any, rule: Exception) -> InputError
 
 
 def _keys(loc: Location, data: Any, value: Any, missing: bool) -> list[str]:
-    """Return a location as a user writes it, without the parts by which pydantic names the member of a union.
-
-    Such a part is a tag, a class or a type.
-    """
+    """Return a location as a user writes it, without the tags and types that pydantic adds for members of a union."""
     keys = []
     for number, part in enumerate(loc, start=1):
         items = dict(enumerate(data)) if isinstance(data, list | tuple) else data
@@ -107,9 +104,9 @@ def _keys(loc: Location, data: Any, value: Any, missing: bool) -> list[str]:
 
 
 def _allowed(model: type[pydantic.BaseModel], keys: Sequence[str], data: Any) -> list[str]:
-    """Return the keys that may stand at ``keys``.
+    """Return the keys that are allowed in the section at ``keys``.
 
-    For a union, they are those of the members that tags in ``data`` name.
+    In a union, only members whose tag is in ``data`` count.
     """
     schema = model.model_json_schema()
 

@@ -25,7 +25,7 @@ LABEL_COLUMNS = ("upos", "deprel", "ner", "slot", "feats")
 
 @dataclass(frozen=True)
 class Column:
-    """Values for words: ``codes`` [words]. With ``names``, the codes are indices into it."""
+    """One value for each word: ``codes`` [words], which are indices into ``names`` if there are names."""
 
     codes: NDArray[np.int32]
     names: tuple[str, ...] | None = None
@@ -54,7 +54,7 @@ class Column:
         return replace(self, codes=self.codes[index])
 
     def lookup(self, of_name: Callable[[str], Any], dtype: type = bool) -> NDArray[Any]:
-        """Return ``of_name(value)`` for the value of each word, [words], computed once for each name."""
+        """Apply ``of_name`` to the name of each word, once for each distinct name, [words]."""
         table: NDArray[Any] = np.asarray([of_name(name) for name in self.names or ()], dtype)
         return table[self.codes] if len(self.codes) else np.zeros(0, dtype)
 
@@ -65,7 +65,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Sentence:
-    """One sentence for people and tests. ``columns`` maps a name to its list of values."""
+    """One sentence as Python lists. ``columns`` maps a name to its values."""
 
     id: int
     columns: Mapping[str, list[Any]]
@@ -87,7 +87,7 @@ class Corpus:
 
     Attributes:
         offsets: Start of each sentence, [sentences + 1] int64, offsets[0] = 0.
-        columns: Column of length offsets[-1] for each name. ``form`` is always there.
+        columns: Columns of length offsets[-1] by name. ``form`` is required.
         ids: Index of each sentence in its split, [sentences] int64. It is the counter of every random decision
             about the sentence, so a batch may be cut anywhere.
     """
@@ -167,7 +167,7 @@ class Corpus:
         return [" ".join(words[a:b]) for a, b in pairwise(bounds)]
 
     def between(self, start: int, stop: int) -> Corpus:
-        """Return the sentences ``start`` … ``stop`` − 1, as a slice would give them."""
+        """Return the sentences of the slice ``start:stop``."""
         start, stop, _ = slice(start, stop).indices(len(self))
         first, last = int(self.offsets[start]), int(self.offsets[max(start, stop)])
         columns = {n: replace(c, codes=c.codes[first:last]) for n, c in self.columns.items()}

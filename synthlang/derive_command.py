@@ -42,21 +42,9 @@ def derive_command(
     cache: Path | None = None,
     examples: int = 3,
 ) -> list[tuple[str, str]]:
-    """Derive a source or a task, write it as a data set, and report progress; return some sentences of a source.
+    """Derive a source or a task, write the data set and report progress.
 
-    Args:
-        spec: The source or the task.
-        language: The derived language: names, or a file.
-        out: The folder to create.
-        workers: Worker processes; the output is identical for any number.
-        parser: A parser such as ``spacy:NAME`` that adds trees to the sentences.
-        fields: Fields of a task; only these are derived in the config ``mixed``.
-        licence: SPDX id of the data.
-        vocabulary: Adds token ids to a source: the number of tokens to train, or the folder of a tokenizer.
-        counts: The text whose words are counted for the language or the vocabulary: a split of the source, or
-            another source (None for the training split).
-        cache: The folder of parses (None for the default).
-        examples: Number of sentences to return.
+    The arguments and the result are those of ``synthlang.derive``.
     """
     if is_task(spec) and vocabulary is not None:
         raise InputError("the option is for a source of sentences, not for a task", "--vocabulary", code="conflict")
@@ -140,7 +128,7 @@ def _show_files(spec: str, source: object, display: Display) -> None:
 
 
 def rebuild_command(spec: str, options: dict[str, str | None], fields: Sequence[str] = ()) -> str:
-    """Return the command that makes the data set again from the language in its folder."""
+    """Return the command that rebuilds the data set from the language file in its folder."""
     words = ["synthlang", "derive", spec, "--language", "language.yaml"]
     for name, value in options.items():
         words += [f"--{name}", value] if value else []

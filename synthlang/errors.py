@@ -1,4 +1,4 @@
-"""The error for wrong input: a place, a reason and a hint as data, formatted once."""
+"""The error for wrong input, with its place, reason and hint as data."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Code = Literal[
 ]
 """The kind of fault. Programs and tests compare it; people read the message."""
 SHOWN = 3
-"""Number of faults of one input that the message shows. It counts the others."""
+"""Number of faults of one input that a message shows. Further faults are only counted."""
 
 
 class InputError(ValueError):
@@ -89,10 +89,9 @@ class InputError(ValueError):
         return self.path, self.line, self.keys
 
     def inside(self, *keys: str, path: str | PathLike[str] | None = None, line: int | None = None) -> Self:
-        """Return this error as an error of a larger input.
+        """Return a copy of this error as a fault of a larger input.
 
-        ``keys`` lead to the part that the error is about, and ``path`` is the file with that part. A file that the
-        error names itself stays.
+        ``keys`` are put before its keys. ``path`` and ``line`` are used only if the error names no file itself.
 
         >>> print(InputError("must be at least 1", keys="steps").inside("pretrain", path="study.yaml"))
         study.yaml: pretrain.steps: must be at least 1

@@ -35,7 +35,7 @@ def safe_name(name: str, what: str = "name") -> str:
     """Return ``name`` if it can be a file name on any system.
 
     Raises:
-        InputError: It cannot.
+        InputError: The name cannot be a file name.
     """
     if not SAFE_NAME.fullmatch(name):
         hint = "use 1 to 128 letters, digits or _.+=,- and start with a letter or digit"
@@ -44,13 +44,13 @@ def safe_name(name: str, what: str = "name") -> str:
 
 
 def check_named(path: Path) -> None:
-    """Check that a path to write has a name of its own, unlike ``.`` or an empty path.
+    """Check that an output path ends in a name, unlike ``.`` or an empty path.
 
     Raises:
-        InputError: It has none.
+        InputError: The path has no name.
     """
     if path.name in ("", ".."):
-        raise InputError(f"{str(path)!r} is no name of an output", hint="name a new file or folder", code="format")
+        raise InputError(f"{str(path)!r} cannot be an output", hint="name a new file or folder", code="format")
 
 
 def user_path(name: str | os.PathLike[str]) -> Path:
@@ -66,20 +66,17 @@ def user_path(name: str | os.PathLike[str]) -> Path:
 
 
 class DiskError(InputError):
-    """Something cannot be written, whatever the input. Once there is room, the same command continues."""
+    """An output cannot be written. The same command resumes once the cause is removed."""
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Raise a DiskError for what goes wrong while ``path`` is written.
-
-    It may be no space, no permission, a file in the way, and so on.
-    """
+    """Convert an OSError that occurs while ``path`` is written to a DiskError."""
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            hint = "free some and run the same command again"
+            hint = "free some space and run the same command again"
             raise DiskError("no space is left on the disk", path, hint=hint, code="resources") from error
         reason = f"cannot be written: {error.strerror or type(error).__name__}"
         raise DiskError(reason, path, code="failed") from error
@@ -118,7 +115,7 @@ def atomic_file(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
 
 @contextmanager
 def atomic_folder(path: Path, replace: bool = False) -> Iterator[Path]:
-    """Give a temporary folder that becomes ``path`` when the block ends without an error.
+    """Yield a temporary folder that becomes ``path`` when the block ends without an error.
 
     With ``replace`` an existing folder is moved aside and removed afterwards. Without it an existing ``path`` is an
     error before any work starts.
@@ -154,16 +151,16 @@ def append_line(path: Path, line: str) -> None:
 
 
 def remove_leftovers(folder: Path, name: str = "", rest: str = "*") -> None:
-    """Delete files and folders of killed writers in ``folder``.
+    """Delete temporary files and folders that killed writers left in ``folder``.
 
-    Only those are deleted whose names begin with ``name`` and end as the glob ``rest``.
+    Their names begin with ``name``, and the rest of the name matches the glob ``rest``.
     """
     for path in folder.glob(f"{TEMPORARY}{glob.escape(name)}{rest}"):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def write_json(path: Path, value: Any, indent: int | None = 2) -> None:
-    """Write JSON atomically: indented (None: on one line), with sorted keys, without NaN."""
+    """Write JSON atomically, with sorted keys and without NaN. With ``indent`` None it is one line."""
     with atomic_file(path, "w") as handle:
         json.dump(value, handle, indent=indent, sort_keys=True, ensure_ascii=False, allow_nan=False)
         handle.write("\n")
@@ -171,10 +168,7 @@ def write_json(path: Path, value: Any, indent: int | None = 2) -> None:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Raise an InputError for what goes wrong while ``path`` is read.
-
-    The file may be missing, be a folder, hold no UTF-8, and so on.
-    """
+    """Convert an error that occurs while ``path`` is read as UTF-8 to an InputError."""
     try:
         yield
     except UnicodeDecodeError as error:
@@ -200,7 +194,7 @@ def json_of(raw: bytes, path: Path, codec: str = "utf-8") -> Any:
     """Return the JSON value in the bytes of ``path``.
 
     Raises:
-        InputError: The bytes are no JSON.
+        InputError: The bytes are not JSON.
     """
     with reading(path):
         text = raw.decode(codec)
@@ -209,7 +203,7 @@ def json_of(raw: bytes, path: Path, codec: str = "utf-8") -> Any:
     except json.JSONDecodeError as error:
         raise InputError(f"not JSON: {error.msg}", path, error.lineno, code="format") from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
-        raise InputError(f"not JSON that can be read: {error}", path, code="format") from error
+        raise InputError(f"cannot be read as JSON: {error}", path, code="format") from error
 
 
 def lines_of(handle: IO[bytes], path: Path) -> Iterator[tuple[int, str]]:
@@ -242,18 +236,18 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 LOCK = ".lock-"
-"""Beginning of the names of a folder's lock and of a store's locks."""
+"""Prefix of the names of lock files."""
 
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """Keep other processes from writing ``folder``, or the file of this path, in the block. It need not exist.
+    """Lock an output folder or file against other processes during the block. It need not exist yet.
 
-    Every command takes this lock for its output and waits for nothing. If the block fails, parents that were made
-    for the folder are removed unless used.
+    Every command takes this lock for its output and does not wait for it. If the block fails, parent folders that
+    were created for it are removed if they are empty.
 
     Raises:
-        InputError: Another process writes it. The error names the process.
+        InputError: Another process holds the lock. The error names the process.
     """
     place = folder.resolve()  # the other process may use another name of the same folder
     check_named(place)
@@ -280,20 +274,20 @@ def only_writer(folder: Path) -> Iterator[None]:
             lock.release()
     except BaseException:
         for parent in parents:
-            with suppress(OSError):  # it is not empty, so another process uses it by now
+            with suppress(OSError):  # the folder is not empty, so another process uses it by now
                 parent.rmdir()
         raise
 
 
 def _lock_of(folder: Path) -> Path:
-    """Return the lock file of a folder: beside it, or in it if nothing can be written beside it (a mounted volume)."""
+    """Return the lock file beside a folder, or inside it if nothing can be written beside it (a mounted volume)."""
     inside = folder.is_dir() and not os.access(folder.parent, os.W_OK)
     return folder / f"{LOCK}self" if inside else folder.with_name(LOCK + folder.name)
 
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """Reserve a new folder that no other process writes meanwhile.
+    """Reserve a new folder for this process.
 
     Raises:
         InputError: The folder exists, or another process writes it.
@@ -306,7 +300,7 @@ def claimed(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def claimed_folder(folder: Path) -> Iterator[Path]:
-    """Give the temporary folder of ``atomic_folder`` for a folder that is ``claimed``."""
+    """Reserve a new folder, and yield a temporary folder that becomes it (see ``atomic_folder``)."""
     with claimed(folder):
         remove_leftovers(folder.parent, folder.name, "-????????")
         with atomic_folder(folder) as temporary:

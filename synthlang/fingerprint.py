@@ -16,7 +16,7 @@ LENGTH = 16
 
 
 def canonical_json(value: Any) -> str:
-    """Return one text for equal values: sorted keys, no spaces, no NaN.
+    """Serialize a value as JSON with sorted keys, no spaces and no NaN.
 
     >>> canonical_json({"b": 1, "a": [1.0, None]})
     '{"a":[1.0,null],"b":1}'

@@ -15,11 +15,11 @@ def check_repository(repo_id: str) -> None:
     """Check that a text can be the name of a repository.
 
     Raises:
-        InputError: It cannot.
+        InputError: The text cannot be the name of a repository.
     """
     if not REPOSITORY.fullmatch(repo_id) or len(repo_id) > 96:
         hint = "write NAME or OWNER/NAME with letters, digits and _.-"
-        raise InputError(f"{repo_id!r} is no name of a repository", hint=hint, code="format")
+        raise InputError(f"{repo_id!r} cannot be the name of a repository", hint=hint, code="format")
 
 
 def upload(
@@ -32,7 +32,7 @@ def upload(
     api: Any | None = None,
     card: str | None = None,
 ) -> str:
-    """Upload a folder, and a ``card`` that is not in it, and return the address.
+    """Upload a folder to the hub and return its address.
 
     Args:
         folder: The folder.
@@ -42,7 +42,7 @@ def upload(
         private: Whether a new repository is private.
         token: Access token (default: the one that ``hf auth login`` stored).
         api: Object used in place of ``huggingface_hub.HfApi``.
-        card: Content of README.md.
+        card: Content of README.md, if the folder has none.
 
     Raises:
         InputError: The hub refuses the upload.

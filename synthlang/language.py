@@ -1,7 +1,7 @@
-"""A language: transforms in order and a seed. It rewrites a corpus and back, and is read from and written to files.
+"""Languages: an ordered list of transforms with a seed, which derives a corpus and inverts the derivation.
 
 A path in a language file (of an order model, a dictionary or a word list) is looked up beside that file first, then
-in the working folder. Where a language is written for others, its files are written with it.
+in the working folder. ``write_spec`` writes such files together with the language.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class Language(StrictModel):
     transforms: tuple[AnyTransform, ...] = ()
     """Transforms, in the order in which they apply."""
     torn_entities: Literal["several", "drop"] = "several"
-    """Treatment of an entity or slot that a transform splits, which is counted either way.
+    """Treatment of an entity or slot that a transform splits.
 
-    ``several`` makes several entities of it, and ``drop`` leaves out its sentence.
+    ``several`` keeps the pieces as entities, and ``drop`` leaves the sentence out. Both cases are counted.
     """
     _bound_to: str | None = PrivateAttr(default=None)
     _subwords: Subwords | None = PrivateAttr(default=None)
@@ -75,10 +75,10 @@ class Language(StrictModel):
             reason = "a language can be transliterated only once"
             raise InputError(reason, keys="transforms", hint="delete all transliterate steps but one", code="conflict")
         if "token" in units and "word" in units[units.index("token") :]:
-            reason = "a transform of words follows one of tokens"
-            raise InputError(reason, keys="transforms", hint="put those with unit: token last", code="conflict")
+            reason = "a transform with unit: word follows one with unit: token"
+            raise InputError(reason, keys="transforms", hint="put unit: token last", code="conflict")
         if self.name == "parent" and self.transforms:
-            reason = "the name parent belongs to the language without transforms"
+            reason = "the name parent is reserved for the language without transforms"
             raise InputError(reason, keys="name", hint="choose another name", code="conflict")
         return self
 
@@ -122,10 +122,10 @@ class Language(StrictModel):
 
     @cached_property
     def keys(self) -> tuple[int, ...]:
-        """The key of each transform: a function of the seed, its kind and its rank among its kind.
+        """The random key of each transform, from the seed, its kind and its rank among its kind.
 
-        Strength and the other transforms are not part of it. A stronger language therefore changes the words that a
-        weaker one changed and more, and ``trans+inv`` writes words as ``trans`` does.
+        A key does not depend on the strength or on other transforms. A stronger language therefore changes all the
+        words that a weaker one changes, and ``trans+inv`` writes words as ``trans`` does.
         """
         seen: Counter[str] = Counter()
         keys = []
@@ -135,9 +135,9 @@ class Language(StrictModel):
         return tuple(keys)
 
     def redrawn(self, number: int) -> Language:
-        """Return the language with the ``number``-th set of draws for the words of a text (``code_switch``).
+        """Return the language with another set of random draws for running words (``code_switch``).
 
-        Sets are numbered from 1. The language itself is returned for 0, and where nothing is drawn for each word.
+        Set 0 is the language itself. A language without such draws is returned unchanged.
         """
         steps = tuple(transform.redrawn(number) for transform in self.transforms) if number else self.transforms
         changed = any(new is not old for new, old in zip(steps, self.transforms, strict=True))
@@ -231,14 +231,13 @@ def check_source(language: Language, source: Source, name: str) -> None:
 def bind_language(
     language: Language, source: Source, vocabulary: Vocabulary | None = None, split: str | None = None
 ) -> Language:
-    """Give a language what its transforms need: word counts of the source's training split, and a vocabulary.
+    """Bind a language to the word counts and the vocabulary that its transforms need.
 
-    A language that needs nothing is returned as it is. The fingerprint of a bound language covers what it is bound
-    to, so data of another source is derived by the counts of the training text.
+    Words are counted in ``split`` of the source (default: the training split). The fingerprint of a bound language
+    covers them, so a bound language derives any other source by the same counts.
 
     Raises:
-        InputError: The source lacks a column. The source has no training split to count words in, and no other
-            ``split`` is named. There is no vocabulary for transforms of tokens.
+        InputError: The source lacks a column or the split to count, or transforms of tokens have no vocabulary.
     """
     check_source(language, source, "the source")
     bound = language.model_copy()
@@ -261,9 +260,9 @@ def bind_language(
 def parse_language(spec: str | dict[str, Any]) -> Language:
     """Return a language by its name, from a YAML file or from a mapping.
 
-    A name is one of the catalogue, or made of short names (``trans``, ``trans:0.5+perm``, ``trans+reorder@ga``).
-    ``parent`` is the language without transforms. A number after a colon is the strength. A word after an @ is the
-    most important option: a script, an order model, a window. Either may come first.
+    A name is an entry of the catalogue, or is made of short names (``trans``, ``trans:0.5+perm``,
+    ``trans+reorder@ga``). ``parent`` is the language without transforms. A number after a colon is the strength. A
+    word after an @ is the main option: a script, an order model, a window. Either may come first.
     """
     if isinstance(spec, dict):
         return parse(Language, spec)
@@ -280,7 +279,7 @@ def _named(value: Any) -> Any:
 
 
 NamedLanguage = Annotated[Language, BeforeValidator(_named)]
-"""The type of a config's field that holds a language: by its name, a YAML file or its settings."""
+"""Type of a config's field for a language, given by its name, as a YAML file or as settings."""
 
 
 _NUMBER = r"[0-9]+\.?[0-9]*|\.[0-9]+"
@@ -313,13 +312,13 @@ def _from_name(spec: str) -> Language:
 def _from_catalogue(spec: str, part: str) -> Language:
     if spec in names("derived"):
         return parse(Language, find("derived", spec).data, spec)
-    reason = f"{part!r} is none of {', '.join(SHORT_NAMES)} (as in trans+inv or trans:0.5), nor a .yaml"
-    hint = f"{did_you_mean(spec, names('derived'))}all kinds and options can be given in a YAML file"
+    reason = f"{part!r} is neither a short name ({', '.join(SHORT_NAMES)}) nor a YAML file"
+    hint = f"{did_you_mean(spec, names('derived'))}write a name such as trans+inv or trans:0.5, or name a .yaml file"
     raise InputError(reason, f"language {spec}", hint=hint, code="unknown")
 
 
 def beside(data: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the data of a language file with the paths of the files that are in its folder."""
+    """Replace the names of files in a language file by paths, for files that are in its folder."""
     transforms = data.get("transforms")
     if not isinstance(transforms, list):
         return data
@@ -332,14 +331,14 @@ def _with_paths(step: Any, folder: Path) -> Any:
     found = {}
     for field in KINDS[step["kind"]].file_fields:
         value = step.get(field)
-        # A bare name is that of something that comes with the package (fr), or parent.
+        # A name without an ending is not a file: it comes with the package (fr), or is parent.
         if isinstance(value, str) and Path(value).suffix and (path := folder / user_path(value)).is_file():
             found[field] = str(path)
     return {**step, **found}
 
 
 def portable(language: Language) -> tuple[dict[str, Any], dict[str, Path]]:
-    """Return the settings with files named as ``write_spec`` writes them, and the file behind each name."""
+    """Return the settings with the file names that ``write_spec`` uses, and the file behind each name."""
     data = language.model_dump(mode="json", round_trip=True)
     files: dict[str, Path] = {}
     for step, transform in zip(data["transforms"], language.transforms, strict=True):
@@ -357,7 +356,7 @@ def spec_yaml(language: Language) -> str:
 
 
 def write_spec(language: Language, out: Path) -> list[Path]:
-    """Write language.yaml and the files that it names into a folder, and return all of them."""
+    """Write language.yaml and the files that it names into a folder, and return their paths."""
     _, files = portable(language)
     with atomic_file(out / "language.yaml", "w") as handle:
         handle.write(spec_yaml(language))

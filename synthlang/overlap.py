@@ -1,7 +1,7 @@
 """The vocabulary that two languages share: exact counts of words, by type and by token.
 
-Papers give a nominal share ("50 % of the vocabulary kept"). The real share depends on which types those are, so it
-is counted.
+Papers give a nominal share ("50 % of the vocabulary kept"). The real share depends on how frequent the kept types
+are, so it is counted.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""Additions of installed packages to our tables: transforms, terms of the objective, probes, downstream tasks.
+"""Plugins: transforms, terms of the objective, probes and downstream tasks from other installed packages.
 
-A package names its additions in its metadata, as in this part of a ``pyproject.toml``, and no file of ours is
-edited::
+A package names its plugins in its metadata, as in this part of a ``pyproject.toml``::
 
     [project.entry-points."synthlang.transforms"]
     repeat = "my_package.repeat:Repeat"
 
-The names are read when a table is first needed, and the objects are imported then, in workers as well. Fingerprints
-of what a plugin makes include the name and version of its package (``parts``), so another version is other work.
+They are imported when a table is first needed, in workers as well. Fingerprints include the name and version of the
+package of each plugin that was used (``parts``), so results of another version are not reused.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ def _package(entry: EntryPoint) -> str:
 
 
 def parts(group: Group, names: Collection[str]) -> dict[str, dict[str, str]]:
-    """Return the part of a fingerprint for those of ``names`` that are plugins, or {} if there are none.
+    """Return the part of a fingerprint for the plugins among ``names``.
 
-    The part is ``{"plugins": {name: "package version"}}``.
+    It is ``{"plugins": {name: "package version"}}``, or {} if there are none.
     """
     found = {entry.name: _package(entry) for entry in _entries(group) if entry.name in names}
     return {"plugins": found} if found else {}
@@ -58,17 +57,18 @@ def added(
     name_of: Callable[[Any], str] | None = None,
     instances: bool = False,
 ) -> dict[str, Any]:
-    """Return what plugins add to a table, by name.
+    """Return the plugins of a table, by name.
 
     Args:
         group: The table.
-        kind: The class whose subclasses, or with ``instances`` whose instances, the table holds.
-        taken: The names that the table has already.
-        name_of: Gives the name that such a class has itself.
-        instances: Whether the table holds instances.
+        kind: The base class of the plugins.
+        taken: The names that the table already has.
+        name_of: Returns the name that a plugin declares itself.
+        instances: True if plugins are instances of ``kind``, not subclasses.
 
     Raises:
-        InputError: A name is taken. An object cannot be imported, is of another kind or has another name itself.
+        InputError: A name is taken or differs from the declared one, or an object cannot be imported or is not a
+            ``kind``.
     """
     found: dict[str, Any] = {}
     for entry in _entries(group):
@@ -87,20 +87,21 @@ def added(
             reason = f"must be {'an instance' if instances else 'a subclass'} of {kind.__name__}"
             raise InputError(reason, plugin, code="type")
         if name_of is not None and name_of(value) != entry.name:
-            reason = f"has the name {name_of(value)!r} in its class"
-            raise InputError(reason, plugin, hint="give it the same name in both places", code="conflict")
+            reason = f"the class declares the name {name_of(value)!r}"
+            raise InputError(reason, plugin, hint="use the same name for the entry point", code="conflict")
         found[entry.name] = value
     return found
 
 
 def optional_field(field: FieldInfo) -> tuple[Any, Any]:
-    """Return a field that a plugin adds to a config, as ``create_model`` takes it.
+    """Return a field that a plugin adds to a config, in the form that ``create_model`` takes.
 
-    At its default the field is not written and is in no fingerprint, so that the config can be read where the
-    plugin is not installed.
+    A field at its default is neither written nor part of a fingerprint, so the config can be read where the plugin
+    is not installed.
     """
     if field.is_required():
-        raise InputError(f"the plugin's setting {field.annotation} has no default", hint="give it one", code="missing")
+        reason = f"the plugin's setting {field.annotation} has no default"
+        raise InputError(reason, hint="add a default to its field", code="missing")
     default = field.get_default(call_default_factory=True)
     kind = Annotated[field.annotation, *field.metadata, OmitDefaultFromHash()]  # type: ignore[name-defined]
     return kind, Field(default=default, exclude_if=partial(operator.eq, default))

@@ -1,14 +1,11 @@
 """Progress of long work: bars on a terminal, plain lines elsewhere, messages from workers, rates and the time left.
 
-Short work that is done many times, such as a search at each layer, is reported at most once in
-SECONDS_BETWEEN_LINES seconds.
+Work reports progress by calling ``report(task, done, total, note)`` or, in a stream, ``count(part, amount)``. ``done``
+counts from 0 to ``total``, and the note is free text such as a loss. A task that ends often, such as a search at each
+layer, is shown at most once in SECONDS_BETWEEN_LINES seconds.
 
-Work reports through a function ``report(task, done, total, note)``, or through ``count(part, amount)`` where it
-streams. It does not depend on how the reports are shown. ``done`` counts from 0 to ``total``, and the note is free
-text such as a loss.
-
-The bars, counts and elapsed times are those of ``rich``. The rate is our own, since ``rich`` has one for each task:
-here all parts of a task share it, work that an earlier run did does not count, and plain lines show it, too.
+The bars, counts and elapsed times are those of ``rich``. The rate is our own: all parts of a task share it, work of an
+earlier run does not count, and plain lines show it, too.
 """
 
 from __future__ import annotations
@@ -22,19 +19,16 @@ from rich import progress as bars
 from rich.console import Console
 from rich.text import Text
 
-WINDOW, FEWEST = (
-    60.0,
-    5,
-)  # a rate covers at least so many seconds and steps, so that it also follows changes of slow work
-SHORTEST = 1.0  # seconds; a rate over less time would be chance
+WINDOW, FEWEST = 60.0, 5  # a rate covers at least this many seconds and steps
+SHORTEST = 1.0  # seconds; a rate over less time would be unreliable
 LEFT = " left"
-"""End of a note that contains the time left itself. The note then replaces the pace."""
+"""End of a note that gives the time left itself. The pace is then not shown."""
 BAR, BESIDE = 16, 41
-"""Characters of a bar, and of the numbers, the time and the pace beside it."""
+"""Width in characters of a bar, and of the numbers, the time and the pace beside it."""
 
 
 class Pace:
-    """The recent rate of work whose ``done`` is counted up from a first number, where the clock starts."""
+    """Recent rate of work, measured from the first value of ``done`` on."""
 
     def __init__(self, done: int = 0) -> None:
         self.done = done
@@ -64,10 +58,7 @@ class PaceColumn(bars.ProgressColumn):
 
 
 class NameColumn(bars.ProgressColumn):
-    """The name of a task or its note, shortened so that there is room for the bar.
-
-    Of a long name, such as that of a cell, the beginning and the end are shown.
-    """
+    """The name of a task or its note, shortened in the middle so that there is room for the bar."""
 
     def __init__(self, console: Console, field: str) -> None:
         super().__init__()
@@ -167,7 +158,7 @@ class Display:
     def counter(self, task: str, size: Callable[[str], int | None] | None = None) -> Counter:
         """Return a counter of work in parts, such as splits.
 
-        ``size(part)`` gives the approximate total of one, if known.
+        ``size(part)`` returns the approximate total of a part, or None.
         """
         return Counter(self, task, size)
 
@@ -201,7 +192,7 @@ class Display:
 
 
 class Counter:
-    """Counts the work of one task, ``count(part, amount)``. Its parts may be done one after another or side by side."""
+    """Counts the work of one task, whose parts may be done one after another or side by side."""
 
     def __init__(self, display: Display, task: str, size: Callable[[str], int | None] | None) -> None:
         self._display, self._task, self._size = display, task, size
@@ -216,7 +207,7 @@ class Counter:
 
     def already(self, part: str, amount: int) -> None:
         """Show that ``amount`` more units of a part were done before this run."""
-        if not self._pace.done:  # the time until now, for example of checksums, was not spent on new units
+        if not self._pace.done:  # the time until now, for example for checksums, was not spent on new units
             self._pace = Pace()
         self._count(part, amount)
 

@@ -20,7 +20,7 @@ Kind = Literal["source", "items", "file", "model", "language", "parser"]
 
 @dataclass(frozen=True)
 class Reference:
-    """Marker of a field whose text names something of a kind."""
+    """Marker of a field whose text names something outside the config."""
 
     kind: Kind
 
@@ -29,8 +29,7 @@ class Reference:
 class OmitDefaultFromHash:
     """Marker of a field that was added to a config later.
 
-    ``resolved`` omits such a field where it has its default. Settings that were written before the field existed
-    therefore keep their fingerprint, and work that was done with them is found.
+    ``resolved`` omits such a field while it has its default, so earlier settings keep their fingerprint.
     """
 
 
@@ -41,9 +40,9 @@ ItemsSpec = Annotated[str, Reference("items")]
 UserFile = Annotated[str, Reference("file")]
 """A file or folder."""
 ModelName = Annotated[str, Reference("model")]
-"""A run, a folder with a model, or a model of Hugging Face."""
+"""A run folder, a model folder, or the name of a model on the Hugging Face hub."""
 LanguageSpec = Annotated[str, Reference("language")]
-"""A language by its short name or YAML file, or the name of a language of a model."""
+"""A language, given by its short name or YAML file, or the name of a language of a model."""
 ParserSpec = Annotated[str, Reference("parser")]
 """A parser, such as ``spacy:NAME``."""
 
@@ -79,7 +78,7 @@ def resolved(
 
     Args:
         config: The settings.
-        replace: Gives the value that stands in the place of a reference.
+        replace: Returns the value that replaces a reference.
         place: The keys that lead to ``config``.
     """
 
@@ -121,7 +120,7 @@ def omits_default(field: FieldInfo) -> bool:
 
 @lru_cache(maxsize=256)
 def _fields(model: type[pydantic.BaseModel]) -> dict[str, tuple[Any, Kind | None, bool]]:
-    """Return for each field its type, the kind of reference it is as a whole, and whether its default is omitted."""
+    """Return the type and kind of reference of each field, and True if its default is omitted."""
     kinds = {
         name: next((mark.kind for mark in field.metadata if isinstance(mark, Reference)), None)
         for name, field in model.model_fields.items()
@@ -131,7 +130,7 @@ def _fields(model: type[pydantic.BaseModel]) -> dict[str, tuple[Any, Kind | None
 
 @lru_cache(maxsize=1024)
 def _kind(hint: Any) -> Kind | None:
-    """Return the kind that the marker in a type declares for its texts, also in a union or a container."""
+    """Return the kind of reference that a type declares, also inside a union or a container."""
     if get_origin(hint) is Annotated:
         marks = [mark.kind for mark in hint.__metadata__ if isinstance(mark, Reference)]
         return marks[0] if marks else _kind(get_args(hint)[0])

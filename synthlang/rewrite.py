@@ -37,8 +37,8 @@ class Rewrite:
         source_rows: Row of each output sentence's source sentence, [output sentences]. None means all rows, in
             order.
         counts: Number of events by reason, for reports: ``{"reorder: sentences dropped, not projective": 3}``.
-        head: The column ``head`` where the transform attached words anew, [output words]. None means that heads
-            follow their words.
+        head: New column ``head``, [output words], if the transform attached words to other heads. None means that
+            heads follow their words.
     """
 
     offsets: NDArray[np.int64]
@@ -57,7 +57,7 @@ class Rewrite:
 
     @staticmethod
     def identity(corpus: Corpus, form: Column | None = None) -> Rewrite:
-        """Return the rewrite that changes nothing but, if given, the forms."""
+        """Return the rewrite that keeps every word, with new forms if ``form`` is given."""
         return Rewrite(corpus.offsets, corpus.position.astype(np.int32), corpus.form if form is None else form)
 
     @staticmethod
@@ -97,7 +97,7 @@ class Rewrite:
         return Rewrite(offsets, self.source_index[words], self.form.take(words), source_rows, self.counts, head)
 
     def source(self, corpus: Corpus) -> Corpus:
-        """Return the source sentence of each output sentence. ``source_index`` counts the words of these."""
+        """Return the source sentence of each output sentence. ``source_index`` indexes their words."""
         return corpus if self.source_rows is None else corpus.take(self.source_rows)
 
     def apply(self, corpus: Corpus) -> Corpus:

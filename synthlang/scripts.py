@@ -17,13 +17,13 @@ from functools import cache, cached_property, lru_cache
 from synthlang.errors import InputError
 
 SPECIAL_TOKENS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
-CONTROL_WORDS = "words that are control tokens (<mask>, …), read as unknown"  # the reason that they are counted under
+CONTROL_WORDS = "words that are control tokens (<mask>, …), read as unknown"  # a key of ``Rewrite.counts``
 SPACE = "Ġ"  # the character of byte-level BPE for the byte of the space
 _SPECIAL = re.compile("(" + "|".join(re.escape(token) for token in SPECIAL_TOKENS) + ")")
 
 # These letters look or sound most alike, so that a person can read the derived text.
 _CYRILLIC = dict(zip("abcdefghijklmnopqrstuvwxyz", "абцдефгхийклмнопщрстувшжыз", strict=True))
-# No UTF-8 text contains these bytes, so they take the code points of a block that are no letters.
+# No UTF-8 text contains these bytes, so they get the code points of a block that are not letters.
 _NEVER = (0xC0, 0xC1, *range(0xF5, 0x100))
 
 
@@ -31,7 +31,7 @@ _NEVER = (0xC0, 0xC1, *range(0xF5, 0x100))
 class Script:
     """An alphabet of 256 consecutive code points from ``first`` (a multiple of 64, so there are few lead bytes).
 
-    ``preferred`` gives the letters of chosen bytes. ``unfit`` are code points of the block that are no letters. The
+    ``preferred`` gives the letters of some bytes. ``unfit`` lists code points of the block that are not letters. The
     other code points are assigned in order.
     """
 
@@ -73,7 +73,7 @@ class Script:
         return _encode(self.name, word)
 
     def decode(self, word: str) -> str:
-        """Read a word back: decode(encode(w)) = w. Words without a letter of the script stay.
+        """Read a word back: decode(encode(w)) = w. A word without a letter of the script is unchanged.
 
         Raises:
             InputError: The letters do not spell UTF-8.
@@ -81,7 +81,7 @@ class Script:
         return _decode(self.name, word)
 
     def encode_token(self, token: str) -> str:
-        """Write a token of byte-level BPE in the script, byte by byte. A special token stays.
+        """Write a token of byte-level BPE in the script, byte by byte. A special token is unchanged.
 
         >>> SCRIPTS["cyrillic"].encode_token("cat")
         'цат'
@@ -142,6 +142,6 @@ def _decode(name: str, word: str) -> str:
         try:
             return bytes(script.bytes_of[letter] for letter in match.group()).decode("utf-8")
         except UnicodeDecodeError as error:
-            raise InputError(f"{match.group()!r} is no word written in the script {name}", code="format") from error
+            raise InputError(f"{match.group()!r} does not spell UTF-8 in the script {name}", code="format") from error
 
     return re.sub(f"(?:{script.pattern.pattern})+", read, word)

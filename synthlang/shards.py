@@ -1,10 +1,10 @@
 """Shards: the token ids of a split in one language, memory-mapped, with a manifest.
 
-tokens.bin        ids of all sentences one after another, little-endian uint16 or uint32 offsets.npy
-[sentences + 1] int64, where each sentence starts sentence_ids.npy  [sentences] int64, the number of each sentence
-in its split (``Corpus.ids``), by which pairs are found counts.npy        [ids of the tokenizer] int64, how often
-each id occurs manifest.json     parents by fingerprint, sizes, what the language left out or could not do by
-reason, checksums
+tokens.bin        ids of all sentences, little-endian uint16 or uint32
+offsets.npy       start of each sentence, [sentences + 1] int64
+sentence_ids.npy  number of each sentence in its split (``Corpus.ids``), [sentences] int64
+counts.npy        number of occurrences of each id, [ids of the tokenizer] int64
+manifest.json     fingerprints of the inputs, sizes, counts of the language by reason, checksums
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _parents(source: Source, language: Language, tokenizer: LanguageTokenizer) -
 
 @dataclass(frozen=True, eq=False)
 class Shards:
-    """Token ids on disk. All arrays but ``counts`` are memory maps, so only what is used is read."""
+    """Token ids on disk. All arrays but ``counts`` are memory-mapped."""
 
     tokens: NDArray[Any]
     offsets: NDArray[np.int64]
@@ -59,7 +59,7 @@ class Shards:
 
     @property
     def reasons(self) -> dict[str, int]:
-        """Number of times by reason that the language left something out or could not do it."""
+        """Counts by reason of what the language left out or could not do."""
         return dict(self.manifest.get("reasons", {}))
 
     def __len__(self) -> int:
@@ -112,20 +112,20 @@ def write_shards(source: Source, split: str, language: Language, tokenizer: Lang
 
 
 def read_shards(folder: Path, expected: str | None = None) -> Shards:
-    """Open shards, whose checksums must be those of their manifest.
+    """Open shards after checking them against their manifest.
 
     Args:
-        folder: Where the shards are.
-        expected: The fingerprint that they must have (``shards_fingerprint``).
+        folder: The folder of the shards.
+        expected: The fingerprint that the shards must have (``shards_fingerprint``).
 
     Raises:
-        InputError: The fingerprint or the format is another one, or a file is damaged.
+        InputError: The shards have another fingerprint or format, or a file is damaged.
     """
     manifest = read_json(folder / "manifest.json")
     if not isinstance(manifest, dict) or not manifest.keys() >= KEYS:
-        raise InputError("is no manifest of shards", folder / "manifest.json", hint=AGAIN, code="format")
+        raise InputError("is not a manifest of shards", folder / "manifest.json", hint=AGAIN, code="format")
     if expected is not None and manifest["fingerprint"] != expected:
-        reason = f"has the shards {manifest['fingerprint']} of another tokenizer, language or source, not {expected}"
+        reason = f"holds shards of another tokenizer, language or source ({manifest['fingerprint']}, not {expected})"
         raise InputError(reason, folder, hint=AGAIN, code="changed")
     if manifest.get("format") != FORMAT:
         reason = f"has shards of format {manifest.get('format')}, not {FORMAT}"

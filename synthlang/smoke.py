@@ -1,7 +1,6 @@
-"""``--smoke``: the same settings made so small that they run in seconds, to check that everything works.
+"""Shrink settings for ``--smoke``, so that a run takes seconds and shows whether everything works.
 
-A class of settings declares in ``smoke`` how its fields shrink, so that settings that depend on each other shrink
-together.
+A class of settings declares in ``smoke`` how its fields shrink.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ SUFFIX = "-smoke"
 NOTE = "smoke run: it shows that everything works; its numbers mean nothing"
 BUILTIN = re.compile(r"(builtin:mini-english)(?:\?([^#]*))?")
 MOST = {"sentences": 300, "dev": 60, "test": 60}
-"""Numbers of sentences of mini-English. Without a number here, a split would have thousands."""
+"""Largest numbers of sentences of mini-English in a smoke run."""
 
 
 def smaller(config: C) -> C:
-    """Return the config made so small that it runs in seconds."""
+    """Return a copy of the config that runs in seconds."""
     update = {name: _smaller(value) for name, value in config if name in type(config).model_fields}
     for name, most in config.smoke.items():
         value = update[name]
@@ -53,7 +52,7 @@ def _smaller_builtin(match: re.Match[str]) -> str:
 
 
 def smoke_path(path: Path) -> Path:
-    """Return the path of a smoke run in place of ``path``, so that nobody mistakes it for a result.
+    """Return the output path of a smoke run, so that nobody mistakes it for a result.
 
     >>> smoke_path(Path("runs/a")).as_posix(), smoke_path(Path("a.json")).as_posix()
     ('runs/a-smoke', 'a-smoke.json')

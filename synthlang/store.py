@@ -19,14 +19,14 @@ class Store:
         self.root = root
 
     def path(self, kind: str, fingerprint: str) -> Path:
-        """Return the folder of an artifact, whether it is there or not."""
+        """Return the folder of an artifact, whether it exists or not."""
         return self.root / f"{kind}-{fingerprint}"
 
     def obtain(self, kind: str, fingerprint: str, build: Callable[[Path], None]) -> Path:
-        """Return the folder of an artifact. ``build(path)`` makes it (atomically) if it is not there.
+        """Return the folder of an artifact. ``build(path)`` makes it atomically if it does not exist.
 
-        Two processes that need the same artifact build it once: the second waits. The lock belongs to the operating
-        system, so a killed process holds none.
+        If two processes need the same artifact, the second waits. The lock belongs to the operating system, so a
+        killed process does not keep it.
         """
         path = self.path(kind, fingerprint)
         if path.exists():

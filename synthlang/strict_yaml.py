@@ -23,7 +23,7 @@ from synthlang.files import reading
 
 TAG = "tag:yaml.org,2002:"
 PLAIN = ("null", "bool", "int", "float", "str", "seq", "map")
-YAML_1_1 = re.compile(r"(?i)y|n|yes|no|on|off|=|<<|[-+]?[0-9][0-9_:.]*")  # readers of version 1.1 see no texts in these
+YAML_1_1 = re.compile(r"(?i)y|n|yes|no|on|off|=|<<|[-+]?[0-9][0-9_:.]*")  # strings only in version 1.2
 OTHER_VERSION = re.compile(r"\ufeff?(?:[ \t]*(?:[#%].*)?\n)*?%YAML\s+(?!1\.2\s)\S+")
 RARE_BREAKS = re.compile("[\x85\u2028\u2029]")  # the writer would fold them
 
@@ -39,7 +39,7 @@ class _Constructor(SafeConstructor):
 
 
 class _Representer(SafeRepresenter):
-    """Writes a repeated part each time it occurs, and values so that readers of YAML 1.1 see the same ones."""
+    """Writes repeated parts in full, and values so that readers of YAML 1.1 read them in the same way."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
         return True
@@ -62,7 +62,7 @@ def read_yaml(path: str | PathLike[str]) -> Any:
     """Return the value of a YAML file.
 
     Raises:
-        InputError: It names the line of what is wrong.
+        InputError: The file cannot be read. The error names the line of the fault.
     """
     with reading(Path(path)):
         text = Path(path).read_bytes().decode("utf-8-sig")
@@ -70,7 +70,7 @@ def read_yaml(path: str | PathLike[str]) -> Any:
 
 
 def parse_yaml(text: str, path: str | PathLike[str]) -> Any:
-    """Return the value of one YAML document. ``path`` is the place of errors."""
+    """Return the value of one YAML document. Errors name ``path``."""
     if OTHER_VERSION.match(text):
         hint = "delete the %YAML line"
         raise InputError("declares a YAML version other than 1.2", path, hint=hint, code="unsupported")
@@ -97,7 +97,7 @@ def _loaded(text: str) -> Any:
 
 
 def _with_text_keys(value: Any) -> Any:
-    """Return the value with keys such as ``1`` as texts. No key may be anything but a text or an integer."""
+    """Return the value with integer keys as texts. Any other key that is not a text is an error."""
     if isinstance(value, list):
         return [_with_text_keys(item) for item in value]
     if not isinstance(value, dict):

@@ -1,10 +1,10 @@
-"""Dependency trees of a batch as arrays: which are trees, which are projective, and how to lay them out in a new order.
+"""Dependency trees of a batch as arrays: checks, projectivity, and linearisation in a new order.
 
     word    1 the  2 cat  3 saw  4 her        head   2 3 0 3
     nodes   saw has the items (cat, saw, her), cat has (the, cat)
 
-An order of the items of every node is an order of the words: a dependent stands for its whole subtree. Every
-syntactic transform moves words in this way (Wang & Eisner 2016, section 4).
+An order of the items of every node gives an order of the words, because a dependent stands for its whole subtree. All
+syntactic transforms move words in this way (Wang & Eisner 2016, section 4).
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ class Forest:
     """The trees of a batch. A row is the index of a word in the batch.
 
     Attributes:
-        parent: Row of each word's head, [words]; −1 at a root, and at every word of a sentence that is no tree.
+        parent: Row of each word's head, [words]. It is −1 at a root, and for all words of a sentence that is not a
+            tree.
         depth: Number of edges up to the root, [words].
-        is_tree: Whether each sentence has one root, heads inside the sentence and no cycle, [sentences]. A sentence
+        is_tree: True for sentences with one root, heads inside the sentence and no cycle, [sentences]. A sentence
             without words is a tree.
         offsets: Start of each sentence, [sentences + 1], as in the corpus.
     """
@@ -39,7 +40,7 @@ class Forest:
 
     @staticmethod
     def of(corpus: Corpus) -> Forest:
-        """Read the column ``head`` (1-based, 0 = root). A sentence that is no tree is marked and is never an error."""
+        """Read the column ``head`` (1-based, 0 = root). A sentence that is not a tree is no error."""
         sentence, lengths = corpus.sentence_of_word, corpus.lengths
         head = corpus.columns["head"].codes.astype(np.int64)
         legal = (head >= 0) & (head <= lengths[sentence])
@@ -88,11 +89,11 @@ class Forest:
         return self.is_tree & ~has_gap
 
     def linearise(self, rank: NDArray[np.float64], own_rank: NDArray[np.float64]) -> Rows:
-        """Return the word order that orders of the items give: for each output position the row of its word.
+        """Sort the items of every node by rank, and return the row of the word at each output position, [words].
 
-        The items of a node are its dependents, at ``rank`` [words], and the head itself, at ``own_rank`` [words].
-        The smaller rank stands first, and equal ranks are in the order of the rows. With both equal to the rows a
-        projective sentence keeps its order. A sentence that is no tree always keeps it.
+        The items of a node are its dependents, with ``rank`` [words], and the head itself, with ``own_rank`` [words].
+        Equal ranks keep the order of the rows. If both ranks are the rows, a projective sentence keeps its order. A
+        sentence that is not a tree always keeps its order.
         """
         words = len(self.parent)
         rows = np.arange(words, dtype=np.int64)

@@ -6,21 +6,20 @@ that
 
     encode(T(text)) = encode(text) + V        for every token of a transliterated word
 
-for any text and any share of transliterated words. It is a plain byte-level BPE: a word in the script first merges
-to its 256 letters, each the copy of one byte, and then a copy of every merge of the source applies. The space
-before such a word becomes the letter of the space, so that the copy of ``Ġthe`` exists, too. The five special ids
-have no copy: ``<s> <pad> </s> <unk> <mask>`` are shared, and the ids V … V + 4 are never emitted.
+for any text and any share of transliterated words. It is a plain byte-level BPE. The first merges of a word in the
+script give its letters, each the copy of one byte. Then copies of the source's merges apply. The space before such a
+word becomes the letter of the space, so that ``Ġthe`` has a copy, too. The five special tokens
+``<s> <pad> </s> <unk> <mask>`` are shared and have no copy, so the ids V … V + 4 are never emitted.
 
-The tokenizers read these five strings as the special tokens wherever a text spells them, as every tokenizer of
-Hugging Face does. Ids that are written for training must not contain them: there ``Encoded.as_text`` replaces the
-four that control a model by the unknown token and counts the words.
+Like every tokenizer of Hugging Face, ours read these five strings as special tokens wherever a text spells them. Ids
+for training must not contain them, so ``Encoded.as_text`` replaces the four that control a model by the unknown token
+and counts the words.
 
 For transforms with ``unit: token``, tokens are the words of a corpus:
 
     words   the cats .        tokens   Ġthe Ġcat s Ġ.        source_index  0 1 1 2
 
-A token is written as the tokenizer writes it, and a transliterated token in the letters of the script. Its id is
-known in both cases, so such a language derives ids directly.
+A token is written as the tokenizer writes it, and a transliterated token in the letters of the script.
 """
 
 from __future__ import annotations
@@ -83,9 +82,9 @@ def _in_pieces(text: str) -> str:
 
 
 def parallel_tokenizer(parent: Tokenizer, script: Script, offset: int) -> Tokenizer:
-    """Return the tokenizer of a language in ``script``: every token is also at id + ``offset`` (V, 2V, …).
+    """Return the tokenizer of a language in ``script``, with a copy of every token at id + ``offset``.
 
-    Ids between V and ``offset`` belong to other scripts. No text in this script has them.
+    The offset is V, 2V, …. Ids between V and ``offset`` belong to other scripts and never occur.
     """
     model = json.loads(parent.to_str())["model"]
     vocab: dict[str, int] = dict(model["vocab"])
@@ -126,7 +125,7 @@ def merges_of_text(merges: Iterable[Sequence[str]]) -> list[tuple[str, str]]:
 
 
 def _set_pipeline(tokenizer: Tokenizer, script: Script | None) -> None:
-    """Set the steps of a tokenizer: words with one space before each, which in a script becomes its letter."""
+    """Set the pipeline of a tokenizer: each word has one space before it, which a script writes as a letter."""
     space = script.space if script else ""
     steps: list[Any] = [normalizers.Strip(), normalizers.Replace(Regex(r"\s+"), " "), normalizers.Prepend(" ")]
     to_text: list[Any] = [decoders.ByteLevel()]
@@ -142,10 +141,9 @@ def _set_pipeline(tokenizer: Tokenizer, script: Script | None) -> None:
 
 
 class Vocabulary:
-    """The source's tokenizer and those of its derived languages, in one id space.
+    """The tokenizers of a source and of its derived languages, in one id space.
 
-    ``size`` is V. A language without a script shares the source's ids. A language with a script has them at
-    ``offset`` = V.
+    A language without a script shares the source's ids. A language with a script has copies of them at id + V.
     """
 
     def __init__(self, parent: Tokenizer) -> None:
@@ -162,7 +160,7 @@ class Vocabulary:
         return self.size * 2 if script else self.size
 
     def tokenizer(self, script: Script | None) -> Tokenizer:
-        """Return the tokenizer of the language in ``script``. None stands for the source's."""
+        """Return the tokenizer of a language in ``script``, or the source's tokenizer for None."""
         if script is None:
             return self.parent
         if script.name not in self._parallel:
@@ -190,7 +188,7 @@ class Vocabulary:
             raise InputError("no such file", path, hint="name a tokenizer folder", code="missing")
         tokenizer = read_tokenizer(path)
         if not _is_ours(tokenizer):
-            reason = "is no vocabulary that synthlang trained (a byte-level BPE of words)"
+            reason = "is not a vocabulary that synthlang trained (a byte-level BPE of words)"
             raise InputError(reason, path, code="unsupported")
         return Vocabulary(tokenizer)
 
@@ -205,11 +203,11 @@ def read_tokenizer(path: Path) -> Tokenizer:
     try:
         return Tokenizer.from_str(json.dumps(data))
     except Exception as error:  # the library raises nothing narrower
-        raise InputError(f"is no tokenizer: {error}", path, code="format") from error
+        raise InputError(f"is not a tokenizer: {error}", path, code="format") from error
 
 
 def _is_ours(tokenizer: Tokenizer) -> bool:
-    """Return whether a tokenizer cuts text as those of ``train_tokenizer`` do, with our special ids and every byte."""
+    """Return whether a tokenizer has the pipeline, the special ids and the bytes of ``train_tokenizer``."""
     data = json.loads(tokenizer.to_str())
     pipeline = Tokenizer(models.BPE())
     _set_pipeline(pipeline, None)
@@ -246,7 +244,7 @@ class Encoded:
     control_words: int = 0
 
     def as_text(self, control: Collection[int] = CONTROL, unknown: int = UNK) -> Encoded:
-        """Replace control tokens by the unknown token. A text that spells a mask or padding does not mean one."""
+        """Replace control tokens, which a text can only spell by chance, by the unknown token."""
         spelled = np.isin(self.ids, list(control))
         if not spelled.any():
             return self
@@ -270,8 +268,8 @@ def encode_corpus(tokenizer: Tokenizer, corpus: Corpus) -> Encoded:
 def save_tokenizer(tokenizer: Tokenizer, folder: Path, settings: Mapping[str, Any] | None = None) -> None:
     """Write tokenizer.json and tokenizer_config.json, the latter with ``settings`` (default: RoBERTa's).
 
-    The class is always the one that reads tokenizer.json as it is. For any other class, transformers 5 builds a new
-    tokenizer with other ids from its interpretation of the file.
+    The class is always PreTrainedTokenizerFast, which reads tokenizer.json unchanged. With another class, transformers
+    5 may build a tokenizer with other ids.
     """
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "tokenizer.json", json.loads(tokenizer.to_str()))
@@ -283,14 +281,14 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path, settings: Mapping[str, An
 
 
 def nothing_read(where: str, words: int, tokenizer: str) -> InputError:
-    """Return the error for a set in which no word has a token: a model would be trained and scored on nothing."""
+    """Return the error for data in which no word has a token."""
     reason = f"none of the {words:,} words has a token in {tokenizer}, so nothing would be read"
     return InputError(reason, where, hint="name a model whose tokenizer has tokens for this text", code="empty")
 
 
 @dataclass(frozen=True)
 class Subwords:
-    """The mapping from words to tokens, to ids and back to words, in the id space of a vocabulary and a script."""
+    """The mapping between words, tokens and ids of a vocabulary and a script."""
 
     vocabulary: Vocabulary
     script: Script | None
@@ -317,7 +315,7 @@ class Subwords:
         return Encoded(table[codes] if len(codes) else codes.astype(np.int64), np.arange(len(codes) + 1))
 
     def join(self, corpus: Corpus) -> Corpus:
-        """Join each run of tokens, from one that starts a word to before the next, to that word."""
+        """Join the tokens of each word to that word."""
         first = starts_word(corpus.form, self.script)
         first[corpus.offsets[:-1][corpus.lengths > 0]] = True
         rows = np.flatnonzero(first)
@@ -330,7 +328,7 @@ class Subwords:
         return joined.apply(_heads_to_first(corpus, rows, first))
 
     def token_counts(self, words: Mapping[str, int]) -> Counter[str]:
-        """Count how often each token of the source occurs in text of these word counts."""
+        """Count the source's tokens in a text with these word counts."""
         counts: Counter[str] = Counter()
         encodings = self.vocabulary.parent.encode_batch(list(words), add_special_tokens=False)
         for encoding, count in zip(encodings, words.values(), strict=True):
@@ -354,7 +352,7 @@ class Subwords:
 
 
 def _heads_to_first(corpus: Corpus, rows: NDArray[np.int64], first: NDArray[np.bool_]) -> Corpus:
-    """Move every head to the first token of its word. Only these are left when tokens are joined."""
+    """Move every head to the first token of its word, the only one that is left when tokens are joined."""
     if "head" not in corpus.columns:
         return corpus
     head = corpus.columns["head"].codes

@@ -1,8 +1,7 @@
-"""Start of the server that workers are forked from: it finds modules where this process does and ignores Ctrl-C.
+"""Start the server that workers are forked from, with the ``sys.path`` of this process and with Ctrl-C blocked.
 
-By default Python looks into the working folder first, where a user may have a ``statistics.py`` or ``pretrain/``,
-and the server would import that. The server imports this module before any other of ours, and this module restores
-its environment.
+By default the server would look for modules in the working folder first, where a user may have a ``statistics.py`` or
+``pretrain/``. It imports this module before our others, and this module restores its environment.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ CHANGED = ("PYTHONPATH", "PYTHONSAFEPATH")
 
 @contextmanager
 def as_here() -> Iterator[None]:
-    """Start Pythons in this block with ``sys.path`` of this one, and with Ctrl-C blocked."""
+    """Start Python processes in this block with the ``sys.path`` of this one, and with Ctrl-C blocked."""
     before = json.dumps({name: os.environ.get(name) for name in CHANGED})
     path = os.pathsep.join(place or os.getcwd() for place in sys.path)
     os.environ |= {"PYTHONPATH": path, "PYTHONSAFEPATH": "1", BEFORE: before}
@@ -35,7 +34,7 @@ def as_here() -> Iterator[None]:
 
 
 def _give_back() -> None:
-    """Restore the environment from before ``as_here``. Without a record of it, do nothing."""
+    """Restore the environment that ``as_here`` recorded, if there is a record."""
     for name, value in json.loads(os.environ.pop(BEFORE, "{}")).items():
         if value is None:
             os.environ.pop(name, None)

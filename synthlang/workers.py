@@ -1,8 +1,8 @@
 """An ordered map over processes: the same results in the same order for any number of workers.
 
-A worker that dies is an error at once. When the process that started the workers dies, for whatever reason, they
-end, too. Workers are forked from a small server process that has imported the function's module and nothing else,
-so they share its memory, and the script that runs the map is not imported again in each of them.
+A worker that dies is an error at once, and workers end when the process that started them dies. Workers are forked
+from a small server process that has imported only the function's module, so they share its memory, and the main script
+is not imported again in each of them.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class WorkerDiedError(RuntimeError):
 def ordered_map(function: Callable[[In], Out], items: Iterable[In], workers: int = 1) -> Iterator[Out]:
     """Yield ``function(item)`` for each item in order.
 
-    With more than one worker, at most 2 · workers items are in work or waiting. The function and the items must be
-    picklable. They travel between our own processes only.
+    With more than one worker, at most 2 · workers items are in work or waiting, and the function and the items must
+    be picklable.
 
     Raises:
         WorkerDiedError: A worker was killed. Errors of the function are raised as they are.
@@ -59,7 +59,7 @@ def ordered_map(function: Callable[[In], Out], items: Iterable[In], workers: int
     except BrokenProcessPool as error:
         raise WorkerDiedError("a worker process was killed, usually because memory ran out") from error
     finally:
-        # items in work may take long, and nobody waits for them
+        # Items in work may take long, and their results are no longer needed.
         for process in list((pool._processes or {}).values()):
             process.terminate()
         pool.shutdown(cancel_futures=True)
@@ -87,7 +87,7 @@ def warm_up(module: str) -> Any:
 
 @contextmanager
 def plain_main(is_plain: bool = True) -> Iterator[None]:
-    """Hide the main module while processes start. Otherwise each would import it again, with all that it imports."""
+    """Hide the main module while processes start, so that they do not import it again."""
     main = sys.modules["__main__"]
     if is_plain:
         sys.modules["__main__"] = ModuleType("__main__")

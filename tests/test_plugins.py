@@ -156,7 +156,7 @@ WRONG = [
     (
         "transforms",
         "again = my_package.repeat_transform:Repeat",
-        "has the name 'repeat' in its class; give it the same name in both places",
+        "the class declares the name 'repeat'; use the same name for the entry point",
     ),
     ("terms", "small = my_package:TASK", "cannot be imported: AttributeError"),
     ("probes", "layers = my_package.lengths_probe:LengthsConfig", "the name is taken by synthlang"),
