@@ -213,7 +213,7 @@ WRONG = [
     ("pretrain store --out new", "store: cannot be read: Is a directory"),
     ("pretrain c.yaml --out run --set seed=1", "run: holds another run ("),
     ("pretrain c.yaml --out out", "out: is not empty and holds no run"),
-    ("derive text:t.txt --language tarns --out new", "'tarns' is none of trans, inv, perm"),
+    ("derive text:t.txt --language tarns --out new", "'tarns' is neither a short name"),
     (f"derive text:t.txt --language inv@{'9' * 5000} --out new", "chunk"),
     ("derive builtin:mini-english --language none.yaml --out new", "none.yaml: no such file"),
     ("derive builtin:mini-english --language trans+trans --out new", "can be transliterated only once"),
@@ -224,7 +224,7 @@ WRONG = [
     ("derive txt:t.txt" + DERIVE, "use one of: builtin:mini-english"),
     ("derive text:~nobody-at-all/x" + DERIVE, "~nobody-at-all/x: there is no such home folder"),
     ("derive text:t.txt --language inv --out full", "full: the folder exists already"),
-    ("derive text:t.txt --language inv --out .", "'.' is no name"),
+    ("derive text:t.txt --language inv --out .", "'.' cannot be an output"),
     ("derive text:t.txt --field x" + DERIVE, "--field: the option is for a labelled task"),
     ("derive nli:t.txt --vocabulary 300" + DERIVE, "--vocabulary: the option is for a source"),
     ("probe full", "full: is no run folder; name the folder of the results with --out DIR"),
@@ -407,7 +407,7 @@ def test_no_space_left_says_what_to_do(work, call, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", full)
     code, _, err = call("probe", work / "run", "--probe", "words", "--out", tmp_path / "p")
     error = "".join(re.findall("^error:.*\n", err, re.MULTILINE))
-    assert_one_line(code, error, "no space is left on the disk; free some and run the same")
+    assert_one_line(code, error, "no space is left on the disk; free some space and run")
     assert list(tmp_path.iterdir()) == []
 
 

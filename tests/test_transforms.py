@@ -215,8 +215,8 @@ def test_wrong_specs(tmp_path, spec, place, code):
 
 def test_a_message_names_what_is_allowed():
     assert str(refusal(parse_language, "trnas")) == (
-        "language trnas: 'trnas' is neither a short name (trans, inv, perm, reorder, typology, switch) nor a YAML file; "
-        "did you mean trans? write a name such as trans+inv or trans:0.5, or name a .yaml file"
+        "language trnas: 'trnas' is neither a short name (trans, inv, perm, reorder, typology, switch) nor a YAML "
+        "file; did you mean trans? write a name such as trans+inv or trans:0.5, or name a .yaml file"
     )
 
 

@@ -2,9 +2,8 @@
 
     p(order) = exp(w · f(order) / T) / Σ over all n! orders,   w = (1 − m) · superstrate + m · substrate
 
-(Wang & Eisner 2016, equation 1 and section 6). Sums of weights are exact (``tables.grid_of``), so
-no result depends on which nodes are in the same batch. The distributions of bags of
-items are cached up to a number of bytes; the least recently used go first.
+(Wang & Eisner 2016, equation 1 and section 6). Sums of weights are exact (``tables.grid_of``), so no result depends on
+the other nodes of a batch.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ MOST_ITEM_TYPES = 65_536
 
 
 class BagCache:
-    """Cumulative probabilities of bags, by their items and the temperature, independent of the batch."""
+    """Cache of cumulative probabilities, by the items of a bag and the temperature, limited in bytes."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self.bytes = 0
@@ -63,7 +62,7 @@ class BagCache:
         return row
 
     def put(self, key: bytes, row: Floats) -> None:
-        """Store the numbers of a new bag; drop the least recently used bags."""
+        """Store the numbers of a new bag, and drop the least recently used bags if the cache is full."""
         self._rows[key] = row.copy()  # a view would keep the whole matrix in memory
         self.bytes += row.nbytes + ENTRY_BYTES
         while self.bytes > self._most:
@@ -93,7 +92,7 @@ class ClassDistribution:
     _cache: BagCache = field(default_factory=BagCache, repr=False, compare=False)
 
     def log_scores(self, types: Ints, names: tuple[Item, ...]) -> Iterator[tuple[slice, Floats]]:
-        """Yield (rows, scores): w · f of every order, [rows, n!], for a few rows of ``types`` [nodes, n] at a time."""
+        """Yield slices of the rows of ``types`` [nodes, n] with the scores w · f of all their orders, [rows, n!]."""
         if names not in self._latest:  # the groups of a batch have the same names
             self._latest.clear()
             self._latest[names] = OrderScores([(w, self.looked_up(names, scheme)) for w, scheme in self.parts])
@@ -107,11 +106,11 @@ class ClassDistribution:
                 yield slice(start + rows.start, start + rows.stop), sums.scores(rows)
 
     def looked_up(self, names: tuple[Item, ...], scheme: Scheme | None) -> list[Item]:
-        """Return the items in the labels of a model's scheme; with None they are unchanged."""
+        """Return the items in the labels of a model's scheme, or unchanged if it is None."""
         return [item if scheme is None else convert(item, self.corpus_labels, scheme, self.node) for item in names]
 
     def probabilities(self, nodes: Nodes, temperature: float = 1.0) -> Floats:
-        """Return [nodes, n!] the probability of each order of the canonical items, in the order of ``all_orders``."""
+        """Return the probability of each order of the canonical items, as sorted by ``all_orders``, [nodes, n!]."""
         result = np.empty((len(nodes), factorial(nodes.types.shape[1])))
         for rows, scores in self.log_scores(nodes.types, nodes.names):
             weights = _relative(scores, temperature)
@@ -119,7 +118,7 @@ class ClassDistribution:
         return result
 
     def log_likelihood(self, nodes: Nodes, order: Ints) -> Floats:
-        """Return [nodes] log p of one order of each node, given as a row of ``all_orders``."""
+        """Return log p of one order of each node, given as a row of ``all_orders``, [nodes]."""
         result = np.empty(len(nodes))
         for rows, scores in self.log_scores(nodes.types, nodes.names):
             most = scores.max(axis=1)
@@ -128,7 +127,7 @@ class ClassDistribution:
         return result
 
     def sample(self, nodes: Nodes, u: Floats, temperature: float = 1.0) -> Ints:
-        """Return [nodes] an order for each: the first whose cumulative probability exceeds ``u`` [nodes] in [0, 1)."""
+        """Return the first order of each node whose cumulative probability exceeds ``u`` in [0, 1), [nodes]."""
         types, which = nodes.distinct()
         order, parts = self._cumulated(types, nodes.names, temperature)
         which = np.argsort(order)[which]
@@ -171,7 +170,7 @@ class ClassDistribution:
         return order, parts()
 
     def best(self, nodes: Nodes) -> Ints:
-        """Return [nodes] the most probable order; among equal ones the first in source order."""
+        """Return the most probable order of each node, [nodes]. Ties are resolved by the source order."""
         result = np.empty(len(nodes), np.int64)
         orders = all_orders(nodes.types.shape[1]).orders
         n = orders.shape[1]
@@ -186,7 +185,7 @@ class ClassDistribution:
 
 
 def _relative(scores: Floats, temperature: float) -> Floats:
-    """Return exp of the scores minus the greatest of their row: in (0, 1], without overflow."""
+    """Return exp(score − largest score of the row), which cannot overflow."""
     scores -= scores.max(axis=1, keepdims=True)
     if temperature != 1.0:
         scores /= temperature
@@ -198,7 +197,7 @@ def _cumulate(scores: Floats, temperature: float) -> Floats:
 
 
 def _first_above(cumulated: Floats, row: Ints, target: Floats) -> Ints:
-    """Find by binary search, for each target, the first column of its row with a greater value."""
+    """Find the first column of each row whose value exceeds the target, by binary search."""
     low = np.zeros(len(row), np.int64)
     high = np.full(len(row), cumulated.shape[1] - 1)
     while (low < high).any():

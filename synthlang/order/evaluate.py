@@ -7,8 +7,8 @@ A model is compared with two baselines:
                  with one added to each side; the orders within a side are equally likely:
                  p(order) = Π P(side) / (left! · right!)
 
-Closeness to a superstrate: for each (head's tag, arc) with enough dependents, the share that stands before the head in
-the source, in the reordered source and in the target; then the mean of |share − share in the target|.
+Closeness to a superstrate compares shares of dependents before their head, for each (head's tag, arc) with enough
+dependents. It is the mean of |share − share in the target|, before and after the source is reordered.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from synthlang.trees import Forest
 
 Floats = NDArray[np.float64]
 Pair = tuple[str, str]  # the tag of a head, the arc of its dependent
-ENOUGH = 20  # least dependents of a relation that is compared
+ENOUGH = 20  # smallest number of dependents of a relation that is compared
 
 
 def _sides(nodes: Nodes) -> tuple[list[list[Pair]], NDArray[np.bool_]]:
-    """Return [nodes][dependents] (head's tag, arc), and [nodes, dependents] True for those left of the head."""
+    """Return (head's tag, arc) of each dependent, and flags of the ones left of the head, [nodes, dependents]."""
     heads = [nodes.names[t][0].removeprefix("@") for t in nodes.types[:, 0].tolist()]
     arcs = [[nodes.names[t][1] for t in row] for row in nodes.types[:, 1:].tolist()]
     pairs = [[(head, arc) for arc in row] for head, row in zip(heads, arcs, strict=True)]
@@ -65,7 +65,7 @@ class Direction:
         return (self.left[pair] + 1) / (self.left[pair] + self.right[pair] + 2)
 
     def log_likelihood(self, nodes: Nodes) -> Floats:
-        """Return [nodes] log p of the order in the text."""
+        """Return log p of the order in the text, [nodes]."""
         pairs, left = _sides(nodes)
         p_left = np.asarray([[self.p_left(pair) for pair in row] for row in pairs]).reshape(left.shape)
         lefts = left.sum(axis=1)
@@ -74,7 +74,7 @@ class Direction:
 
 
 def observed(nodes: Nodes) -> NDArray[np.int64]:
-    """Return [nodes] the order of the items in the text, as a row of ``all_orders``."""
+    """Return the order of the items in the text, as a row of ``all_orders``, [nodes]."""
     n = nodes.types.shape[1]
     place_value = n ** np.arange(n - 1, -1, -1, dtype=np.int64)
     known = all_orders(n).orders @ place_value  # sorted, because the orders are
@@ -99,7 +99,7 @@ def evaluate(
         model_item …       the same divided by items, not nodes
         perplexity         exp(−model)
         best               share of nodes whose order in the text is the model's most probable one
-        best_uniform       that share for an order drawn uniformly
+        best_uniform       the same share for an order that is drawn uniformly
     """
     models = distribution(model, labels=labels, corpus_labels=corpus_labels)
     tables = []
@@ -173,8 +173,8 @@ def closeness(parent: Corpus, reordered: Corpus, target: Corpus, enough: int = E
     Only relations with ``enough`` dependents in both treebanks count.
 
     Returns:
-        ``pairs``: a list of {head arc parent reordered target count}; ``before`` and ``after``: mean absolute
-        differences; ``before_weighted`` and ``after_weighted``: weighted by the counts in ``parent``.
+        The shares of each relation as ``pairs``, and the mean absolute differences ``before`` and ``after``. The
+        keys ``before_weighted`` and ``after_weighted`` hold means weighted by the counts in ``parent``.
     """
     source, moved, goal = shares(parent), shares(reordered), shares(target)
     shared = [pair for pair, (_, count) in source.items() if min(count, goal.get(pair, (0, 0))[1]) >= enough]

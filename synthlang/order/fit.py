@@ -3,8 +3,8 @@
     L(w) = Σ_nodes log p(order of the text | items) − λ/2 · ‖w‖²
     ∂L/∂w = observed − expected feature counts − λ · w
 
-Nodes with the same items form one bag, with a count for each order seen. Expected counts are sums over all n! orders.
-The features are those of any two items of one bag (in any order, also an unseen one) and the most frequent n-grams.
+Nodes with the same items form one bag, with a count for each observed order. Expected counts are sums over all n!
+orders. The features are those of any two items of one bag, in observed and other orders, and the most frequent n-grams.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ class Bags:
     """The distinct bags of n items.
 
     Attributes:
-        types: [bags, n] The items in canonical order, as indices into ``names``.
-        bag: [observations] The bag of each observed order.
-        order: [observations] The order, as a row of ``all_orders``.
-        count: [observations] How often it was observed.
+        types: Items in canonical order, as indices into ``names``, [bags, n].
+        bag: Bag of each observed order, [observations].
+        order: Observed order, as a row of ``all_orders``, [observations].
+        count: Number of times that the order was observed, [observations].
         names: The items by number.
     """
 
@@ -82,7 +82,7 @@ class Bags:
 
 
 def frequent_ngrams(bags: Iterable[Bags], share: float = SHARE_OF_NGRAMS) -> list[str]:
-    """Return the most frequent ``share`` of the n-grams in the text, as features; ties are sorted by name."""
+    """Return the most frequent ``share`` of the n-grams in the text, as features. Ties are sorted by name."""
     count: Counter[tuple[str, ...]] = Counter()
     for group in bags:
         names = [full(item) if can_name(item) else "" for item in group.names]
@@ -105,7 +105,7 @@ def _ngrams(names: list[str]) -> Iterator[tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class _Part:
-    """Some bags of n items; ``cells`` [bags, pairs] index the values of two items."""
+    """Some bags of n items. ``cells`` [bags, pairs] are indices of the values of two items."""
 
     orders: Orders
     cells: Ints
@@ -115,7 +115,7 @@ class _Part:
     count: Floats
 
     def log_likelihood(self, sums: Summands) -> tuple[float, Floats]:
-        """Return Σ log p of the orders in the text and its derivative by each score: observed − expected counts."""
+        """Return Σ log p of the orders in the text, and its derivatives by the scores (observed − expected counts)."""
         scores = sums.scores(slice(0, len(self.cells)))
         most = scores.max(axis=1, keepdims=True)
         p = np.exp(scores - most)
@@ -129,7 +129,7 @@ class _Part:
 
 
 class Design:
-    """The data of one class of nodes, prepared for the optimizer; ``features`` names the weights."""
+    """The data of one class of nodes, prepared for the optimizer. ``features`` names the weights."""
 
     def __init__(self, bags: Sequence[Bags], ngrams: Sequence[str]) -> None:
         names = bags[0].names if bags else ()
@@ -144,7 +144,7 @@ class Design:
         self.nodes = sum(float(part.count.sum()) for part in self._parts)
 
     def _name_cells(self, cells: Ints, names: tuple[Item, ...]) -> Ints:
-        """Return [cells, 6] the features of each cell, padded with an index beyond the last feature."""
+        """Return the features of each cell, [cells, 6], padded with an index beyond the last feature."""
         index = {name: number for number, name in enumerate(self.features)}
         labels = [views(item) if can_name(item) else () for item in names] + [(BOS,) * 3, (EOS,) * 3]
         rows: list[list[int]] = []
@@ -235,11 +235,11 @@ def fit(
     Args:
         corpus: The treebank.
         name: Name of the model.
-        l2: λ of the penalty λ/2 · ‖w‖²; of several the one with the highest likelihood of ``choose_on``.
-        choose_on: Trees to choose among several ``l2``.
-        most_items: The largest node that is learned from.
+        l2: λ of the penalty λ/2 · ‖w‖². If there are several, the likelihood of ``choose_on`` decides.
+        choose_on: Trees for the choice of λ.
+        most_items: Largest number of items of a training node.
         labels: The label scheme of the treebank.
-        iterations: The most L-BFGS iterations.
+        iterations: Largest number of L-BFGS iterations.
         report: Receives progress.
         about: Facts for the file: treebank, licence, attribution.
 

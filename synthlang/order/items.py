@@ -10,13 +10,12 @@ An item is a pair (tag, arc) with three views:
     BFR_a_b AFT_a_b BTW_a_b   the same, with both before the head, both after it, or one on each side (a, b no head)
     HI_a_b_c[_d[_e]]     an n-gram of 3 to 5 full names, padded with BOS and EOS at the ends
 
-The value of a feature is its number of occurrences. A feature is a plain string, and a label may contain ``_``:
-``PRE_a_b_c`` holds for a and b_c as well as for a_b and c, whichever items a node has.
+The value of a feature is its number of occurrences. A feature is a plain string, and a label may contain ``_``, so
+``PRE_a_b_c`` holds for a and b_c as well as for a_b and c.
 
-The released order models use labels of Universal Dependencies v1; today's treebanks and parsers use v2. Only
+The released order models use labels of Universal Dependencies v1, while today's treebanks and parsers use v2. Only
 labels are converted, not trees: where v2 attaches a word elsewhere (coordination), a v1 model sees the v2 tree. A label
-without an equivalent in v1 becomes the nearest one. If a conversion depends on more than the label, its rule is
-stated below. Source: https://universaldependencies.org/v2/summary.html
+without an equivalent in v1 becomes the nearest one. Source: https://universaldependencies.org/v2/summary.html
 """
 
 from __future__ import annotations
@@ -66,22 +65,26 @@ def padding(items: int) -> int:
 
 
 def can_name(item: Item) -> bool:
-    """Return True if features can name the item: ``&`` joins, a space ends the name, BOS and EOS are no items."""
+    """Return True if features can name the item: no label is empty, BOS or EOS, or contains ``&`` or a space."""
     return all(
         label and label not in (BOS, EOS) and "&" not in label and not any(c.isspace() for c in label) for label in item
     )
 
 
 def check_feature(name: str) -> str:
-    """Return the name unchanged; a ValueError is raised if no items can have the feature."""
+    """Return the name of a feature unchanged.
+
+    Raises:
+        ValueError: No items can have the feature.
+    """
     found = _FEATURE.fullmatch(name)
     names = name.count("&")  # names of an n-gram, without BOS and EOS
     is_ngram = found is not None and found["pads"] is not None
     pads = (found["pads"] + found["more"]).count("_") if found is not None and is_ngram else 0
     if found is None or (is_ngram and not (names <= LONGEST and names + pads >= SHORTEST)):
         raise ValueError(
-            "is no feature: a feature is BI, PRE, BFR, AFT or BTW and 2 names of the same view, or HI and 3 to 5 names "
-            "UPOS&deprel, joined by _, with BOS only at the start and EOS only at the end"
+            "must be BI, PRE, BFR, AFT or BTW and 2 names of the same view, or HI and 3 to 5 names UPOS&deprel, "
+            "joined by _, with BOS only at the start and EOS only at the end"
         )
     return name
 
@@ -114,7 +117,7 @@ V1_TO_V2 = {
 
 
 def convert(item: Item, source: Scheme, target: Scheme, node: NodeClass) -> Item:
-    """Convert the item (tag, arc) of a node to the labels of another scheme; a head stays unchanged.
+    """Convert the item (tag, arc) of a node to the labels of another scheme. A head stays unchanged.
 
     >>> convert(("NOUN", "obl:tmod"), "ud2", "ud1", "V")
     ('NOUN', 'nmod:tmod')
@@ -130,8 +133,8 @@ def _to_v1(tag: str, arc: str) -> Item:
     """Convert an item to v1. Three rules use the tag.
 
     - A copula is AUX in v2 and VERB in v1.
-    - v1's ``neg`` is v2's ``advmod`` if the word is a PART (English *not*, German *nicht*). An
-      adverb such as *never* or French *pas* cannot be told from others by its labels and stays.
+    - v1's ``neg`` is v2's ``advmod`` if the word is a PART (English *not*, German *nicht*). An adverb such as *never*
+      or French *pas* has the same labels as other adverbs and stays.
     - ``flat`` is ``foreign`` for a word of another language (X), else ``name``.
     """
     tag = "CONJ" if tag == "CCONJ" else tag

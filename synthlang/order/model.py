@@ -1,7 +1,7 @@
 """Order models as files, named by a shipped model or a path.
 
-The file is JSON (or JSON in gzip, ``.json.gz``): format, name, label scheme, the weights of the
-two classes of nodes by feature name, and their origin. See docs/order-models.md.
+The file is JSON (or JSON in gzip, ``.json.gz``): format, name, label scheme, the weights of the two classes of nodes by
+feature name, and their origin. See docs/order-models.md.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Weight = Annotated[float, Field(gt=-LARGEST, lt=LARGEST)]
 
 
 class OrderModel(StrictModel):
-    """The weights of a language's orders; a feature that is not listed has the weight 0."""
+    """The weights of a language's orders. A feature that is not listed has the weight 0."""
 
     kind: Literal["order-model"] = "order-model"
     format: Literal[1] = 1
@@ -49,7 +49,7 @@ class OrderModel(StrictModel):
     fit: dict[str, Any] = Field(default={})
     """Settings and scores of the fit, as JSON for people."""
     fingerprint: str | None = None
-    """Hash of labels and weights, which are all that an order depends on. It is checked if it is there."""
+    """Hash of labels and weights, which is checked if it is given."""
     weights: dict[NodeClass, dict[Feature, Weight]]
     """{N or V: {feature: weight}}. A class that is not listed keeps its order."""
 
@@ -64,7 +64,7 @@ class OrderModel(StrictModel):
         return tuple(c for c in CLASSES if c in self.weights)
 
     def save(self, path: Path) -> None:
-        """Write the file, gzipped if its name ends in ``.gz``; the same model gives the same bytes."""
+        """Write the file, gzipped if its name ends in ``.gz``. Equal models give equal bytes."""
         data = {**self.model_dump(mode="json"), "fingerprint": self.content}
         raw = (json.dumps(data, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n").encode()
         with atomic_file(path) as handle:
@@ -72,7 +72,7 @@ class OrderModel(StrictModel):
 
 
 def read_model(path: Path) -> OrderModel:
-    """Read a model file; any fault of the file raises an InputError."""
+    """Read a model file. A fault of the file raises an InputError."""
     try:
         raw = path.read_bytes()
         raw = gzip.decompress(raw) if raw.startswith(GZIP) else raw
@@ -92,7 +92,7 @@ def read_model(path: Path) -> OrderModel:
         raise InputError(
             "the weights do not match the fingerprint in the file, so it is damaged or was edited",
             path,
-            hint="get it again, or delete its line fingerprint if the change is intended",
+            hint="download it again, or delete its key fingerprint if the edit is intended",
             code="damaged",
         )
     return model
@@ -109,7 +109,7 @@ def shipped_models() -> tuple[str, ...]:
 
 
 def find_model(name: str) -> Path:
-    """Return the file of a shipped model or of a path; the error for another name lists the shipped models."""
+    """Return the file of a model, given by the name of a shipped model or by its path."""
     if name in shipped_models():
         return SHIPPED / f"{name}{ENDING}"
     path = user_path(name)
@@ -120,7 +120,7 @@ def find_model(name: str) -> Path:
 
 
 def load_model(name: str) -> OrderModel:
-    """Load the model of a name or path; it is read once per process as long as the file stays the same."""
+    """Load a model by its name or path. A process reads an unchanged file only once."""
     path = find_model(name)
     try:
         return _load(path, sha256_file(path))
@@ -137,8 +137,7 @@ def _load(path: Path, digest: str) -> OrderModel:
 def import_orm(noun: Path, verb: Path, name: str, labels: Scheme = "ud1", **about: str) -> OrderModel:
     """Build a model from the two files of a released one (``fr@N.orm``, ``fr@V.orm``).
 
-    A line has a feature and its weight; the error for a malformed line names the line. ``about`` has treebank, licence
-    and attribution.
+    A line has a feature and its weight. ``about`` has treebank, licence and attribution.
     """
     weights = {"N": _read_orm(noun), "V": _read_orm(verb)}
     return parse(OrderModel, {"name": name, "labels": labels, "weights": weights, **about})

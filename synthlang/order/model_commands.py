@@ -42,7 +42,7 @@ def show(
 ) -> dict[str, Any]:
     """Return the probability of every order of the items of the head ``node``.
 
-    Items are in source order; ``orders`` have their indices, most probable first.
+    Items are in source order. Orders list items by index, and the most probable order comes first.
 
     Args:
         model: The order model.
@@ -132,20 +132,24 @@ def stem(out: Path) -> str:
 
 
 def card_path(out: Path) -> Path:
-    """Return the path of the card of the model file ``out``; an InputError is raised if it cannot be written there."""
+    """Return the path of the card of the model file ``out``.
+
+    Raises:
+        InputError: The model or the card cannot be written there.
+    """
     name = stem(out)
     if not name.strip(".") or name.lower().endswith(".md") or out.is_dir() or any(p.is_file() for p in out.parents):
-        hint = "name a file such as fr.json.gz in a folder, not .md"
-        raise InputError("no model can be written here", out, hint=hint, code="unsupported")
+        hint = "name a file such as fr.json.gz in a folder"
+        raise InputError("cannot be a model file", out, hint=hint, code="unsupported")
     path = out.with_name(f"{name}.md")
     if path.exists() and not (path.is_file() and path.read_bytes().startswith(FIRST_LINE.encode())):
-        reason = f"the card of {out.name} would replace this file, which is no card of an order model"
-        raise InputError(reason, path, hint="name another file", code="exists")
+        reason = f"the card of {out.name} would replace this file, which is not a card of an order model"
+        raise InputError(reason, path, hint="choose another name for the model", code="exists")
     return path
 
 
 def card(model: OrderModel, command: str) -> str:
-    """Write the card in Markdown; ``command`` fits the model again."""
+    """Write the card in Markdown. ``command`` fits the model again."""
     fit = model.fit
     splits = fit.get("splits", {})
     lines = [
@@ -192,13 +196,12 @@ def order_fit(
     Args:
         treebank: A source such as ``conllu:DIR``.
         out: The file, gzipped if it ends in ``.gz``. The card in Markdown is written beside it.
-        train: Splits to learn from; by default the training split, or the first one there is.
-        held_out: Splits whose scores go into the file; by default the test split, or the last one that is not
-            learned from.
-        choose_on: Splits to choose among several ``l2``.
+        train: Splits to learn from (default: the training split, or else dev or test).
+        held_out: Splits to score the model on (default: the test or dev split, unless it is used for training).
+        choose_on: Splits for the choice among several ``l2``.
         l2: Weights of the L2 prior.
         labels: The label scheme of the treebank.
-        most_items: The largest node that is learned from.
+        most_items: Largest number of items of a training node.
         title: Name of the treebank for the card.
         licence: Licence of the treebank.
         attribution: Authors of the treebank.
@@ -231,7 +234,7 @@ def _command(treebank: str, out: Path, splits: dict[str, list[str]], l2: float) 
 
 
 def _read(treebank: str, splits: Sequence[str]) -> Corpus:
-    """Read all sentences of some splits of a source; a missing split or a source without trees raises an InputError."""
+    """Read all sentences of some splits of a source, which must have trees."""
     source = open_source(treebank)
     require_columns(source, ("upos", "head", "deprel"), treebank, "an order model")
     for split in splits:
@@ -265,7 +268,7 @@ def order_import(noun: Path, verb: Path, out: Path, name: str, labels: Scheme = 
 def order_evaluate(
     model: str, treebank: str, held_out: Sequence[str] = ("test",), train: Sequence[str] = (), labels: str = "mapped"
 ) -> dict[str, Any]:
-    """Evaluate a model on splits of a treebank; see ``evaluate``."""
+    """Evaluate a model on splits of a treebank (see ``evaluate``)."""
     training = _read(treebank, train) if train else None
     return evaluate(load_model(model), _read(treebank, held_out), training, labels=labels)
 
@@ -280,7 +283,7 @@ def order_compare(
     enough: int = ENOUGH,
     **more: Any,
 ) -> dict[str, Any]:
-    """Compare the ``parent`` treebank, reordered by a model, with the ``target`` treebank; see ``closeness``."""
+    """Compare the ``parent`` treebank, reordered by a model, with the ``target`` treebank (see ``closeness``)."""
     ours, theirs = _read(parent, (parent_split,)), _read(target, (target_split,))
     moved = Reorder(model=model, **more).rewrite(ours, key).apply(ours)
     return closeness(ours, moved, theirs, enough)

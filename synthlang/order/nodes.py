@@ -1,11 +1,11 @@
 """The nodes of a batch that an order model can order, grouped by their number of items.
 
     word 1 he  2 saw  3 the  4 cat        node saw: items he, saw, cat
-    canonical order of its items: the head, then the dependents by (tag, arc), equal ones by position:
+    canonical order of its items: the head, then the dependents by (tag, arc) and position:
         saw, cat (NOUN, obj), he (PRON, nsubj)
 
-The canonical order depends on the node alone, so that nodes with the same items share one table
-of probabilities, and a random number means the same order in every batch.
+The canonical order depends on the node alone. Nodes with the same items therefore share one table of probabilities, and
+a random number selects the same order in every batch.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Nodes:
     """Nodes with the same number n of items.
 
     Attributes:
-        rows: [nodes, n] The word (row of the batch) of each item, in canonical order; the first is the head.
-        types: [nodes, n] The item, as an index into ``names``.
-        source: [nodes, n] The place of each item in source order.
+        rows: The word (row of the batch) of each item, in canonical order from the head on, [nodes, n].
+        types: The item, as an index into ``names``, [nodes, n].
+        source: The place of each item in source order, [nodes, n].
         names: The items by number.
     """
 
@@ -47,7 +47,7 @@ class Nodes:
         return self.rows[:, 0]
 
     def distinct(self) -> tuple[Ints, Ints]:
-        """Return the distinct rows of ``types``, sorted, and the index of each node's row among them."""
+        """Return the sorted distinct rows of ``types``, and the index of each node's row among them."""
         types, count = self.types, len(self.names)
         n = types.shape[1]
         if count**n >= 2**63:
@@ -59,19 +59,22 @@ class Nodes:
 
 
 def item_count(forest: Forest, glued: Flags | None = None) -> Ints:
-    """Return [words] the items of each word's node: its dependents and itself; ``glued`` words [words] are no items."""
+    """Return the number of items of each word's node, [words], which are the word and its dependents.
+
+    ``glued`` [words] marks words that are not items.
+    """
     parent = forest.parent if glued is None else forest.parent[~glued]
     return 1 + np.bincount(parent[parent >= 0], minlength=len(forest.parent)).astype(np.int64)
 
 
 def heads_of(corpus: Corpus, *classes: NodeClass) -> Flags:
-    """Return [words] True for words that head nodes of one of the classes."""
+    """Return whether each word is the head of a node of one of the classes, [words]."""
     upos = corpus.columns["upos"]
     return np.asarray([CLASS_OF_HEAD.get(name) in classes for name in upos.names or ()] or [False])[upos.codes]
 
 
 def find_nodes(corpus: Corpus, forest: Forest, wanted: Flags, glued: Flags | None = None) -> dict[int, Nodes]:
-    """Return the nodes of the ``wanted`` [words] heads by number of items, without ``glued`` [words] dependents."""
+    """Return the nodes whose heads are ``wanted`` [words], by number of items, without ``glued`` [words] dependents."""
     types, own, names = _item_types(corpus)
     dependents = np.flatnonzero((forest.parent >= 0) & (True if glued is None else ~glued))
     dependents = dependents[wanted[forest.parent[dependents]]]
@@ -96,7 +99,7 @@ def find_nodes(corpus: Corpus, forest: Forest, wanted: Flags, glued: Flags | Non
 
 
 def _item_types(corpus: Corpus) -> tuple[Ints, Ints, tuple[Item, ...]]:
-    """Return each word's item as a dependent and as a head, [words] each, and the sorted names."""
+    """Return the item of each word as a dependent and as a head, [words] each, and the sorted names."""
     upos, deprel = corpus.columns["upos"], corpus.columns["deprel"]
     assert upos.names is not None and deprel.names is not None
     arcs = len(deprel.names)

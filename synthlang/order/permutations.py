@@ -1,13 +1,13 @@
 """All orders of n items and their contents, as tables that depend on n only.
 
-Items are numbered 0 … n − 1, and item 0 is the head. An order is a row of ``orders``; the rows are
-lexicographic. A sum over the contents of an order is
+Items are numbered 0 … n − 1, and item 0 is the head. An order is a row of ``orders``, which are sorted. The score of an
+order is a sum over two parts:
 
     score(order) = Σ over its first n − 3 items + Σ over its last 4 items + rest
 
-The relation of two items is known from one of the two parts: from the first if it has both, or one of them
-and the head; else from the last, which determines the set of the others. So 158 properties of 7 items
-need tables of 840 + 840 columns, not 5,040, and only n-grams across the border are in the rest.
+Each relation of two items can be read from one part. It is the first part if that has both items, or one of them and
+the head. Otherwise it is the last part, which determines the set of the other items. So 158 properties of 7 items need
+tables of 840 + 840 columns, not 5,040, and only n-grams across the border are in the rest.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from scipy.sparse import csr_array
 from synthlang.order.items import LONGEST, MOST_ITEMS, SHORTEST, padding
 
 CATEGORIES = ("BI", "PRE", "PRE+BFR", "PRE+AFT", "PRE+BTW")
-"""Relations of two items. PRE goes with the other three, since they imply it."""
+"""Relations of two items. BFR, AFT and BTW imply PRE."""
 FREE, START, END = 0, 1, 2  # place of an n-gram: anywhere, at the start, at the end of the order
 _TAIL, _LAST = 3, 4  # the first n − 3 items and the last 4 have one item in common
 
@@ -34,12 +34,12 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Split:
-    """A 0/1 table [properties, n!] as the sum of three tables; see the module.
+    """A 0/1 table [properties, n!] as the sum of three tables (see the module).
 
     Attributes:
-        first: [properties, orders of the first part].
-        last: [properties, orders of the last part].
-        rest: [properties, n!].
+        first: Properties of the first part, [properties, orders of the first part].
+        last: Properties of the last part, [properties, orders of the last part].
+        rest: All other properties, [properties, n!].
     """
 
     first: csr_array
@@ -53,15 +53,15 @@ class Orders:
 
     Attributes:
         items: The number n.
-        orders: [n!, n] The item at each place.
-        places: [n!, n] The place of each item.
-        last: [n!] The order of the last 4 items that each order ends with; empty if n < 6.
-        category: [pairs] The relation of two items, as an index into CATEGORIES.
-        first: [pairs] The first item; n is BOS.
-        second: [pairs] The second item; n + 1 is EOS.
-        pairs: [pairs, orders of the first part + of the last part] 1 where the relation holds.
+        orders: The item at each place, [n!, n].
+        places: The place of each item, [n!, n].
+        last: Number of the last 4 items of each order, [n!]. It is empty if n < 6.
+        category: Relation of two items, as an index into CATEGORIES, [pairs].
+        first: The first item, where n is BOS, [pairs].
+        second: The second item, where n + 1 is EOS, [pairs].
+        pairs: 1 where the relation holds, [pairs, orders of the first part + of the last part].
         ngrams: 1 where an order has an n-gram of items.
-        kind: [where, code] The row of ``ngrams`` (−1: none); see ``ngram_code``.
+        kind: Row of ``ngrams`` by place and ``ngram_code``, or −1 for none, [place, code].
     """
 
     items: int
@@ -81,7 +81,7 @@ class Orders:
 
 @cache
 def all_orders(items: int) -> Orders:
-    """Build the tables of n items, 2 ≤ n ≤ 8, once per process (8 items: 0.7 s, 23 MB; 7: 0.08 s, 4 MB)."""
+    """Build the tables of n items, 2 ≤ n ≤ 8, once per process. 8 items take 0.7 s and 23 MB."""
     assert 2 <= items <= MOST_ITEMS
     orders = np.asarray(list(permutations(range(items))), np.int64)
     places = np.argsort(orders, axis=1)
@@ -97,13 +97,13 @@ def all_orders(items: int) -> Orders:
 
 
 def _numbered(rows: Ints) -> Ints:
-    """Return numbers of rows, from 0 in lexicographic order; equal rows get equal numbers."""
+    """Number the distinct rows from 0 in lexicographic order, and return the number of each row."""
     codes = rows @ (MOST_ITEMS ** np.arange(rows.shape[1] - 1, -1, -1))
     return np.unique(codes, return_inverse=True)[1].astype(np.int64)
 
 
 def _splitter(last: Ints, count: int) -> Callable[[csr_array], Split]:
-    """Return a function that splits a table of ``count`` orders; without a last part, all of it is the first."""
+    """Return a function that splits a table of ``count`` orders. Without a last part, all of it is the first part."""
     if not len(last):
         return lambda table: Split(table, csr_array((table.shape[0], 0)), csr_array(table.shape))
     group = factorial(_TAIL)
@@ -123,7 +123,7 @@ def _splitter(last: Ints, count: int) -> Callable[[csr_array], Split]:
 
 
 def _membership(part: Ints) -> csr_array:
-    """Return [n!, parts] 1 where an order has the part."""
+    """Return 1 where an order has the part, [n!, parts]."""
     return csr_array((np.ones(len(part)), (np.arange(len(part)), part)))
 
 
@@ -144,7 +144,7 @@ def _pairs(n: int) -> list[tuple[int, int, int]]:
 
 
 def _stands(places: Ints, category: int, a: int, b: int) -> NDArray[np.bool_]:
-    """Return [n!] True for the orders in which two items have this relation."""
+    """Return whether two items have this relation in each order, [n!]."""
     count, n = places.shape
     ends = np.stack([np.full(count, -1), np.full(count, n)], axis=1)
     places = np.concatenate([places, ends], axis=1)
@@ -156,7 +156,7 @@ def _stands(places: Ints, category: int, a: int, b: int) -> NDArray[np.bool_]:
 
 
 def ngram_code(items: int, length: Ints | int, digits: Ints) -> Ints:
-    """Return the code of n-grams of ``length`` items; ``digits`` are their numbers read in base n."""
+    """Return the code of n-grams of ``length`` items, whose numbers are the ``digits`` in base n."""
     return np.asarray(length * items**LONGEST + digits, dtype=np.int64)
 
 

@@ -1,17 +1,14 @@
 """The weights of a model as arrays, and the log-scores of all orders of nodes.
 
-Weights of two items are a matrix over the items of a batch. N-grams are a trie, which is walked for all nodes at once:
-a walk takes items one after another, each at most once. Published models have some 2,000 n-grams, so nearly every walk
-ends after two or three items, and a node of seven items has a few dozen matches, not a lookup for each of its 5,040
-orders.
-
     score = values · pairs + n-gram weights · n-grams        (both 0/1 tables of ``permutations``)
 
-``Summands`` computes scores from values. ``adjoint`` computes the derivatives by the values from those by every score:
-it does the same sums, transposed.
+Weights of two items are a matrix over the items of a batch. N-grams are a trie, which is walked for all nodes at once.
+A walk takes items one after another, each at most once. Published models have some 2,000 n-grams, so nearly every walk
+ends after two or three items. ``Summands`` computes scores from values. ``adjoint`` does the transposed sums for the
+derivatives.
 
 Features are strings, and a label may contain their separator. A pair is therefore indexed under every way to cut it in
-two, and the edges of the trie are the pieces between two ``_``: an item takes as many edges as its name has pieces.
+two. The edges of the trie are the pieces between two ``_``, so an item takes as many edges as its name has pieces.
 """
 
 from __future__ import annotations
@@ -45,13 +42,13 @@ ROOT = 0
 
 
 class Matches(NamedTuple):
-    """Features that some order of a node has: [matches] each.
+    """Features that some order of a node has.
 
     Attributes:
-        node: Row of the node.
-        where: FREE, START or END.
-        code: The items and their order; see ``ngram_code``.
-        feature: Index of the feature.
+        node: Row of the node, [matches].
+        where: FREE, START or END, [matches].
+        code: The items and their order (see ``ngram_code``), [matches].
+        feature: Index of the feature, [matches].
     """
 
     node: Ints
@@ -69,7 +66,7 @@ class Matches(NamedTuple):
 
 
 class _Walk(NamedTuple):
-    """Walks in progress: [walks] each. ``pads`` BOS came first; ``used`` is a set of items as bits."""
+    """Walks in progress, [walks] each, that began with ``pads`` BOS. ``used`` is a set of items as bits."""
 
     node: Ints
     pads: Ints
@@ -83,13 +80,12 @@ class _Walk(NamedTuple):
 
 @dataclass(frozen=True)
 class Steps:
-    """The states of a trie that the names of some items lead to.
+    """Transitions of a trie for the names of some items.
 
     Attributes:
-        items: [items] The row of ``table`` of each item.
-        table: [rows, states + 1] int32: the state after each name from each state; −1 if no n-gram continues, and
-            from −1.
-        feature: [states] The number of the n-gram that ends there, −1 if none does.
+        items: Row of ``table`` of each item, [items].
+        table: Next state by name and state, [rows, states + 1] int32. It is −1 if no n-gram continues.
+        feature: Number of the n-gram that ends in each state, or −1, [states].
     """
 
     items: Ints
@@ -97,10 +93,10 @@ class Steps:
     feature: Ints
 
     def matches(self, types: Ints) -> Matches:
-        """Find the n-grams in any order of the items of each node; ``types`` [nodes, n] are indices of the items.
+        """Find the n-grams in any order of the items ``types`` [nodes, n] of each node.
 
-        N-grams have 3 … min(5, n) names with at most min(5, n) − 1 BOS or EOS. An n-gram of EOS alone is
-        in every order and is left out.
+        N-grams have 3 … min(5, n) names, of which at most min(5, n) − 1 are BOS or EOS. An n-gram of EOS alone is in
+        every order and is left out.
         """
         n = types.shape[1]
         found: list[Matches] = []
@@ -113,7 +109,7 @@ class Steps:
         return Matches.join(found)
 
     def _begin(self, nodes: int, most_pads: int) -> _Walk:
-        """Start walks at the root and after each number of BOS."""
+        """Start walks at the root, and after each possible number of BOS."""
         states = [ROOT]
         while len(states) <= most_pads and (state := int(self.table[self.items[-2], states[-1]])) >= 0:
             states.append(state)
@@ -147,7 +143,7 @@ class Steps:
 
 
 class Trie:
-    """N-grams (features of HI, numbered in order) by the pieces of their names; state 0 is the root."""
+    """Trie of n-grams (numbered features of HI) by the pieces of their names. State 0 is the root."""
 
     def __init__(self, ngrams: Iterable[str]) -> None:
         edges: dict[str, dict[int, int]] = {}
@@ -163,7 +159,7 @@ class Trie:
         self._feature = np.asarray(feature, np.int64)
 
     def steps(self, items: Sequence[Item]) -> Steps:
-        """Return the states that the names of the items, then BOS and EOS, lead to."""
+        """Return the transitions for the names of the items, BOS and EOS."""
         nowhere = np.full(len(self._feature) + 1, -1, np.int32)
         rows, table = [], [nowhere]
         start = np.append(np.arange(len(self._feature)), -1).astype(np.int32)
@@ -183,9 +179,9 @@ class Trie:
 
 
 def pair_index(orders: Orders, types: Ints, items: int) -> Ints:
-    """Return [nodes, pairs] the flat index of each pair's weight in [categories, items + 2, items + 2].
+    """Return the flat index of each pair's weight in a table [categories, items + 2, items + 2], [nodes, pairs].
 
-    ``types`` [nodes, n] are indices of ``items`` items; BOS and EOS come after these.
+    ``types`` [nodes, n] are indices of ``items`` items. BOS and EOS come after the items.
     """
     ends = np.broadcast_to(np.asarray([items, items + 1]), (len(types), 2))
     both = np.concatenate([types, ends], axis=1)
@@ -198,10 +194,10 @@ class Summands:
     """Scores of nodes with the same number of items, in the parts that ``permutations`` defines.
 
     Attributes:
-        orders: The orders of that many items.
-        first: [nodes, orders of the first part].
-        last: [nodes, orders of the last part].
-        rest: [nodes, n!] sparse, or None if empty.
+        orders: The orders of this number of items.
+        first: Sums of the first part, [nodes, orders of the first part].
+        last: Sums of the last part, [nodes, orders of the last part].
+        rest: Sparse sums of the rest, [nodes, n!], or None if there are none.
     """
 
     orders: Orders
@@ -224,7 +220,7 @@ class Summands:
         return Summands(orders, first, last, ngrams @ orders.ngrams.rest)
 
     def scores(self, rows: slice) -> Floats:
-        """Return [rows, n!] the scores of some of the nodes."""
+        """Return the scores of some of the nodes, [rows, n!]."""
         first = self.first[rows]
         if not len(self.orders.last):
             return first.copy()
@@ -238,7 +234,7 @@ class Summands:
 
 
 def adjoint(orders: Orders, by_score: Floats, matches: Matches) -> tuple[Floats, Floats]:
-    """Turn derivatives by the scores [nodes, n!] into those by values [nodes, pairs] and by weights [matches]."""
+    """Convert derivatives by scores [nodes, n!] to derivatives by values [nodes, pairs] and by weights [matches]."""
     nodes, table = len(by_score), orders.ngrams
     first = by_score.reshape(nodes, table.first.shape[1], -1).sum(axis=2)
     last = np.empty((nodes, 0))
@@ -258,16 +254,16 @@ def grid_of(parts: Iterable[Mapping[str, float]]) -> float:
     """Return the power of two to whose multiples weights are rounded so that their sums are exact.
 
     A sum of 256 weights below 2^e needs e + 8 bits before the point, and a float64 has 53. With a grid of
-    2^(e + 8 − 53) every sum is therefore exact, whatever the order of the additions. This makes an
-    order independent of its batch, since matrix products add in an order that depends on
-    their shape. With weights below 16 the grid is 2^−41: an error below 1e-10 in any log-score.
+    2^(e + 8 − 53) every sum is therefore exact in any order of the additions. An order of words then does not depend on its batch,
+    although matrix products of other shapes add in another order. With weights below 16 the grid is 2^−41, which gives
+    an error below 1e-10 in any log-score.
     """
     most = sum(max((abs(w) for w in part.values()), default=0.0) for part in parts)
     return float(2.0 ** (np.frexp(max(most, 2.0**-100) * MOST_FEATURES)[1] - 53))
 
 
 class Weights:
-    """{feature: weight} of one class of nodes, on a grid (``grid_of``), to be looked up by items."""
+    """Weights of the features of one class of nodes, rounded to a grid (``grid_of``)."""
 
     def __init__(self, weights: Mapping[str, float], grid: float) -> None:
         names: dict[str, int] = {}
@@ -289,7 +285,7 @@ class Weights:
         self.trie, self.ngram_weights = Trie(ngrams), np.asarray(list(ngrams.values()))
 
     def pairs(self, items: Sequence[Item]) -> Floats:
-        """Return [categories, items + 2, items + 2] the weight of each two items; BOS and EOS come after the items."""
+        """Return the weights of two items, [categories, items + 2, items + 2]. BOS and EOS come after the items."""
         family, first, second = self._pairs
         total = np.zeros((len(FAMILIES), len(items) + 2, len(items) + 2))
         for view in zip(*map(views, items), strict=True):
@@ -311,10 +307,10 @@ class Weights:
 
 
 class OrderScores:
-    """Scores of orders by the sum of some weights, for some items.
+    """Scores of orders of some items by the sum of several weights.
 
     Args:
-        parts: Weights, and the items in the labels of these weights.
+        parts: Weights with the items in their labels.
     """
 
     def __init__(self, parts: Sequence[tuple[Weights, Sequence[Item]]]) -> None:
@@ -322,7 +318,7 @@ class OrderScores:
         self._ngrams = [(weights.trie.steps(items), weights.ngram_weights) for weights, items in parts]
 
     def summands(self, types: Ints) -> Summands:
-        """Return the parts of w · f of every order of each node; ``types`` [nodes, n] are indices of the items."""
+        """Return the parts of w · f for every order of the items ``types`` [nodes, n]."""
         orders = all_orders(types.shape[1])
         values = self._pairs.reshape(-1)[pair_index(orders, types, self._pairs.shape[1] - 2)]
         found = [steps.matches(types) for steps, _ in self._ngrams]

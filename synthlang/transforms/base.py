@@ -26,9 +26,8 @@ class Transform(StrictModel):
     """A function from sentences to sentences, with a dial ``strength`` from 0 (identity) to 1 (full).
 
     Attributes:
-        short_name: The name of the transform in the short names of languages, and the option that follows the @
-            there, as in ``reorder@ga``.
-        file_fields: The options that may name a file.
+        short_name: Name of the transform in language names, and the option after the @, as in ``reorder@ga``.
+        file_fields: Options that may name a file.
     """
 
     short_name: ClassVar[tuple[str, str] | None] = None
@@ -51,19 +50,18 @@ class Transform(StrictModel):
 
     @property
     def needs_counts(self) -> bool:
-        """True if the transform depends on word counts, so that ``bind`` must come first."""
+        """True if the transform depends on word counts, so that ``bind`` must be called first."""
         return False
 
     def bind(self, counts: Mapping[str, int]) -> Self:
-        """Return the transform with the word counts of the source language's training text."""
+        """Return a copy that uses the word counts of the source language's training text."""
         del counts
         return self
 
     def redrawn(self, number: int) -> Self:
-        """Return the transform with the ``number``-th set of draws for the words of a text.
+        """Return a copy with another set of random draws for running words.
 
-        A transform that makes no such draws returns itself. Properties of the language stay the same: which word
-        types change, and how.
+        A transform without such draws returns itself. Choices of word types do not change.
         """
         del number
         return self
@@ -75,7 +73,7 @@ class Transform(StrictModel):
         return {field: path for field, path in paths.items() if path.is_file()}
 
     def identity(self) -> dict[str, Any]:
-        """Return what the fingerprint of a language covers: the settings, with files by their content."""
+        """Return the settings for a fingerprint, with the content of files in place of their names."""
         return self.model_dump(mode="json")
 
     @abstractmethod
@@ -104,7 +102,7 @@ def chosen_sentences(corpus: Corpus, key: int, strength: float) -> NDArray[np.bo
 def parent_words(corpus: Corpus) -> Column:
     """Return the source word of each word, or ``_`` for an inserted one.
 
-    A corpus that no language rewrites has no such column. Its source words are its own words.
+    Without a column ``parent``, the source words are the words of the corpus itself.
     """
     return corpus.columns.get("parent", corpus.form)
 
@@ -118,5 +116,5 @@ def check_columns(corpus: Corpus, transform: Transform) -> None:
     missing = [name for name in transform.requires if name not in corpus.columns]
     if missing and len(corpus):
         columns = ", ".join(name for name in corpus.columns if name != "parent")
-        reason = f"the transform {transform.kind} needs the column {missing[0]!r}, and the corpus has only {columns}"
+        reason = f"the transform {transform.kind} needs the column {missing[0]!r}, but the corpus has only {columns}"
         raise InputError(reason, hint="name a source with annotations, or give a parser", code="missing")

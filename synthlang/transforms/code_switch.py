@@ -51,15 +51,15 @@ class CodeSwitch(Transform):
     cap: float = Field(default=0.15, ge=0.0, le=1.0)
     """Largest share of the words of a batch that are replaced.
 
-    Where more were drawn, exactly floor(cap · words) are replaced: those with the smallest random numbers.
+    If more words are drawn, the floor(cap · words) with the smallest random numbers are replaced.
     """
     batch_sentences: int = Field(default=1000, ge=1)
     """Number of sentences of a batch for ``cap``. It must divide 2,000."""
     translations: Literal["first", "uniform", "weighted"] = "first"
-    """Choice among several translations: the ``first``, or one drawn at random (``uniform``) or ``weighted``.
+    """Choice among several translations: the ``first`` one, or a random one, drawn ``uniform`` or ``weighted``.
 
-    The weights are the third column of the file: in PanLex the quality of a translation, as in the paper. Without
-    that column, ``weighted`` draws uniformly.
+    The weights are the third column of the file, which in PanLex is the quality of a translation, as in the paper.
+    Without that column, ``weighted`` draws uniformly.
     """
     _pairs: dict[str, tuple[str, ...]] | None = PrivateAttr(default=None)
     _weights: dict[str, tuple[float, ...]] = PrivateAttr(default_factory=dict)
@@ -69,12 +69,12 @@ class CodeSwitch(Transform):
     @classmethod
     def _divides(cls, value: int) -> int:
         if BATCH_SENTENCES % value:
-            hint = "use a divisor, so that no batch is cut in two"
-            raise InputError(f"{value} is no divisor of {BATCH_SENTENCES}", hint=hint, code="range")
+            reason = f"{value} does not divide {BATCH_SENTENCES}, so a batch would be cut in two"
+            raise InputError(reason, hint="use a divisor such as 1000 or 500", code="range")
         return value
 
     def model_post_init(self, context: Any, /) -> None:
-        """Read the dictionary once, so that the pairs in use are those of the fingerprint."""
+        """Read the dictionary once, so that the fingerprint covers the pairs in use."""
         del context
         if self.dictionary == PARENT_WORDS:
             return
@@ -93,10 +93,7 @@ class CodeSwitch(Transform):
         return {**super().identity(), "dictionary": content} | ({"draws": self._draws} if self._draws else {})
 
     def redrawn(self, number: int) -> Self:
-        """Return the transform with other draws of words and translations.
-
-        The words in the dictionary stay the same.
-        """
+        """Return a copy with other draws of words and translations from the same dictionary."""
         redrawn = self.model_copy()
         redrawn._draws = number
         return redrawn
@@ -123,7 +120,10 @@ class CodeSwitch(Transform):
         return Rewrite.identity(corpus, form).counted(counts)
 
     def _targets(self, corpus: Corpus, ids: NDArray[np.int64], key: int) -> tuple[NDArray[np.int32], Column]:
-        """Return the codes of the words, and the translation of each word or the word itself, under the same names."""
+        """Return the codes of the words, and their translations as a column with the same names.
+
+        A word without a translation is its own translation.
+        """
         parent = parent_words(corpus)
         names = parent.names or ()
         options = self._translations(names, key)
@@ -162,7 +162,7 @@ class CodeSwitch(Transform):
         return word if word in (self._pairs or ()) else word.lower()
 
     def _bounds(self, word: str) -> NDArray[np.float64]:
-        """Return for each translation of a word the upper bound in [0, 1] of the numbers that draw it."""
+        """Return the upper bound in [0, 1] of the random numbers that select each translation of a word."""
         sums = np.cumsum(self._weights[self._entry(word)])
         return np.asarray(sums / sums[-1])
 

@@ -1,8 +1,7 @@
-"""Laying trees out: from a side for every dependent to an order of the words.
+"""Lay out trees: compute the word order that follows from the side of every dependent.
 
-A dependent that keeps its side keeps its closeness to the head among those that keep theirs. A dependent that
-changes sides goes to the mirrored place: as many dependents from the head as before, outside the lower layers of
-the new side and inside the higher ones.
+Dependents that keep their side keep their order. A dependent that changes sides goes to the mirrored place, with as
+many dependents between it and the head as before. There it stands outside the lower layers and inside the higher ones.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ Rows = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Keys = NDArray[np.float64]
 BEFORE, AFTER = 0, 1
-STEP = 0.05  # distance to a neighbour that an item is put next to, where neighbours are 1 apart
-BY_LAYER, BY_CLOSENESS = 1e-3, 1e-7  # these order the items that go to the same place
+STEP = 0.05  # distance between an item and the neighbour that it is put beside; other neighbours are 1 apart
+BY_LAYER, BY_CLOSENESS = 1e-3, 1e-7  # tie breakers of items that go to the same place
 
 # A negation keeps its label here because it has a layer of its own.
 VERSION_1 = {v1: v2 for v1, v2 in V1_TO_V2.items() if v1 != "neg"} | {"foreign": "flat"}
@@ -56,7 +55,7 @@ OTHER_LAYER, INNER_MARKER, OUTER_MARKER, EDGE = 4, 7, 9, 10
 
 
 def modern(label: str) -> str:
-    """Return the label as version 2 writes it.
+    """Return a label in the notation of UD version 2.
 
     >>> modern("nsubjpass"), modern("nmod:poss")
     ('nsubj:pass', 'nmod:poss')
@@ -81,10 +80,10 @@ def layer(label: str) -> int:
 def attach_inserted(corpus: Corpus) -> Corpus:
     """Return the corpus with a head for every word that has none (head −1).
 
-    Such a word was inserted, or its head was left out. Its new head is the nearest word with a head to the left of
-    the word and of all that depends on it. If there is none, the head is the nearest one to the right in the root's
-    tree. The result is a tree, a projective tree stays projective, and the word moves with the word that it was put
-    beside. The heads of other words do not change.
+    Such a word was inserted, or its head was left out. Its new head is the nearest word to the left of the word and
+    its dependents that has a head. If there is none, it is the nearest word to the right in the tree of the root. The
+    word therefore moves with its neighbour. The result is a tree, a projective tree stays projective, and no other
+    head changes.
     """
     head = corpus.columns["head"].codes.astype(np.int64)
     if not (head < 0).any():
@@ -104,10 +103,7 @@ def attach_inserted(corpus: Corpus) -> Corpus:
 
 
 def layout_forest(corpus: Corpus) -> Forest:
-    """Return the trees for a layout.
-
-    The punctuation that ends a sentence hangs on the root, so that it can stay there.
-    """
+    """Return the trees with the final punctuation attached to the root, so that it can keep its place."""
     corpus = attach_inserted(corpus)
     forest = Forest.of(corpus)
     hung = hung_on_root(corpus, forest)
@@ -115,9 +111,9 @@ def layout_forest(corpus: Corpus) -> Forest:
 
 
 def hung_on_root(corpus: Corpus, forest: Forest) -> NDArray[np.int32] | None:
-    """Return the heads with the final punctuation on the root, [words], or None if it is there already.
+    """Return the heads with the final punctuation attached to the root, [words], or None if nothing changes.
 
-    Only punctuation on which nothing depends is attached to the root.
+    Punctuation with dependents keeps its head.
     """
     final = final_punctuation(corpus) & (forest.size == 1) & (forest.depth > 1)
     if not final.any():
@@ -132,8 +128,8 @@ def hung_on_root(corpus: Corpus, forest: Forest) -> NDArray[np.int32] | None:
 def attached_anew(rewrite: Rewrite, corpus: Corpus, laid_out: Flags) -> Rewrite:
     """Attach the final punctuation to the root where the new order would otherwise not be projective.
 
-    The punctuation stays at the end while its head has moved. ``laid_out`` [sentences] marks the sentences that
-    were projective.
+    The punctuation keeps its place while its head moves. ``laid_out`` [sentences] marks the sentences that were
+    projective.
     """
     derived = rewrite.apply(corpus)
     whole = attach_inserted(derived)
@@ -162,9 +158,9 @@ class Layout:
         items: Rows of the dependents, [m].
         head: Rows of their heads, [m].
         side: BEFORE or AFTER the head, in the source, [m].
-        place: Closeness to the head, [m]. 1 is next to the head on that side.
+        place: Rank by distance from the head on that side, from 1, [m].
         layer: Layer of each item, [m]; see LAYERS.
-        is_final: Whether the item is punctuation at the end of the sentence, after its head, [m].
+        is_final: True for punctuation at the end of the sentence, after its head, [m].
     """
 
     def __init__(self, corpus: Corpus, forest: Forest) -> None:
@@ -216,7 +212,7 @@ class Layout:
         return layers
 
     def keys(self, side: Rows) -> Keys:
-        """Return the distance from the head on the new ``side`` [m]: a smaller one is closer, [m]."""
+        """Return the distance of each item from its head on the new ``side``, [m]."""
         moved = side != self.side
         slot = self._slot(side)
         keys = self.place.astype(np.float64)
@@ -236,7 +232,7 @@ class Layout:
         return keys
 
     def put_outside(self, keys: Keys, side: Rows, outer: Flags, inner: Flags) -> None:
-        """Change ``keys`` so that each ``outer`` item [m] stands outside all ``inner`` ones of its head and side."""
+        """Raise ``keys`` so that ``outer`` items [m] stand outside the ``inner`` items of the same head and side."""
         slot = self._slot(side)
         reach = np.full(2 * len(self.forest.parent), -np.inf)
         np.maximum.at(reach, slot[inner], keys[inner])

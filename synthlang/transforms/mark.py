@@ -1,8 +1,4 @@
-"""Marking: morphology and particles placed by a dependency tree, and function words left out.
-
-A choice [words] holds the index of a marker for each word, or −1 for none. Edits put words beside words, leave
-words out and join markers to words.
-"""
+"""Marking: add morphology and particles according to a dependency tree, and leave out function words."""
 
 from __future__ import annotations
 
@@ -34,8 +30,8 @@ AFTER_VERB = 9  # place of a word after a verb: farther from the verb than its m
 class Insertion(NamedTuple):
     """A word ``word`` inserted at each of the rows ``rows`` [n].
 
-    ``place`` < 0 puts it before the row, > 0 after it. Of several words at one row, the one with the larger place
-    stands further right. Words with equal places stay in the order given.
+    A negative ``place`` is before the row, and a positive one after it. Words at the same row are sorted by place, and
+    equal places keep the order of the insertions.
     """
 
     rows: Rows
@@ -46,7 +42,7 @@ class Insertion(NamedTuple):
 def edit(corpus: Corpus, form: Column, keep: Flags, insertions: Sequence[Insertion]) -> Rewrite:
     """Return the rewrite to ``form`` [words] that keeps the words in ``keep`` [words] and inserts others.
 
-    A place beside a word that is left out is where that word was.
+    A word that is inserted beside an omitted word takes the place of that word.
     """
     kept = np.flatnonzero(keep)
     index: dict[str, int] = {}  # names that became equal get one code
@@ -64,7 +60,7 @@ def edit(corpus: Corpus, form: Column, keep: Flags, insertions: Sequence[Inserti
 
 
 class Choice(NamedTuple):
-    """A kind of marker: ``which`` [words] is the index into ``texts`` of each word's marker, −1 for none."""
+    """A kind of marker: ``which`` [words] is the index of each word's marker in ``texts``, or −1 for none."""
 
     name: str
     which: Rows
@@ -84,7 +80,7 @@ def join_affixes(form: Column, choices: Sequence[Choice], before: bool) -> Colum
 
 
 def agreement_choice(corpus: Corpus, agreement: Mapping[str, str], marked: Flags) -> Rows:
-    """Choose the marker of each verb: the first key that fits the first of its subjects."""
+    """Choose the marker of each verb by the first key that fits its first subject, [words]."""
     forest = Forest.of(attach_inserted(corpus))
     is_subject = corpus.columns["deprel"].lookup(lambda name: base(name) == "nsubj")
     subjects = np.flatnonzero(is_subject & (forest.parent >= 0))
@@ -99,7 +95,7 @@ def agreement_choice(corpus: Corpus, agreement: Mapping[str, str], marked: Flags
 
 
 def _fits(corpus: Corpus, wanted: str) -> Flags:
-    """Return whether each word has a UPOS tag, or all of some features, [words]."""
+    """Return whether each word has a UPOS tag, or all features of a list such as ``Number=Plur|Person=3``, [words]."""
     if "=" not in wanted:
         return corpus.columns["upos"].lookup(lambda name: name == wanted)
     features = set(wanted.split("|"))
@@ -140,7 +136,7 @@ def words_after_verbs(corpus: Corpus, marked: Flags, keep: Flags, distance: int)
 
 
 class AfterVerb(StrictModel):
-    """A word put some words after each verb (Kallini et al. 2024, "Mission: Impossible Language Models")."""
+    """A word inserted some words after each verb (Kallini et al. 2024, "Mission: Impossible Language Models")."""
 
     word: str
     """The word that is inserted."""
@@ -172,11 +168,11 @@ class Mark(Transform):
     A property is a UPOS tag (``PRON``) or features (``Number=Plur|Person=3``), which need the column ``feats``.
     """
     after_verb: AfterVerb | None = None
-    """A word put some words after each verb."""
+    """A word inserted some words after each verb."""
     drop: tuple[Literal["articles", "pronouns"], ...] = ()
     """Words to leave out if nothing depends on them: ``articles``, subject ``pronouns``."""
     articles: tuple[str, ...] = Field(default=("the", "a", "an"), min_length=1)
-    """Words with the relation det that count as articles, in any case."""
+    """Words with the relation det that count as articles, in upper or lower case."""
     as_words: bool = False
     """Insert markers as words of their own (source_index −1).
 
@@ -217,11 +213,11 @@ class Mark(Transform):
             if word.split() != [word] or word == "_":
                 raise InputError(f"the marker {word!r} must be one word without a space", code="format")
             if not self.as_words and word in self.markers and self.separator in word:
-                reason = f"the marker {word!r} contains the separator {self.separator!r}, so there would be no inverse"
+                reason = f"the marker {word!r} contains the separator {self.separator!r} and could not be removed again"
                 raise InputError(reason, hint=OTHER_MARKER, code="conflict")
         for one, other in permutations(map(self._joined, self.markers), 2):
             if one.startswith(other) if self.place == "before" else one.endswith(other):
-                reason = f"a word marked {one!r} looks like one marked {other!r}"
+                reason = f"words marked with {one!r} and {other!r} could not be told apart"
                 raise InputError(reason, hint=OTHER_MARKER, code="conflict")
         return self
 
@@ -268,10 +264,7 @@ class Mark(Transform):
         return edit(corpus, form, ~gone, insertions).counted(counts)
 
     def _choices(self, corpus: Corpus, marked: Flags) -> list[Choice]:
-        """Return the markers of each word.
-
-        The first is nearest to the word: a noun has number and case, a verb agreement.
-        """
+        """Return the choices of markers (number, case, agreement), the nearest to the word first."""
         choices = []
         upos = corpus.columns["upos"]
         if self.number is not None:
@@ -300,9 +293,7 @@ class Mark(Transform):
         wrong = self._insertions(corpus) | corpus.form.lookup(lambda name: self._bare(name) != name)
         if wrong.any():
             word = (corpus.form.names or ())[int(corpus.form.codes[wrong][0])]
-            reason = (
-                f"the word {word!r} looks like one that the transform mark has marked, so there would be no inverse"
-            )
+            reason = f"the source word {word!r} looks like a marked one, so the transform mark could not be inverted"
             raise InputError(reason, hint=OTHER_MARKER, code="conflict")
 
     def _insertions(self, corpus: Corpus) -> Flags:
@@ -312,7 +303,7 @@ class Mark(Transform):
         return np.asarray(tag & corpus.form.lookup(lambda name: name in words))
 
     def inverse(self, corpus: Corpus, key: int) -> Rewrite:
-        """Remove the markers. Their letters show where they are."""
+        """Remove the markers."""
         if not self.invertible:
             return super().inverse(corpus, key)
         if not len(corpus):

@@ -29,8 +29,8 @@ Flags = NDArray[np.bool_]
 class Reorder(Transform):
     """Draw an order for every node, in a share ``strength`` of the sentences.
 
-    A word without a head (an inserted word, or one whose head was left out) is no item of any node. It stays beside
-    the word that ``attach_inserted`` attaches it to, and the others get the order that they would get without it.
+    A word without a head (an inserted word, or one whose head was left out) is not an item of a node. It stays beside
+    the word that ``attach_inserted`` attaches it to and does not affect the order of others.
     """
 
     invertible: ClassVar[bool] = False  # only ``source_index`` records the order of the source
@@ -84,7 +84,7 @@ class Reorder(Transform):
         return super().identity() | {name: value and load_model(value).content for name, value in named.items()}
 
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
-        """Lay the trees out anew. ``counts`` has what was reordered, and by reason what was not."""
+        """Lay out the trees in the drawn orders, and count the nodes and sentences that were reordered or not."""
         if not len(corpus):
             return Rewrite.identity(corpus)
         check_columns(corpus, self)

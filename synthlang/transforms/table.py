@@ -1,4 +1,4 @@
-"""The table of transforms: one line for each of ours, and those of plugins."""
+"""The table of transforms, ours and those of plugins."""
 
 from __future__ import annotations
 

@@ -23,12 +23,11 @@ from synthlang.transforms.base import Transform, parent_words
 class Transliterate(Transform):
     """Write a share ``strength`` of the words in ``script``: ``the cat`` → ``тхе цат``.
 
-    A word type is the source word. The choice of types is therefore the same in every text, whatever other
-    transforms do, and grows with the strength. As ids, every token of a chosen word moves by V (see
-    ``vocabulary``).
+    Types are chosen by their source word. The choice is therefore the same in every text and with any other
+    transforms, and it grows with the strength. The ids of a chosen word move by V (see ``vocabulary``).
 
-    A sentence is dropped and counted if one of its words stays although it has letters of the script: that word
-    could not be distinguished from a transliterated one.
+    A sentence is dropped and counted if a word that is not chosen has letters of the script, because it could not be
+    distinguished from a transliterated one.
     """
 
     file_fields: ClassVar[tuple[str, ...]] = ("types",)
@@ -44,7 +43,7 @@ class Transliterate(Transform):
     order: Literal["uniform", "frequent"] = "uniform"
     """Order in which types are chosen: ``uniform`` by a hash of the form, or the most ``frequent`` first."""
     types: Path | None = Field(default=None)
-    """A file that lists the types that the share is taken of. The other types stay. None stands for all types."""
+    """File with the word types among which the share is chosen. Other types stay. None stands for all types."""
     _listed: frozenset[str] | None = PrivateAttr(default=None)
     _counts: Mapping[str, int] | None = PrivateAttr(default=None)
     _limits: dict[int, float] = PrivateAttr(default_factory=dict)
@@ -58,7 +57,7 @@ class Transliterate(Transform):
         return value
 
     def model_post_init(self, context: Any, /) -> None:
-        """Read the listed words once, so that the words in use are those of the fingerprint."""
+        """Read the listed words once, so that the fingerprint covers the words in use."""
         del context
         self._listed = None if self.types is None else read_types(self.types)
 
@@ -115,7 +114,7 @@ class Transliterate(Transform):
         return result.take(np.flatnonzero(whole)).counted({reason: ~whole})
 
     def _tokens(self, corpus: Corpus, script: Script, key: int) -> Column:
-        """Return the tokens with the chosen ones in the script. No token had a letter of the script before."""
+        """Return the tokens with the chosen ones written in the script."""
         names = corpus.form.names or ()
         chosen = self.chosen(names, key)
         return corpus.form.map_names(script.encode_token(n) if c else n for n, c in zip(names, chosen, strict=True))
@@ -157,7 +156,7 @@ class Transliterate(Transform):
 def type_hashes(key: int, forms: Sequence[str]) -> NDArray[np.float64]:
     """Return a number in [0, 1) for each form, the same in every text.
 
-    A share chooses the forms whose number is smaller than it.
+    A form is chosen if its number is below the share.
     """
     return uniform_of_keys([key_of("type", key, form) for form in forms])
 
@@ -166,7 +165,7 @@ def read_types(path: Path) -> frozenset[str]:
     """Read a list of words: one on each line, or the first column of a table with tabs.
 
     Raises:
-        InputError: A line does not hold one word, or the file holds none.
+        InputError: A line does not hold one word, or the file is empty.
     """
     words = set()
     for number, line in read_lines(path):
@@ -184,10 +183,10 @@ def read_types(path: Path) -> frozenset[str]:
 
 
 def most_frequent(counts: Mapping[str, int], candidates: Iterable[str], share: float, by_token: bool) -> frozenset[str]:
-    """Return the most frequent candidates. Equal counts are in the order of the forms.
+    """Return the most frequent candidates. Ties are sorted by form.
 
-    By type, ``round(share · candidates)`` of them are returned. By token, as many are returned as it takes to reach
-    ``share`` of the candidates' running words (the rule of ``DictionarySpec``).
+    By type, ``round(share · candidates)`` of them are returned. By token, they are the fewest that make up ``share`` of
+    the candidates' running words, as in ``DictionarySpec``.
     """
     ordered = sorted(candidates, key=lambda form: (-counts.get(form, 0), form))
     return frozenset(ordered[: _until(ordered, counts, share) if by_token else round(share * len(ordered))])
@@ -203,7 +202,7 @@ def hash_limit(counts: Mapping[str, int], candidates: Iterable[str], share: floa
 
 
 def _until(ordered: list[str], counts: Mapping[str, int], share: float) -> int:
-    """Return the number of leading types that it takes to reach the share of running words."""
+    """Return the smallest number of leading types that make up the share of running words."""
     running = np.asarray([counts.get(form, 0) for form in ordered], np.int64)
     return int((np.cumsum(running) - running < share * running.sum()).sum())
 

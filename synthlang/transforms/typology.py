@@ -1,8 +1,7 @@
 """Typology: deterministic word orders of Universal Dependencies trees, given by values as in WALS.
 
 The World Atlas of Language Structures (Dryer & Haspelmath 2013) describes word order by features such as 81A, the
-order of subject, object and verb. Here the value of a feature moves the dependents that the feature is about to one
-side of their head.
+order of subject, object and verb. Here the value of a feature moves dependents to one side of their head.
 """
 
 from __future__ import annotations
@@ -89,9 +88,9 @@ class Typology(Transform):
     ``final`` puts them before the head. Values of single features take precedence.
     """
     demonstratives: tuple[str, ...] = Field(default=("this", "that", "these", "those"), min_length=1)
-    """Words that are demonstratives, in any case."""
+    """Words that are demonstratives, in upper or lower case."""
     articles: tuple[str, ...] = Field(default=("the", "a", "an"), min_length=1)
-    """Words that are articles, in any case."""
+    """Words that are articles, in upper or lower case."""
 
     @model_validator(mode="after")
     def _something(self) -> Typology:
@@ -138,7 +137,7 @@ class Typology(Transform):
         return side
 
     def _moves(self, corpus: Corpus, layout: Layout) -> Iterator[tuple[str, Flags]]:
-        """Yield for each feature with a value that value and the items that the feature is about."""
+        """Yield the value of each feature that has one, with flags of the items that it moves, [items]."""
         if self.order:
             for letter, core in (("S", SUBJECTS), ("O", OBJECTS)):
                 before = self.order.index(letter) < self.order.index("V")

@@ -56,7 +56,7 @@ class Reordering(Transform):
 
 
 def segment_of_word(corpus: Corpus, split_at_marks: bool) -> Rows:
-    """Return the number of each word's segment, [words]: a sentence, or the part of one between marks."""
+    """Return the number of each word's segment, [words]. A segment is a sentence, or its part between two marks."""
     starts = np.zeros(corpus.offsets[-1], bool)
     starts[corpus.offsets[:-1][corpus.lengths > 0]] = True
     if split_at_marks:
