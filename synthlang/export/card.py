@@ -1,7 +1,6 @@
 """Data set cards: a YAML header that the hub and ``datasets`` read, and sections for people.
 
-This module knows nothing about the data, so every folder of parquet files that this package writes
-can have a card. The header: https://huggingface.co/docs/hub/datasets-cards
+The header is described at https://huggingface.co/docs/hub/datasets-cards.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from synthlang.strict_yaml import write_yaml
 
 UNKNOWN_LICENCE = "unknown"
 LICENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,63}")
-# licences that the hub knows by their SPDX id in lower case; all others are "other" with a name
+# Licences that the hub knows by their SPDX id in lower case. All others are "other" with a name.
 HUB_LICENCES = frozenset(
     f"{family}-{version}" for family in ("cc-by", "cc-by-sa", "cc-by-nc", "cc-by-nd", "cc-by-nc-sa", "cc-by-nc-nd")
     for version in ("2.0", "2.5", "3.0", "4.0")
@@ -32,13 +31,13 @@ SIZES = ((0, "n<1K"), (10**3, "1K<n<10K"), (10**4, "10K<n<100K"), (10**5, "100K<
 
 
 def card_config(name: str, files: Mapping[str, str], default: bool = False) -> dict[str, Any]:
-    """Describe one configuration of a data set; ``files`` maps each split to a path or pattern in the folder."""
+    """Describe one configuration of a data set. ``files`` maps each split to a path or pattern in the folder."""
     listed = [{"split": split, "path": path} for split, path in files.items()]
     return {"config_name": name, "data_files": listed} | ({"default": True} if default else {})
 
 
 def check_licence(licence: str) -> str:
-    """Return the id unchanged; an InputError is raised if it cannot be an SPDX id.
+    """Return the id of a licence unchanged. An InputError is raised if it cannot be an SPDX id.
 
     >>> check_licence("CC-BY-SA-4.0")
     'CC-BY-SA-4.0'
@@ -74,12 +73,12 @@ def card_header(
     Args:
         configs: The configurations, from ``card_config``.
         pretty_name: The title on the hub.
-        licence: SPDX id in any case; an InputError is raised if it is none.
+        licence: SPDX id in upper or lower case.
         language: Codes of the languages.
         rows: Rows of the default configuration over all splits.
         tags: Tags on the hub.
         task_categories: Categories of tasks on the hub.
-        more: Further keys of the hub, put last.
+        more: Further keys of the header.
     """
     spdx = check_licence(licence).lower()
     header: dict[str, Any] = {"pretty_name": pretty_name}
@@ -96,14 +95,14 @@ def card_header(
 
 
 def write_card(title: str, header: Mapping[str, Any], sections: Iterable[tuple[str, str]]) -> str:
-    """Write the whole card; a section is (heading, Markdown text), and one without a heading stands under the title."""
+    """Write the whole card. Sections are pairs (heading, Markdown text), and the heading may be empty."""
     parts = [f"---\n{write_yaml(dict(header))}---", f"# {title}"]
     parts += [f"## {heading}\n\n{text.strip()}" if heading else text.strip() for heading, text in sections]
     return "\n\n".join(parts) + "\n"
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Write a table; numbers are aligned right, and cells cannot break it.
+    """Write a Markdown table with numbers aligned right and cells escaped.
 
     >>> print(markdown_table(("split", "rows"), [("train", 1200)]))
     | split | rows |
@@ -121,7 +120,7 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str
 
 
 def code_block(text: str, language: str = "") -> str:
-    """Quote text unchanged; the fence is longer than any run of backticks in it."""
+    """Quote text unchanged, with a fence that is longer than any run of backticks in it."""
     ticks = [i for i, c in enumerate(f" {text} ") if c != "`"]
     fence = "`" * max(3, *(b - a for a, b in pairwise([*ticks, ticks[-1] + 1])))
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"

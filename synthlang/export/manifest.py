@@ -160,9 +160,9 @@ Record = Mapping[str, Any]
 def write_manifest(
     plan: ExportPlan, source: Source, records: Sequence[Record], about: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Write README.md, language.yaml and, last, manifest.json; return the manifest.
+    """Write README.md, language.yaml and, last, manifest.json, and return the manifest.
 
-    ``about`` has the facts known before any work: fingerprint, format, source and licence.
+    ``about`` holds facts that do not depend on the shards: fingerprint, format, source and licence.
     """
     out = plan.folder / "out"
     splits = {split: [r for r in records if r["split"] == split] for split in source.splits}
@@ -196,7 +196,7 @@ def write_manifest(
 
 
 def _tokenizers(plan: ExportPlan, types: Sequence[Mapping[str, Any]], manifest: dict[str, Any]) -> list[Path]:
-    """Write the tokenizers and add the facts about ids to the manifest; return the files."""
+    """Write the tokenizers, add the facts about ids to the manifest, and return the files."""
     assert plan.vocabulary is not None
     parent, derived = (sum(h[f"{side}_ids"] for h in types) for side in ("parent", "derived"))
     manifest["parents"]["vocabulary"] = plan.vocabulary.fingerprint
@@ -216,7 +216,7 @@ def verify_manifest(folder: Path) -> dict[str, Any]:
     """
     manifest = read_json(folder / "manifest.json")
     if not isinstance(manifest, dict) or not isinstance(manifest.get("sha256"), dict):
-        raise InputError("the manifest has no checksums", folder / "manifest.json", code="format")
+        raise InputError("the manifest has no checksums", folder / "manifest.json", hint=AGAIN, code="format")
     for name, expected in manifest["sha256"].items():
         if not (folder / name).is_file():
             raise InputError("the file is in the manifest, but missing", folder / name, hint=AGAIN, code="missing")
@@ -256,9 +256,9 @@ def _row(path: Path, wanted: int) -> dict[str, Any]:
 def push_to_hub(
     folder: Path, repo_id: str, private: bool = True, token: str | None = None, api: Any | None = None
 ) -> str:
-    """Verify a data set folder and upload it to the data set repository ``repo_id``; return its address.
+    """Verify a data set folder, upload it to the repository ``repo_id`` and return its address.
 
-    For ``token``, ``api`` and the errors see ``synthlang.hub_upload``.
+    See ``synthlang.hub_upload`` for the other arguments and the errors.
     """
     check_repository(repo_id)
     manifest = verify_manifest(folder)

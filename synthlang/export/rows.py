@@ -64,7 +64,7 @@ def numbers(values: NDArray[Any]) -> Any:
 
 
 def lists(offsets: NDArray[np.int64], values: Any) -> Any:
-    """Return a list for each sentence; ``offsets`` [sentences + 1] index ``values``."""
+    """Return an Arrow list for each sentence. ``offsets`` [sentences + 1] are its bounds in ``values``."""
     assert offsets[-1] < 2**31, "a batch has fewer than 2 billion words"
     return pa.ListArray.from_arrays(numbers(offsets.astype(np.int32)), values)
 
@@ -155,7 +155,7 @@ def column_values(column: Column) -> Any:
 
 
 def _alignment(derived: Corpus, origin: NDArray[np.int32]) -> Any:
-    """Return for each sentence the pairs {parent, derived} of word indices; inserted words are in no pair."""
+    """Return the pairs {parent, derived} of word indices for each sentence. Inserted words are in no pair."""
     aligned = origin != INSERTED
     before = np.concatenate([[0], np.cumsum(aligned)])[derived.offsets]
     pairs = [numbers(origin[aligned]), numbers(derived.position[aligned].astype(np.int32))]
@@ -167,14 +167,14 @@ KEY = key_of("overlap")
 
 @dataclass(frozen=True)
 class Types:
-    """Word types: ``hashes`` [types] uint64, rising; ``counts`` [types] int64."""
+    """Word types as sorted ``hashes`` [types] uint64, with their ``counts`` [types] int64."""
 
     hashes: NDArray[np.uint64]
     counts: NDArray[np.int64]
 
     @staticmethod
     def of(column: Column, names: Strings) -> Types:
-        """Count the names that occur in a column of words; ``names`` are the names of the column."""
+        """Count the words of a column, whose names in UTF-8 are ``names``."""
         counts = np.bincount(column.codes, minlength=len(names.offsets) - 1).astype(np.int64)
         used = np.flatnonzero(counts)
         return _summed(hash_strings(names)[used], counts[used])
@@ -192,7 +192,7 @@ def hash_strings(strings: Strings) -> NDArray[np.uint64]:
 
 
 def merged(parts: Iterable[Types]) -> Types:
-    """Merge parts and add their counts; memory grows with the number of types only."""
+    """Merge parts and add their counts. Memory grows with the number of types only."""
     total, waiting, size = Types(np.zeros(0, np.uint64), np.zeros(0, np.int64)), [], 0
     for part in parts:
         waiting.append(part)

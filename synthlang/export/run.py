@@ -65,14 +65,14 @@ def _claim(partial: Path, fingerprint: str) -> None:
     """Create the partial folder, or resume with it.
 
     Raises:
-        InputError: The folder has something else in it, which is never deleted.
+        InputError: The folder holds something else, which is never deleted.
     """
     partial.mkdir(exist_ok=True)
     if any(not path.name.startswith(TEMPORARY) for path in partial.iterdir()) and _export_in(partial) != fingerprint:
         raise InputError(
-            f"the folder has an unfinished export of something else ({_export_in(partial)}, not {fingerprint})",
+            f"the folder holds an unfinished export of something else ({_export_in(partial)}, not {fingerprint})",
             partial,
-            hint="run its command again to finish it, delete the folder, or name another one",
+            hint="run the other command again to finish it, delete the folder, or name another output",
             code="exists",
         )
     write_json(partial / "partial.json", {"fingerprint": fingerprint})
@@ -85,9 +85,7 @@ Record = dict[str, Any]
 
 
 def write_shards(plan: ExportPlan, source: Source, workers: int, progress: Progress) -> list[Record]:
-    """Write all shards; return their records in the order of the splits and of their sentences.
-
-    A split without a sentence has no record.
+    """Write all shards, and return their records in the order of splits and sentences.
 
     Raises:
         InputError: The source has no sentence, or the language drops all of them.
@@ -112,9 +110,9 @@ def write_shards(plan: ExportPlan, source: Source, workers: int, progress: Progr
 
 
 def _missing(plan: ExportPlan, source: Source, records: list[Record], progress: Progress) -> Iterator[Shard]:
-    """Yield the shards to write; the records of finished shards are added to ``records``.
+    """Yield the shards to write, and add the records of finished shards to ``records``.
 
-    The source is read here, in one process, because ids count through a split.
+    One process reads the source, because ids count through a split.
     """
     for split in source.splits:
         batches = iter(source.batches(split))
@@ -145,7 +143,7 @@ FORMAT = 2  # 2: three configurations in shards
 
 
 def derived_fingerprint(source: Source, language: Language, vocabulary: Vocabulary | None = None) -> str:
-    """Return the fingerprint of a derived data set: of its source, its language and the vocabulary of its token ids."""
+    """Return the fingerprint of a derived data set, which covers source, language and vocabulary."""
     parents = {"source": source.fingerprint, "language": language.fingerprint}
     if vocabulary is not None:
         parents["vocabulary"] = vocabulary.fingerprint
@@ -167,8 +165,8 @@ def export_language(
 ) -> dict[str, Any]:
     """Derive every split of a source, write the data set and return its manifest.
 
-    The bytes depend neither on the number of workers nor on interruptions: the same command resumes
-    with ``.partial-NAME``, and the folder appears when it is complete. Wrong input leaves nothing behind.
+    The bytes depend neither on the number of workers nor on interruptions. The same command resumes from
+    ``.partial-NAME``, and the folder appears when it is complete. Wrong input leaves nothing behind.
 
     Args:
         source: The source.
@@ -176,11 +174,11 @@ def export_language(
         folder: The folder to create.
         source_name: The source as the user wrote it.
         workers: Worker processes, at most one per processor core.
-        progress: ``progress(split, sentences)`` is called during the work, first for finished shards.
-        licence: SPDX id; by default the source's attribute ``licence``, else unknown.
-        command: The command on the card that makes the folder again.
-        vocabulary: The vocabulary of the source language; with it there are also token ids and both tokenizers.
-        counted_in: The split whose words were counted for language and vocabulary, if not the training split.
+        progress: Called as ``progress(split, sentences)`` during the work, first for finished shards.
+        licence: SPDX id (default: the source's attribute ``licence``, or else unknown).
+        command: The command on the card that rebuilds the folder.
+        vocabulary: Vocabulary of the source language, which adds token ids and both tokenizers.
+        counted_in: Split whose words were counted for language and vocabulary, if not the training split.
     """
     if folder.exists() and not partial_of(folder).exists():
         raise exists_already(folder)
@@ -195,7 +193,7 @@ def export_language(
     if folder.exists():
         if _export_in(place) != name or (place / "out").exists():
             raise exists_already(folder)
-        shutil.rmtree(place)  # left by a process that finished and was killed while it cleaned up
+        shutil.rmtree(place)  # a process was killed while it cleaned up
         return dict(read_json(folder / "manifest.json"))
     about = {"fingerprint": derived, "format": FORMAT}
     command = command or f"synthlang derive {shlex.quote(source_name)} --language language.yaml --out DIR"
@@ -220,7 +218,7 @@ def exists_already(folder: Path) -> InputError:
 
 @contextmanager
 def _resumable(folder: Path, place: Path) -> Iterator[None]:
-    """Remove ``place`` after wrong input; any other failure keeps it and raises a DiskError."""
+    """Remove ``place`` after wrong input. After any other failure, keep it and raise a DiskError."""
     try:
         yield
     except WorkerDiedError as error:

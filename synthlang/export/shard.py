@@ -1,7 +1,7 @@
 """One shard: SHARD_BATCHES batches, derived and written as a parquet file for each configuration.
 
-A shard is the unit of work and of resuming. Its record ``done/<split>-00000.json`` is written last.
-The file ``.npz`` beside it has the word types for the overlap.
+A shard is the unit of work and of resuming. Its record ``done/<split>-00000.json`` is written last. The ``.npz`` file
+beside it has the word types for the overlap.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class BatchIds:
 
     Attributes:
         column: An Arrow list of ids for each sentence.
-        counts: [ids] How often each id occurs.
-        control_words: Number of words that spelled a control token, which became the unknown token.
+        counts: Number of occurrences of each id, [ids].
+        control_words: Number of words that spelled a control token and became the unknown token.
     """
 
     column: Any
@@ -48,10 +48,7 @@ class BatchIds:
 
 
 def batch_ids(vocabulary: Vocabulary, language: Language, parent: Corpus, derived: Corpus) -> tuple[BatchIds, BatchIds]:
-    """Return the ids of a batch in the source language and in the derived one.
-
-    The ids of transliterated words are moved by V, the size of the vocabulary.
-    """
+    """Return the ids of a batch in the source language and in the derived one."""
     from synthlang.vocabulary import encode_corpus  # imports the tokenizers, which most exports do not need
 
     size = vocabulary.size_with(language.script)
@@ -74,22 +71,22 @@ def overlap_of_ids(parent: NDArray[np.int64], derived: NDArray[np.int64]) -> Ove
 
 
 def write_tokenizers(vocabulary: Vocabulary, language: Language, out: Path) -> list[Path]:
-    """Write both tokenizers as folders that AutoTokenizer loads; return their files.
+    """Write both tokenizers as folders that AutoTokenizer loads, and return their files.
 
-    The tokenizer of a language on tokens gives the ids of its words before tokens are moved.
+    If the words of the language are tokens, its tokenizer gives the ids before tokens are moved.
     """
     vocabulary.save(out / "tokenizer" / "parent")
     vocabulary.save(out / "tokenizer" / "derived", language.script)
     return sorted(path for path in (out / "tokenizer").rglob("*") if path.is_file())
 
 
-SHARD_BATCHES = 10  # a constant, because the same spec gives the same bytes only with the same borders of shards
+SHARD_BATCHES = 10  # a constant, because the borders of shards affect the bytes
 SPLIT_NAMES = {"train": "train", "dev": "validation", "test": "test"}  # the hub's names
 
 
 @dataclass(frozen=True)
 class ExportPlan:
-    """The settings that all shards of an export share; ``folder`` is the partial folder."""
+    """The settings that all shards of an export share. ``folder`` is the partial folder."""
 
     language: Language
     folder: Path
@@ -100,7 +97,7 @@ class ExportPlan:
         return self.folder / "out" / "data" / config / f"{SPLIT_NAMES[split]}-{number:05d}.parquet"
 
     def record(self, split: str, number: int) -> Path:
-        """Return the record of a shard; the file exists once the shard is complete."""
+        """Return the path of the record of a shard, which exists once the shard is complete."""
         return self.folder / "done" / f"{split}-{number:05d}.json"
 
     def types(self, split: str, number: int) -> Path:
@@ -113,7 +110,7 @@ Shard = tuple[str, int, Iterable[Corpus]]
 
 
 def write_shard(plan: ExportPlan, shard: Shard) -> dict[str, Any]:
-    """Derive and write a shard; return its record.
+    """Derive and write a shard, and return its record.
 
     Raises:
         DiskError: The shard cannot be written.
@@ -160,10 +157,10 @@ def write_shard(plan: ExportPlan, shard: Shard) -> dict[str, Any]:
 
 
 class ShardFiles:
-    """The parquet files of a shard, closed by ``stack``; a thread writes a batch while the next one is derived.
+    """The parquet files of a shard, closed by ``stack``. A thread writes a batch while the next one is derived.
 
     Attributes:
-        rows: Rows of each configuration, complete after ``finish``.
+        rows: Number of rows of each configuration, complete after ``finish``.
     """
 
     def __init__(self, stack: ExitStack, paths: Mapping[str, Path]) -> None:
@@ -175,7 +172,7 @@ class ShardFiles:
         self._waiting: Future[None] | None = None
 
     def write(self, tables: Mapping[str, pa.Table]) -> None:
-        """Write a batch in the background; a failure of the batch before is raised here."""
+        """Write a batch in the background. A failure of the previous batch is raised here."""
         self.finish()
         for config, table in tables.items():
             if config not in self._writers:
@@ -195,7 +192,7 @@ class ShardFiles:
 
 
 def _writer(handle: Any, schema: pa.Schema) -> pq.ParquetWriter:
-    """Open a writer that stores codes as codes and counters as differences; readers see plain strings and lists."""
+    """Open a writer that stores codes as codes and counters as differences. Readers see plain strings and lists."""
     counters = {name: "DELTA_BINARY_PACKED" for name in COUNTERS if name.split(".")[0] in schema.names}
     coded = [f"{f.name}{ELEMENT}" for f in schema if pa.types.is_list(f.type)]
     return pq.ParquetWriter(
@@ -225,6 +222,6 @@ def finished(plan: ExportPlan, split: str, number: int) -> dict[str, Any] | None
 
 
 def types_of(plan: ExportPlan, split: str, number: int) -> dict[str, NDArray[Any]]:
-    """Return the arrays beside a finished shard: parent_hashes, parent_counts, … and, with token ids, parent_ids, …."""
+    """Return the arrays of a finished shard: parent_hashes, parent_counts, … and, with token ids, parent_ids, …."""
     with np.load(plan.types(split, number), allow_pickle=False) as saved:
         return dict(saved)

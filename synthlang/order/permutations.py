@@ -97,7 +97,7 @@ def all_orders(items: int) -> Orders:
 
 
 def _numbered(rows: Ints) -> Ints:
-    """Number the distinct rows from 0 in lexicographic order, and return the number of each row."""
+    """Return the rank of each row among the distinct rows in lexicographic order."""
     codes = rows @ (MOST_ITEMS ** np.arange(rows.shape[1] - 1, -1, -1))
     return np.unique(codes, return_inverse=True)[1].astype(np.int64)
 

@@ -254,9 +254,8 @@ def grid_of(parts: Iterable[Mapping[str, float]]) -> float:
     """Return the power of two to whose multiples weights are rounded so that their sums are exact.
 
     A sum of 256 weights below 2^e needs e + 8 bits before the point, and a float64 has 53. With a grid of
-    2^(e + 8 − 53) every sum is therefore exact in any order of the additions. An order of words then does not depend on its batch,
-    although matrix products of other shapes add in another order. With weights below 16 the grid is 2^−41, which gives
-    an error below 1e-10 in any log-score.
+    2^(e + 8 − 53) every sum is therefore exact in any order of the additions. Results then do not depend on the shape
+    of a batch. With weights below 16 the grid is 2^−41, which gives an error below 1e-10 in any log-score.
     """
     most = sum(max((abs(w) for w in part.values()), default=0.0) for part in parts)
     return float(2.0 ** (np.frexp(max(most, 2.0**-100) * MOST_FEATURES)[1] - 53))

@@ -1,10 +1,8 @@
-"""Parsing in chunks: each chunk comes from the cache if it is there, else from this process or from worker processes.
+"""Parse in chunks, each from the cache or, if it is not there, in this process or in worker processes.
 
 A chunk has CHUNK sentences, a constant, so that a second run and another source with the same text find the same
-chunks. Each process loads the model once.
-
-Parses are stored on disk under a name made from their input and the parser, so they are never stale and all sources
-share them. A file holds one chunk as gzipped JSON. Its checksum detects a damaged file, which counts as missing.
+chunks. The name of a file in the cache is a hash of the input and the parser. A file holds one chunk as gzipped JSON,
+and a damaged file counts as missing.
 """
 
 from __future__ import annotations
@@ -28,10 +26,10 @@ from synthlang.workers import WorkerDiedError, cores, ordered_map
 FORMAT = 1
 CHUNK = 200  # sentences; divides BATCH_SENTENCES
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-RESUME = "run the same command again, which keeps the finished parses"
+RESUME = "run the same command again; finished parses are kept"
 Mode = Literal["words", "text"]
 Outcome = list[Parsed] | str
-"""The parses of a sentence (one for given words, any number for text), or the reason why it has none."""
+"""The parses of a sentence (one for given words, any number for text), or the reason why there are none."""
 Result = tuple[list[Outcome], bool]
 
 
@@ -45,12 +43,12 @@ def default_cache() -> Path:
 
 
 class ParseCache:
-    """Chunks under ``root/ENGINE/XX/KEY.json.gz``; any number of processes may read and write."""
+    """Chunks under ``root/ENGINE/XX/KEY.json.gz``, which any number of processes may read and write."""
 
     def __init__(self, root: Path) -> None:
         nearest = next((place for place in (root, *root.parents) if place.exists()), root)
         if nearest.exists() and not nearest.is_dir():
-            hint = "name another with --cache"
+            hint = "name another folder with --cache"
             raise InputError("the parse cache must be a folder, not a file", nearest, hint=hint, code="type")
         self.root = root
 
@@ -61,7 +59,7 @@ class ParseCache:
 
     @staticmethod
     def read(path: Path) -> list[Any] | None:
-        """Return the parses in a file; None if the file is missing or damaged."""
+        """Return the parses in a file, or None if it is missing or damaged."""
         try:
             data = json.loads(gzip.decompress(path.read_bytes()))
         except FileNotFoundError:
@@ -76,7 +74,7 @@ class ParseCache:
 
     @staticmethod
     def write(path: Path, parses: Sequence[Any]) -> None:
-        """Write atomically; the bytes are a function of the parses."""
+        """Write atomically. The bytes are a function of the parses."""
         text = canonical_json({"key": path.name.partition(".")[0], "parses": list(parses)})
         with atomic_file(path) as handle:
             handle.write(gzip.compress(text.encode("utf-8"), compresslevel=6, mtime=0))
@@ -85,7 +83,7 @@ class ParseCache:
 def parse_chunks(
     engine: Engine, mode: Mode, chunks: Iterable[Sequence[Any]], cache: ParseCache, workers: int = 1
 ) -> Iterator[Result]:
-    """Yield for each chunk in order the outcome of each sentence, and True if it came from the cache.
+    """Yield the outcomes of the sentences of each chunk in order, and True if they came from the cache.
 
     No worker process starts before the first chunk that is not in the cache.
 
@@ -110,7 +108,7 @@ def parse_chunks(
 
 
 def _parse(engine: Engine, mode: Mode, cache: ParseCache, threads: int | None, sentences: Sequence[Any]) -> Result:
-    """Parse a chunk and store the outcome; ``threads`` is the number for the libraries in a process of their own."""
+    """Parse a chunk and store the outcome. ``threads`` limits the threads of the libraries in a worker process."""
     path = cache.path(engine.fingerprint, mode, sentences)
     known = cache.read(path)
     if known is not None:
@@ -138,7 +136,7 @@ def _attempt(engine: Engine, mode: Mode, sentences: Sequence[Any]) -> list[Outco
 
 
 def _one_by_one(engine: Engine, mode: Mode, sentences: Sequence[Any], error: Exception) -> list[Outcome]:
-    """Parse the sentences of a chunk one by one; an InputError is raised if none of them can be parsed."""
+    """Parse the sentences of a chunk one by one. An InputError is raised if none can be parsed."""
     outcome: list[Outcome] = []
     for sentence in sentences:
         try:

@@ -1,4 +1,4 @@
-"""Turn ClearNLP trees (spaCy's English pipelines) into UD v2 trees and labels; its word lists are in clearnlp.yaml.
+"""Convert ClearNLP trees (spaCy's English pipelines) to UD v2 trees and labels, with the word lists of clearnlp.yaml.
 
 he is happy              he ← is (nsubj), happy ← is (acomp)  →  he ← happy (nsubj), is ← happy (cop)
 red , white and blue     white ← red, blue ← white, and ← white  →  blue ← red, and ← blue
@@ -29,12 +29,12 @@ FINITE = ("VBD", "VBZ", "VBP", "MD")
 WITH_OBJECT = ("prep", "agent", "dative", "pcomp")
 DAY = re.compile(r"(0?[1-9]|[12][0-9]|3[01])(st|nd|rd|th)?", re.IGNORECASE)
 YEAR = re.compile(r"1[0-9]{3}|20[0-9]{2}|'[0-9]{2}")
-# in EWT adjectives keep their part of speech inside names: *National Guard*
+# In EWT, adjectives keep their part of speech inside names: *National Guard*.
 ADJECTIVE_ENDING = re.compile(r"[a-z]{2,}(?:nal|ral|cal|ial|ual|ntal|ic|ish|ese|ian|ican|ive|ous|ern|ary|tary|aqi|ani)")
 
 
 def is_clearnlp(labels: Iterable[str]) -> bool:
-    """Return True if the label set of a parser is ClearNLP's: it has ``dobj`` and ``pobj``, which UD lacks."""
+    """Return whether a parser has ClearNLP labels: ``dobj`` and ``pobj`` are not labels of UD."""
     return {"dobj", "pobj"} <= set(labels)
 
 
@@ -58,7 +58,7 @@ def coordination(draft: Draft) -> None:
 def run_on_sentences(draft: Draft) -> None:
     """Turn the head of *I came , I saw* into its first clause.
 
-    ClearNLP attaches the first clause to the second as ``ccomp``; UD attaches the second to the first as ``parataxis``.
+    ClearNLP attaches the first clause to the second as ``ccomp``. UD attaches the second to the first as ``parataxis``.
     """
     for word in draft.having("ccomp"):
         head = draft.head[word]
@@ -93,7 +93,7 @@ def name_adjectives(draft: Draft) -> None:
 
 
 def prepositions(draft: Draft) -> None:
-    """Move every preposition below its object; one with a clause becomes its ``mark``."""
+    """Move every preposition below its object. A preposition with a clause becomes the ``mark`` of the clause."""
     above = {draft.head[w] for w in draft.having("pobj")}
     for word in draft.deepest_first(w for w in draft.words if draft.label[w] in WITH_OBJECT or w in above):
         objects = draft.children(word, "pobj") or _object_of_inner(draft, word)
@@ -109,7 +109,7 @@ def prepositions(draft: Draft) -> None:
 
 
 def _object_of_inner(draft: Draft, word: int) -> list[int]:
-    """Return the object of the inner of two prepositions, which belongs to the outer one too: out [of the house]."""
+    """Return the object of the second of two prepositions, which is the object of both: out [of the house]."""
     if draft.tag[word] != "IN" and draft.low[word] not in WORDS["first of two"]:
         return []
     inner = [w for w in draft.children(word, "obl") if w > word]
@@ -129,7 +129,7 @@ def _object_above(draft: Draft, word: int, first: int) -> None:
 
 
 def names(draft: Draft) -> None:
-    """Let the first word of each person's name be its head; a title before a name is attached to the name."""
+    """Make the first word of each person's name its head, and attach a title to the name."""
     spans: list[list[int]] = []
     for word in draft.words:
         if draft.ner[word] in ("B-PERSON", "B-PER"):
@@ -161,10 +161,7 @@ def _flat(draft: Draft, words: list[int]) -> None:
 
 
 def dates_and_numbers(draft: Draft) -> None:
-    """Let the day be the head of a date, the clock time of its half of the day, and the currency sign of its amount.
-
-    The amount ($ 5) is as in EWT.
-    """
+    """Make the day the head of a date, the hour the head of *am* and *pm*, and the currency sign the head of $ 5."""
     for word in draft.words:
         head = draft.head[word]
         if draft.low[word] in WORDS["currency"] and head > word and draft.tag[head] == "CD":
@@ -190,7 +187,7 @@ def dates_and_numbers(draft: Draft) -> None:
 
 
 def copulas(draft: Draft) -> None:
-    """Let the predicate be the head of its clause, with the form of *be* below it (``cop``)."""
+    """Make the predicate the head of its clause, with the form of *be* below it (``cop``)."""
     verbs = (w for w in draft.words if draft.low[w] in WORDS["forms of be"] and draft.tag[w][:1] == "V")
     for word in draft.deepest_first(w for w in verbs if not draft.label[w].startswith("aux")):
         predicate = _predicate(draft, word)
@@ -243,7 +240,7 @@ def recipients(draft: Draft) -> None:
 
 
 def clausal_complements(draft: Draft) -> None:
-    """Turn ``xcomp`` of most adjectives into an adverbial clause, and after *it is* into the subject."""
+    """Turn the ``xcomp`` of most adjectives into an adverbial clause, or into the subject after *it is*."""
     for word in draft.having("xcomp", "ccomp"):
         head = draft.head[word]
         if head == TOP or head > word:
@@ -258,7 +255,7 @@ def clausal_complements(draft: Draft) -> None:
 
 
 def _extraposes(draft: Draft, head: int, clause: int) -> bool:
-    """Return True if *it* stands for the clause: it is good [to …], it seems [that …], it takes long [to …]."""
+    """Return whether *it* stands for the clause: it is good [to …], it seems [that …], it takes long [to …]."""
     if draft.lemma[head] in ("take", "seem", "appear", "happen"):
         return draft.tag[clause] == "VB" or draft.lemma[head] != "take"
     marked = any(draft.low[w] in ("to", "that", "if") for w in draft.children(clause, "mark", "aux"))

@@ -1,11 +1,11 @@
-"""Draft: one sentence whose tree is being changed, and the punctuation of a tree in UD.
+"""Draft: a sentence whose tree is being changed, and the attachment of punctuation in UD.
 
 Words count from 1, as in CoNLL-U. Every list has an entry for 0, the place above the root, so that the ``head`` of the
 root is a valid index.
 
-Punctuation is attached as high as possible without crossing an edge: a mark at the border of a subordinate unit belongs
-to that unit; a pair of quotes or brackets belongs to the head of the words that it encloses; in a coordination the mark
-belongs to the conjunct that follows (https://universaldependencies.org/u/dep/punct.html).
+Punctuation is attached as high as possible without crossing an edge. A mark at the border of a subordinate unit belongs
+to this unit. A pair of quotes or brackets belongs to the head of the words that it encloses. In a coordination a mark
+belongs to the following conjunct (https://universaldependencies.org/u/dep/punct.html).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Draft:
         upos: Parts of speech, changed in place.
         head: 0 … words, changed in place.
         label: Relations, changed in place.
-        ner: BIO tags; all ``O`` if the parser finds no names.
+        ner: BIO tags, which are all ``O`` if the parser does not find names.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Draft:
 
     @property
     def words(self) -> range:
-        """1 … number of words."""
+        """The numbers of the words, from 1."""
         return range(1, len(self.form))
 
     def children(self, word: int, *labels: str) -> list[int]:
@@ -62,9 +62,9 @@ class Draft:
             self.label[word] = label
 
     def replace_head(self, old: int, new: int, stays: Collection[int] = ()) -> None:
-        """Let ``new``, a word below ``old``, take the place of ``old`` and its dependents, except those in ``stays``.
+        """Put ``new``, a word below ``old``, in the place of ``old``, with its dependents except those in ``stays``.
 
-        ``old`` itself is left without a place; the caller attaches it below ``new``.
+        The caller then attaches ``old`` below ``new``.
         """
         self.attach(new, self.head[old], self.label[old])
         for child in self.children(old):
@@ -83,7 +83,7 @@ class Draft:
         return sorted(words, key=lambda word: (-depth(word), word))
 
     def is_nominal(self, word: int) -> bool:
-        """Return True if dependents of the word are those of a noun."""
+        """Return whether the word takes the dependents of a noun."""
         return self.upos[word] in ("NOUN", "PROPN", "PRON", "NUM", "SYM", "DET")
 
 
@@ -92,9 +92,9 @@ STRAIGHT = ('"', "'")
 
 
 def attach_punctuation(draft: Draft) -> None:
-    """Attach every word labelled ``punct`` anew; the other words keep their heads."""
+    """Give every word with the label ``punct`` a new head. Other words keep their heads."""
     marks = [w for w in draft.words if draft.label[w] == "punct" and draft.head[w] != TOP]
-    for mark in marks:  # a mark has no dependents: those that the parser attached to it move up
+    for mark in marks:  # a mark has no dependents, so words that the parser attached to it move up
         for child in draft.children(mark):
             draft.attach(child, _not_a_mark(draft, mark))
     solid = [w for w in draft.words if w not in set(marks)]
@@ -127,7 +127,7 @@ def _pairs(draft: Draft, marks: list[int]) -> dict[int, int]:
 
 
 def _enclosed_head(draft: Draft, start: int, end: int, solid: list[int]) -> int | None:
-    """Return the only word between two marks whose head is not between them; None if there is none or several."""
+    """Return the word between two marks whose head is not between them, or None unless there is exactly one."""
     tops = [w for w in solid if start < w < end and not start < draft.head[w] < end]
     return tops[0] if len(tops) == 1 else None
 

@@ -1,17 +1,15 @@
 """Parsers: their interface, spaCy and Stanza.
 
 ``spacy:NAME`` and ``spacy:FOLDER`` take any spaCy pipeline with a parser and parts of speech, installed or in a folder.
-UD labels are kept. ClearNLP labels (the English pipelines) become UD trees and labels, see ``clearnlp``. The
-facts about a pipeline are in its meta.json, so opening one does not load it.
+UD labels are kept. ClearNLP trees (English pipelines) are converted to UD (see ``clearnlp``). Opening a pipeline reads
+its meta.json and does not load it.
 
 ``stanza:LANG`` takes the default package from Stanza's resources folder ($STANZA_RESOURCES_DIR).
-``stanza:FOLDER`` takes a resources folder with one language, or own models named in pipeline.json:
+``stanza:FOLDER`` takes a resources folder with one language, or custom models named in pipeline.json (``OwnModels``):
 
     {"lang": "en", "pos": "tagger.pt", "depparse": "parser.pt", "tokenize": "tokenizer.pt"}
 
-The keys ``mwt``, ``lemma``, ``pretrain``, ``forward_charlm`` and ``backward_charlm`` are allowed too. Only ``lang``,
-``pos`` and ``depparse`` are required. Paths are relative to the folder. Stanza loads weights only, no pickled code.
-Both parsers use a GPU if there is one.
+Paths are relative to the folder. Stanza loads weights only, no pickled code. Both parsers use a GPU if there is one.
 """
 
 from __future__ import annotations
@@ -40,13 +38,13 @@ Parsed = dict[str, list[Any]]
 
 
 class Engine(Protocol):
-    """A parser: plain data that can be pickled; each process loads the model at the first sentence.
+    """A parser, as plain data that can be pickled. Each process loads the model at the first sentence.
 
     Attributes:
         name: The engine and its model, as in ``spacy:en_core_web_sm``.
         version: Versions of the library and of the model.
-        fingerprint: Covers the library's version, the model's bytes and every change that we make to its trees.
-        columns: ``form upos head deprel``, and ``ner`` if the model finds names; the same for every sentence.
+        fingerprint: Covers the library's version, the model's bytes and the conversion of its trees.
+        columns: Columns of every sentence: ``form upos head deprel``, and ``ner`` if the model finds names.
     """
 
     @property
@@ -62,7 +60,7 @@ class Engine(Protocol):
     def columns(self) -> tuple[str, ...]: ...
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[Parsed]:
-        """Return a tree for each sentence of words; the words stay unchanged."""
+        """Return a tree for each sentence. The words stay unchanged."""
         ...
 
     def parse_text(self, lines: Sequence[str]) -> list[list[Parsed]]:
@@ -75,23 +73,23 @@ def open_engine(spec: str, convert: bool = True) -> Engine:
 
     Args:
         spec: The parser and its model.
-        convert: False leaves ClearNLP trees unchanged, to measure the effect of the conversion.
+        convert: Convert ClearNLP trees to UD. False serves to measure the effect of the conversion.
 
     Raises:
-        InputError: Something is missing; the hint has the command that installs it.
+        InputError: A library or a model is missing. The hint has the command that installs it.
     """
     kind, _, rest = spec.partition(":")
     if kind not in ("spacy", "stanza") or not rest.strip():
-        raise InputError(f"{spec!r} is no parser", hint=f"use {FORMS}", code="unknown")
+        raise InputError(f"{spec!r} is not a parser", hint=f"use {FORMS}", code="unknown")
     if importlib.util.find_spec(kind) is None:
         raise InputError(f"{spec} needs the library {kind}", hint=INSTALL, code="extra")
     return open_spacy(rest, convert) if kind == "spacy" else open_stanza(rest)
 
 
 def one_root(head: Sequence[int], deprel: Sequence[str]) -> tuple[list[int], list[str]]:
-    """Give heads (1-based, 0 for the root) and labels one root: the first; later roots depend on it as ``parataxis``.
+    """Make the first root of a sentence the only one. Later roots depend on it as ``parataxis``.
 
-    spaCy may find several sentences in one of ours. Only the root has the label ``root``.
+    spaCy may split a sentence into several. Heads are 1-based, and 0 is the root.
 
     >>> one_root([0, 1, 0], ["ROOT", "obj", "ROOT"])
     ([0, 1, 1], ['root', 'obj', 'parataxis'])
@@ -109,7 +107,7 @@ def one_root(head: Sequence[int], deprel: Sequence[str]) -> tuple[list[int], lis
 
 
 def problem_of(parsed: Mapping[str, Sequence[Any]], columns: Sequence[str], words: Sequence[str] | None) -> str | None:
-    """Return the reason why the output of an engine is unusable, or None: wrong columns, words or tree."""
+    """Return the reason why the columns, words or tree of an engine are unusable, or None."""
     if set(parsed) != set(columns):
         return f"columns {', '.join(parsed)} instead of {', '.join(columns)}"
     form, problem = parsed["form"], tree_problem(parsed["head"])
@@ -121,7 +119,7 @@ def problem_of(parsed: Mapping[str, Sequence[Any]], columns: Sequence[str], word
     return next((what for what, is_so in wrong.items() if is_so), problem[1] if problem else None)
 
 
-SPACY_FORMAT = 1  # increment it when the same pipeline gives other sentences here
+SPACY_FORMAT = 1  # raise when the same pipeline gives other sentences
 BATCH = 128  # sentences at a time inside spaCy
 TAGGERS = ("tagger", "morphologizer", "attribute_ruler")
 INSTALL = "pip install 'synthlang[parse]'"
@@ -129,7 +127,7 @@ INSTALL = "pip install 'synthlang[parse]'"
 
 @dataclass(frozen=True)
 class SpacyEngine:
-    """A spaCy pipeline on disk; ``path`` is the folder with its config.cfg."""
+    """A spaCy pipeline on disk. ``path`` is the folder with its config.cfg."""
 
     name: str
     version: str
@@ -147,7 +145,7 @@ class SpacyEngine:
             return [self._parsed(list(doc)) for doc in docs]
 
     def parse_text(self, lines: Sequence[str]) -> list[list[Parsed]]:
-        """Return the sentences of each line, in spaCy's own words; white space is no word."""
+        """Return the sentences of each line, in spaCy's own words without white space."""
         nlp = _load_spacy(self.path)
         with nlp.memory_zone():
             docs = nlp.pipe(lines, batch_size=BATCH)
@@ -171,7 +169,7 @@ class SpacyEngine:
 
 
 def _head(token: Any, place: dict[int, int]) -> int:
-    """Return the place of the nearest word above that is in the sentence; 0 if there is none."""
+    """Return the place of the nearest ancestor that is in the sentence, or 0 if there is none."""
     head = token.head
     while head.i not in place and head.head.i != head.i:
         head = head.head
@@ -194,7 +192,7 @@ def open_spacy(name: str, convert: bool = True) -> SpacyEngine:
     components = list(meta.get("pipeline", ()))
     scheme = meta.get("labels", {}).get("parser", ())
     if "parser" not in components or not set(components) & set(TAGGERS):
-        reason = f"the pipeline must have a parser and parts of speech; it has {', '.join(components)}"
+        reason = f"the pipeline must have a parser and parts of speech, but it has only {', '.join(components)}"
         raise InputError(reason, path, code="missing")
     converts = convert and clearnlp.is_clearnlp(scheme)
     if converts and "tagger" not in components:
@@ -212,7 +210,7 @@ def open_spacy(name: str, convert: bool = True) -> SpacyEngine:
 
 
 def _folder(name: str) -> Path:
-    """Return the folder with meta.json; for an installed pipeline it is inside the package."""
+    """Return the folder with meta.json, which is inside the package of an installed pipeline."""
     path = user_path(name)
     if (path / "meta.json").is_file() and (path / "config.cfg").is_file():
         return path.resolve()
@@ -222,18 +220,18 @@ def _folder(name: str) -> Path:
     roots = [Path(place) for place in (found.submodule_search_locations or ())] if found else []
     for config in (config for root in roots for config in sorted(root.glob("*/config.cfg"))):
         return config.parent.resolve()
-    hint = f"python -m spacy download {name}"
+    hint = f"run: python -m spacy download {name}"
     raise InputError(f"the spaCy pipeline {name} is not installed", hint=hint, code="extra")
 
 
-STANZA_FORMAT = 1  # increment it when the same models give other sentences here
+STANZA_FORMAT = 1  # raise when the same models give other sentences
 MODELS = ("tokenize", "mwt", "pos", "lemma", "depparse")
 SHARED = ("pretrain", "forward_charlm", "backward_charlm")
 OWN = "pipeline.json"
 
 
 class OwnModels(StrictModel):
-    """The content of a pipeline.json: a language, and names of files beside it."""
+    """The content of a pipeline.json: a language, and names of model files beside it."""
 
     lang: str
     """Code of the language."""
@@ -242,11 +240,11 @@ class OwnModels(StrictModel):
     depparse: str
     """File of the parser."""
     tokenize: str | None = None
-    """File of the tokenizer; without one the engine takes words only."""
+    """File of the tokenizer. Without it, the engine takes words only."""
     mwt: str | None = None
     """File of the model that splits multiword tokens."""
     lemma: str | None = None
-    """File of the lemmatizer; without one a lemma is the word itself."""
+    """File of the lemmatizer. Without it, a lemma is the word itself."""
     pretrain: str | None = None
     """File of the word vectors that the models share."""
     forward_charlm: str | None = None
@@ -266,7 +264,7 @@ class OwnModels(StrictModel):
 
 @dataclass(frozen=True)
 class StanzaEngine:
-    """Stanza's models of one language; ``path`` is a resources folder or one with a pipeline.json."""
+    """Stanza's models of one language. ``path`` is a resources folder, or a folder with a pipeline.json."""
 
     name: str
     version: str
@@ -312,7 +310,7 @@ def _load_stanza(path: str, lang: str, pretokenized: bool) -> Any:
     options |= {f"{m}_{part}_path": own[part] for m in models for part in SHARED if part in own}
     options |= {} if "lemma" in own else {"lemma_use_identity": True}
     processors = ",".join(sorted({*models, "tokenize", "lemma"}, key=MODELS.index))
-    # Stanza requires a list of known languages; with a file that has none, ours is accepted as a new language
+    # Stanza requires a list of known languages. This file has no list, so any language is accepted as a new one.
     return stanza.Pipeline(
         lang, dir=path, package=None, processors=processors, allow_unknown_language=True,
         resources_filepath=str(folder / OWN), **options,
@@ -320,7 +318,7 @@ def _load_stanza(path: str, lang: str, pretokenized: bool) -> Any:
 
 
 def open_stanza(name: str) -> StanzaEngine:
-    """Open the models of the language ``name``, or those in the folder ``name``."""
+    """Open the models of a language, or the models in a folder."""
     folder = user_path(name)
     library = version("stanza")
     if (folder / OWN).is_file():
@@ -352,14 +350,14 @@ def _only_language(folder: Path) -> str:
 
 
 def _packages(folder: Path, lang: str) -> dict[str, str]:
-    """Return model → its MD5 in Stanza's list, for the default package of a language; all its files must be on disk."""
-    get = f"python -c \"import stanza; stanza.download('{lang}')\""
+    """Return the MD5 of each model of the default package of a language, whose files must all be on disk."""
+    get = f"run: python -c \"import stanza; stanza.download('{lang}')\""
     if not (folder / "resources.json").is_file():
         raise InputError(f"there are no Stanza models of {lang}", folder, hint=get, code="extra")
     entry = read_json(folder / "resources.json").get(lang, {})
     if "alias" in entry:
         hint = f"use stanza:{entry['alias']}"
-        raise InputError(f"Stanza's name of the language {lang!r} is {entry['alias']!r}", hint=hint, code="unknown")
+        raise InputError(f"Stanza calls the language {lang!r} {entry['alias']!r}", hint=hint, code="unknown")
     chosen = entry.get("packages", {}).get("default", {})
     if not {"pos", "depparse"} <= set(chosen):
         reason = f"Stanza has no default parser for the language {lang!r}"

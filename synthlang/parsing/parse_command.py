@@ -1,8 +1,8 @@
 """The command ``parse``: parse a source into a folder of CoNLL-U files, which ``conllu:FOLDER`` reads.
 
-train.conllu dev.conllu test.conllu    ten columns; ``# sent_id`` and ``# text``; features if the source has them;
-                                       tags in MISC (``NER=B-PER|Slot=O``)
-manifest.json                          parents by fingerprint, counts, sentences left out, checksums
+train.conllu dev.conllu test.conllu    ten columns with the comments ``# sent_id`` and ``# text``, features if the
+                                       source has them, and tags in MISC (``NER=B-PER|Slot=O``)
+manifest.json                          fingerprints of the inputs, counts, omitted sentences, checksums
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ FORMAT = 2  # 2: features and slots as well
 
 
 def parsed_fingerprint(source: ParsedSource) -> str:
-    """Return the fingerprint of the folder, which covers its source and its format."""
+    """Return the fingerprint of the folder, which covers the source and the format."""
     return fingerprint("parsed-folder", format=FORMAT, parents={"source": source.fingerprint})
 
 
 def write_parsed(source: ParsedSource, folder: Path, source_name: str = "") -> dict[str, Any]:
-    """Write every split and the manifest; return the manifest. Nothing stays in ``folder`` if this fails."""
+    """Write every split and the manifest, and return the manifest. A failure leaves no ``folder``."""
     with claimed_folder(folder) as temporary:
         counts = {split: _write_split(source, split, temporary / f"{split}.conllu") for split in source.splits}
         manifest = {
@@ -80,20 +80,13 @@ def conllu(sentence: Sentence, split: str) -> str:
 def parse_command(
     source_spec: str, engine: str, out: Path, tokens: Tokens = "source", workers: int = 1, cache: Path | None = None
 ) -> dict[str, int]:
-    """Parse every split of a source into ``out``; return the number of sentences in each split.
+    """Parse every split of a source into ``out``, and return the number of sentences of each split.
 
-    A folder that has the same parse is left unchanged. A killed run resumes from the cache.
-
-    Args:
-        source_spec: The source.
-        engine: The parser; see ``open_engine``.
-        out: The folder to create.
-        tokens: The words to keep: those of the source, or the engine's own.
-        workers: Worker processes.
-        cache: The folder of parses (None for the default).
+    The arguments are those of ``synthlang.parse``. A folder that holds the same parse is left unchanged, and a killed
+    run resumes from the cache.
 
     Raises:
-        InputError: The folder has something else in it.
+        InputError: The folder holds something else.
     """
     opened = open_source(source_spec)
     source = ParsedSource(opened, open_engine(engine), cache, tokens, workers)
@@ -105,7 +98,7 @@ def parse_command(
             manifest = read_json(path) if path.is_file() else {}
             if manifest.get("fingerprint") != parsed_fingerprint(source):
                 hint = "name a new folder"
-                raise InputError("the folder exists already and has another content", out, hint=hint, code="exists")
+                raise InputError("the folder exists and has other content", out, hint=hint, code="exists")
             shown.message(f"{out}: already complete")
         else:
             source.report = shown.counter("parsing", partial(size_of, source.source))

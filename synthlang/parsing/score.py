@@ -1,7 +1,7 @@
 """Scores of a parser on gold trees with gold words: ``python -m synthlang.parsing.score ENGINE CONLLU``.
 
-UAS is the share of words with the right head, LAS the share with the right head and label. Labels are compared
-as a whole; ``LAS*`` ignores subtypes (``nsubj:pass`` counts as ``nsubj``).
+UAS is the share of words with the correct head, and LAS the share with the correct head and label. ``LAS*`` ignores the
+subtypes of labels (``nsubj:pass`` counts as ``nsubj``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ USAGE = "usage: python -m synthlang.parsing.score ENGINE CONLLU"
 
 
 class ParserScores(NamedTuple):
-    """Shares of words, each from 0 to 1; ``words`` is the number of words scored."""
+    """Shares of words from 0 to 1, and the number of scored ``words``."""
 
     words: int
     upos: float
@@ -30,11 +30,7 @@ class ParserScores(NamedTuple):
 
 
 def score(gold: Iterable[Rows], found: Iterable[Rows], punctuation: bool = True) -> ParserScores:
-    """Compare trees over the same words, sentence by sentence; without ``punctuation`` gold ``punct`` is left out.
-
-    Raises:
-        AssertionError: The words differ.
-    """
+    """Compare trees over the same words. Without ``punctuation``, words with the gold label ``punct`` are left out."""
     words = upos = heads = labels = plain = 0
     for correct, ours in zip(gold, found, strict=True):
         assert correct["form"] == ours["form"], "both have the same words"
@@ -52,7 +48,7 @@ def score(gold: Iterable[Rows], found: Iterable[Rows], punctuation: bool = True)
 
 
 def table(engines: Sequence[tuple[str, Engine]], path: Path) -> str:
-    """Write a Markdown table: a row for each engine, with and without punctuation, on each split of ``path``."""
+    """Write a Markdown table with the scores of each engine on each split, with and without punctuation."""
     source = ConlluSource(path)
     lines = ["| parser | split | punctuation | words | UPOS | UAS | LAS | LAS* |", "|---|---|---|---|---|---|---|---|"]
     for split in source.splits:
@@ -67,7 +63,7 @@ def table(engines: Sequence[tuple[str, Engine]], path: Path) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the table for an engine; if its trees are converted, before and after the conversion."""
+    """Print the scores of an engine, and also those before conversion if its trees are converted."""
     if len(arguments) != 2:
         print(USAGE, file=sys.stderr)
         return 2

@@ -21,15 +21,15 @@ Tokens = Literal["source", "engine"]
 
 
 class ParsedSource:
-    """The sentences of ``source`` with columns ``form upos head deprel`` and all others of source and parser.
+    """The sentences of ``source`` with the trees of a parser and all other columns of both.
 
     Attributes:
-        tokens: ``source`` keeps its words and its other columns. With ``engine`` the parser finds words and
-            sentences itself in the text of each sentence; the source may then have only words.
-        skipped: Number of sentences that the parser could not parse, by reason, for each split read so far.
-        hits: Number of chunks that came from the cache (True) and that did not (False), of all read so far.
-        report: ``report(split, sentences)`` is called after each chunk; for one from the cache its attribute
-            ``already`` is called, if it has one.
+        tokens: ``source`` keeps the words and columns of the source. With ``engine`` the parser splits words and
+            sentences itself, and the source must have only words.
+        skipped: Number of sentences that the parser could not parse, by split and reason, so far.
+        hits: Number of chunks from the cache (True) and of other chunks (False), so far.
+        report: Called as ``report(split, sentences)`` after each chunk. For a chunk from the cache, its attribute
+            ``already`` is called if it has one.
     """
 
     def __init__(self, source: Source, engine: Engine, cache: Path | None = None, tokens: Tokens = "source",
@@ -66,12 +66,12 @@ class ParsedSource:
         return remarks_of(self.source, split)
 
     def size(self, split: str) -> int | None:
-        """Return the approximate number of sentences that can be parsed; None if the parser finds sentences itself."""
+        """Return the approximate number of parsed sentences, or None if the parser splits sentences itself."""
         size = None if self.tokens == "engine" else size_of(self.source, split)
         return None if size is None else size - self.skipped.get(split, Counter()).total()
 
     def batches(self, split: str) -> Iterator[Corpus]:
-        """Yield the sentences of a split in order; ids count from 0 over the sentences that could be parsed."""
+        """Yield the sentences of a split in order. Ids count the sentences that could be parsed, from 0."""
         check_split(self.source, split, "the source to parse")
         self.skipped[split] = Counter()
         parsed = self._parsed(split)
@@ -90,10 +90,7 @@ class ParsedSource:
         return {name: sentence[name] for name in self.columns}
 
     def _parsed(self, split: str) -> Iterator[tuple[Corpus, list[list[Parsed]]]]:
-        """Yield each batch of the source with the parses of each sentence; a sentence that is left out has none.
-
-        All batches of a split go through one set of processes, which work ahead by a few chunks.
-        """
+        """Yield each batch of the source with the parses of each sentence. An omitted sentence has none."""
         waiting: deque[Corpus] = deque()
         done: list[list[Parsed]] = []
         mode: Mode = "words" if self.tokens == "source" else "text"

@@ -1,8 +1,10 @@
-"""Ids of all languages of a run in one space: copied, joint, joined or prefixed, or those of a checkpoint.
+"""Ids of all languages of a run in one space: copied, joint, joined or prefixed, or from a checkpoint.
 
-space.py        settings, and what every kind gives: the ids of a run and the tokenizer of each language build.py
-the kinds that are trained here checkpoint.py   the tokenizer of a checkpoint extension.py    the ids of a
-checkpoint, as they are or with new subwords of one language grow.py         how new subwords are learned
+space.py        settings, the ids of a run, and the tokenizer of each language
+build.py        the kinds that are trained here
+checkpoint.py   the tokenizer of a checkpoint
+extension.py    the ids of a checkpoint, with or without new subwords of one language
+grow.py         learning of new subwords
 """
 
 from synthlang.vocabularies.build import SourcedLanguage, build_id_space

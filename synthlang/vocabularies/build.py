@@ -1,10 +1,11 @@
 """Build the ids of a run from settings and languages, for the kinds of vocabulary that are trained here.
 
-copied    the tokens of one source, and exact copies of them for each script at V, 2V, … joint     one BPE for all
-joined    the union of one BPE for each prefixed  one BPE for each, without anchors: the tokens of each language
-under its own prefix
+copied    the tokens of one source, and exact copies of them for each script at V, 2V, …
+joint     one BPE for all languages
+joined    the union of one BPE for each language
+prefixed  one BPE for each language, with its tokens under the prefix of the language
 
-Two languages that share no token cannot be aligned by shared ones (Conneau et al. 2020, "Emerging Cross-lingual
+With ``prefixed``, languages share no token that could align them (Conneau et al. 2020, "Emerging Cross-lingual
 Structure in Pretrained Language Models", no anchors). Only the five specials are shared:
 
     0–4 <s> <pad> </s> <unk> <mask> | ids of the first language as they were | the other languages' | fillers
@@ -65,10 +66,7 @@ def batches_of_text(text: Text) -> Iterator[Corpus]:
 
 
 def trained(spec: VocabularySpec, texts: Sequence[Text], store: Store) -> Vocabulary:
-    """Return one BPE of all the texts, from the store or trained and stored there.
-
-    Memory grows with word types only.
-    """
+    """Return one BPE of all the texts, from the store or trained. Memory grows with the word types only."""
     parts = {"size": spec.size, "min_frequency": spec.min_frequency, "texts": [text_fingerprint(t) for t in texts]}
     name = fingerprint("vocabulary-training", format=FORMAT, **parts)
 
@@ -85,7 +83,7 @@ KEEP_FORMS = (Reordering, Reorder, Typology)  # transforms that only move words
 
 
 def copied_space(names: Sequence[str], languages: Sequence[Language], vocabulary: Vocabulary) -> IdSpace:
-    """Return the space of a source's vocabulary and its copies. Languages in the same script share one copy."""
+    """Return the id space of a source's vocabulary and its copies. Languages in the same script share one copy."""
     V = vocabulary.size
     scripts: dict[str, Script] = {}
     for language in languages:
@@ -121,9 +119,9 @@ NAME = re.compile(r"[A-Za-z0-9-]{1,32}")
 
 
 def prefixed(tokenizers: Mapping[str, Tokenizer]) -> dict[str, Tokenizer]:
-    """Return the tokenizer of each language in the joint id space. The ids of the first language stay as they were.
+    """Return the tokenizer of each language in the joint id space, where the first language keeps its ids.
 
-    ``tokenizers`` are byte-level BPEs as ``train_tokenizer`` makes them, by language name.
+    ``tokenizers`` maps language names to byte-level BPEs of ``train_tokenizer``.
     """
     specs: dict[str, dict[str, Any]] = {name: json.loads(tokenizer.to_str()) for name, tokenizer in tokenizers.items()}
     joint = {token: index for index, token in enumerate(SPECIAL_TOKENS)}
@@ -141,11 +139,11 @@ def check_prefix(name: str) -> None:
     """Check that a name can be the prefix of a language's tokens.
 
     Raises:
-        InputError: It cannot.
+        InputError: The name cannot be a prefix.
     """
     if not NAME.fullmatch(name):
-        reason = f"the name of the language {name!r} is no prefix of tokens"
-        raise InputError(reason, hint="name it with 1 to 32 letters, digits or hyphens", code="format")
+        reason = f"the name of the language {name!r} cannot be a prefix of tokens"
+        raise InputError(reason, hint="use 1 to 32 letters, digits or hyphens", code="format")
 
 
 def _renamed(name: str, token: str) -> str:
@@ -183,10 +181,9 @@ def _with_prefix(name: str, spec: dict[str, Any], joint: Mapping[str, int]) -> d
 
 
 def joined_space(names: Sequence[str], tokenizers: Sequence[Tokenizer]) -> IdSpace:
-    """Return the union of the vocabularies: a string that several have is one id, and each keeps its own merges.
+    """Return the union of the vocabularies, in which equal strings have one id and each language keeps its merges.
 
-    The ids of the first language stay as they were. The tokens that the next language adds follow in its order, and
-    so on.
+    The first language keeps its ids. The new tokens of each further language follow in its order.
     """
     specs = [json.loads(tokenizer.to_str()) for tokenizer in tokenizers]
     union: dict[str, int] = {}
@@ -203,7 +200,7 @@ def joined_space(names: Sequence[str], tokenizers: Sequence[Tokenizer]) -> IdSpa
 
 
 def prefixed_space(names: Sequence[str], tokenizers: Sequence[Tokenizer]) -> IdSpace:
-    """Return the space with every token under its language's prefix, so that only the specials are shared."""
+    """Return the id space with every token under its language's prefix, so that only the specials are shared."""
     made = prefixed(dict(zip(names, tokenizers, strict=True)))
     languages = []
     start = len(SPECIAL_TOKENS)
@@ -218,19 +215,19 @@ def prefixed_space(names: Sequence[str], tokenizers: Sequence[Tokenizer]) -> IdS
 def build_id_space(
     spec: VocabularySpec, languages: Sequence[SourcedLanguage], store: Store
 ) -> tuple[IdSpace, tuple[Language, ...]]:
-    """Return the ids of languages (name, source, language), from the store or trained, and the bound languages.
+    """Return the id space of languages (name, source, language), from the store or trained, and the bound languages.
 
     Raises:
-        InputError: A source has no training split or lacks a column that its language reads. The kind is copied and
-            there are several sources. A language of tokens is used with another kind. A name cannot be a prefix.
+        InputError: A source has no training split or lacks a column of its language, or the languages do not fit the
+            kind of vocabulary.
     """
     check_languages(languages)
     if spec.kind == "copied":
         first, source, _ = languages[0]
         for name, other, _ in languages:
             if other.fingerprint != source.fingerprint:
-                reason = f"copied gives every language the tokens of one source, but {name} and {first} read two"
-                hint = "choose joint, joined or prefixed"
+                reason = f"copied needs one source for all languages, but {name} and {first} have different ones"
+                hint = "use joint, joined or prefixed"
                 raise InputError(reason, keys="vocabulary.kind", hint=hint, code="conflict")
         vocabulary = trained(spec, [(source, None)], store)
         bound = tuple(bind_language(language, source, vocabulary) for _, source, language in languages)
@@ -250,7 +247,7 @@ def build_id_space(
 
 
 def check_languages(languages: Sequence[SourcedLanguage]) -> None:
-    """Check that the names differ and that each source has the split and the columns that are read.
+    """Check that the names differ and that each source has the split and columns that its language reads.
 
     Raises:
         InputError: A check fails.
@@ -259,14 +256,19 @@ def check_languages(languages: Sequence[SourcedLanguage]) -> None:
     twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
     if twice is not None:
         reason = f"two languages of the run have the name {twice!r}"
-        raise InputError(reason, hint="give them different names", code="duplicate")
+        raise InputError(reason, hint="rename one of them", code="duplicate")
     for name, source, language in languages:
         check_split(source, "train", f"the source of {name}")
         check_source(language, source, f"the source of {name}")
 
 
 def bind_words(languages: Sequence[SourcedLanguage], keys: str, value: str) -> tuple[Language, ...]:
-    """Bind the languages to their sources, for the vocabulary that the setting at ``keys`` names.
+    """Bind the languages to their sources.
+
+    Args:
+        languages: The languages with their names and sources.
+        keys: The setting that chooses the vocabulary, for errors.
+        value: The value of the setting.
 
     Raises:
         InputError: A language has a transform of tokens, which only the kind copied allows.

@@ -1,4 +1,4 @@
-"""The fast tokenizer of a Hugging Face checkpoint, adapted so that words alone are encoded as they are in a text."""
+"""The fast tokenizer of a Hugging Face checkpoint, adapted so that a single word is encoded as it is in a text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from synthlang.fingerprint import fingerprint
 from synthlang.vocabularies.space import Specials, digest
 from synthlang.vocabularies.xlm_tokenizer import XLM, xlm_tokenizer
 
-# Our name of each special token, and the names that tokenizers have for it. The first one that exists counts.
+# Our name of each special token, and the names that tokenizers have for it. The first one that exists is used.
 ROLES = {
     "bos": ("cls_token", "bos_token"),
     "pad": ("pad_token",),
@@ -51,11 +51,11 @@ class Checkpoint:
 
 
 def read_checkpoint(name: str) -> Checkpoint:
-    """Read the tokenizer of a folder, or of a model by its name. Nothing of it is executed.
+    """Read the tokenizer of a model, given by its folder or name. No code of the model is executed.
 
     Raises:
-        InputError: There is no tokenizer, it has no fast version, or it lacks one of the five special tokens. A
-            token crosses words, there are more ids than the model has rows, or the files contradict each other.
+        InputError: The tokenizer is missing, has no fast version or lacks a special token. A token crosses words,
+            there are more ids than rows of the model, or the files contradict each other.
     """
     place = str(user_path(name)) if user_path(name).exists() else name
     from transformers import AutoTokenizer
@@ -66,7 +66,7 @@ def read_checkpoint(name: str) -> Checkpoint:
     backend = getattr(loaded, "backend_tokenizer", None)
     if not isinstance(backend, Tokenizer):
         reason = f"the tokenizer ({type(loaded).__name__}) has no fast version"
-        raise InputError(reason, name, hint="convert it first", code="unsupported")
+        raise InputError(reason, name, hint="convert it to a tokenizer.json first", code="unsupported")
     specials = _specials(loaded, name)
     path = _read(place, lambda: cached_file(place, "tokenizer.json", _raise_exceptions_for_missing_entries=False))
     if path is not None and not is_xlm:
@@ -114,10 +114,10 @@ def _settings(loaded: Any, tokenizer: Tokenizer) -> dict[str, Any]:
 
 
 def _check_same(backend: Tokenizer, in_file: Tokenizer, name: str) -> None:
-    """Check that the library makes the tokenizer that tokenizer.json describes. Transformers 5 may make another one.
+    """Check that the library makes the tokenizer that tokenizer.json describes, as transformers 5 may not.
 
     Raises:
-        InputError: It makes another one.
+        InputError: The tokenizers differ.
     """
     ours, theirs = (_model(tokenizer) for tokenizer in (backend, in_file))
     different = [what for what in ours if what in theirs and ours[what] != theirs[what]]
@@ -148,7 +148,7 @@ def _ids(tokenizer: Tokenizer, text: str) -> list[int]:
 
 
 def words_apart(tokenizer: Tokenizer, name: str) -> Tokenizer:
-    """Return the tokenizer, made to encode a word alone as it does after a space (RoBERTa's ``add_prefix_space``).
+    """Return the tokenizer, changed so that a single word is encoded as it is after a space (``add_prefix_space``).
 
     Padding, truncation and dropout of merges are switched off.
 
@@ -171,7 +171,7 @@ def words_apart(tokenizer: Tokenizer, name: str) -> Tokenizer:
 
 
 def _add_prefix_space(step: Any) -> None:
-    """Switch it on in a step of a tokenizer, or in the steps that it consists of."""
+    """Switch ``add_prefix_space`` on in a step of a tokenizer and in its parts."""
     if isinstance(step, dict):
         if "add_prefix_space" in step:
             step["add_prefix_space"] = True
@@ -181,7 +181,7 @@ def _add_prefix_space(step: Any) -> None:
 
 
 def _rows(place: str) -> int | None:
-    """Return the rows of the model's embedding, or None for a folder that holds only a tokenizer."""
+    """Return the number of rows of the model's embedding, or None for a folder that holds only a tokenizer."""
     size = getattr(_config(place), "vocab_size", None)
     return None if size is None else int(size)
 

@@ -1,7 +1,7 @@
-"""The tokenizer of a checkpoint as the ids of a run, as it is or with new subwords of one language.
+"""The tokenizer of a checkpoint as the ids of a run, with or without new subwords of one language.
 
-New subwords follow E-mBERT (Wang et al. 2020). Every old id stays. All languages share the tokenizer, so words of
-the others may be cut differently than before. These words are counted for each language on its training text.
+New subwords follow E-mBERT (Wang et al. 2020). Every old id stays. All languages share the tokenizer, so words of the
+other languages may be cut in a new way. Such words are counted on the training text of each language.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from synthlang.vocabulary import read_tokenizer
 
 @dataclass(frozen=True)
 class Effect:
-    """Counts over the training text of a language: word types, running words, pieces.
+    """Effect of new subwords on the training text of a language: counts of word types, running words and pieces.
 
-    ``types_changed`` and ``words_changed`` count those whose ids differ from before. ``unknown_before`` and
+    ``types_changed`` and ``words_changed`` count words with other ids than before. ``unknown_before`` and
     ``unknown_after`` count running words with an unknown token.
     """
 
@@ -75,15 +75,15 @@ GROW: dict[str, Callable[[GrowTask], Grown]] = {"WordPiece": grow_wordpiece, "BP
 
 @dataclass(frozen=True, eq=False)
 class Extension:
-    """The added tokens, and the old ids of each, from which its embedding may start.
+    """The added tokens, with the old ids of each, from which its embedding can be initialised.
 
     Attributes:
-        ids: The new ids, consecutive, [n] int64. They are the last rows of the embedding.
+        ids: The new ids, which are the last rows of the embedding, [n] int64.
         tokens: The new tokens as the tokenizer writes them.
-        pieces: Old ids, [m] int64. Those of token i are pieces[offsets[i] : offsets[i + 1]], and there are none
-            where the old tokenizer had only the unknown token.
+        pieces: Old ids of all new tokens, [m] int64. Token i has pieces[offsets[i] : offsets[i + 1]], or none if the
+            old tokenizer did not know it.
         offsets: Bounds in ``pieces``, [n + 1] int64.
-        effects: What changed in the training text of each language.
+        effects: Changes in the training text of each language.
     """
 
     ids: NDArray[np.int64]
@@ -105,8 +105,7 @@ def extend_tokenizer(
     ``texts`` are the training texts of all languages by name.
 
     Raises:
-        InputError: The language is none of them, the tokenizer is neither WordPiece nor BPE nor Unigram, or there
-            is nothing to add.
+        InputError: The language is unknown, the tokenizer is not WordPiece, BPE or Unigram, or nothing is added.
     """
     if spec.language not in texts:
         reason = f"there is no language {spec.language!r}"
@@ -135,8 +134,8 @@ def _build(checkpoint: Checkpoint, spec: ExtendSpec, text: Text, path: Path) -> 
     grown = GROW[kind](GrowTask(old, model, checkpoint.rows, _counts(text), spec.size, spec.min_frequency))
     if not grown.tokens:
         reason = (
-            f"the text of {spec.language} gives no new subword, since what occurs {spec.min_frequency} times in it is "
-            f"in the vocabulary of {checkpoint.name} already"
+            f"the vocabulary of {checkpoint.name} already has every subword that occurs {spec.min_frequency} times in "
+            f"the text of {spec.language}"
         )
         hint = "leave extend out, or lower extend.min_frequency"
         raise InputError(reason, keys="extend", hint=hint, code="no_effect")
@@ -152,9 +151,8 @@ def _build(checkpoint: Checkpoint, spec: ExtendSpec, text: Text, path: Path) -> 
 def filled(whole: Mapping[str, Any], rows: int) -> dict[str, Any]:
     """Return the model of a tokenizer (as JSON) with a name for every id below ``rows``.
 
-    Added tokens get their place in it. When the library reads a file, it numbers added tokens from the size of the
-    model on, so ids above that size would move. Rows without a token get a name with a space, which no text can
-    make.
+    When the library reads a file, it numbers added tokens from the size of the model on. Their ids would move, so
+    added tokens become part of the model. Rows without a token get a name with a space, which no text can produce.
     """
     model = dict(whole["model"])
     added = {token["id"]: token["content"] for token in whole["added_tokens"]}
@@ -188,13 +186,13 @@ def _effect(checkpoint: Checkpoint, new: Tokenizer, extension: str, text: Text, 
 def hf_id_space(
     model: str, languages: Sequence[SourcedLanguage], store: Store, extend: ExtendSpec | None = None
 ) -> tuple[IdSpace, tuple[Language, ...], Extension | None]:
-    """Return the ids of the checkpoint ``model``, a folder or a name, for languages (name, source, language).
+    """Return the id space of a checkpoint for languages (name, source, language), and the bound languages.
 
-    ``size`` is the number of rows of its embedding, and of the new rows after them.
+    ``model`` is a folder or a name. The size of the space covers the rows of its embedding and the new rows.
 
     Raises:
-        InputError: The tokenizer does not fit (see ``read_checkpoint``), a language is one of tokens, or an
-            extension adds nothing.
+        InputError: The tokenizer is not supported (see ``read_checkpoint``), a language has a transform of tokens, or
+            the extension adds nothing.
     """
     check_languages(languages)
     bound = bind_words(languages, "start.model", model)

@@ -1,21 +1,18 @@
-"""New subwords of a tokenizer, learned from the words of a text by the tokenizer's own algorithm.
+"""Learn new subwords for a tokenizer from the words of a text, by the tokenizer's own algorithm.
 
-Merges of symbols are learned, the most frequent first. The library's BPE trainer knows only characters, and its
-WordPiece trainer gives other tokens in every process. So each symbol (a character, a token of a checkpoint) is
-written as one private character, and plain BPE, which is deterministic, is trained on these.
+The library's BPE trainer knows only characters, and its WordPiece and Unigram trainers are not deterministic. So each
+symbol (a character or a token of a checkpoint) is written as one private character, and plain BPE is trained on these.
 
-BPE: The words are cut as the checkpoint cuts them, and further merges are learned on its tokens. They come after
-the old ones, so an old cut is made first and then becomes coarser: no word gets more pieces than before.
+BPE: The words are cut as the checkpoint cuts them, and further merges are learned on its tokens. The new merges come
+after the old ones, so no word gets more pieces than before.
 
-WordPiece (E-mBERT, Wang et al. 2020, section 2): A vocabulary of the new text is learned from characters, and its
-tokens that the checkpoint lacks are added. Words are cut from the left into the longest tokens there are, so the
-cuts of old words may change.
+WordPiece (E-mBERT, Wang et al. 2020, section 2): A vocabulary of the new text is learned from characters, and the
+tokens that the checkpoint lacks are added. A word is cut from the left into the longest known tokens, so old words may
+be cut in a new way.
 
-Unigram (Kudo 2018, section 3.2): A word is cut where the sum of log probabilities is largest. The scores of the old
-pieces stay, and candidates (the results of merges of characters) are tried beside them: cut the text, set each
-candidate's score by how often it is used, leave out those that gain least, cut again. The library's own trainer is
-not used since it gives other scores in every process. New scores are on the scale of the old ones: they are shifted
-by the difference between the old pieces' scores and the log of how often the text uses them.
+Unigram (Kudo 2018, section 3.2): A word is cut where the sum of log probabilities is largest. The old pieces keep their
+scores, and candidates (merged characters) are added. Several rounds cut the text, score each candidate by its frequency
+and drop the candidates that gain least. New scores are shifted to the scale of the old ones.
 """
 
 from __future__ import annotations
@@ -42,8 +39,8 @@ REPEATED = 1000  # words on a line
 def learn_merges(words: Mapping[Symbols, int], limit: int, min_frequency: int) -> list[tuple[Symbols, Symbols]]:
     """Return at most ``limit`` merges of pairs that occur at least ``min_frequency`` times, in the order learned.
 
-    ``words`` are words as symbols, with the number of times that each occurs. A merge is (left, right), each as the
-    symbols that earlier merges have joined. A word of more than LONGEST_LEARNED symbols counts as several.
+    ``words`` maps words, as tuples of symbols, to their counts. A merge is (left, right), each with the symbols that
+    earlier merges have joined. A word of more than LONGEST_LEARNED symbols counts as several.
     """
     symbols = sorted({symbol for word in words for symbol in word})
     assert len(symbols) < 0x110000 - FIRST, "more symbols than private characters"
@@ -74,7 +71,7 @@ def lines_of(counts: Mapping[str, int]) -> Iterator[str]:
 
 AT_ONCE = 10_000  # words that are encoded at a time
 COVERAGE = 0.9995
-"""Share of the characters of a text that get tokens. The rest, for example of stray foreign words, gets none."""
+"""Share of the characters of a text that get tokens. The rarest ones, as in foreign names, get none."""
 
 
 @dataclass(frozen=True)
@@ -82,10 +79,12 @@ class GrowTask:
     """New subwords to learn for a tokenizer.
 
     Attributes:
-        model: Its model as JSON. Every id below ``first`` is taken.
-        counts: How often each word occurs in the text that the subwords are for.
+        tokenizer: The tokenizer to extend.
+        model: The model of the tokenizer as JSON.
+        first: First free id.
+        counts: Number of occurrences of each word in the text.
         size: Largest number of new subwords.
-        min_frequency: Smallest number of times that a subword must occur.
+        min_frequency: Smallest number of occurrences of a new subword.
     """
 
     tokenizer: Tokenizer
@@ -109,7 +108,7 @@ class Grown:
 
 
 def pretokens(tokenizer: Tokenizer, counts: Mapping[str, int]) -> Counter[str]:
-    """Count the parts of words that the model of a tokenizer sees: normalised and cut where no token crosses."""
+    """Count the normalised parts of words that a tokenizer passes to its model. No token crosses them."""
     result: Counter[str] = Counter()
     normalizer, cutter = tokenizer.normalizer, tokenizer.pre_tokenizer
     for word, count in counts.items():
@@ -122,10 +121,7 @@ def pretokens(tokenizer: Tokenizer, counts: Mapping[str, int]) -> Counter[str]:
 
 
 def encoded(tokenizer: Tokenizer, counts: Mapping[str, int]) -> Iterator[tuple[Encoding, int]]:
-    """Yield each word as the tokenizer encodes it, with its count.
-
-    Words are encoded some at a time, since the objects of the library are large.
-    """
+    """Yield the encoding of each word with its count, in bounded memory."""
     rest = iter(counts)
     while words := list(islice(rest, AT_ONCE)):
         encodings = tokenizer.encode_batch(words, add_special_tokens=False)
@@ -133,7 +129,7 @@ def encoded(tokenizer: Tokenizer, counts: Mapping[str, int]) -> Iterator[tuple[E
 
 
 def token_runs(tokenizer: Tokenizer, counts: Mapping[str, int], apart: Collection[int]) -> Counter[Symbols]:
-    """Count the runs of tokens in one pre-token, which a merge could join. Ids in ``apart`` stay alone."""
+    """Count the runs of tokens that a merge could join: they are in one pre-token, without ids in ``apart``."""
     result: Counter[Symbols] = Counter()
     for encoding, count in encoded(tokenizer, counts):
         tokens = zip(encoding.tokens, encoding.ids, encoding.word_ids, strict=True)
@@ -144,7 +140,7 @@ def token_runs(tokenizer: Tokenizer, counts: Mapping[str, int], apart: Collectio
 
 
 def token_usage(tokenizer: Tokenizer, counts: Mapping[str, int]) -> Counter[int]:
-    """Count how often each id occurs in text of these word counts."""
+    """Count the ids in a text with these word counts."""
     usage: Counter[int] = Counter()
     for encoding, count in encoded(tokenizer, counts):
         for index in encoding.ids:
@@ -153,7 +149,7 @@ def token_usage(tokenizer: Tokenizer, counts: Mapping[str, int]) -> Counter[int]
 
 
 def new_characters(words: Mapping[Symbols, int], vocab: Container[str], min_frequency: int) -> list[str]:
-    """Return the symbols of characters that the vocabulary lacks, most frequent first, without rare ones."""
+    """Return the characters that the vocabulary lacks, the most frequent first and without rare ones."""
     counts: Counter[str] = Counter()
     for word, count in words.items():
         for symbol in word:
@@ -168,7 +164,7 @@ def new_characters(words: Mapping[Symbols, int], vocab: Container[str], min_freq
     return found
 
 
-BYTE = re.compile("<0x[0-9A-F]{2}>")  # a byte of a character that has no token; its decoder needs it alone
+BYTE = re.compile("<0x[0-9A-F]{2}>")  # a byte of a character without a token; the decoder needs it as one token
 
 
 def grow_bpe(task: GrowTask) -> Grown:
@@ -196,7 +192,7 @@ def grow_bpe(task: GrowTask) -> Grown:
 
 
 def grow_wordpiece(task: GrowTask) -> Grown:
-    """Return the vocabulary with at most ``size`` more tokens: the characters it lacks, then the results of merges."""
+    """Return the vocabulary with at most ``size`` more tokens: missing characters, then results of merges."""
     vocab: dict[str, int] = dict(task.model["vocab"])
     prefix: str = task.model["continuing_subword_prefix"]
     longest = int(task.model["max_input_chars_per_word"])
@@ -221,7 +217,7 @@ def _spell(symbols: Symbols, prefix: str) -> str:
 
 
 def longest_match(token: str, vocab: Mapping[str, int], prefix: str) -> tuple[int, ...]:
-    """Return the ids that a vocabulary cuts a token into from the left, the longest first, or none if it cannot."""
+    """Cut a token from the left into the longest known tokens, and return their ids, or none if that fails."""
     continues = token.startswith(prefix) and token != prefix
     text = token.removeprefix(prefix) if continues else token
     ids = []
@@ -236,7 +232,7 @@ def longest_match(token: str, vocab: Mapping[str, int], prefix: str) -> tuple[in
     return tuple(ids)
 
 
-UNKNOWN_COSTS = 10.0  # an unknown character costs so much more than the rarest piece, as in the library
+UNKNOWN_COSTS = 10.0  # log probability of an unknown character below that of the rarest piece, as in the library
 LONGEST = 16  # characters of a piece
 DIGITS = 6  # decimal digits of a score
 START = 3  # candidates at first for each piece that is to be added
@@ -244,10 +240,7 @@ ROUNDS = 4  # rounds in which candidates are left out
 
 
 def grow_unigram(task: GrowTask) -> Grown:
-    """Return the model with at most ``size`` more pieces.
-
-    They are the characters that it lacks, and the pieces that the text gains most from.
-    """
+    """Return the model with at most ``size`` more pieces: missing characters, and the pieces with the largest gain."""
     old: dict[str, float] = dict(task.model["vocab"])
     words = pretokens(task.tokenizer, task.counts)
     spelled = {tuple(word): count for word, count in words.items()}
@@ -260,7 +253,7 @@ def grow_unigram(task: GrowTask) -> Grown:
     cuts = {piece: [t.id for t in task.tokenizer.model.tokenize(piece)] for piece in candidates}
     unknown = task.model.get("unk_id")
     values = [score for _, score in task.model["vocab"]]
-    floor = min(values)  # a lower one would change what an unknown character costs
+    floor = min(values)  # a lower score would change the score of unknown characters
     if unknown is not None:
         values[unknown] = floor - UNKNOWN_COSTS
     before = {piece: sum(values[i] for i in cut) for piece, cut in cuts.items()}
@@ -297,7 +290,7 @@ def _rescored(task: GrowTask, usage: Counter[str], scores: Mapping[str, float], 
 
 
 def _shift(used: Sequence[tuple[float, int]], total: int) -> float:
-    """Return the median, over the old pieces in a text, of the old score less the log probability in this text."""
+    """Return the median of (old score − log probability in this text) over the old pieces in the text."""
     differences = sorted((score - math.log(count / total), count) for score, count in used)
     half = sum(count for _, count in differences) / 2
     for difference, count in differences:

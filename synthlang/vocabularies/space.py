@@ -21,26 +21,24 @@ from synthlang.scripts import SPECIAL_TOKENS
 from synthlang.vocabulary import Encoded, Subwords, encode_corpus, save_tokenizer
 
 SMALLEST = len(SPECIAL_TOKENS) + 256  # the specials and every byte
-LARGEST = 10_000_000  # a trainer of tokenizers allocates memory for so many tokens before it has read a word
+LARGEST = 10_000_000  # the trainer allocates memory for this number of tokens before it reads a word
 
 
 class VocabularySpec(StrictModel):
     """The ids that the languages of a run have.
 
-    copied    One byte-level BPE of the source. A language in a script has copies of its tokens, V ids further for
-    the
-              first script, 2V for the second (ALIGN-MLM, section 3.2). All languages need one source.
-    joint     One BPE of the text of all languages together is everyone's tokenizer (Conneau et al. 2020, default).
-    joined    Each language has a BPE, and the ids are the union of their tokens: the same string is the same id
-              (default anchors).
-    prefixed  Each language has a BPE, and each token is under its language's prefix: only the specials are shared
-              (no anchors).
+    copied    One byte-level BPE of the source. A language in a script has copies of its tokens at id + V for the first
+              script, id + 2V for the second (ALIGN-MLM, section 3.2). All languages need one source.
+    joint     One BPE of the text of all languages together (default of Conneau et al. 2020).
+    joined    One BPE for each language. Equal strings have the same id in all languages (default anchors).
+    prefixed  One BPE for each language, with its tokens under the prefix of the language, so that only the specials
+              are shared (no anchors).
     """
 
     smoke: ClassVar[Mapping[str, Any]] = {"size": 1000}
 
     kind: Literal["copied", "joint", "joined", "prefixed"] = "copied"
-    """Sharing of ids among the languages: ``copied``, ``joint``, ``joined`` or ``prefixed``."""
+    """Way in which languages share ids: ``copied``, ``joint``, ``joined`` or ``prefixed``."""
     size: int = Field(default=40_000, ge=SMALLEST, le=LARGEST)
     """Number of tokens of one BPE, specials and bytes included. With joined and prefixed each language has its own."""
     min_frequency: int = Field(default=2, ge=1)
@@ -56,7 +54,7 @@ class ExtendSpec(StrictModel):
     smoke: ClassVar[Mapping[str, Any]] = {"size": 50}
 
     language: str
-    """The language whose training text the subwords are learned on."""
+    """Language for whose training text subwords are learned."""
     size: int = Field(default=10_000, ge=1, le=LARGEST)
     """Largest number of new subwords."""
     min_frequency: int = Field(default=2, ge=1)
@@ -64,8 +62,8 @@ class ExtendSpec(StrictModel):
     initialise: Literal["pieces", "mean", "random"] = "pieces"
     """First values of the new embeddings.
 
-    They are the mean of the old ``pieces`` of each subword, the ``mean`` of all old embeddings, or ``random``
-    numbers.
+    ``pieces`` takes the mean of the old pieces of each subword, ``mean`` the mean of all old embeddings, and ``random``
+    draws them.
     """
 
 
@@ -97,7 +95,7 @@ class Specials:
 
     @property
     def control(self) -> tuple[int, ...]:
-        """The ids that no text may hold, since they would act as padding, masks and ends of sentences in it."""
+        """The ids that must not occur in a text, where they would act as padding, masks or ends of sentences."""
         return tuple(index for index in (self.bos, self.pad, self.eos, self.mask) if index != self.unk)
 
 
@@ -109,10 +107,10 @@ class LanguageTokenizer:
     """The mapping from the text of one language to ids of the space.
 
     Attributes:
-        ids: The ids that its text can have, and the specials, [n] int64, sorted.
-        subwords: How words that are tokens get their ids (``unit: token``). None if words are words.
-        moved: How much further the ids of copies that ``subwords`` gives stand in the space.
-        settings: Content of tokenizer_config.json. None: that of a tokenizer trained here.
+        ids: Sorted ids that its text can have, with the specials, [n] int64.
+        subwords: Mapping from tokens to ids if words are tokens (``unit: token``), else None.
+        moved: Number that is added to the ids of copies from ``subwords``.
+        settings: Content of tokenizer_config.json, or None for a tokenizer that is trained here.
         specials: Its special ids.
     """
 
@@ -126,7 +124,7 @@ class LanguageTokenizer:
 
     @property
     def size(self) -> int:
-        """One more than the largest id: the rows of a table of its counts, whatever the other languages are."""
+        """Largest id of the language plus one, the size of a table of counts."""
         return int(self.ids[-1]) + 1
 
     @cached_property
@@ -139,10 +137,10 @@ class LanguageTokenizer:
         return fingerprint("member-tokenizer", format=FORMAT, moved=self.moved, **parts)
 
     def encode(self, corpus: Corpus) -> Encoded:
-        """Return the ids of a batch in the language, without <s> and </s>. Each word type is encoded once.
+        """Return the ids of a batch in the language, without <s> and </s>.
 
-        A word for which a checkpoint's tokenizer has no token (one control character, for example) has no ids. A
-        control token that the text spells becomes the unknown token.
+        A word without a token in a checkpoint's tokenizer, such as a control character, has no ids. A control token
+        that the text spells becomes the unknown token.
         """
         control, unknown = self.specials.control, self.specials.unk
         if self.subwords is None:
@@ -161,8 +159,9 @@ class IdSpace:
     """The ids of a run.
 
     Attributes:
-        size: Rows of the embedding, with ids that no text has.
-        offsets: For ``copied`` only: where the copies of each language begin. 0 stands for the source's own tokens.
+        size: Number of rows of the embedding, including ids that do not occur.
+        offsets: First id of the copies of each language, or 0 for the source's own tokens. None unless ``copied``.
+        copies: Number of ids of the source's vocabulary.
     """
 
     kind: str
@@ -181,10 +180,9 @@ class IdSpace:
     def translations(self, which: int, own_rows: bool = False) -> NDArray[np.int64] | None:
         """Return pairs of an id of language 0 and its translation in language ``which``, [n, 2], without the specials.
 
-        The result is None unless the two languages are copies of each other. Where every language has rows of its
-        own (``own_rows``: separate embeddings), the same id in both languages is a pair, too. All pairs are
-        returned. A word of a partially transliterated language occurs in one form only, so callers select the pairs
-        that occur.
+        The result is None unless the two languages are copies of each other. With separate embeddings (``own_rows``),
+        equal ids are pairs, too. In a partially transliterated language some of the pairs do not occur, so callers
+        select those that do.
         """
         if self.offsets is None or (self.offsets[0] == self.offsets[which] and not own_rows):
             return None

@@ -1,8 +1,7 @@
-"""The tokenizer of XLM's checkpoints, made from its files since transformers has no fast version of it.
+"""Fast tokenizer for XLM's checkpoints, built from their files because transformers has none.
 
-XLM's BPE (Lample and Conneau 2019; fastBPE) marks the end of a word, reads text in lower case without accents, and
-splits nothing: words are those of the text, as Moses would give them. A row starts and ends with ``</s>``, as in
-XLM's own code.
+XLM's BPE (Lample and Conneau 2019; fastBPE) marks the end of a word and reads text in lower case without accents. It
+does not split words. A row starts and ends with ``</s>``, as in XLM's own code.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ NAMES = {
 def xlm_tokenizer(place: str) -> Any:
     """Return a fast tokenizer that cuts words as transformers' XLMTokenizer does.
 
-    ``place`` is a folder, or a model by its name.
+    ``place`` is a folder or the name of a model.
     """
     from transformers import PreTrainedTokenizerFast
     from transformers.utils import cached_file
@@ -43,10 +42,10 @@ def xlm_tokenizer(place: str) -> Any:
 
 
 def bpe_of(vocabulary: dict[str, int], merges: str, plain: bool) -> Tokenizer:
-    """Return the tokenizer of a vocabulary and of merges, with ``LEFT RIGHT COUNT`` on each line.
+    """Return the tokenizer of a vocabulary and of lines ``LEFT RIGHT COUNT`` of merges.
 
-    ``plain`` stands for lower case without accents. A merge whose result is no token of the vocabulary is left out:
-    XLM reads that result as the unknown token.
+    With ``plain``, text is in lower case without accents. A merge whose result is not in the vocabulary is left out,
+    since XLM reads that result as the unknown token.
     """
     lines = (tuple(line.split()[:2]) for line in merges.splitlines())
     pairs = [(pair[0], pair[1]) for pair in lines if len(pair) == 2]
