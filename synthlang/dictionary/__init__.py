@@ -1,1 +1,1 @@
-"""Bilingual dictionaries as saved artifacts: of token ids for pretraining, of words for people and MUSE files."""
+"""Bilingual dictionaries: pairs of token ids for pretraining, and pairs of words in the format of MUSE."""

@@ -1,4 +1,4 @@
-"""The command ``synthlang dictionary``: word dictionaries of a derived language and of a natural pair of languages."""
+"""The command ``synthlang dictionary`` for a derived language and for a natural pair of languages."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class Candidates:
 
     Attributes:
         words: The pairs.
-        source: Occurrences of each word in the source text; None without a text.
-        target: Occurrences of each word in the target text; None without a text.
-        parents: Fingerprints of the data that the candidates are made from.
-        left_out: Number of pairs that are no candidates, by reason.
+        source: Counts of the words in the source text, or None without a text.
+        target: Counts of the words in the target text, or None without a text.
+        parents: Fingerprints of the data behind the candidates.
+        left_out: Number of omitted pairs, by reason.
     """
 
     words: WordDictionary
@@ -54,11 +54,10 @@ class Candidates:
 
 
 def derived_words(source: Source, language: Language, progress: Callable[[int], None] | None = None) -> Candidates:
-    """Pair each word of the training text with every form it has in the language.
+    """Pair each word of the training text with every form that it has in the language.
 
-    The pairs follow the source word of each derived word. A language that writes a word in
-    several ways has several lines for it, the most frequent first. Deleted and inserted words
-    have none. ``progress(sentences)`` is called after each batch.
+    The forms of a word are sorted by frequency. Deleted and inserted words are in no pair. ``progress(sentences)`` is
+    called after each batch.
     """
     language = bind_language(language, source)
     derived, pairs = Counter[str](), Counter[Pair]()
@@ -84,9 +83,9 @@ def derived_words(source: Source, language: Language, progress: Callable[[int], 
 
 
 def natural_words(muse: Path, source: Source | None = None, target: Source | None = None) -> Candidates:
-    """Return the pairs of a MUSE file whose words occur in the training texts of the sources that are given.
+    """Return the pairs of a MUSE file whose words occur in the training texts of the given sources.
 
-    Words are compared as written: a lower-case dictionary covers lower-case words.
+    Case matters: a lower-case dictionary covers only lower-case words.
     """
     words = WordDictionary.of(read_muse(muse))
     from_counts, to_counts = (None if text is None else word_counts(text) for text in (source, target))
@@ -99,15 +98,15 @@ def natural_words(muse: Path, source: Source | None = None, target: Source | Non
 def write_drawn(candidates: Candidates, spec: DictionarySpec, folder: Path) -> dict[str, Any]:
     """Draw a dictionary from candidates, write its folder and return the manifest.
 
-    ``coverage`` in the manifest has shares of the types and of the running words of each text
-    that is known. The share in the spec counts only the source words of the candidates.
+    ``coverage`` in the manifest has the covered shares of types and running words of each given text. The share in the
+    spec counts only the source words of the candidates.
 
     Raises:
-        InputError: There is no candidate, because texts and dictionary do not belong together.
+        InputError: There is no candidate.
     """
     if not len(candidates.words):
         reasons = listed(candidates.left_out) or "the text has no word"
-        hint = "check the languages and their order"
+        hint = "check that texts and dictionary have the same languages in the same order"
         raise InputError(f"there is no pair to draw from ({reasons})", hint=hint, code="empty")
     drawn = candidates.words.draw(spec, candidates.source)
     texts = (("source", candidates.source), ("target", candidates.target))
@@ -132,26 +131,19 @@ def dictionary_command(
 ) -> dict[str, Any]:
     """Draw a dictionary, write its folder and return the manifest.
 
-    Args:
-        spec: A language (``trans+inv``, a YAML file) or a MUSE file.
-        source: The source text. A language needs one; a MUSE file is restricted to its words if it is given.
-        out: The folder to create.
-        target_source: The target text; a MUSE file is restricted to its words if it is given.
-        coverage: The share to draw, 0 … 1.
-        by: ``type`` or ``token``; see ``DictionarySpec``.
-        order: ``uniform`` or ``frequent``.
-        seed: The seed of the draw.
+    The arguments are those of ``synthlang.draw_dictionary``.
     """
     settings = parse(DictionarySpec, {"coverage": coverage, "by": by, "order": order, "seed": seed}, "dictionary")
     if out.exists():
         raise InputError("the folder exists already", out, hint="name a new folder", code="exists")
     is_muse = _is_muse(spec)
     if not is_muse and source is None:
-        reason = f"the dictionary of the language {spec!r} is drawn from a text"
-        raise InputError(reason, "--source", hint="name a text", code="missing")
+        reason = f"the dictionary of the language {spec!r} needs a text whose words are counted"
+        raise InputError(reason, "--source", hint="name a source, such as text:PATH", code="missing")
     if not is_muse and target_source is not None:
-        reason = "the option is for a MUSE file; the target words of a language follow from --source"
-        raise InputError(reason, "--target-source", code="conflict")
+        reason = "the option applies only to a MUSE file"
+        hint = "leave it out: the target words of a language are derived from --source"
+        raise InputError(reason, "--target-source", hint=hint, code="conflict")
     text, target = (open_source(name) if name else None for name in (source, target_source))
     with Display() as display:
         if is_muse or text is None:
@@ -170,7 +162,7 @@ def dictionary_command(
 
 
 def _is_muse(spec: str) -> bool:
-    """Return True for a MUSE file and False for a language; an InputError is raised for a path that is neither."""
+    """Return True for a MUSE file and False for a language. A path that is neither raises an InputError."""
     path = user_path(spec)
     if spec.endswith((".yaml", ".yml")):
         return False

@@ -1,13 +1,12 @@
 """The dictionary of a run: pairs of ids that translate each other, drawn once and stored.
 
-The candidates are copies of tokens, or words of a file that are one token each. A pair counts only if each of its ids
-occurs in the training text of its language. A row that is never trained cannot be aligned, and most ids of a
-partially transliterated language occur in one form only.
+The candidates are copies of tokens, or words of a file that are one token each. Both ids of a pair must occur in the
+training text of their language, because an embedding that is never trained cannot be aligned.
 
-pairs.npy        [n, 2] int64, an id of the first language and its translation
-languages.npy    [n, 2] int64, the languages of the two: 0 and another
-dictionary.tsv   the same for people: token, its translation, the translation's language
-manifest.json    the data it was drawn from, and its coverage of each text
+pairs.npy        an id of the first language and its translation, [n, 2] int64
+languages.npy    the languages of both ids, 0 and another one, [n, 2] int64
+dictionary.tsv   the same as text: token, translation, language of the translation
+manifest.json    the origin of the dictionary, and its coverage of each text
 """
 
 from __future__ import annotations
@@ -48,20 +47,18 @@ def id_pairs(
     offset: int = 0,
     specials: ArrayLike = SPECIAL_IDS,
 ) -> tuple[NDArray[np.int64], dict[str, int]]:
-    """Turn a word dictionary into pairs of ids, for words that are one token on both sides.
-
-    For a natural pair of languages in one vocabulary both tokenizers are the same.
+    """Convert a word dictionary to pairs of ids, for words that are one token on both sides.
 
     Args:
         dictionary: The words.
         source: Tokenizer of the source words.
         target: Tokenizer of the target words.
-        offset: A number added to the target ids.
-        specials: Ids that are no words (default: ours, 0–4).
+        offset: A number that is added to the target ids.
+        specials: Ids that are not words (default: ours, 0–4).
 
     Returns:
-        The sorted pairs [n, 2] of (source id, target id + ``offset``), and counts: the number of lines that are pairs,
-        and of the others by reason.
+        The sorted pairs (source id, target id + ``offset``), [n, 2], and the number of usable and omitted lines by
+        reason.
     """
     ours, theirs = (
         _single_ids(tokenizer, words, specials)
@@ -79,7 +76,7 @@ def id_pairs(
 
 
 def _single_ids(tokenizer: Tokenizer, words: tuple[str, ...], specials: ArrayLike) -> NDArray[np.int64]:
-    """Return [words] the id of each word that is one ordinary token, else −1."""
+    """Return the id of each word that is one ordinary token, else −1, [words]."""
     encodings = tokenizer.encode_batch(list(words), add_special_tokens=False)
     ids = np.asarray([e.ids[0] if len(e.ids) == 1 else -1 for e in encodings], np.int64).reshape(-1)
     return np.where(np.isin(ids, specials), -1, ids)
@@ -90,7 +87,7 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class IdCandidates:
-    """Pairs [n, 2] of an id of the first language and one of ``language``, and counts of other pairs by reason."""
+    """Pairs of an id of the first language and an id of ``language``, [n, 2], and omitted pairs by reason."""
 
     language: int
     pairs: NDArray[np.int64]
@@ -101,21 +98,21 @@ KEYS = ("dictionary", "path")
 
 
 def word_files(path: str | Mapping[str, str] | None, names: Sequence[str]) -> dict[int, WordDictionary]:
-    """Read the words of each language that has a file, by its number; ``names`` are those of all languages.
+    """Read the words of each language that has a file, by the number of the language in ``names``.
 
     Raises:
-        InputError: A file does not exist, a name is no language, or one file is given for several languages.
+        InputError: A file is missing, a language is unknown, or one file is given for several languages.
     """
     if path is None:
         return {}
     if isinstance(path, str):
         if len(names) != 2:
             hint = f"name a file for each: {{{', '.join(f'{name}: FILE' for name in names[1:])}}}"
-            raise InputError("one file is for two languages only", keys=KEYS, hint=hint, code="conflict")
+            raise InputError("a single file needs exactly two languages", keys=KEYS, hint=hint, code="conflict")
         path = {names[1]: path}
     unknown = [name for name in path if name not in names[1:]]
     if unknown:
-        reason, hint = "there is no such language beside the first", f"use {', '.join(names[1:])}"
+        reason, hint = "is not a language of the run other than the first", f"use {', '.join(names[1:])}"
         raise InputError(reason, keys=(*KEYS, unknown[0]), hint=hint, code="unknown")
     return {names.index(name): _words(user_path(file)) for name, file in path.items()}
 
@@ -132,13 +129,13 @@ def _words(path: Path) -> WordDictionary:
 def all_candidates(
     id_space: IdSpace, counts: Sequence[Counts], words: Mapping[int, WordDictionary], own_rows: bool = False
 ) -> list[IdCandidates]:
-    """Return the candidates of each language but the first: from its file if files are given, else from copies.
+    """Return the candidates of each language but the first, from files if they are given, else from copies.
 
     Languages without candidates are left out.
 
     Args:
         id_space: The ids of all languages.
-        counts: For each language, how often each id occurs in its training text.
+        counts: Counts of the ids in the training text of each language.
         words: The words of the files, by language.
         own_rows: With separate embeddings, an id is a copy of itself.
     """
@@ -164,7 +161,7 @@ def all_candidates(
 
 
 def occurs(counts: Counts, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return [n] True for ids that occur; ``counts`` may end before the last id of the space."""
+    """Return whether each id occurs, [n]. ``counts`` may be shorter than the space."""
     return np.append(counts, 0)[np.minimum(ids, len(counts))] > 0
 
 
@@ -174,7 +171,7 @@ _ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
 
 @dataclass(frozen=True, eq=False)
 class IdDictionary:
-    """``pairs`` [n, 2] int64 of ids; ``languages`` [n, 2] int64, the language of each side (0 for the first side)."""
+    """Pairs of ids, [n, 2] int64, with the languages of both sides, [n, 2] int64, of which the first is 0."""
 
     pairs: NDArray[np.int64]
     languages: NDArray[np.int64]
@@ -193,14 +190,14 @@ def build_id_dictionary(
 ) -> IdDictionary:
     """Draw the dictionary of the languages of ``id_space``, or read it from the store.
 
-    The same types of the first language are drawn for all others, and a type keeps all its translations.
+    The same types of the first language are drawn for all other languages, and a type keeps all its translations.
 
     Args:
         spec: How to draw.
         id_space: The ids of all languages.
         train: Shards of the training text of each language.
         store: The store of artifacts.
-        own_rows: With separate embeddings, an id of two languages pairs with itself.
+        own_rows: With separate embeddings, an id is a copy of itself.
 
     Raises:
         InputError: There is nothing to draw.
@@ -233,7 +230,7 @@ def _draw(
 ) -> list[IdCandidates]:
     """Return the candidates whose type of the first language is drawn.
 
-    ``counts`` has the occurrences of each id of the first language. Only ids below the ``limit`` are drawn.
+    ``counts`` counts the ids of the first language. Only ids below ``limit`` are drawn.
     """
     types = np.unique(np.concatenate([np.zeros(0, np.int64), *(c.pairs[:, 0] for c in candidates)]))
     if limit is not None:
@@ -245,15 +242,15 @@ def _draw(
         raise InputError(f"there is no pair of ids to draw from{why}", keys=KEYS[:1], hint=hint, code="empty")
     chosen = types[draw_types(spec, types.astype(np.uint64), counts[types])]
     if not len(chosen):
-        reason = f"{spec.coverage} of {len(types)} types gives an empty dictionary"
-        raise InputError(reason, keys=("dictionary", "coverage"), code="empty")
+        reason = f"a share of {spec.coverage} of {len(types)} types is an empty dictionary"
+        raise InputError(reason, keys=("dictionary", "coverage"), hint="use a larger share", code="empty")
     return [IdCandidates(c.language, c.pairs[np.isin(c.pairs[:, 0], chosen)], c.left_out) for c in candidates]
 
 
 def _report(
     drawn: Sequence[IdCandidates], candidates: Sequence[IdCandidates], id_space: IdSpace, counts: Sequence[Counts]
 ) -> dict[str, Any]:
-    """Return the facts about pairs for the manifest: their number, those left out, and the share of each text."""
+    """Return the facts for the manifest: number of pairs, omitted pairs, and coverage of each text."""
     names = [language.name for language in id_space.languages]
     sides = {0: np.concatenate([d.pairs[:, 0] for d in drawn])} | {d.language: d.pairs[:, 1] for d in drawn}
     coverage = {}
@@ -284,7 +281,7 @@ def _write(drawn: Sequence[IdCandidates], id_space: IdSpace, report: dict[str, A
 
 
 def _texts(tokenizer: Any, ids: NDArray[np.int64]) -> list[str]:
-    """Return each token in readable form; a token that is a part of a letter is written as in the tokenizer."""
+    """Return the tokens as text. A token that is a part of a letter is written as in the tokenizer."""
     texts = tokenizer.decode_batch([[i] for i in ids.tolist()], skip_special_tokens=False)
     both = zip(texts, ids.tolist(), strict=True)
     readable = (tokenizer.id_to_token(i) if "\ufffd" in text or not text else text for text, i in both)
@@ -292,7 +289,7 @@ def _texts(tokenizer: Any, ids: NDArray[np.int64]) -> list[str]:
 
 
 def read_id_dictionary(folder: Path) -> IdDictionary:
-    """Read a stored dictionary; an InputError is raised if it differs from its manifest."""
+    """Read a stored dictionary and check it against its manifest."""
     manifest = read_json(folder / "manifest.json")
     for name, expected in manifest["sha256"].items():
         if not (folder / name).is_file() or sha256_file(folder / name) != expected:
@@ -304,15 +301,15 @@ def read_id_dictionary(folder: Path) -> IdDictionary:
 
 @dataclass(frozen=True, eq=False)
 class Synonyms:
-    """A dictionary in both directions: the entry of a token has all its translations, next to each other.
+    """A dictionary in both directions. The translations of a token are next to each other.
 
-    A token is (language, id), since with a joint vocabulary two languages have the same ids.
+    A token is (language, id), since languages with a joint vocabulary have the same ids.
 
     Attributes:
-        first: [languages, ids] int32: where the entry of a token begins in ``ids``.
-        amount: [languages, ids] int32: the length of the entry.
-        ids: [2 · pairs] int64: the translations.
-        languages: [2 · pairs] int64: their languages.
+        first: Index of the first translation of each token, [languages, ids] int32.
+        amount: Number of its translations, [languages, ids] int32.
+        ids: Ids of the translations, [2 · pairs] int64.
+        languages: Languages of the translations, [2 · pairs] int64.
     """
 
     first: NDArray[np.int32]
@@ -336,11 +333,11 @@ class Synonyms:
     def draw(
         self, languages: NDArray[np.int64], ids: NDArray[np.int64], random: NDArray[np.float64]
     ) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
-        """Draw one translation of each token, uniformly from its entry by ``random`` in [0, 1).
+        """Draw one translation of each token uniformly, by the numbers ``random`` in [0, 1).
 
         Returns:
-            Arrays of one shape: True if there is an entry, the translation's id, and its language. Without an
-            entry they have the token itself.
+            Three arrays of the shape of ``ids``: True if there is a translation, its id and its language. Without a
+            translation, the last two hold the token itself.
         """
         amount = self.amount[languages, ids].astype(np.int64)
         place = self.first[languages, ids] + np.minimum((random * amount).astype(np.int64), amount - 1)

@@ -1,9 +1,9 @@
 """Word dictionaries: files in the format of MUSE, drawing by coverage, and the folder of a dictionary.
 
-A MUSE file has a line ``source target`` for each pair, so a word with several translations has several lines. The two
-words are separated by spaces or a tab and cannot have white space in them. A third column, where it is read, is the
-weight of the pair. The encoding is UTF-8. Format: https://github.com/facebookresearch/MUSE (ground-truth bilingual
-dictionaries). A folder has dictionary.txt (in this format) and manifest.json, with the origin of the dictionary.
+A MUSE file is UTF-8 and has a line ``source target`` for each pair, so a word with several translations has several
+lines. Spaces or a tab separate the two words. An optional third column is the weight of the pair. The format is
+described at https://github.com/facebookresearch/MUSE (ground-truth bilingual dictionaries). A folder has dictionary.txt
+in this format, and manifest.json with the origin of the dictionary.
 """
 
 from __future__ import annotations
@@ -33,18 +33,17 @@ Pair = tuple[str, str]
 
 
 def read_muse(path: Path) -> list[Pair]:
-    """Read the distinct pairs of a file in its order; blank lines are skipped.
+    """Read the distinct pairs of a file in its order, without blank lines.
 
     Raises:
-        InputError: A line does not have exactly two words, since a damaged file must not silently give a smaller
-            dictionary.
+        InputError: A line does not have exactly two words.
     """
     pairs: dict[Pair, None] = {}
     for number, words in _lines(path):
         if len(words) != 2:
             if len(words) == 3 and _weight(words[2]) is not None:
-                reason = "the third column is a number, but only code_switch with translations: weighted reads weights"
-                raise InputError(reason, path, number, hint="delete the column", code="format")
+                reason = "the third column is a weight, which only code_switch with translations: weighted uses"
+                raise InputError(reason, path, number, hint="delete the third column", code="format")
             raise _not_a_pair(words, "", path, number)
         pairs[words[0], words[1]] = None
     return list(pairs)
@@ -53,30 +52,29 @@ def read_muse(path: Path) -> list[Pair]:
 def read_weighted(path: Path) -> dict[Pair, float]:
     """Read the pairs of a file with their weights, such as the quality of a translation in PanLex.
 
-    The weight is the third column. A file without weights gives each pair the weight 1.
+    The weight is the third column. Without it, each pair has the weight 1.
 
     Raises:
-        InputError: A line has neither two words nor these and a number above 0, only some lines have a weight, or a
-            pair has two weights.
+        InputError: A line is malformed, only some lines have a weight, or a pair has two weights.
     """
     weights: dict[Pair, float] = {}
     columns = 0
     for number, words in _lines(path):
         weight = _weight(words[2]) if len(words) == 3 else 1.0
         if len(words) not in (2, 3) or weight is None:
-            raise _not_a_pair(words, ", and perhaps a weight, a number above 0", path, number)
+            raise _not_a_pair(words, " and at most a weight above 0", path, number)
         if columns not in (0, len(words)):
-            reason = "some lines have a weight and some have none"
-            raise InputError(reason, path, number, hint="give every line a weight", code="format")
+            reason = "only some lines have a weight"
+            raise InputError(reason, path, number, hint="give every line a weight or none", code="format")
         columns = len(words)
         if weights.setdefault((words[0], words[1]), weight) != weight:
             reason = f"the pair {words[0]} {words[1]} has two weights"
-            raise InputError(reason, path, number, hint="keep one of its lines", code="duplicate")
+            raise InputError(reason, path, number, hint="delete one of its lines", code="duplicate")
     return weights
 
 
 def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number and the columns of each line that is not blank; a file without one raises an InputError."""
+    """Yield the number and the columns of each line that is not blank. An empty file is an error."""
     empty = True
     for number, line in read_lines(path):
         if words := line.split():
@@ -87,12 +85,12 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _not_a_pair(words: Sequence[str], also: str, path: Path, line: int) -> InputError:
-    reason = f"a line has a source word and a target word{also}, but this line has {len(words)} words"
+    reason = f"must be a source word and a target word{also}, but has {len(words)} columns"
     return InputError(reason, path, line, hint="correct or delete the line", code="format")
 
 
 def _weight(text: str) -> float | None:
-    """Return a number above 0; None for anything else."""
+    """Return a number above 0, or None for any other text."""
     try:
         weight = float(text)
     except ValueError:
@@ -101,22 +99,22 @@ def _weight(text: str) -> float | None:
 
 
 def write_muse(pairs: Iterable[Pair], path: Path) -> None:
-    """Write pairs with a space between the words; ``read_muse`` reads them back.
+    """Write pairs with a space between the words.
 
     Raises:
-        InputError: A word is empty or has white space in it, so no reader could separate the two words.
+        InputError: A word is empty or contains white space.
     """
     with atomic_file(path, "w") as handle:
         for source, target in pairs:
             for word in (source, target):
                 if not is_one_word(word):
-                    reason = f"the word {word!r} is empty or has white space in it"
-                    raise InputError(reason, path, hint="leave it out", code="format")
+                    reason = f"the word {word!r} is empty or contains white space"
+                    raise InputError(reason, path, hint="leave the pair out", code="format")
             handle.write(f"{source} {target}\n")
 
 
 def is_one_word(word: str) -> bool:
-    """Return True if a MUSE file can hold the word."""
+    """Return whether a MUSE file can hold the word."""
     return word.split() == [word]
 
 
@@ -127,20 +125,23 @@ class DictionarySpec(StrictModel):
     """Settings for drawing a dictionary."""
 
     coverage: float = Field(default=0.25, ge=0.0, le=1.0)
-    """Share of the types with a translation that the dictionary has, 0 to 1."""
+    """Share of the types with a translation that are drawn, 0 to 1."""
     by: Literal["type", "token"] = "type"
     """Unit of the share: ``type`` (ids, as in ALIGN-MLM) or ``token`` (running text)."""
     order: Literal["uniform", "frequent"] = "uniform"
     """Order of the types: drawn uniformly, or the most frequent first."""
     ids: Annotated[Literal["all", "lower-half"], OmitDefaultFromHash()] = "all"
-    """Ids of the first language to draw from, for the dictionary of a run. ``lower-half`` of the vocabulary is what the
-    released code of ALIGN-MLM does for DICT-MLM, whose quarter is therefore an eighth, of frequent types.
+    """Ids of the first language to draw from, for the dictionary of a run.
+
+    ``lower-half`` draws from the lower half of the vocabulary, as the released code of ALIGN-MLM does for DICT-MLM. Its
+    quarter is therefore an eighth of all types.
     """
     seed: int = Field(default=0, ge=0)
     """Seed of the uniform draw."""
     path: UserFile | dict[str, UserFile] | None = None
-    """A MUSE file or the folder of a word dictionary. With several languages, a file for each but the first, by name.
-    By default the pairs are the copies of a transliterated language.
+    """A MUSE file or the folder of a word dictionary (default: the copies of a transliterated language).
+
+    With more than two languages, give a file for each language but the first, by name.
     """
 
     @field_validator("path")
@@ -152,7 +153,7 @@ class DictionarySpec(StrictModel):
 
     @property
     def drawing(self) -> dict[str, Any]:
-        """The settings of the draw for fingerprints and manifests; a file counts by its content, not by its path."""
+        """The settings of the draw for fingerprints and manifests, without the path of a file."""
         unused = {name for name in type(self).model_fields if is_omitted(self, name)}
         return self.model_dump(mode="json", exclude={"path"} | unused)
 
@@ -160,13 +161,13 @@ class DictionarySpec(StrictModel):
 def draw_types(spec: DictionarySpec, names: NDArray[np.uint64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Draw types and return their sorted indices [n].
 
-    Types are taken in the order of the spec while the share stays at most ``coverage``
-    (types) or until it is reached (tokens).
+    Types are taken in the order of the spec: a share ``coverage`` of the types, or the fewest that reach this share of
+    the tokens.
 
     Args:
-        spec: How to draw.
-        names: [types] A number for each type that does not depend on the other types: its id, or a hash of its form.
-        counts: [types] How often each type occurs.
+        spec: The settings of the draw.
+        names: Id or hash of each type, which does not depend on the other types, [types].
+        counts: Count of each type, [types].
     """
     if spec.order == "uniform":
         ordered = np.argsort(random_bits(key_of("dictionary", spec.seed), names), kind="stable")
@@ -192,7 +193,7 @@ NO_TARGET = "pairs left out because the target word is not in the text"
 
 @dataclass(frozen=True)
 class WordDictionary:
-    """Pairs of words: ``source[i]`` is translated by ``target[i]``; a word may have several translations."""
+    """Pairs of words: ``target[i]`` translates ``source[i]``. A word may have several translations."""
 
     source: tuple[str, ...]
     target: tuple[str, ...]
@@ -218,7 +219,10 @@ class WordDictionary:
     def restrict(
         self, source: Mapping[str, int] | None, target: Mapping[str, int] | None
     ) -> tuple[WordDictionary, dict[str, int]]:
-        """Keep the pairs whose words occur in both texts (counts by word; None accepts any word); count the others."""
+        """Keep the pairs whose words occur in both texts, and count the others.
+
+        The texts are given as word counts, and None accepts any word.
+        """
         kept: list[Pair] = []
         left_out: Counter[str] = Counter()
         for a, b in self.pairs:
@@ -231,15 +235,14 @@ class WordDictionary:
         return WordDictionary.of(kept), dict(left_out)
 
     def draw(self, spec: DictionarySpec, counts: Mapping[str, int] | None) -> WordDictionary:
-        """Draw the share of the spec, counted over the source words here; a drawn word keeps all its translations.
+        """Draw source words, each with all its translations.
 
-        ``counts`` has the occurrences of each source word. Without it, neither running text nor
-        frequencies are known, so only ``by: type`` with ``order: uniform`` can be drawn. The
-        uniform draw hashes the word itself, so it does not depend on the other words.
+        ``counts`` counts the source words in a text. Without it, only ``by: type`` with ``order: uniform`` is possible.
+        The uniform draw hashes the word itself, so it does not depend on the other words.
         """
         if counts is None and (spec.by == "token" or spec.order == "frequent"):
             key, value = ("by", "token") if spec.by == "token" else ("order", "frequent")
-            reason, hint = f"{value} needs the word counts of a text", "name one with --source"
+            reason, hint = f"{value} needs the word counts of a text", "name a text with --source"
             raise InputError(reason, keys=key, hint=hint, code="missing")
         types = list(dict.fromkeys(self.source))
         names = np.asarray([key_of("word", word) for word in types], np.uint64)
@@ -248,7 +251,7 @@ class WordDictionary:
         return WordDictionary.of([pair for pair in self.pairs if pair[0] in chosen])
 
     def coverage(self, counts: Mapping[str, int], side: str = "source") -> dict[str, float]:
-        """Return the shares of the types and of the running words of a text that the words of one side cover."""
+        """Return the shares of types and of running words of a text that the words of one side cover."""
         words = set(self.source if side == "source" else self.target)
         running = sum(counts.values())
         types = sum(1 for word in words if counts.get(word, 0) > 0)
@@ -282,11 +285,11 @@ def write_words(
 
 
 def read_words(folder: Path) -> tuple[WordDictionary, dict[str, Any]]:
-    """Read a stored dictionary and its manifest; an InputError is raised if the two differ."""
+    """Read a stored dictionary and its manifest. A file that differs from the manifest is an error."""
     manifest, path = read_json(folder / "manifest.json"), folder / FILE
     if not path.is_file():
         raise InputError("no such file", path, hint="name the folder of a word dictionary", code="missing")
     if not isinstance(manifest, dict) or manifest.get("sha256") != sha256_file(path):
         reason = "the file differs from its manifest"
-        raise InputError(reason, path, hint="make the dictionary again", code="damaged")
+        raise InputError(reason, path, hint="draw the dictionary again", code="damaged")
     return WordDictionary.of(read_muse(path) if path.stat().st_size else []), manifest

@@ -1,1 +1,1 @@
-"""Parallel text: sentence pairs, the alignments of their words, and their encoding for a model."""
+"""Parallel text: sentence pairs, word alignments, and their encoding for a model."""

@@ -1,4 +1,4 @@
-"""The command ``synthlang align``: word alignments of parallel text, with scores if there is a gold standard."""
+"""The command ``synthlang align``: word alignments of parallel text, with scores against a gold standard."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from synthlang.sources.base import nothing_in
 
 Bounds = tuple[float, float] | None
 Interval = Callable[[NDArray[np.int64]], Bounds]
-"""Computes bounds of the alignment error rate, 0 … 1, from the sums of sentence pairs [pairs, 4]."""
+"""Function from the sums of sentence pairs [pairs, 4] to bounds of the alignment error rate, 0 to 1."""
 
 GIVEN = "given"
 Direction = Literal["forward", "reverse"]
@@ -37,17 +37,15 @@ class AlignOptions:
     """The options of the command."""
 
     program: str | None = None
-    """The aligner; None means eflomal."""
+    """The aligner (default: eflomal)."""
     links: tuple[Path, ...] = ()
-    """Files of word alignments to score in place of an aligner: one, or one for each direction.
-    Both have left-right pairs.
-    """
+    """Files of word alignments to score in place of an aligner: one, or one for each direction, as left-right pairs."""
     symmetrise: str | None = None
-    """The alignment to write to ``out``, one of CHOICES; None means intersection, or the only file unchanged."""
+    """The alignment to write, one of CHOICES (default: intersection, or the only file unchanged)."""
     also: tuple[str, ...] = ()
-    """Further text for the aligner to learn from: a joint file, or two files as LEFT,RIGHT."""
+    """Further text to train the aligner on: a joint file, or two files as LEFT,RIGHT."""
     lower: bool = False
-    """Give the words to the aligner in lower case."""
+    """Convert the words to lower case for the aligner."""
     words: Splitter = "spaces"
     """Splitting of the text into words: at ``spaces``, or by our ``rules``."""
     also_words: Splitter = "spaces"
@@ -55,20 +53,18 @@ class AlignOptions:
     gold: Path | None = None
     """The gold standard."""
     gold_first: int | None = None
-    """Number of the first word in the gold standard, 0 or 1.
-    None means 0 if some alignment has a word 0; otherwise the file is refused.
-    """
+    """Number of the first word in the gold standard, 0 or 1. None is refused unless some word has the number 0."""
     gold_swapped: bool = False
     """The gold standard has right-left pairs."""
     links_first: int | None = None
-    """Number of the first word in the files of alignments; None as for ``gold_first``."""
+    """Number of the first word in the files of alignments, as for ``gold_first``."""
     links_swapped: bool = False
     """The files of alignments have right-left pairs."""
     blank: Blank = "wrong"
-    """Treatment of sentence pairs without gold alignment; see ``alignment_errors``."""
+    """Treatment of sentence pairs without a gold alignment (see ``alignment_errors``)."""
 
     def check(self) -> None:
-        """Raise an InputError for options that are unknown or exclude each other."""
+        """Refuse options that are unknown or exclude each other."""
         for name, value, known in (
             ("--program", self.program, PROGRAMS),
             ("--symmetrise", self.symmetrise, CHOICES),
@@ -79,12 +75,14 @@ class AlignOptions:
             if value is not None and value not in known:
                 raise InputError(f"there is no {value!r}", name, hint=f"use one of {', '.join(known)}", code="unknown")
         if self.links and (self.program or self.also or self.lower):
-            reason, hint = "given word alignments need no aligner", "leave out --program, --also and --lower"
+            reason = "word alignments from files exclude the options of an aligner"
+            hint = "leave out --program, --also and --lower"
             raise InputError(reason, "--links", hint=hint, code="conflict")
         if len(self.links) > 2:
-            raise InputError("there are more than two files", "--links", hint="give forward and reverse", code="range")
+            hint = "give one file, or a forward and a reverse file"
+            raise InputError(f"there are {len(self.links)} files", "--links", hint=hint, code="range")
         if len(self.links) == 1 and self.symmetrise:
-            reason, hint = "one direction cannot be symmetrised", "give --links twice, forward and reverse"
+            reason, hint = "symmetrisation needs two directions", "give --links twice, forward and reverse"
             raise InputError(reason, "--symmetrise", hint=hint, code="conflict")
 
 
@@ -101,11 +99,11 @@ def align_command(
         texts: One file of lines ``left ||| right``, or two files with one sentence per line.
         options: The options.
         out: The file for the word alignments.
-        scores: The file for the scores, as JSON.
+        scores: The JSON file for the scores.
         interval: Computes the interval of an error rate.
 
     Returns:
-        The scores of each way to join the directions; empty without a gold standard.
+        The scores of each way to join the directions. The dictionary is empty without a gold standard.
     """
     options.check()
     if scores is not None and options.gold is None:
@@ -145,7 +143,7 @@ def _to_json(
     errors: Mapping[str, AlignmentErrors],
     bounds: Mapping[str, Bounds],
 ) -> dict[str, Any]:
-    """Return the scores as fractions; an interval is [low, high] at 95 % over sentence pairs, or null."""
+    """Return the scores as fractions. An interval is [low, high] at 95 % over sentence pairs, or null."""
     return {
         "text": text.fingerprint,
         "program": None if options.links else options.program or "eflomal",
@@ -167,7 +165,7 @@ def _joined(links: Sequence[Links], name: str) -> Links:
 def _read(texts: Sequence[Path], words: Splitter) -> ParallelText:
     if len(texts) not in (1, 2):
         hint = "name one file of lines 'left ||| right', or two files with one sentence per line"
-        raise InputError(f"{len(texts)} files are no parallel text", hint=hint, code="range")
+        raise InputError(f"parallel text is one or two files, not {len(texts)}", hint=hint, code="range")
     text = read_joint(texts[0], words) if len(texts) == 1 else read_parallel(texts[0], texts[1], words)
     if not len(text):
         raise nothing_in("sentence pair", texts[0])
@@ -175,14 +173,14 @@ def _read(texts: Sequence[Path], words: Splitter) -> ParallelText:
 
 
 def _given(path: Path, text: ParallelText, options: AlignOptions) -> tuple[Links, int]:
-    """Read the word alignments of a file, and count those left out."""
+    """Read the word alignments of a file, and count alignments of words that the text does not have."""
     links = read_counted(path, options.links_first, "--links-first")
     check_sentences(path, len(links), len(text))
     return (links.swapped() if options.links_swapped else links).within(text.left.lengths, text.right.lengths)
 
 
 def _aligned(text: ParallelText, options: AlignOptions) -> list[tuple[Links, int]]:
-    """Run the program in both directions; return the word alignments of each, and the number of those left out."""
+    """Run the aligner. Return the word alignments of each direction, with the number of omitted ones."""
     program: Program = options.program or "eflomal"  # type: ignore[assignment]  # check() has accepted it
     whole = [text]
     for name in options.also:
@@ -212,11 +210,11 @@ def _show_count(console: Console, what: str, count: int) -> None:
 def score_table(
     chosen: Mapping[str, Links], errors: Mapping[str, AlignmentErrors], bounds: Mapping[str, Bounds]
 ) -> Table:
-    """Return a table of the numbers of word alignments under each name, with scores and intervals in percent."""
+    """Return a table with the number of word alignments of each method, and scores and intervals in percent."""
     some = next(iter(errors.values()), None)
     pairs = len(some.sums) if some else len(next(iter(chosen.values())))
     title = f"Word alignments of {pairs:,} sentence pairs" + (", scores in %" if some else "")
-    # with this little space between columns, all of them fit into a terminal of 80 characters
+    # The space between columns is small, so that all of them fit into a terminal of 80 characters.
     table = Table(title=title, box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
     table.add_column("", no_wrap=True)
     scored = ("AER", *(["95 % interval"] if bounds else []), "precision", "recall", "F1") if some else ()

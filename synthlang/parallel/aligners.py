@@ -1,21 +1,21 @@
 """Aligners: external programs that align parallel text in both directions, and symmetrisation of the two alignments.
 
 eflomal (Östling & Tiedemann 2016, GPL-3) comes with the extra ``align``. fast_align (Dyer et al. 2013) is built from
-its source and put on the PATH. Neither is imported: they read text and write Pharaoh files.
-eflomal takes its random numbers from the operating system, so two runs differ in some alignments. The result is
-therefore an artifact that is made once, and whatever is trained on it refers to it by its content.
+its source and put on the PATH. Neither is imported: they read text and write Pharaoh files. eflomal takes its random
+numbers from the operating system, so two runs differ in some alignments. Its result is therefore stored once, and later
+artifacts refer to its content.
 
 Symmetrisation (Koehn et al. 2005, IWSLT, "Edinburgh System Description", after Och & Ney 2003):
 
-    intersection          alignments in both directions: few and precise
-    union                 alignments in either direction
-    grow-diag             starts from the intersection and adds alignments of the union that are next to an existing
-                          one (horizontally, vertically or diagonally) and whose left or right word has none yet
-    grow-diag-final       adds alignments of forward, then of reverse, whose left or right word has none
-    grow-diag-final-and   the same for alignments both of whose words have none
+    intersection          the alignments in both directions
+    union                 the alignments in either direction
+    grow-diag             the intersection, and alignments of the union that are next to an existing one (horizontally,
+                          vertically or diagonally) if the left or right word has no alignment yet
+    grow-diag-final       grow-diag, and alignments of forward, then of reverse, if the left or right word has none yet
+    grow-diag-final-and   grow-diag, and alignments of forward, then of reverse, if both words have none yet
 
-The result depends on the order: points are visited by left word, then by right word, again and again until nothing
-is added. New points count at once.
+The result depends on the order. Points are visited by left word, then by right word, in sweeps until nothing is added,
+and a new point counts at once.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from synthlang.parallel.links import Links, read_pharaoh, write_pharaoh
 Program = Literal["eflomal", "fast_align"]
 PROGRAMS: tuple[Program, ...] = get_args(Program)
 FORWARD, REVERSE = "forward.txt", "reverse.txt"
-FORMAT = 1  # increment it when the same text is given to an aligner in another form
+FORMAT = 1  # raise when the same text is passed to an aligner in another form
 
 
 def align(program: Program, left: Corpus, right: Corpus, folder: Path) -> None:
-    """Write ``folder`` (which must not exist) with ``forward.txt`` and ``reverse.txt``, one line per sentence pair.
+    """Align a text, and write ``forward.txt`` and ``reverse.txt`` into a new ``folder``, one line per sentence pair.
 
-    Pairs with an empty side are not given to the program and have no alignment.
+    Pairs with an empty side have no alignment.
 
     Raises:
         InputError: The program is not installed or fails.
@@ -70,7 +70,7 @@ def align(program: Program, left: Corpus, right: Corpus, folder: Path) -> None:
 
 
 def find_aligner(program: Program) -> str:
-    """Return the path of the program; the error for a missing one has the command that installs it."""
+    """Return the path of an aligner. If it is missing, the error has the command that installs it."""
     name, how = {
         "eflomal": (
             "eflomal-align",
@@ -96,10 +96,10 @@ def _eflomal(command: str, left: list[str], right: list[str], texts: Path, out: 
 
 def _fast_align(command: str, left: list[str], right: list[str], texts: Path, out: Path) -> None:
     path = texts / "text.txt"
-    # a word with three bars would be read as the separator
+    # Three bars inside a word would be read as the separator.
     pairs = (f"{a.replace('|||', '|')} ||| {b.replace('|||', '|')}\n" for a, b in zip(left, right, strict=True))
     path.write_text("".join(pairs), encoding="utf-8")
-    # the settings that its authors recommend: diagonal, optimised tension, variational Bayes
+    # Its authors recommend these settings: diagonal, optimised tension, variational Bayes.
     for name, options in ((FORWARD, []), (REVERSE, ["-r"])):
         (out / name).write_bytes(_run([command, "-i", str(path), "-d", "-o", "-v", *options]))
 
@@ -123,7 +123,7 @@ Point = tuple[int, int]
 
 
 def symmetrise(forward: Links, reverse: Links, method: Method = "intersection") -> Links:
-    """Join two alignments of the same sentence pairs, both as left-right pairs; all alignments count as sure.
+    """Join two alignments of the same sentence pairs, both as left-right pairs. The result has sure alignments only.
 
     Raises:
         InputError: The numbers of sentence pairs differ.
@@ -167,17 +167,17 @@ class _Growing:
             point = heapq.heappop(current)
             for down, right in NEIGHBOURS:
                 near = (point[0] + down, point[1] + right)
-                # a point that was added has no free word, so it is not added again
+                # A point that was added has no free word, so it is not added again.
                 is_free = near[0] not in self.left or near[1] not in self.right
                 if near in union and is_free:
                     self._add(near)
-                    # this sweep still reaches points further on; points before this one wait for the next sweep
+                    # This sweep still reaches later points. Earlier points wait for the next sweep.
                     heapq.heappush(current if near > point else later, near)
             if not current:
                 current, later = later, []
 
     def add_free(self, links: list[Point], both_free: bool) -> None:
-        """Add alignments, in order, one of whose words (or both) has none yet."""
+        """Add alignments in order if one of their words (or both) has no alignment yet."""
         for point in sorted(links):
             free = (point[0] not in self.left, point[1] not in self.right)
             if all(free) if both_free else any(free):

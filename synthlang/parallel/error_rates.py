@@ -1,12 +1,12 @@
 """Quality of word alignments: alignment error rate, precision and recall against a gold standard.
 
-With A the alignments found, S the sure ones of the gold standard and P ⊇ S all of its alignments, sure or possible:
+A is the set of found alignments, S the sure gold alignments, and P ⊇ S all gold alignments, sure or possible:
 
     AER = 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|)     precision = |A ∩ P| / |A|     recall = |A ∩ S| / |S|
 
-Och & Ney 2003, "A Systematic Comparison of Various Statistical Alignment Models", section 5. All sums go over
-the sentence pairs before the division. F1 is the harmonic mean of precision and recall (Jalili Sabet et al. 2020).
-If every gold alignment is sure, AER = 1 − F1. A mark as possible on an alignment that was *found* has no effect.
+(Och & Ney 2003, "A Systematic Comparison of Various Statistical Alignment Models", section 5). Sizes are summed over
+the sentence pairs before the division. F1 is the harmonic mean of precision and recall (Jalili Sabet et al. 2020). If every
+gold alignment is sure, AER = 1 − F1.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Gold:
-    """A gold standard: the ``links`` of each sentence pair, and the number of those outside the text."""
+    """A gold standard: alignments of each sentence pair, and the number of alignments ``outside`` the text."""
 
     links: Links
     outside: int = 0
 
     @property
     def blank(self) -> NDArray[np.bool_]:
-        """[pairs] True for sentence pairs without a gold alignment."""
+        """True for sentence pairs without a gold alignment, [pairs]."""
         return np.asarray(np.diff(self.links.offsets) == 0, dtype=bool)
 
 
@@ -48,8 +48,8 @@ class AlignmentErrors:
     """Scores of word alignments.
 
     Attributes:
-        sums: [pairs, 4] int64, a row for each sentence pair that counts, with columns as in COLUMNS.
-        skipped: Sentence pairs left out because they have no gold alignment.
+        sums: Sums of each scored sentence pair, with the columns COLUMNS, [pairs, 4] int64.
+        skipped: Number of sentence pairs that were left out because they have no gold alignment.
     """
 
     sums: NDArray[np.int64]
@@ -57,7 +57,7 @@ class AlignmentErrors:
 
     @cached_property
     def scores(self) -> dict[str, float | None]:
-        """``aer``, ``precision``, ``recall`` and ``f1``, each 0 … 1; None where the divisor is 0."""
+        """The scores ``aer``, ``precision``, ``recall`` and ``f1`` from 0 to 1, or None if the divisor is 0."""
         links, sure, in_sure, in_possible = self.sums.sum(axis=0).tolist()
         aer = 1 - (in_sure + in_possible) / (links + sure) if links + sure else None
         precision, recall = in_possible / links if links else None, in_sure / sure if sure else None
@@ -73,13 +73,13 @@ class AlignmentErrors:
 
 
 def alignment_errors(found: Links, gold: Links, blank: Blank = "wrong") -> AlignmentErrors:
-    """Score the alignments ``found`` for the same sentence pairs as ``gold``, both as left-right pairs.
+    """Score alignments of the same sentence pairs as a gold standard, both as left-right pairs.
 
     Args:
         found: The alignments to score.
         gold: The gold standard.
-        blank: Treatment of a sentence pair without any gold alignment. ``wrong`` counts all alignments found there as
-            wrong, as the equation and the usual scripts do. ``skip`` takes such a pair for one that was not annotated.
+        blank: Treatment of a sentence pair without a gold alignment. ``wrong`` counts all alignments found there as
+            wrong, as the equation and the usual scripts do. ``skip`` leaves the pair out as not annotated.
 
     Raises:
         InputError: The numbers of sentence pairs differ, or the gold standard has no alignment.
@@ -106,10 +106,7 @@ def _rows(links: Links) -> Iterator[tuple[int, int, int]]:
 
 
 def error_rate(sums: NDArray[Any]) -> Floats:
-    """Compute AER from sums [..., 4] (COLUMNS) → [...]; NaN if there is neither an alignment nor a sure gold one.
-
-    A bootstrap over sentence pairs resamples these sums.
-    """
+    """Compute the AER [...] from sums [..., 4] with the columns COLUMNS. It is NaN if the divisor is 0."""
     table = np.asarray(sums, np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         rate: Floats = 1 - (table[..., 2] + table[..., 3]) / (table[..., 0] + table[..., 1])
@@ -119,20 +116,18 @@ def error_rate(sums: NDArray[Any]) -> Floats:
 def read_gold(
     path: Path, left: NDArray[np.int64], right: NDArray[np.int64], first: int | None = None, swapped: bool = False
 ) -> Gold:
-    """Read a gold standard for a text whose sentences have ``left`` and ``right`` words [pairs].
-
-    Alignments of words that the text does not have are left out and counted.
+    """Read a gold standard. Alignments of words that the text does not have are left out and counted.
 
     Args:
         path: The file.
-        left: Number of words of each left sentence.
-        right: Number of words of each right sentence.
-        first: Number of the first word, 0 or 1; None means 0 if some alignment has a word 0.
+        left: Number of words of each left sentence, [pairs].
+        right: Number of words of each right sentence, [pairs].
+        first: Number of the first word, 0 or 1. None is refused unless some word has the number 0.
         swapped: The file has right-left pairs.
 
     Raises:
-        InputError: The file has another number of sentence pairs, does not show the number of its first word, or no
-            alignment is left.
+        InputError: The file has another number of sentence pairs than the text, the number of the first word is
+            unknown, or no alignment is left.
     """
     links = read_counted(path, first, "--gold-first")
     check_sentences(path, len(links), len(left))

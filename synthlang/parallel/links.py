@@ -1,7 +1,6 @@
 """Word alignments of sentence pairs as columns, and the Pharaoh files that hold them.
 
-A Pharaoh file has a line for each sentence pair, with ``i-j`` for each alignment and ``ipj`` for a possible one.
-fast_align, eflomal, awesome-align, simalign and Moses write them counting from 0; gold standards often count from 1.
+A Pharaoh file has a line for each sentence pair, with ``i-j`` for a sure alignment and ``ipj`` for a possible one. Aligners count words from 0, but gold standards often count from 1.
 """
 
 from __future__ import annotations
@@ -21,16 +20,14 @@ from synthlang.files import atomic_file, read_lines
 
 @dataclass(frozen=True)
 class Links:
-    """Word alignments of sentence pairs, one pair after another.
-
-    Within a pair they are sorted by left word, then by right word, and each is there once.
+    """Word alignments of sentence pairs, sorted by pair, left word and right word, without repetitions.
 
     Attributes:
-        offsets: [pairs + 1] int64: the alignments of pair i are offsets[i] … offsets[i + 1] − 1.
-        left: [alignments] int32, the 0-based position of the left word in its sentence.
-        right: [alignments] int32, the 0-based position of the right word.
-        sure: [alignments] bool; False for a possible alignment (Och & Ney 2003, "A Systematic Comparison of Various
-            Statistical Alignment Models", section 2).
+        offsets: Start of the alignments of each pair, [pairs + 1] int64.
+        left: 0-based position of the left word in its sentence, [alignments] int32.
+        right: 0-based position of the right word in its sentence, [alignments] int32.
+        sure: False for a possible alignment (Och & Ney 2003, "A Systematic Comparison of Various Statistical Alignment
+            Models", section 2), [alignments].
     """
 
     offsets: NDArray[np.int64]
@@ -49,7 +46,7 @@ class Links:
         sure: NDArray[np.bool_],
         sentences: int,
     ) -> Links:
-        """Build from alignments [n] in any order, each with the number of its pair.
+        """Build from alignments [n] in any order, where ``sentence`` is the number of the pair.
 
         A sure alignment replaces a possible one of the same words.
         """
@@ -77,7 +74,7 @@ class Links:
 
     @property
     def sentence(self) -> NDArray[np.int64]:
-        """[alignments] the number of the pair of each alignment."""
+        """The number of the pair of each alignment, [alignments]."""
         return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.offsets))
 
     def of_pair(self, row: int) -> list[tuple[int, int]]:
@@ -86,10 +83,7 @@ class Links:
         return list(zip(self.left[part].tolist(), self.right[part].tolist(), strict=True))
 
     def select(self, kept: NDArray[np.bool_]) -> Links:
-        """Keep the alignments where ``kept`` [alignments] is true.
-
-        All sentence pairs stay, perhaps without an alignment.
-        """
+        """Keep all sentence pairs, with the alignments where ``kept`` [alignments] is true."""
         lengths = np.bincount(self.sentence[kept], minlength=len(self))
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         return Links(offsets, self.left[kept], self.right[kept], self.sure[kept])
@@ -102,7 +96,7 @@ class Links:
         return Links(offsets, self.left[index], self.right[index], self.sure[index])
 
     def within(self, left_lengths: NDArray[np.int64], right_lengths: NDArray[np.int64]) -> tuple[Links, int]:
-        """Drop the alignments of words that the sentences [pairs] do not have, and count them."""
+        """Drop alignments of words beyond the lengths of the sentences [pairs], and count them."""
         sentence = self.sentence
         inside = (self.left < left_lengths[sentence]) & (self.right < right_lengths[sentence])
         return self.select(inside), int((~inside).sum())
@@ -112,7 +106,7 @@ class Links:
         return Links.build(self.sentence, self.right.astype(np.int64), self.left.astype(np.int64), self.sure, len(self))
 
     def one_to_one(self) -> Links:
-        """Keep alignments whose two words have no other alignment (the word pairs of Cao et al. 2020, section 3.3)."""
+        """Keep alignments whose two words have no other alignment (Cao et al. 2020, section 3.3)."""
         alone = np.ones(len(self.left), bool)
         for word in (self.left, self.right):
             key = self.sentence * (int(word.max(initial=0)) + 1) + word
@@ -130,14 +124,14 @@ def concatenate_links(parts: Sequence[Links]) -> Links:
 
 
 LINK = re.compile(r"([0-9]{1,9})([-p])([0-9]{1,9})")
-FEW = 1000  # first lines, which suffice to recognise a file of another kind
+FEW = 1000  # number of lines that suffice to recognise a file of another kind
 
 
 def read_pharaoh(path: Path, first: int = 0) -> Links:
-    """Read a file whose first word has the number ``first`` (0 or 1); a blank line is a pair without alignments.
+    """Read a file whose words count from ``first`` (0 or 1). A blank line is a pair without alignments.
 
     Raises:
-        InputError: A token is no alignment, or a word 0 occurs where words count from 1. The error has the line.
+        InputError: A token is not an alignment, or a word 0 occurs where words count from 1.
     """
     rows: list[tuple[int, int, int, bool]] = []
     number = 0
@@ -148,42 +142,42 @@ def read_pharaoh(path: Path, first: int = 0) -> Links:
 
 
 def check_pharaoh(path: Path, first: int = 0) -> None:
-    """Raise an InputError, as ``read_pharaoh`` does, for a malformed token in the first lines."""
+    """Check the first lines of a file as ``read_pharaoh`` does."""
     for number, line in islice(read_lines(path), FEW):
         _links(line, first, path, number)
 
 
 def _links(line: str, first: int, path: Path, number: int) -> list[tuple[int, int, int, bool]]:
-    """Return (sentence pair, left word, right word, sure) of each alignment of a line; ``-`` marks a sure one."""
+    """Return (sentence pair, left word, right word, is sure) for each alignment of a line."""
     found = []
     for token in line.split():
         match = LINK.fullmatch(token)
         if match is None:
             hint = "write i-j, or ipj for a possible alignment"
-            raise InputError(f"{token!r} is no word alignment", path, number, hint=hint, code="format")
+            raise InputError(f"{token!r} is not a word alignment", path, number, hint=hint, code="format")
         a, b = int(match[1]) - first, int(match[3]) - first
         if min(a, b) < 0:
             reason = f"{token!r} has a word 0, but words count from 1"
-            raise InputError(reason, path, number, hint="use first: 0", code="range")
+            raise InputError(reason, path, number, hint="set the number of the first word to 0", code="range")
         found.append((number - 1, a, b, match[2] == "-"))
     return found
 
 
 def check_sentences(path: Path, found: int, expected: int) -> None:
-    """Raise an InputError if a file of word alignments has another number of sentence pairs than the text."""
+    """Check that a file of word alignments has as many sentence pairs as the text."""
     if found != expected:
         reason = f"the file has {found} sentence pairs, but the text has {expected}"
         raise InputError(reason, path, code="conflict")
 
 
 def read_counted(path: Path, first: int | None, option: str) -> Links:
-    """Read a Pharaoh file; with ``first`` None words count from 0, and a file without a word 0 is refused.
+    """Read a Pharaoh file whose words count from ``first``, or from 0 if it is None.
 
-    A file that counts from 1 has no word 0. The error then names the ``option`` of the command to set.
+    With None, a file without a word 0 is refused, because it may count from 1. The error names the ``option`` to set.
     """
     links = read_pharaoh(path, first or 0)
     if first is None and len(links.left) and min(links.left.min(), links.right.min()) > 0:
-        reason, hint = "there is no word 0, so words may count from 0 or from 1", f"set {option}"
+        reason, hint = "no word has the number 0, so words may count from 0 or from 1", f"set {option}"
         raise InputError(reason, path, hint=hint, code="missing")
     return links
 

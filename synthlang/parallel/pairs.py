@@ -1,8 +1,7 @@
-"""Sentence pairs with word alignments: their settings, and reading them.
+"""Sentence pairs with word alignments: settings and readers.
 
-Languages derived from one source language are aligned by construction. Every transform records the source word of each
-word (``Rewrite.source_index``), and two words are aligned if they have the same source word. Inserted words are not
-aligned.
+Languages derived from one source language are aligned by construction: two words are aligned if they have the same
+source word (``Rewrite.source_index``). Inserted words are not aligned.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ from synthlang.store import Store
 
 
 class FileLinks(StrictModel):
-    """Word alignments from a Pharaoh file, or from two (one of each direction), which are symmetrised."""
+    """Word alignments from a Pharaoh file, or from one for each direction, which are symmetrised."""
 
     kind: Literal["file"] = "file"
     """Word alignments from a file."""
     path: UserFile
-    """The Pharaoh file, or the one of the forward direction."""
+    """The Pharaoh file, or the file of the forward direction."""
     reverse: UserFile | None = None
     """The Pharaoh file of the reverse direction, also as left-right pairs."""
     first: Literal[0, 1] = 0
@@ -76,14 +75,14 @@ class TextPair(StrictModel):
     words: Splitter = "spaces"
     """Splitting into words: at ``spaces``, or by our ``rules`` (only with an aligner)."""
     unit: Literal["word", "subword"] = "word"
-    """The aligned units: each ``word``, or each ``subword`` of the model's tokenizer.
-    Impact, table 6, calls these "subword alignment". The aligner then reads token ids, and a file of alignments counts
-    tokens.
+    """Unit of alignment: each ``word``, or each ``subword`` of the model's tokenizer (Impact, table 6).
+
+    With ``subword`` the aligner reads token ids, and a file of alignments counts tokens.
     """
     links: Annotated[FileLinks | AlignerLinks, Field(discriminator="kind")] = AlignerLinks()
     """The origin of the word alignments."""
     tokenizers: tuple[str, str] | None = None
-    """For a run of ours, the languages whose tokenizers encode left and right."""
+    """Languages of a run of ours whose tokenizers encode left and right."""
 
     @model_validator(mode="after")
     def _one_text(self) -> TextPair:
@@ -91,7 +90,7 @@ class TextPair(StrictModel):
         if given not in ((True, True, False), (False, False, True)):
             raise ValueError("give two files, left and right, or one file of lines 'left ||| right', joint")
         if self.words == "rules" and isinstance(self.links, FileLinks):
-            raise ValueError("words: rules finds other words than a file of alignments counts; use words: spaces")
+            raise ValueError("a file of alignments counts words at spaces, not by rules; use words: spaces")
         return self
 
 
@@ -107,9 +106,9 @@ class DerivedPair(StrictModel):
     left: NamedLanguage
     """The derived language."""
     right: NamedLanguage = PARENT
-    """The other language; by default the source language."""
+    """The other language (default: the source language)."""
     tokenizers: tuple[str, str] | None = None
-    """For a run of ours, the languages whose tokenizers encode left and right."""
+    """Languages of a run of ours whose tokenizers encode left and right."""
 
 
 PairConfig = Annotated[TextPair | DerivedPair, Field(discriminator="kind")]
@@ -117,7 +116,7 @@ PairConfig = Annotated[TextPair | DerivedPair, Field(discriminator="kind")]
 
 @dataclass(frozen=True)
 class LinkedText:
-    """Sentence pairs with word alignments; ``counts`` has the numbers left out so far, by reason.
+    """Sentence pairs with word alignments. ``counts`` has the numbers of omitted alignments by reason.
 
     With the ``unit`` subword, the words of both sides are token ids (``in_subwords``).
     """
@@ -154,7 +153,7 @@ def _derived(config: DerivedPair) -> LinkedText:
     source = open_source(config.source)
     for language in (config.left, config.right):
         if language.on_tokens:
-            reason = f"the language {language.name} has transforms with unit: token, which leave no words to align"
+            reason = f"the language {language.name} has transforms with unit: token, so it has no words to align"
             raise InputError(reason, code="conflict")
     left, right = bind_language(config.left, source), bind_language(config.right, source)
     batches = [*gold_batches(source, config.split, left, right)]
@@ -187,7 +186,7 @@ def _text_files(config: TextPair) -> list[Path]:
 
 
 def _digest(links: Links) -> str:
-    """Return the fingerprint of the alignments themselves, so that equal results of files or programs are equal."""
+    """Return the fingerprint of the alignments, whether they come from a file or from a program."""
     columns = (links.offsets.astype("<i8"), links.left.astype("<i4"), links.right.astype("<i4"))
     return fingerprint("links", columns=[hashlib.sha256(c.tobytes()).hexdigest() for c in columns])
 
@@ -202,10 +201,10 @@ def _from_files(config: FileLinks, text: ParallelText) -> Links:
 
 
 def count_text(config: TextPair) -> int | None:
-    """Count the sentence pairs of a text by its lines; None for packed files.
+    """Return the number of sentence pairs of a text, or None for packed files. Only lines are counted.
 
     Raises:
-        InputError: Files have different numbers of lines, or the first lines of a file are no word alignments.
+        InputError: Files have different numbers of lines, or the first lines of a file are not word alignments.
     """
     left, *more = files = _text_files(config)
     pairs = None if any(path.suffix == ".gz" for path in files) else count_lines(left)
@@ -237,9 +236,9 @@ def _from_aligner(config: AlignerLinks, text: ParallelText, store: Store, say: S
 
 
 def gold_batches(source: Source, split: str, left: Language, right: Language) -> Iterator[tuple[Corpus, Corpus, Links]]:
-    """Yield the sentences of a split in two (bound) languages, batch by batch, with their word alignments.
+    """Yield the sentences of a split in two bound languages, batch by batch, with their word alignments.
 
-    A sentence that either language drops is left out; the ids identify the others.
+    A sentence that either language drops is left out.
     """
     check_split(source, split, "the source")
     for batch in source.batches(split):
@@ -250,7 +249,7 @@ def gold_links(corpus: Corpus, left: Rewrite, right: Rewrite) -> tuple[Corpus, C
     """Apply two rewrites to a batch and align the results.
 
     Returns:
-        The sentences that both kept, in both languages, and their word alignments.
+        The sentences that both rewrites kept, in both languages, and their word alignments.
     """
     everything = np.arange(len(corpus), dtype=np.int64)
     first, second = (everything if r.source_rows is None else r.source_rows for r in (left, right))

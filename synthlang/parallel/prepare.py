@@ -1,4 +1,4 @@
-"""Word-aligned text as token ids, reduced to the usable parts and split into training and held-out sentence pairs."""
+"""Encode word-aligned text, drop unusable parts, and split it into training and held-out sentence pairs."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ SENTENCE_TOKENS = 2  # one before and one after a sentence
 
 
 class DataConfig(StrictModel):
-    """The sentence pairs and word alignments that are used of each pair of languages."""
+    """Selection of sentence pairs and word alignments of each pair of languages."""
 
     smoke: ClassVar[Mapping[str, Any]] = {"test": 40, "dev": 40, "sentences": 100}
 
     test: int = Field(default=0, ge=0)
     """Number of sentence pairs at the end that are not used."""
     dev: int = Field(default=1024, ge=0)
-    """Number of sentence pairs before these that are measured on."""
+    """Number of sentence pairs before the ``test`` pairs that are used for evaluation."""
     sentences: int | None = Field(default=None, ge=1)
-    """Number of the other usable sentence pairs to train on; none means all."""
+    """Number of the remaining usable sentence pairs to train on (default: all)."""
     draw: Literal["last", "random"] = "last"
     """Choice of the pairs to train on: the ``last`` ones, or a ``random`` draw by the seed."""
     length: int | None = Field(default=None, ge=3)
-    """Longest sentence in tokens, including the two sentence tokens; none means the limit of the model."""
+    """Longest sentence in tokens, including the two sentence tokens (default: the limit of the model)."""
     one_to_one: bool = True
     """Use only alignments whose words have no other alignment."""
     exact_matches: Literal["keep", "drop"] = "keep"
-    """Alignments between identical words: ``keep`` or ``drop`` them."""
+    """Treatment of alignments between identical words: ``keep`` or ``drop``."""
 
     def longest(self, limit: int) -> int:
-        """Return the longest sentence for a model with a ``limit`` of tokens.
+        """Return the length of the longest sentence for a model that reads ``limit`` tokens.
 
         Raises:
             InputError: ``length`` is greater than the limit.
@@ -57,7 +57,7 @@ class DataConfig(StrictModel):
         return length
 
     def held_out(self, pairs: int) -> tuple[int, int]:
-        """Return the first of the sentence pairs that are measured on, and the first one after these."""
+        """Return the bounds of the sentence pairs for evaluation."""
         stop = max(0, pairs - self.test)
         return max(0, stop - self.dev), stop
 
@@ -67,10 +67,10 @@ class Sentences:
     """The sentences of one side as token ids.
 
     Attributes:
-        ids: [tokens] Ids, without sentence tokens.
-        word_offsets: [words + 1] The first token of each word.
-        offsets: [sentences + 1] The first word of each sentence.
-        language: The number of the language, for a model with separate parts for each language.
+        ids: Ids without sentence tokens, [tokens].
+        word_offsets: First token of each word, [words + 1].
+        offsets: First word of each sentence, [sentences + 1].
+        language: Number of the language, for a model with separate parts for each language.
     """
 
     ids: NDArray[np.int32]
@@ -80,13 +80,13 @@ class Sentences:
 
     @cached_property
     def bounds(self) -> NDArray[np.int64]:
-        """[sentences + 1] the first token of each sentence."""
+        """First token of each sentence, [sentences + 1]."""
         return self.word_offsets[self.offsets]
 
 
 @dataclass(frozen=True)
 class PairData:
-    """A pair of languages, ready for batches: rows of sentence pairs to train on and to measure on."""
+    """A pair of languages, with the rows of the sentence pairs for training and for evaluation."""
 
     name: str
     left: Sentences
@@ -98,7 +98,10 @@ class PairData:
 
 
 def encode(tokenizer: Tokenizer, corpus: Corpus, unit: str = "word", language: int = 0) -> Sentences:
-    """Turn words into ids, with a tokenizer that splits a word alone as it does in a text; subwords are ids already."""
+    """Encode the words of a corpus. Subwords are ids already.
+
+    The tokenizer must split a single word as it does in a text.
+    """
     encoded = token_ids(corpus) if unit == "subword" else encode_corpus(tokenizer, corpus)
     return Sentences(encoded.ids.astype(np.int32), encoded.word_offsets, corpus.offsets, language)
 
@@ -113,7 +116,7 @@ def prepare_pair(
     languages: tuple[int, int] = (0, 0),
     fits: bool = True,
 ) -> PairData:
-    """Encode both sides, drop unusable alignments and sentence pairs (counted by reason) and split the rest.
+    """Encode both sides, drop and count unusable alignments and sentence pairs, and split the rest.
 
     Args:
         name: Name of the pair.
@@ -123,7 +126,7 @@ def prepare_pair(
         length: Longest sentence in tokens.
         seed: Seed of a random draw.
         languages: Numbers of the languages of both sides, for a model with separate parts for each language.
-        fits: Training or fitting will use the pairs.
+        fits: True if the pairs are used for training or fitting.
 
     Raises:
         InputError: No word of a side has a token, or with ``fits`` no sentence pair is left to train on.
@@ -150,18 +153,18 @@ def prepare_pair(
 
 
 def check_left(name: str, train: int, total: int, config: DataConfig) -> None:
-    """Raise an InputError if none of the ``total`` sentence pairs of the pair ``name`` is left to ``train`` on."""
+    """Check that at least one of the ``total`` sentence pairs is left to ``train`` on."""
     if not train:
         held = total - config.held_out(total)[0]
         reason = (
-            f"no sentence pair is left to train or fit on: of {total}, the last {held} are held out, and the others "
+            f"no sentence pair is left to train or fit on: the last {held} of {total} are held out, and the others "
             "have no usable word alignment or are longer than data.length"
         )
         raise InputError(reason, keys=("pairs", name), hint="lower data.dev or data.test", code="empty")
 
 
 def shared_codes(left: Corpus, right: Corpus) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return [words] of each side: numbers of types that are equal for identical words of both sides."""
+    """Return a number of the type of each word, [words] for each side. Identical words have equal numbers."""
     names: dict[str, int] = {}
     codes = []
     for corpus in (left, right):
@@ -199,7 +202,7 @@ def _usable_links(
 def _usable_rows(
     left: Sentences, right: Sentences, links: Links, length: int, counts: dict[str, int]
 ) -> NDArray[np.bool_]:
-    """Return [sentence pairs] True if both sides fit into ``length`` tokens and there is a word alignment."""
+    """Return whether both sides fit into ``length`` tokens and have a word alignment, [sentence pairs]."""
     longest = np.maximum(np.diff(left.bounds), np.diff(right.bounds)) + SENTENCE_TOKENS
     fits, linked = longest <= length, np.diff(links.offsets) > 0
     dropped = {

@@ -3,9 +3,8 @@
 Empty lines count, so that line n of an alignment file belongs to line n of the text. Files whose names end in ``.gz``
 are unpacked while they are read.
 
-The words of parallel text may be replaced by the tokens of a model (Impact, table 6 and appendix A.1: the aligner is
-applied to tokens). A token is written as its id, so that no token contains a character that separates words or sides
-for an aligner, and the id is read back exactly.
+The tokens of a model may replace the words (Impact, table 6 and appendix A.1). A token is written as its id, so that it
+contains no separator of an aligner.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class ParallelText:
 
 
 def read_parallel(left: Path, right: Path, words: Splitter = "spaces") -> ParallelText:
-    """Read two files; in ``words``, spaces separate words or our rules find them.
+    """Read two files, and split their lines into words at spaces or by our rules.
 
     Raises:
         InputError: The numbers of lines differ.
@@ -56,14 +55,18 @@ def read_parallel(left: Path, right: Path, words: Splitter = "spaces") -> Parall
 
 
 def read_joint(path: Path, words: Splitter = "spaces") -> ParallelText:
-    """Read one file of lines ``left ||| right``; a line without exactly one separator raises an InputError."""
+    """Read one file of lines ``left ||| right``.
+
+    Raises:
+        InputError: A line does not have exactly one separator.
+    """
     split = SPLITTERS[words]
     sides: list[list[list[str]]] = []
     for number, line in _lines(path):
         parts = line.split(BAR)
         if len(parts) != 2:
-            reason = f"a line is 'left {BAR} right', but this line has {len(parts) - 1} {BAR}"
-            raise InputError(reason, path, number, code="format")
+            reason = f"the line has {len(parts) - 1} separators {BAR}"
+            raise InputError(reason, path, number, hint=f"write: left {BAR} right", code="format")
         sides.append([split(part) for part in parts])
     return _text([left for left, _ in sides], [right for _, right in sides], [path], words)
 
@@ -75,7 +78,7 @@ def _text(left: Iterable[list[str]], right: Iterable[list[str]], paths: list[Pat
 
 
 def check_lines(left: Path, first: int, right: Path, second: int) -> None:
-    """Raise an InputError if two files have different numbers of lines."""
+    """Check that two files have the same number of lines."""
     if first != second:
         reason = f"the file has {first} lines, but {right} has {second}"
         raise InputError(reason, left, hint="line n of one must translate line n of the other", code="conflict")
@@ -95,7 +98,7 @@ class Cutter(Protocol):
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer, which splits a word alone as it does in a text."""
+        """The tokenizer, which splits a single word as it does in a text."""
 
     @property
     def fingerprint(self) -> str:
@@ -103,7 +106,7 @@ class Cutter(Protocol):
 
 
 def in_subwords(text: ParallelText, tokenizers: tuple[Cutter, Cutter]) -> ParallelText:
-    """Return the same sentence pairs with tokens as words; a word without any token is dropped."""
+    """Return the same sentence pairs with tokens as words. A word without a token is dropped."""
     left, right = (
         as_tokens(cutter.tokenizer, side) for cutter, side in zip(tokenizers, (text.left, text.right), strict=True)
     )
@@ -112,7 +115,7 @@ def in_subwords(text: ParallelText, tokenizers: tuple[Cutter, Cutter]) -> Parall
 
 
 def as_tokens(tokenizer: Tokenizer, corpus: Corpus) -> Corpus:
-    """Turn the tokens of a corpus into its words, each written as its id."""
+    """Return the corpus with tokens as words, each written as its id."""
     encoded = encode_corpus(tokenizer, corpus)
     used, codes = np.unique(encoded.ids, return_inverse=True)
     form = Column(codes.astype(np.int32), tuple(str(token) for token in used.tolist()))

@@ -1,4 +1,4 @@
-"""Labelled tasks: read in the usual formats, derived with every label in its place, and exported."""
+"""Labelled tasks: readers of the usual formats, derivation with labels, and export."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TASKS = {
     "pos": open_words,
     "parsing": open_words,
 }
-"""Scheme → the function that opens a task, given the scheme and the text after the colon."""
+"""Function that opens a task of each scheme, given the scheme and the text after the colon."""
 SCHEMES = tuple(TASKS)
 CHOSEN = re.compile(r"(.+)#(train|dev|test)", re.DOTALL)
 
@@ -43,27 +43,27 @@ __all__ = [
 
 
 def is_task(spec: str) -> bool:
-    """Return True if a spec names a task, not a source of sentences."""
+    """Return whether a spec names a task, not a source of sentences."""
     return spec.partition(":")[0] in SCHEMES and ":" in spec
 
 
 def open_task(spec: str) -> TaskSet:
-    """Open the task that ``spec`` names in the notation of the command line.
+    """Open a task in the notation of the command line.
 
-    ``ner:``, ``slots:``, ``pos:`` and ``parsing:`` also take any source with the columns they need:
-    ``ner:builtin:mini-english``, ``pos:hf:NAME``, ``parsing:conllu:PATH``.
+    ``ner:``, ``slots:``, ``pos:`` and ``parsing:`` also take any source with the columns that they need, such as
+    ``pos:hf:NAME`` or ``parsing:conllu:PATH``.
 
     Raises:
-        InputError: The form is unknown, or the task cannot be opened.
+        InputError: The spec is not a task, or the task cannot be opened.
     """
     scheme, _, rest = spec.partition(":")
     if scheme not in TASKS or not rest.strip():
-        raise InputError(f"{spec!r} is no task", hint=f"use one of: {FORMS}", code="unknown")
+        raise InputError(f"{spec!r} is not a task", hint=f"use one of: {FORMS}", code="unknown")
     return TASKS[scheme](scheme, rest)
 
 
 def choose(spec: str) -> tuple[str, str | None]:
-    """Separate a spec from the split that it chooses; any other ``#`` is part of the path.
+    """Separate a spec from the split that it chooses. Any other ``#`` is part of the path.
 
     >>> choose("nli:xnli#dev"), choose("nli:a#b")
     (('nli:xnli', 'dev'), ('nli:a#b', None))
@@ -73,13 +73,13 @@ def choose(spec: str) -> tuple[str, str | None]:
 
 
 def split_for(task: TaskSet, wanted: str, chosen: str | None, spec: str) -> str:
-    """Return the split of a task to use for ``wanted``: the chosen one, the only one, or the one of that name.
+    """Return the split of a task that the user chose, or the only one, or else the split ``wanted``.
 
     Args:
         task: The task.
         wanted: The split to use if the task has several.
         chosen: The split that the user chose, if any.
-        spec: The spec as the user wrote it, for the message.
+        spec: The spec as the user wrote it, for the error.
 
     Raises:
         InputError: The task has no such split.

@@ -1,4 +1,4 @@
-"""The interface of a labelled task, its sentences as a source, and the base classes of tasks by origin."""
+"""The interface of a labelled task, and base classes for tasks in files, on the hub and in the grammar."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ Kind = Literal["words", "classes", "spans"]
 class TaskSet(ABC):
     """Labelled items in named splits, streamed as batches.
 
-    Sentence ids are unique in a split and rise from 0 in the order of the batches.
+    Sentence ids are unique in a split and increase from 0 in the order of the batches.
 
     Attributes:
         name: The task as the user wrote it, for messages.
-        kind: What is labelled: each word, the whole item, or spans that answer a question.
+        kind: The labelled unit: each word, the whole item (classes), or spans that answer a question.
         fields: Names of the texts of an item.
         splits: Names among ``train``, ``dev`` and ``test``.
-        columns: The word columns of the corpora, ``form`` first, the same in every batch.
-        tags: The column of the corpus with the labels of words; None if there is none.
-        labels: Names of the class labels of items in any split; () if items have none.
-        label_name: The name of the class labels' column in a data set of the hub.
+        columns: The word columns of every batch, ``form`` first.
+        tags: The column with the labels of words, or None.
+        labels: Names of the class labels of items in any split, or ().
+        label_name: Name of the column of class labels in a data set of the hub.
         licence: SPDX id of the items, if known.
-        left_out: Splits of the data that the task omits, with the reason, such as a test set without gold labels.
+        left_out: Omitted splits with the reason, such as a test set without gold labels.
     """
 
     name: str
@@ -61,14 +61,14 @@ class TaskSet(ABC):
 
     @abstractmethod
     def batches(self, split: str) -> Iterator[TaskBatch]:
-        """Yield the items of a split in order; a split that does not exist raises an InputError."""
+        """Yield the items of a split in order. A missing split raises an InputError."""
 
     def size(self, split: str) -> int | None:  # noqa: ARG002  subclasses use it
-        """Return the approximate number of items in a split; None if unknown (see ``size_of``)."""
+        """Return the approximate number of items in a split, or None if it is unknown (see ``size_of``)."""
         return None
 
     def check(self, split: str, hint: str = "") -> None:
-        """Raise an InputError with the given hint if there is no such split; the reason is named if it was left out."""
+        """Check that a split exists. Otherwise raise an InputError with the given hint."""
         if split not in self.splits:
             reason = f" ({self.left_out[split]})" if split in self.left_out else ""
             has = ", ".join(self.splits)
@@ -79,7 +79,7 @@ class TaskSet(ABC):
         return SentencesOf(self)
 
     def field_rows(self, fields: tuple[str, ...] | None) -> tuple[int, ...]:
-        """Return the indices of ``fields`` (None for all); an unknown name raises an InputError."""
+        """Return the indices of ``fields``, or of all fields for None."""
         for name in fields or ():
             if name not in self.fields:
                 has = f"use {' or '.join(self.fields)}"
@@ -89,7 +89,7 @@ class TaskSet(ABC):
 
 @dataclass(frozen=True)
 class SentencesOf:
-    """The sentences of a task as a source, with the ids that they have in the task."""
+    """The sentences of a task as a source, with their ids in the task."""
 
     task: TaskSet
 
@@ -107,7 +107,7 @@ class SentencesOf:
         return self.task.columns
 
     def size(self, split: str) -> int | None:
-        """Return the number of sentences in a split if items are sentences; None otherwise."""
+        """Return the number of sentences in a split if items are sentences, else None."""
         return self.task.size(split) if self.task.kind == "words" else None
 
     def batches(self, split: str) -> Iterator[Corpus]:
@@ -118,17 +118,17 @@ class SentencesOf:
 
 
 class GroupTask(TaskSet):
-    """A task whose items are read as groups; repeated ids get a number.
+    """A task whose items are read in groups. Repeated ids get a number.
 
     Attributes:
-        answered: The field that contains the answers.
+        answered: Index of the field that contains the answers.
     """
 
     answered: ClassVar[int] = 0
 
     @abstractmethod
     def _groups(self, split: str, counts: Counter[str]) -> Iterator[ItemGroup]:
-        """Yield the items of a split with their texts; ``counts`` collects what is left out or changed, by reason."""
+        """Yield the items of a split with their texts, and count omissions and changes by reason in ``counts``."""
 
     def batches(self, split: str) -> Iterator[TaskBatch]:
         self.check(split)
@@ -137,9 +137,10 @@ class GroupTask(TaskSet):
 
 
 class ReadTask(GroupTask):
-    """A task in existing data; opening it raises an InputError if a split has no usable ``item``.
+    """A task in existing data.
 
-    A wrong path or header also raises when the task is opened; a wrong line or row does so when it is read.
+    Opening it raises an InputError for a wrong path or header, and for a split without a usable ``item``. A wrong line
+    or row raises when it is read.
     """
 
     item: ClassVar[str]
@@ -149,7 +150,7 @@ class ReadTask(GroupTask):
         return error.inside(split, path=self.name)
 
     def _unusable(self, split: str) -> Counter[str] | None:
-        """Return None for a split with an item, else the reasons why all of it was left out."""
+        """Return None for a split with an item, else the reasons why all items were left out."""
         counts: Counter[str] = Counter()
         return counts if next(self._groups(split, counts), None) is None else None
 
@@ -160,7 +161,7 @@ class ReadTask(GroupTask):
 
 
 class FileTask(ReadTask):
-    """A task in text files; ``files`` has the file of each split, found by its name or by the options of ``splits``."""
+    """A task in text files. ``files`` has the file of each split, found by its name or given by an option."""
 
     endings: ClassVar[tuple[str, ...]]
     own_options: ClassVar[tuple[str, ...]] = ()
@@ -183,7 +184,7 @@ class FileTask(ReadTask):
 
 
 class HubTask(ReadTask):
-    """A task in a data set of the hub or a local folder with plain texts; ``_data`` has the rows of each split."""
+    """A task in a data set of the hub or in a local folder with plain texts. ``_data`` has the rows of each split."""
 
     _data: dict[str, Any]
 
@@ -192,18 +193,18 @@ class HubTask(ReadTask):
 
 
 def built_in(spec: str) -> MiniEnglish:
-    """Return the grammar that ``builtin:mini-english?…`` names."""
+    """Open the grammar ``builtin:mini-english?…``."""
     source = open_source(spec)
     assert isinstance(source, MiniEnglish), "mini-english is the only built-in source"
     return source
 
 
 class MiniEnglishTask(GroupTask):
-    """A task with as many items in each split as the source has sentences; an empty split does not exist."""
+    """A task of the built-in grammar, with as many items as the source has sentences. Empty splits are left out."""
 
     licence = MiniEnglish.licence
     version: ClassVar[tuple[str, int]]
-    """The kind of items and the version of the code that makes them; part of the fingerprint."""
+    """The kind of items and the version of their code, for the fingerprint."""
 
     def __init__(self, source: MiniEnglish) -> None:
         self.source = source

@@ -1,8 +1,7 @@
 """TaskBatch: labelled items whose texts are sentences of one corpus.
 
-Items refer to texts, and texts own sentences. A paragraph with five questions is therefore
-stored once in the corpus, and code that changes sentences (a language, a parser) needs no
-knowledge of tasks.
+Items refer to texts, and texts consist of sentences. A paragraph with five questions is therefore stored once, and code
+that changes sentences (a language, a parser) does not depend on tasks.
 
     item      premise  hypothesis     text  0 (s0 s1)   1 (s2)   2 (s3)   3 (s4)
     a         0        1              text_of_sentence   0 0 1 2 3
@@ -33,9 +32,9 @@ class Answers:
     """Spans of words that answer an item, sorted by item.
 
     Attributes:
-        item: [answers] The row of the item.
-        start: [answers] The first word of the answer in the corpus.
-        stop: [answers] The word after its last one; all words of an answer belong to one text.
+        item: Row of the item, [answers].
+        start: First word of the answer in the corpus, [answers].
+        stop: First word after the answer, [answers]. All words of an answer belong to one text.
     """
 
     item: Rows = field(default_factory=lambda: NO_ROWS)
@@ -55,15 +54,15 @@ class TaskBatch:
     """A batch of items.
 
     Attributes:
-        corpus: The sentences of all texts; those of a text are adjacent and in order.
-        text_of_sentence: [sentences] 0 0 1 2 …: texts are numbered in the order of their sentences, without gaps.
-        field_of_text: [texts] An index into the task's ``fields``.
-        texts: [items, fields] The text of each field of each item.
-        ids: [items] The names of the items.
-        label: [items] Class labels; None if the task has none.
-        answers: Spans that answer items; an item without one is unanswerable.
-        extra: Name → [items] further strings of the items (``title``), which are never changed.
-        counts: How often the reader left out or changed something in these items, by reason.
+        corpus: The sentences of all texts, one text after another.
+        text_of_sentence: Number of each sentence's text (0 0 1 2 …), in order and without gaps, [sentences].
+        field_of_text: Index of each text's field in the task's ``fields``, [texts].
+        texts: Text of each field of each item, [items, fields].
+        ids: Names of the items, [items].
+        label: Class labels, [items], or None if the task has none.
+        answers: Spans that answer items. An item without answers is unanswerable.
+        extra: Further strings of the items by name (``title``), [items] each, which are never changed.
+        counts: Counts of omissions and changes of the reader in these items, by reason.
     """
 
     corpus: Corpus
@@ -78,7 +77,7 @@ class TaskBatch:
 
     def __post_init__(self) -> None:
         assert len(self.text_of_sentence) == len(self.corpus) and self.texts.shape[:1] == (len(self.ids),)
-        # texts are numbered as their sentences stand, without a gap
+        # Texts are numbered in the order of their sentences, without gaps.
         assert np.array_equal(np.unique(self.text_of_sentence), np.arange(len(self.field_of_text)))
         assert bool(np.all(np.diff(self.text_of_sentence) >= 0))
         assert bool(np.all(self.field_of_text[self.texts] == np.arange(self.texts.shape[1])))
@@ -89,21 +88,21 @@ class TaskBatch:
 
     @property
     def word_offsets(self) -> Rows:
-        """[texts + 1] The places in the corpus where the words of each text start."""
+        """First word of each text in the corpus, [texts + 1]."""
         first = np.searchsorted(self.text_of_sentence, np.arange(len(self.field_of_text) + 1))
         return self.corpus.offsets[first]
 
     def strings(self, field: int) -> list[str]:
-        """Return [items] the text of a field: all its words, separated by single spaces."""
+        """Return the text of a field of each item, [items]: its words, separated by single spaces."""
         words, bounds = self.corpus.form.values(), self.word_offsets.tolist()
         return [" ".join(words[bounds[t] : bounds[t + 1]]) for t in self.texts[:, field].tolist()]
 
     def sentences_of(self, items: Rows) -> Rows:
-        """Return the rows of the sentences that the items at ``items`` use, in rising order."""
+        """Return the sorted rows of the sentences that the items at ``items`` use."""
         return np.flatnonzero(np.isin(self.text_of_sentence, self.texts[items])).astype(np.int64)
 
     def take(self, items: Rows) -> TaskBatch:
-        """Return the items at ``items`` (rising) with the texts they use; sentences keep their ids."""
+        """Return the items at ``items`` (sorted) with the texts that they use. Sentences keep their ids."""
         if len(items) == len(self):
             return self
         used, rows = np.unique(self.texts[items]), self.sentences_of(items)
@@ -127,7 +126,7 @@ class TaskBatch:
 
 
 def join_batches(batches: Sequence[TaskBatch]) -> TaskBatch:
-    """Join several batches of a task into one; their counts are added."""
+    """Join several batches of a task, and add their counts."""
     if len(batches) == 1:
         return batches[0]
     words = np.cumsum([0, *(int(b.corpus.offsets[-1]) for b in batches)])
@@ -165,9 +164,9 @@ class Item:
 
     Attributes:
         id: The name of the item.
-        texts: For each field the index of its text in the group.
+        texts: Index in the group of the text of each field.
         label: The class label, if any.
-        answers: Spans of words ``(start, stop)`` in the text of the field that is answered.
+        answers: Spans of words ``(start, stop)`` in the text that contains the answers.
         extra: Further strings of the item.
     """
 
@@ -189,13 +188,13 @@ class ItemGroup:
 def batches_of_groups(
     groups: Iterable[ItemGroup], labels: tuple[str, ...], counts: Counter[str], answered: int = 0
 ) -> Iterator[TaskBatch]:
-    """Yield batches of at least BATCH_SENTENCES sentences, the last one shorter; a group is never cut.
+    """Yield batches of at least BATCH_SENTENCES sentences, except for the last one. A group is never cut.
 
     Args:
         groups: The groups in order.
         labels: Names of the class labels.
-        counts: The reader adds to it while it yields groups; each batch takes the counts of its groups.
-        answered: The field that contains the answers.
+        counts: Counter to which the reader adds while it yields groups. Each batch takes the counts of its groups.
+        answered: Index of the field that contains the answers.
     """
     waiting: list[ItemGroup] = []
     size = first = 0
@@ -210,14 +209,14 @@ def batches_of_groups(
 
 
 def unique_ids(groups: Iterable[ItemGroup], counts: Counter[str]) -> Iterator[ItemGroup]:
-    """Yield the groups with unique ids: a repeated id becomes ``ID#2``, ``ID#3`` …, and is counted."""
+    """Yield the groups with unique ids. A repeated id becomes ``ID#2``, ``ID#3`` … and is counted."""
     times: dict[str, int] = {}
     for group in groups:
         yield replace(group, items=tuple(replace(item, id=unique_id(item.id, times, counts)) for item in group.items))
 
 
 def unique_id(wanted: str, times: dict[str, int], counts: Counter[str]) -> str:
-    """Return the id, with a number if it was given before; ``times`` keeps the ids that were given."""
+    """Return the id, with a number if it is in ``times``, which records all ids."""
     name = wanted
     while name in times:
         times[wanted] += 1

@@ -1,8 +1,8 @@
-"""Tasks in a derived language, with every label in its place, and tasks with the annotation of a parser.
+"""Derive tasks with their labels, and add the annotation of a parser to tasks.
 
 Class labels stay with their items. Tags of words move with their words (see rewrite.py). An answer is kept if its
-words are still adjacent. An item is left out if one of its sentences is, or if none of its answers is in one piece.
-Everything that is left out is counted.
+words are still adjacent. An item is left out if one of its sentences is left out, or if none of its answers is in one
+piece. All omissions are counted.
 """
 
 from __future__ import annotations
@@ -40,11 +40,10 @@ def derive_task(
     Args:
         batch: The items.
         language: The derived language.
-        fields: Indices of the fields to derive, None for all. The texts of the other fields stay in the source
-            language, which gives pairs of mixed languages.
+        fields: Indices of the fields to derive, or None for all. Other fields stay in the source language.
 
     Returns:
-        The derived batch, and how often each kind of change happened, by reason.
+        The derived batch, and counts of omissions and changes by reason.
     """
     chosen = np.ones(len(batch.corpus), bool)
     if fields is not None:
@@ -53,7 +52,7 @@ def derive_task(
 
 
 def partial_rewrite(language: Language, corpus: Corpus, chosen: NDArray[np.bool_]) -> Rewrite:
-    """Rewrite the chosen sentences in the language; the others stay unchanged in their places."""
+    """Rewrite the chosen sentences in the language. The others stay unchanged in their places."""
     if chosen.all():
         return language.rewrite(corpus)
     rows, others = np.flatnonzero(chosen).astype(np.int64), np.flatnonzero(~chosen).astype(np.int64)
@@ -72,7 +71,7 @@ def rewrite_task(batch: TaskBatch, rewrite: Rewrite) -> tuple[TaskBatch, dict[st
     """Apply a rewrite of its corpus to a batch.
 
     Returns:
-        The batch, and counts by reason, those of the rewrite included.
+        The batch, and counts by reason, including the counts of the rewrite.
     """
     counts = Counter(rewrite.counts)
     place = np.full(len(batch.corpus), -1, np.int64)  # the row of each sentence in the output
@@ -94,17 +93,16 @@ def rewrite_task(batch: TaskBatch, rewrite: Rewrite) -> tuple[TaskBatch, dict[st
 
 
 def _moved(answers: Answers, rewrite: Rewrite, corpus: Corpus, counts: Counter[str]) -> Answers:
-    """Return the answers that are in one piece after a rewrite of ``corpus``, whose sentences are all in the output.
+    """Return the answers whose words are still adjacent after a rewrite of ``corpus`` that keeps all sentences.
 
-    An answer is whole if the words that came from it are adjacent. A word inserted in the middle splits it,
-    as it splits an entity.
+    A word that is inserted inside an answer splits it, as it splits an entity.
     """
     if not len(answers):
         return answers
     known = np.flatnonzero(rewrite.source_index != INSERTED)
     row = (rewrite.source_index + np.repeat(corpus.offsets[:-1], np.diff(rewrite.offsets)))[known]
     words = int(corpus.offsets[-1])
-    # first and last place of each word in the output, and its number of copies; an extra row allows slices to the end
+    # First and last place of each word in the output, and its number of copies. An extra row allows slices to the end.
     first, last = np.full(words + 1, len(rewrite.source_index)), np.full(words + 1, -1)
     np.minimum.at(first, row, known)
     np.maximum.at(last, row, known)
@@ -125,10 +123,10 @@ NUMBER = "sentence"
 
 
 class ParsedTask(TaskSet):
-    """A task whose sentences are those of a parser: ``parse(source)`` returns a source over a source.
+    """A task with the columns of a parser. ``parse(source)`` returns the parsed source.
 
-    The parser keeps the words and the column ``sentence`` and adds columns, as ``ParsedSource`` does. It may
-    leave sentences out; their items are dropped and counted.
+    The parser must keep the words and the column ``sentence``, as ``ParsedSource`` does. If it leaves sentences out,
+    their items are dropped and counted.
     """
 
     def __init__(self, task: TaskSet, parse: Callable[[Source], Source]) -> None:
@@ -138,7 +136,7 @@ class ParsedTask(TaskSet):
         self.splits, self.left_out = task.splits, task.left_out
         self.columns = tuple(name for name in self.source.columns if name != NUMBER)
         if self.tags == "deprel":
-            reason = "the labels of this task are trees, which a parser would replace"
+            reason = "a parser would replace the trees, which are the labels of this task"
             raise InputError(reason, self.name, hint="leave the parser out", code="conflict")
 
     @cached_property
@@ -155,7 +153,7 @@ class ParsedTask(TaskSet):
         return self.task.size(split)
 
     def batches(self, split: str) -> Iterator[TaskBatch]:
-        """Yield the items of a split in order, except those with a sentence that the parsed source lacks."""
+        """Yield the items of a split in order, without items that have a sentence without a parse."""
         self.check(split)
         parsed = filter(len, map(_with_ids, self.source.batches(split)))
         waiting: list[Corpus] = []  # sentences of the parser, whose batches may have any size
@@ -171,7 +169,7 @@ class ParsedTask(TaskSet):
 
 @dataclass(frozen=True)
 class _Numbered(SentencesOf):
-    """The sentences of a task with their ids on each word, since a parser may renumber the sentences that it keeps."""
+    """The sentences of a task with their id on each word, since a parser may renumber sentences."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -184,16 +182,16 @@ class _Numbered(SentencesOf):
 
 
 def _with_ids(corpus: Corpus) -> Corpus:
-    """Return a batch of a source over ``_Numbered`` with the ids that its sentences have in the task."""
+    """Return a parsed batch of ``_Numbered`` with the sentence ids of the task."""
     columns = dict(corpus.columns)
     number = columns.pop(NUMBER).codes
     return Corpus(corpus.offsets, columns, number[corpus.offsets[:-1]].astype(np.int64))
 
 
 def put_back(batch: TaskBatch, sentences: Corpus, name: str, tags: str | None = None) -> TaskBatch:
-    """Replace the sentences of a batch by these, matched by their ids.
+    """Replace the sentences of a batch by parsed ones with the same ids.
 
-    The column ``tags`` keeps its gold labels, where the parser has tags of the same name.
+    The column ``tags`` keeps its gold labels.
 
     Raises:
         InputError: The parser changed words or sentences.
@@ -202,8 +200,7 @@ def put_back(batch: TaskBatch, sentences: Corpus, name: str, tags: str | None = 
     own = batch.corpus.take(found[found < len(batch.corpus)])
     same = np.array_equal(own.ids, sentences.ids) and np.array_equal(own.offsets, sentences.offsets)
     if not same or own.form.values() != sentences.form.values():
-        reason = "the parser changed words or sentences, but it must keep those of the task"
-        raise InputError(reason, name, code="changed")
+        raise InputError("the parser changed words or sentences of the task", name, code="changed")
     missing = len(batch.corpus) - len(found)
     kept = replace(Rewrite.identity(own), source_rows=found, counts={NO_PARSE: missing} if missing else {})
     left, counts = rewrite_task(batch, kept)

@@ -1,16 +1,16 @@
-"""Export a task as a data set folder: source, derived and mixed, with the columns of the hub's data sets of its kind.
+"""Export a task as a data set folder, with the column names of well-known data sets of its kind.
 
 data/<config>/<split>.parquet   configs parent (the source language), derived (the default), mixed
-language.yaml                   the spec, so that the command in the card makes the folder again
+language.yaml                   the language, for the command on the card that rebuilds the folder
 README.md                       the data set card
-manifest.json                   parents by fingerprint, items, counts of drops by reason, checksums of every file
+manifest.json                   fingerprints of the inputs, items, counts by reason, checksums of every file
 
 classes   id, premise, hypothesis, label                   as glue, xnli
 words     id, tokens, ner_tags | slots, intent             as conll2003, with tags as strings
           id, tokens, upos | upos, head, deprel            as universal_dependencies, heads as numbers
 spans     id, title, context, question, answers            as squad: {text: […], answer_start: […]}
 
-Columns of texts are marked as words with single spaces between them, so that readers need not guess.
+Columns of texts are marked as words that are separated by single spaces.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ TREE = ("upos", "head", "deprel")  # columns of a task whose tags are relations
 
 
 def task_table(task: TaskSet, batch: TaskBatch) -> pa.Table:
-    """Return the rows of a batch; class labels are numbers that ``datasets`` shows with their names."""
+    """Return the rows of a batch. Class labels are numbers that ``datasets`` shows with their names."""
     features: dict[str, dict[str, Any]] = {}
     columns: dict[str, Any] = {"id": pa.array(batch.ids, pa.string())}
     columns |= {name: pa.array(values, pa.string()) for name, values in batch.extra.items()}
@@ -81,7 +81,7 @@ def task_table(task: TaskSet, batch: TaskBatch) -> pa.Table:
 
 
 def answer_texts(batch: TaskBatch) -> tuple[list[str], list[int]]:
-    """Return [answers] the words of each answer and its first character in its text (see ``TaskBatch.strings``)."""
+    """Return the words and the first character of each answer in its text (see ``TaskBatch.strings``), [answers]."""
     form, bounds = batch.corpus.form, batch.word_offsets
     lengths = np.fromiter((len(name) + 1 for name in form.names or ()), np.int64, len(form.names or ()))
     before = np.concatenate([[0], np.cumsum(lengths[form.codes])]).astype(np.int64)
@@ -93,7 +93,7 @@ def answer_texts(batch: TaskBatch) -> tuple[list[str], list[int]]:
 
 
 def _answers(batch: TaskBatch) -> pa.StructArray:
-    """Return for each item a list of texts and a list of starts; both are empty for a question without an answer."""
+    """Return a list of texts and a list of starts for each item. Both are empty for an unanswerable question."""
     offsets = numbers(np.searchsorted(batch.answers.item, np.arange(len(batch) + 1)).astype(np.int32))
     texts, starts = answer_texts(batch)
     values = [pa.array(texts, pa.string()), pa.array(starts, pa.int32())]
@@ -131,7 +131,7 @@ LABELS = {
 def task_card(task: TaskSet, manifest: Mapping[str, Any], licence: str | None, command: str | None) -> str:
     """Write the whole card from the manifest of the folder."""
     items, mixed = manifest["items"], manifest["fields"]["mixed"]
-    # the card has the name of the files, but not their folder
+    # The card has the name of the files, but not their folder.
     title = f"{task.name if ':builtin:' in task.name else PurePath(task.name).name} in {manifest['language']['name']}"
     configs = [
         card_config(config, {s: f"data/{config}/{s}.parquet" for s, n in splits.items() if n}, config == "derived")
@@ -187,17 +187,17 @@ def export_task(
     """Derive every split of a task, write the data set and return the manifest.
 
     The config ``parent`` has every item that was read. ``derived`` has the items that remain when all fields are
-    derived. ``mixed`` derives only ``fields``, if they are given. An id names the same item
-    in each. If the export fails, nothing is left in ``folder``.
+    derived. If ``fields`` are given, ``mixed`` derives only these. An id names the same item in each config. A failed
+    export leaves no folder.
 
     Args:
         task: The task.
         language: The derived language.
         folder: The folder to create.
         fields: The fields to derive in ``mixed``.
-        licence: SPDX id; None takes the licence of the task, if it is known.
-        command: The command that makes the folder again, for the card.
-        progress: ``progress(split, items)`` is called after each batch.
+        licence: SPDX id (default: the licence of the task, if it is known).
+        command: The command on the card that rebuilds the folder.
+        progress: Called as ``progress(split, items)`` after each batch.
 
     Raises:
         InputError: The folder exists, or ``derived`` or ``mixed`` would be empty.
@@ -256,7 +256,7 @@ def _write_split(
     """Write a split of every config.
 
     Returns:
-        The reader's counts; the number of items in each config; the counts of changes in each config, by reason.
+        The counts of the reader, and the number of items and the counts of changes of each config.
     """
     sizes: Counter[str] = Counter()
     read: Counter[str] = Counter()

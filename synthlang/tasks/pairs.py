@@ -1,12 +1,11 @@
 """Classification of pairs of texts: files (NLI, RTE, SICK, XNLI), data sets of the hub (glue, xnli, snli), the grammar.
 
-Files are tab-separated with a header. Columns are found by their names in the usual releases, on the hub too:
-``premise`` or ``sentence1`` or ``sentence_A``, and so on. A text is split into words and sentences by the rules for
-plain text; quotes have no special meaning. A pair without a gold label (``-``, on the hub also missing or −1) or with
-a text without a word is left out and counted. Labels are in lower case. On the hub they are class labels, strings or
-numbers; the digits of a number are then its name. A repeated id gets a number. A split of the hub without a labelled
-pair, such as the test sets of glue, is no split of the task. ``validation_matched`` and ``test_matched`` count as
-dev and test.
+Files are tab-separated with a header. Columns are found by their usual names, such as ``premise``, ``sentence1`` or
+``sentence_A``. Quotes have no special meaning. A text is split into words and sentences by the rules for plain text.
+A pair without a gold label (``-``, or missing or −1 on the hub) or with a text without a word is left out and counted.
+Labels are in lower case. On the hub they are class labels, strings or numbers, which become texts. A repeated id gets a
+number. A split of the hub without a labelled pair, such as the test sets of glue, is left out. ``validation_matched``
+and ``test_matched`` count as dev and test.
 """
 
 from __future__ import annotations
@@ -41,8 +40,8 @@ from synthlang.sources.text import digest_splits
 from synthlang.tasks.base import FileTask, HubTask, MiniEnglishTask, ReadTask, TaskSet, built_in
 from synthlang.tasks.batch import Item, ItemGroup
 
-READER = 2  # part of the fingerprint; increment it when the same bytes give other pairs
-HUB_READER = 1  # part of the fingerprint; increment it when the same rows give other pairs
+READER = 2  # part of the fingerprint: raise when the same bytes give other pairs
+HUB_READER = 1  # part of the fingerprint: raise when the same rows give other pairs
 NAMES = {
     "premise": ("premise", "sentence1", "sentence_a"),
     "hypothesis": ("hypothesis", "sentence2", "sentence_b"),
@@ -59,7 +58,7 @@ NO_WORD = "pairs left out because a text has no word"
 
 
 def open_pairs(scheme: str, rest: str) -> TaskSet:
-    """Open the pairs of the built-in grammar, of the hub (perhaps of one language) or of tab-separated files."""
+    """Open pairs of the built-in grammar, of the hub or of tab-separated files."""
     if rest.startswith("builtin:"):
         return MiniEnglishPairs(built_in(rest))
     if not rest.startswith("hf:"):
@@ -76,12 +75,12 @@ def open_pairs(scheme: str, rest: str) -> TaskSet:
 
 
 def order_labels(labels: set[str]) -> tuple[str, ...]:
-    """Sort labels: those of NLI in their usual order, then the others alphabetically."""
+    """Sort the labels of NLI in their usual order, and then other labels alphabetically."""
     return (*(name for name in KNOWN_LABELS if name in labels), *sorted(labels.difference(KNOWN_LABELS)))
 
 
 class Row(NamedTuple):
-    """A pair as read; ``label`` is None without a gold label, ``language`` is None if the data has no languages."""
+    """A pair as read. ``label`` is None without a gold label, and ``language`` is None without such a column."""
 
     id: str
     premise: str
@@ -91,13 +90,13 @@ class Row(NamedTuple):
 
 
 class ReadPairs(ReadTask):
-    """Labelled pairs of files or the hub; ``language`` chooses the rows of one language."""
+    """Labelled pairs of files or the hub. ``language`` chooses the rows of one language."""
 
     kind = "classes"
     fields = FIELDS
     item = "labelled pair"
     spaced = False
-    """True if the texts are words separated by single spaces, as exported ones are."""
+    """True if the texts are words separated by single spaces, as in exported data sets."""
 
     @property
     @abstractmethod
@@ -105,10 +104,10 @@ class ReadPairs(ReadTask):
 
     @abstractmethod
     def _rows(self, split: str) -> Iterator[tuple[int | None, Row]]:
-        """Yield the rows of a split with their lines, if they have lines."""
+        """Yield the rows of a split with their line numbers in a file, else None."""
 
     def _labelled(self, split: str, counts: Counter[str]) -> Iterator[Row]:
-        """Yield the labelled rows of the language; several languages without a choice raise an InputError."""
+        """Yield the labelled rows of the language. Several languages without a choice raise an InputError."""
         first: str | None = None
         for line, row in self._rows(split):
             if self.language is None and row.language is not None:
@@ -145,7 +144,7 @@ class ReadPairs(ReadTask):
 
 
 class FilePairs(ReadPairs, FileTask):
-    """Labelled pairs of tab-separated files; ``?language=`` chooses those of one language."""
+    """Labelled pairs of tab-separated files. ``?language=`` chooses one language."""
 
     endings = (".tsv", ".txt")
     own_options = ("language",)
@@ -162,7 +161,7 @@ class FilePairs(ReadPairs, FileTask):
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The labels of all splits: those of NLI in their usual order, then the others alphabetically."""
+        """The sorted labels of all splits."""
         return order_labels({str(r.label) for split in self.splits for r in self._labelled(split, Counter())})
 
     def _rows(self, split: str) -> Iterator[tuple[int, Row]]:
@@ -186,7 +185,7 @@ class FilePairs(ReadPairs, FileTask):
 
 
 def _place_of(field: str, header: list[str], path: Path) -> int | None:
-    """Return the number of a field's column; None if the field is optional and missing."""
+    """Return the index of a field's column, or None if an optional field is missing."""
     found = next((header.index(name) for name in NAMES[field] if name in header), None)
     if found is None and field in NEEDED:
         has = ", ".join(header)[:200]
@@ -215,7 +214,7 @@ MATCHED = {"validation_matched": "dev", "test_matched": "test"}
 
 
 class HubPairs(ReadPairs, HubTask):
-    """Labelled pairs of a data set; opening it raises an InputError if it cannot be reached or understood."""
+    """Labelled pairs of a data set. Opening it raises an InputError if it cannot be loaded or lacks columns."""
 
     language: str | None = None
 
@@ -248,7 +247,7 @@ class HubPairs(ReadPairs, HubTask):
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The declared class labels, else the labels of all splits; those of NLI come first in their usual order."""
+        """The sorted class labels that the data set declares, or else the labels of all splits."""
         if self._names is not None:
             return order_labels({name.lower() for name in self._names})
         column = self._columns["label"]
@@ -256,7 +255,7 @@ class HubPairs(ReadPairs, HubTask):
         return order_labels({name for name in map(self._label, values) if name is not None})
 
     def _label(self, value: Any) -> str | None:
-        """Return the name of a label; None for a row without a gold label."""
+        """Return the name of a label, or None for a row without a gold label."""
         if self._names is not None:
             known = value is not None and 0 <= value < len(self._names)
             return self._names[value].lower() if known else None
@@ -276,7 +275,7 @@ def columns_of(features: Mapping[str, Any], name: str) -> dict[str, str]:
     """Return the column of each part of a pair, in the order of NAMES.
 
     Raises:
-        InputError: A required column is missing; the message lists the columns.
+        InputError: A required column is missing. The error lists the columns.
     """
     places = {column.strip().lower(): column for column in reversed(list(features))}
     found = {}

@@ -1,10 +1,9 @@
 """Extractive question answering: files in the JSON of SQuAD 1.1 and 2.0, data sets of the hub, the grammar.
 
 Contexts and questions are split into words and sentences by the rules for plain text. An answer consists of the words
-that its characters touch: one that begins or ends inside a word is widened to the word, and counted. An answer that is
-not at its place in the context, or that has no word, is left out and counted. So is a question that loses all its
-answers. A question that has none from the start (``is_impossible``) stays: it is unanswerable. A repeated id gets a
-number.
+that its characters touch. An answer that begins or ends inside a word is widened to the word, and counted. An answer
+that is not at its place in the context, or that has no word, is left out and counted, and so is a question that loses
+all its answers. A question without any answer (``is_impossible``) is kept as unanswerable. A repeated id gets a number.
 
 On the hub (squad, squad_v2, xquad, mlqa, exported data sets) a row is a question: ``context``, ``question`` and
 ``answers`` with texts and their first characters, and ``id``, ``title`` and ``is_impossible`` if such columns exist.
@@ -41,8 +40,8 @@ from synthlang.sources.text import digest_splits, open_bytes
 from synthlang.tasks.base import FileTask, HubTask, MiniEnglishTask, ReadTask, TaskSet, built_in
 from synthlang.tasks.batch import Item, ItemGroup
 
-READER = 2  # part of the fingerprint; increment it when the same bytes give other items
-HUB_READER = 1  # part of the fingerprint; increment it when the same rows give other items
+READER = 2  # part of the fingerprint: raise when the same bytes give other items
+HUB_READER = 1  # part of the fingerprint: raise when the same rows give other items
 FIELDS = ("question", "context")
 CONTEXT = FIELDS.index("context")
 WIDENED = "answers widened to whole words"
@@ -55,14 +54,14 @@ Split = Callable[[str], SegmentedText]
 
 
 def open_questions(_: str, rest: str) -> TaskSet:
-    """Open the questions of the built-in grammar, of the hub or of JSON files."""
+    """Open questions of the built-in grammar, of the hub or of JSON files."""
     if rest.startswith("builtin:"):
         return MiniEnglishQuestions(built_in(rest))
     return HubQuestions(rest.removeprefix("hf:")) if rest.startswith("hf:") else FileQuestions("qa", rest)
 
 
 class Question(NamedTuple):
-    """A question as read; an answer is (text, the character of the context where it starts)."""
+    """A question as read. An answer is (text, index of its first character in the context)."""
 
     id: str
     text: str
@@ -110,7 +109,7 @@ class Article(pydantic.BaseModel):
 
 
 class Squad(pydantic.BaseModel):
-    """A file; other keys are ignored."""
+    """A file. Other keys are ignored."""
 
     data: list[Article]
 
@@ -151,7 +150,7 @@ def _question(asked: Asked, title: str) -> Question:
 def group_of(
     text: str, questions: Sequence[Question], counts: Counter[str], split: Split = SegmentedText.of
 ) -> Iterator[ItemGroup]:
-    """Yield the group of a paragraph, if a question on it is usable; ``counts`` collects what is not."""
+    """Yield the group of a paragraph if it has a usable question. Unusable questions are counted in ``counts``."""
     context = split(text)
     if not context.words:
         counts[NO_CONTEXT] += len(questions)
@@ -169,7 +168,7 @@ def group_of(
 def _placed(
     question: Question, text: str, context: SegmentedText, counts: Counter[str], split: Split
 ) -> tuple[SegmentedText, tuple[tuple[int, int], ...], Question] | None:
-    """Return the words of a question and the spans of its answers; None if the question is unusable."""
+    """Return the words of a question and the spans of its answers, or None if the question is unusable."""
     words = split(question.text)
     found = (_span(answer, start, text, context, counts) for answer, start in question.answers)
     spans = tuple(dict.fromkeys(filter(None, found)))  # annotators often agree, and equal spans count once
@@ -192,7 +191,7 @@ def _span(answer: str, start: int, text: str, context: SegmentedText, counts: Co
 
 
 class MiniEnglishQuestions(MiniEnglishTask):
-    """Questions of the grammar on short contexts; one in seven has no answer in its context."""
+    """Questions of the grammar on short contexts. One in seven is unanswerable."""
 
     kind = "spans"
     fields = FIELDS
@@ -205,7 +204,7 @@ class MiniEnglishQuestions(MiniEnglishTask):
 
 
 def _question_group(paragraph: Paragraph) -> ItemGroup:
-    """Return the context and then its questions, with answers counted in the words of the context."""
+    """Return the context and its questions. Answers are spans of words of the context."""
     starts = [0]
     for sentence in paragraph.sentences:
         starts.append(starts[-1] + len(sentence.words))
@@ -226,21 +225,21 @@ PARTS = ("text", "answer_start")
 
 
 class HubQuestions(ReadQuestions, HubTask):
-    """Questions of a data set; opening it raises an InputError if it cannot be reached or understood."""
+    """Questions of a data set. Opening it raises an InputError if it cannot be loaded or lacks columns."""
 
     def __init__(self, name: str) -> None:
         self.name = f"qa:hf:{name}"
         self._data = by_split(load_data(name), f"hf:{name}")
         features = next(iter(self._data.values())).features
         self._reads = answer_columns(features, self.name)
-        # exported texts are words separated by single spaces
+        # Exported texts are words separated by single spaces.
         self._spaced = all(is_spaced(features[field]) for field in FIELDS)
         self.splits = tuple(self._data)
         self._check_usable()
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the values in the columns that are read and the rules for words."""
+        """Fingerprint of the columns that are read and the rules for words."""
         splits = {split: digest_values(data, self._reads, rules=True) for split, data in self._data.items()}
         return fingerprint(
             "hub-answers", reader=HUB_READER, rules=RULES, columns=self._reads, spaced=self._spaced, splits=splits
@@ -276,7 +275,7 @@ def _answers(value: Any) -> list[tuple[str, int]]:
     else:
         found = [None if value is None else value[part] for part in PARTS]
     if any(part is None or None in part for part in found) or len(found[0]) != len(found[1]):
-        reason = f"must have as many values of {PARTS[0]} as of {PARTS[1]}, and none of them empty"
+        reason = f"must have as many values of {PARTS[0]} as of {PARTS[1]}, without null"
         raise InputError(reason, keys="answers", code="format")
     return list(zip(*found, strict=True))
 
@@ -285,7 +284,7 @@ def answer_columns(features: Mapping[str, Any], name: str) -> list[str]:
     """Return the columns to read.
 
     Raises:
-        InputError: A required column is missing; the message lists the columns.
+        InputError: A required column is missing. The error lists the columns.
     """
     answers = features.get("answers")
     nested = getattr(answers, "feature", answers)  # the struct in a list of structs, or the struct of lists itself

@@ -26,17 +26,17 @@ WORDS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "pos": ("upos", (), "conllu"),
     "parsing": ("deprel", ("upos", "head"), "conllu"),
 }
-"""Task → the column with the labels, further required columns, and the scheme that reads a bare path."""
+"""The column with the labels of each task, further required columns, and the scheme for a plain path."""
 HUB_LABELS: dict[str, dict[str, tuple[str, ...]]] = {
     "ner": {"ner": ("tags",)},
     "slots": {"slot": ("slots", "slot", "slot_tags", "tags")},
 }
-"""Further names of label columns in data sets of the hub, beyond those of ``sources.hub``."""
+"""Names of label columns in data sets of the hub, in addition to those of ``sources.hub``."""
 HUB_INTENTS = ("intent", "label")
 
 
 def open_words(scheme: str, rest: str) -> TaskSet:
-    """Open the task of labelled words in a source: the spec of a source, or a path for the usual reader of the task."""
+    """Open a task of labelled words. ``rest`` is the spec of a source, or a path for the task's usual reader."""
     if scheme in BUILT_IN and rest.startswith("builtin:"):
         return BUILT_IN[scheme](built_in(rest))
     tags, needs, plain = WORDS[scheme]
@@ -52,7 +52,7 @@ def open_words(scheme: str, rest: str) -> TaskSet:
 
 
 class WordTask(TaskSet):
-    """The sentences of a source with the column ``tags``; intents label the items if the source has them.
+    """The sentences of a source whose column ``tags`` labels the words. Intents label the items if there are any.
 
     ``needs`` names further columns that the task requires.
     """
@@ -65,7 +65,7 @@ class WordTask(TaskSet):
         require_columns(source, (tags, *needs), name, "the task")
         self.name, self.source, self.tags = name, source, tags
         self.columns, self.licence = source.columns, getattr(source, "licence", None)
-        # all other sources refuse an empty split themselves
+        # All other sources refuse an empty split themselves.
         can_be_empty = isinstance(source, MiniEnglish)
         self.splits = tuple(s for s in source.splits if not can_be_empty or size_of(source, s))
 
@@ -76,7 +76,7 @@ class WordTask(TaskSet):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The intents; () for a source without intents."""
+        """The intents, or () for a source without intents."""
         return self.source.intents if isinstance(self.source, SlotsSource | HubSource) else ()
 
     def size(self, split: str) -> int | None:
@@ -139,4 +139,4 @@ class MiniEnglishNames(MiniEnglishTask):
 
 
 BUILT_IN: dict[str, type[MiniEnglishTask]] = {"ner": MiniEnglishNames, "slots": MiniEnglishSlots}
-"""Tasks with items of their own in the grammar; the other tasks use its sentences."""
+"""Tasks with separate items in the grammar. Other tasks use its sentences."""
