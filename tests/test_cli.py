@@ -205,7 +205,7 @@ WRONG = [
     (SET + "objective.kind=mln", "objective.kind: 'mln'"),
     (SET + "language=trans:1.01", "strength: 1.01"),
     (SET + "source=builtin:latin", "there is no built-in source 'latin'"),
-    (SET + "source=builtin:mini-english?type=9", "'type=9' is no option of the source; use types"),
+    (SET + "source=builtin:mini-english?type=9", "'type=9' is not an option of the source; use types"),
     (SET + "source=web:x", "use one of: builtin:mini-english"),
     ("pretrain none.yaml --out new", "none.yaml: no such file"),
     ("pretrain empty.yaml --out new", "empty.yaml: "),

@@ -108,9 +108,9 @@ TAGGED = [word("1-2", "ab", "_", "_", "_"), word(1, "a", "_", "_", "DET"), word(
 TREED = [word("1-2", "ab", "_", "_", "_"), word(1, "a", 2, "_", "DET"), word(2, "b", 0, "_", "NOUN"), ""]
 GOOD = [word(1, head=2), word(2), ""]
 BAD = [
-    (["1\tw\t_"], 1, "a line of CoNLL-U has 10 columns separated by tabs, and this line has 3"),
-    ([word(1).replace("\t", "    ")], 1, "separated by tabs, and this line has 1"),
-    ([*GOOD, word(1) + "\t"], 4, "and this line has 11"),
+    (["1\tw\t_"], 1, "the line has 3 columns separated by tabs, but CoNLL-U has 10"),
+    ([word(1).replace("\t", "    ")], 1, "the line has 1 columns separated by tabs"),
+    ([*GOOD, word(1) + "\t"], 4, "the line has 11 columns"),
     ([*GOOD, "# c", word("x")], 5, "the id 'x' must be an integer, a range like 3-4 or an empty node like 8.1"),
     ([word("１")], 1, "the id '１' must be an integer"),
     ([word("1-")], 1, "the id '1-' must be an integer"),

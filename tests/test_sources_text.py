@@ -57,7 +57,7 @@ def test_no_file_with_labels_is_passed_over(tmp_path):
     assert open_source(f"iob:{tmp_path / 'ner' / 'abc.test.annotated'}").splits == ("test",)
     write(tmp_path / "ner" / "gold.conll", "b O\n")
     assert str(refusal(open_source, f"iob:{tmp_path / 'ner'}")) == (
-        f"{tmp_path / 'ner'}: the name of a data file has no split: gold.conll; "
+        f"{tmp_path / 'ner'}: the split of these files is unknown: gold.conll; "
         "name the file of each split: ?train=FILE&dev=FILE&test=FILE"
     )
     named = open_source(f"iob:{tmp_path / 'ner'}?train=abc17train.conll&test=gold.conll")

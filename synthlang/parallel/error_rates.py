@@ -5,8 +5,8 @@ A is the set of found alignments, S the sure gold alignments, and P ⊇ S all go
     AER = 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|)     precision = |A ∩ P| / |A|     recall = |A ∩ S| / |S|
 
 (Och & Ney 2003, "A Systematic Comparison of Various Statistical Alignment Models", section 5). Sizes are summed over
-the sentence pairs before the division. F1 is the harmonic mean of precision and recall (Jalili Sabet et al. 2020). If every
-gold alignment is sure, AER = 1 − F1.
+the sentence pairs before the division. F1 is the harmonic mean of precision and recall (Jalili Sabet et al. 2020). If
+every gold alignment is sure, AER = 1 − F1.
 """
 
 from __future__ import annotations

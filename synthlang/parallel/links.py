@@ -1,6 +1,7 @@
 """Word alignments of sentence pairs as columns, and the Pharaoh files that hold them.
 
-A Pharaoh file has a line for each sentence pair, with ``i-j`` for a sure alignment and ``ipj`` for a possible one. Aligners count words from 0, but gold standards often count from 1.
+A Pharaoh file has a line for each sentence pair, with ``i-j`` for a sure alignment and ``ipj`` for a possible one.
+Aligners count words from 0, but gold standards often count from 1.
 """
 
 from __future__ import annotations

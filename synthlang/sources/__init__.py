@@ -13,7 +13,7 @@ FORMS = (
     "builtin:mini-english[?types=800&sentences=5000], text:PATH, lines:PATH, conllu:PATH[?feats], iob:PATH, "
     "slots:PATH or hf:NAME[:CONFIG]"
 )
-# scheme → module and class; a module is imported when its source is opened, since some import heavy libraries
+# Module and class of each scheme. A module is imported when its source is opened, since some import heavy libraries.
 READERS = {
     "text": ("text", "TextSource"),
     "lines": ("text", "LinesSource"),
@@ -27,16 +27,16 @@ BUILTIN_OPTIONS = {**dict.fromkeys(("types", "sentences", "dev", "test", "seed")
 
 
 def open_source(spec: str) -> Source:
-    """Open the source that ``spec`` names in the notation of the command line.
+    """Open a source in the notation of the command line.
 
     Raises:
-        InputError: The form or an option is unknown, or the source cannot be opened.
+        InputError: The spec is not a source, or the source cannot be opened.
     """
     scheme, _, rest = spec.partition(":")
     if scheme == "builtin" and rest.strip():
         return _builtin(spec, rest)
     if scheme not in READERS or not rest.strip():
-        raise InputError(f"{spec!r} is no source", hint=f"use one of: {FORMS}", code="unknown")
+        raise InputError(f"{spec!r} is not a source", hint=f"use one of: {FORMS}", code="unknown")
     module, name = READERS[scheme]
     source: Source = getattr(importlib.import_module(f"synthlang.sources.{module}"), name)(rest)
     return source
@@ -51,7 +51,7 @@ def _builtin(spec: str, rest: str) -> Source:
         key, _, value = part.partition("=")
         known = f"use {', '.join(BUILTIN_OPTIONS)}"
         if key not in BUILTIN_OPTIONS:
-            raise InputError(f"{part!r} is no option of the source", spec, hint=known, code="unknown")
+            raise InputError(f"{part!r} is not an option of the source", spec, hint=known, code="unknown")
         if key in options:
             raise InputError(f"the option {key} appears twice", spec, code="duplicate")
         if not re.fullmatch(BUILTIN_OPTIONS[key], value):

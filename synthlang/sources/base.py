@@ -12,10 +12,10 @@ from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.overlap import count_words
 
-BATCH_SENTENCES = 2000  # a constant, because the same spec gives the same bytes only with the same batch borders
+BATCH_SENTENCES = 2000  # a constant, because the borders of batches affect the bytes
 PARSED = "parse it (synthlang parse SOURCE --out DIR, then conllu:DIR) or derive it with --parser spacy:NAME"
 HINTS = {"upos": PARSED, "head": PARSED, "deprel": PARSED, "feats": "read a treebank as conllu:PATH?feats"}
-"""Hints for getting a column that a source lacks."""
+"""Hint for each column that a source may lack."""
 T = TypeVar("T")
 
 
@@ -24,8 +24,8 @@ class Source(Protocol):
 
     All batches of a source have the same columns. Sentence ids count from 0 in each split.
 
-    A source may offer more: ``size(split)``, the approximate number of sentences, found without reading
-    the split (None if unknown); ``remarks(split)``; ``licence``, the SPDX id of its sentences; and ``language_codes``.
+    A source may also have the methods ``size(split)`` (see ``size_of``) and ``remarks(split)``, and the attributes
+    ``licence`` (an SPDX id) and ``language_codes``.
     """
 
     @property
@@ -53,9 +53,9 @@ class Labelled(NamedTuple):
 
     Attributes:
         corpus: The sentences.
-        labels: The label of each sentence; empty if the source has no such labels.
-        counts: How often something was left out or changed, by reason.
-        ids: The names of the sentences; None if they are only numbered.
+        labels: The label of each sentence. The list is empty if the source has no such labels.
+        counts: Counts of omissions and changes by reason.
+        ids: The names of the sentences, or None if they have only numbers.
     """
 
     corpus: Corpus
@@ -65,7 +65,7 @@ class Labelled(NamedTuple):
 
 
 def in_batches(rows: Iterable[T]) -> Iterator[tuple[int, list[T]]]:
-    """Yield (number of the first row, rows) for BATCH_SENTENCES rows at a time; the last batch may be shorter."""
+    """Yield (number of the first row, rows) for BATCH_SENTENCES rows at a time."""
     rest, first = iter(rows), 0
     while chunk := list(islice(rest, BATCH_SENTENCES)):
         yield first, chunk
@@ -73,27 +73,27 @@ def in_batches(rows: Iterable[T]) -> Iterator[tuple[int, list[T]]]:
 
 
 def annotated_batches(sentences: Iterable[Mapping[str, Sequence[Any]]]) -> Iterator[Corpus]:
-    """Turn sentences, each given as {column: values}, into batches."""
+    """Collect sentences, each given as {column: values}, in batches."""
     return (Corpus.of(rows, first) for first, rows in in_batches(sentences))
 
 
 def size_of(source: object, split: str) -> int | None:
-    """Return the approximate number of sentences in a split of a source, or of items of a task; None if unknown.
+    """Return the approximate number of sentences or items in a split, or None if it is unknown.
 
-    The call is cheap enough for every batch. The estimate may improve while the split is read.
+    The call is cheap and does not read the split. The estimate may improve while the split is read.
     """
     size = getattr(source, "size", None)
     return None if size is None else size(split)
 
 
 def remarks_of(source: object, split: str) -> Mapping[str, int]:
-    """Count, by reason, the changed or suspicious places in the sentences of a split that were read so far."""
+    """Return counts of changed or suspicious places in a split by reason, as far as it was read."""
     remarks = getattr(source, "remarks", None)
     return {} if remarks is None else remarks(split)
 
 
 def check_split(source: Source, split: str, name: str) -> None:
-    """Raise an InputError if the source ``name`` has no such split."""
+    """Check that the source has the split. Errors name it ``name``."""
     if split not in source.splits:
         hint = f"add ?split={split} to read the file as that split" if getattr(source, "is_one_file", False) else ""
         has = ", ".join(source.splits)
@@ -101,21 +101,21 @@ def check_split(source: Source, split: str, name: str) -> None:
 
 
 def require_columns(source: Source, names: Sequence[str], name: str, purpose: str) -> None:
-    """Raise an InputError if a column needed for ``purpose`` is missing."""
+    """Check that the source has the columns that ``purpose`` needs."""
     missing = [n for n in names if n not in source.columns]
     if missing:
         has = ", ".join(source.columns)
-        reason = f"{purpose} needs the column {missing[0]!r}; the source has {has}"
+        reason = f"{purpose} needs the column {missing[0]!r}, but the source has only {has}"
         raise InputError(reason, name, hint=HINTS.get(missing[0], ""), code="missing")
 
 
 def nothing_in(item: str, path: str | PathLike[str] | None, counts: Mapping[str, int] | None = None) -> InputError:
-    """Return the error for a file or a data set without a single ``item``; ``counts`` has the reasons."""
+    """Return the error for a file or a data set without a single ``item``. ``counts`` has the reasons."""
     return InputError(f"there is no {item}{because(counts or {})}", path, code="empty")
 
 
 def listed(counts: Mapping[str, int]) -> str:
-    """Return the counts on one line, empty if nothing was counted.
+    """Return the counts on one line, without zeros.
 
     >>> listed({"too long": 2, "no word": 1, "never": 0})
     'too long: 2; no word: 1'
@@ -124,7 +124,7 @@ def listed(counts: Mapping[str, int]) -> str:
 
 
 def because(counts: Mapping[str, int]) -> str:
-    """Return the counts in brackets, to be appended to a message."""
+    """Return the counts in brackets for the end of a message."""
     return f" ({reasons})" if (reasons := listed(counts)) else ""
 
 
@@ -134,12 +134,12 @@ def counted_split(source: Source, split: str | None = None) -> str:
     A language or a vocabulary must not be built from a test set unless the user names that split.
 
     Raises:
-        InputError: The source lacks the split, or has no training split and none was named.
+        InputError: The source lacks the split.
     """
     if split is None and "train" not in source.splits:
         has = ", ".join(source.splits)
         raise InputError(
-            f"words are counted in the training split, and the source has only {has}",
+            f"words are counted in the training split, but the source has only {has}",
             hint=f"derive with --counts {source.splits[0]}, or name the text to count: "
             "FOLDER?train=FILE or FILE?split=train",
             code="missing",

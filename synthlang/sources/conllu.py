@@ -1,13 +1,13 @@
 """Reader of CoNLL-U: a file, or the folder of a Universal Dependencies treebank (v2 or v1 labels).
 
-The columns are ``form upos head deprel`` of the syntactic words. Multiword tokens (``3-4``), empty
-nodes (``8.1``) and comments are skipped; none of them changes the numbers of words. White space in a form
-(French ``10 000``) becomes U+00A0, because a space separates words everywhere downstream.
-A single file is the split that its name contains (``x-dev.conllu``), else ``train``.
-``PATH?feats`` adds the column ``feats``: the morphological features as written (``Case=Nom|Number=Plur``).
-A file whose first word has no head (``_``) has no trees: its columns are ``form upos``.
-The columns ``ner`` and ``slot`` exist if every word of the first sentence of each file has ``NER=`` or ``Slot=``
-with a tag in its last column, which is how parsed sources are written. A later word without a tag is ``O``.
+The columns are ``form upos head deprel`` of the syntactic words. Multiword tokens (``3-4``), empty nodes (``8.1``) and
+comments are skipped and do not affect the numbers of words. White space in a form (French ``10 000``) becomes U+00A0,
+because a space separates words. A single file is the split that its name contains (``x-dev.conllu``), else ``train``.
+
+``PATH?feats`` adds the column ``feats``, the morphological features as written (``Case=Nom|Number=Plur``). If the first
+word of a file has no head (``_``), the columns are only ``form upos``. The columns ``ner`` and ``slot`` exist if every
+word of the first sentence of each file has a tag ``NER=`` or ``Slot=`` in its last column, as in parsed sources. A
+later word without a tag is ``O``.
 
 Format: https://universaldependencies.org/format.html
 """
@@ -27,7 +27,7 @@ from synthlang.sources.size import blocks_in
 from synthlang.sources.tags import columns_in, iob_tag, legal_tags, read_misc
 from synthlang.sources.text import FileSource
 
-READER = 1  # part of the fingerprint; increment it when the same bytes give other sentences
+READER = 1  # part of the fingerprint: raise when the same bytes give other sentences
 FEATS = "feats"
 TREE = ("head", "deprel")
 NOT_A_WORD = re.compile(r"[0-9]+[-.][0-9]+")
@@ -35,10 +35,7 @@ NUMBER = re.compile("[0-9]{1,9}")
 
 
 class Block(NamedTuple):
-    """The words of one sentence: the line of each word in the file, and the columns.
-
-    ``head`` is empty without a tree.
-    """
+    """The words of one sentence as columns, with the line of each word. ``head`` is empty without a tree."""
 
     lines: list[int]
     form: list[str]
@@ -82,19 +79,17 @@ class ConlluSource(FileSource):
         return sentence
 
     def size(self, split: str) -> int | None:
-        """Return the number of sentences in a split, estimated from the blank lines of its file until it is read."""
+        """Return the number of sentences in a split. Until it is read, blank lines give an estimate."""
         if self._sizes.get(split) is None and split in self.files:
             self._sizes.guess(split, blocks_in(self.files[split]))
         return self._sizes.get(split)
 
 
 def read_blocks(path: Path) -> Iterator[Block]:
-    """Yield the sentences of a CoNLL-U file.
-
-    Each sentence is checked to be one tree, unless the file has no trees (all heads are ``_``).
+    """Yield the sentences of a CoNLL-U file, which must be trees unless all heads are ``_``.
 
     Raises:
-        InputError: A line is malformed, a sentence is no tree, or the file has no sentence.
+        InputError: A line is malformed, a sentence is not a tree, or the file has no sentence.
     """
     block, trees = _block(), None
     for number, line in read_lines(path):
@@ -120,7 +115,7 @@ def _block() -> Block:
 def _add_line(block: Block, line: str, path: Path, number: int, trees: bool) -> None:
     fields = line.split("\t")
     if len(fields) != 10:
-        reason = f"a line of CoNLL-U has 10 columns separated by tabs, and this line has {len(fields)}"
+        reason = f"the line has {len(fields)} columns separated by tabs, but CoNLL-U has 10"
         raise InputError(reason, path, number, code="format")
     name, form, _, upos, _, feats, head, deprel, _, misc = fields
     if NOT_A_WORD.fullmatch(name):
@@ -167,10 +162,10 @@ def _checked(block: Block, path: Path) -> Block:
 
 
 def tree_problem(head: Sequence[int]) -> tuple[int, str] | None:
-    """Find what keeps heads (1-based, 0 for the root) from being one tree.
+    """Check that heads (1-based, 0 for the root) form one tree.
 
     Returns:
-        The word and a message, or None if the heads are one tree.
+        The faulty word and a message, or None if the heads form one tree.
 
     >>> tree_problem([2, 0, 2]) is None
     True
@@ -186,7 +181,7 @@ def tree_problem(head: Sequence[int]) -> tuple[int, str] | None:
         return 1, "the sentence has no root: no word has the head 0"
     if len(roots) > 1:
         return roots[1], f"words {roots[0]} and {roots[1]} are both roots, but a sentence has one"
-    reached = [0] * (count + 1)  # the word whose walk to the root reached this one first; 0 means none
+    reached = [0] * (count + 1)  # the first word whose walk to the root reached this one, or 0
     reached[0] = -1
     for word in range(1, count + 1):
         at = word

@@ -1,14 +1,13 @@
 """Data sets of the Hugging Face hub, or a local folder that the library ``datasets`` reads.
 
-Words come from a column of lists of strings (``words``, ``tokens`` or ``form``). Without one, they come from a
-column of strings (``text`` or ``sentence``), split by the rules for plain text. Beside lists of words,
-these become columns if they are lists of strings or of class labels: ``upos`` (or
-``pos_tags``), ``deprel`` and ``ner`` (or ``ner_tags``); ``head`` may be a list of numbers. Entity
-tags of any usual scheme become IOB2. A word with the tag ``_`` and the head
-``None`` is no syntactic word (``3-4`` or ``8.1`` of a treebank) and is left out. A head of −1 marks
-a word that a language has inserted.
+Words come from a column of lists of strings (``words``, ``tokens`` or ``form``), or else from a column of strings
+(``text`` or ``sentence``), split by the rules for plain text. Lists of strings or of class labels become columns if
+they are named ``upos`` (or ``pos_tags``), ``deprel`` or ``ner`` (or ``ner_tags``), and so do lists of numbers named
+``head``. Entity tags of any usual scheme become IOB2. A word with the tag ``_`` and the head ``None`` is not a
+syntactic word (``3-4`` or ``8.1`` of a treebank) and is left out. A head of −1 marks a word that a language has
+inserted.
 
-No code of the data set is executed: from version 4 on, ``datasets`` has no loading scripts.
+No code of the data set is executed, because ``datasets`` has no loading scripts from version 4 on.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from synthlang.sources.segmentation import RULES, split_sentences, split_words
 from synthlang.sources.tags import iob_tag, legal_tags
 from synthlang.sources.text import batches_of, counted_uncut
 
-READER = 2  # part of the fingerprint; increment it when the same rows give other sentences
+READER = 2  # part of the fingerprint: raise when the same rows give other sentences
 NO_HEAD = (None, "None", "_")
 WORDS = ("words", "tokens", "form")
 TEXT = ("text", "sentence")
@@ -55,11 +54,11 @@ class HubColumns:
     """The columns of a data set that are read.
 
     Attributes:
-        words: The column of words, or of text if ``is_text``.
+        words: The column of words or of running text.
         is_text: True if ``words`` is a column of running text.
-        labels: Our column → (its column, names of its class labels or None).
-        item: The column and class labels of the label of a whole row; None if rows have no label.
-        id: The column with the names of the rows; None if there is none or names are not wanted.
+        labels: Column of the data set for each of our columns, with the names of its class labels or None.
+        item: Column and class labels of the label of a whole row, or None if rows have no label.
+        id: Column with the names of the rows, or None if they are not read.
         joined: True if words and labels are strings with white space between the words, not lists.
     """
 
@@ -72,7 +71,7 @@ class HubColumns:
 
     @property
     def reads(self) -> list[str]:
-        """The columns of the data set to read: words, labels, then those of ``item`` and ``id``."""
+        """The columns of the data set to read, in the order words, labels, ``item``, ``id``."""
         labels = [column for column, _ in self.labels.values()]
         return [self.words, *labels, *([] if self.item is None else [self.item[0]]), *([self.id] if self.id else [])]
 
@@ -80,10 +79,10 @@ class HubColumns:
 def plan_columns(
     features: Mapping[str, Any], name: str, more: Candidates, item: Sequence[str] = (), ids: bool = False
 ) -> HubColumns:
-    """Choose the columns to read; for the arguments see ``HubSource``.
+    """Choose the columns to read. See ``HubSource`` for the arguments.
 
     Raises:
-        InputError: The data set has neither words nor text; the message lists its columns.
+        InputError: The data set has neither words nor text. The error lists its columns.
     """
 
     def strings(column: str) -> bool:
@@ -104,7 +103,7 @@ def plan_columns(
         if dtype_of(items_of(features.get(words))) in STRINGS:
             return HubColumns(words, False, labels, row, name_column)
     for text in filter(strings, TEXT):
-        # the labels of a task may be strings too: ``O O B-city`` beside ``fly to rome``
+        # The labels of a task may be strings, too: ``O O B-city`` beside ``fly to rome``.
         texts = {ours: [c for c in columns if strings(c)] for ours, columns in more.items()}
         joined = {ours: (columns[0], None) for ours, columns in texts.items() if columns}
         return HubColumns(text, False, joined, row, name_column, joined=True) if joined else HubColumns(text, True, {})
@@ -112,13 +111,13 @@ def plan_columns(
 
 
 class HubSource:
-    """Sentences of a data set; opening it raises an InputError if it cannot be reached or understood.
+    """Sentences of a data set. Opening it raises an InputError if it cannot be loaded or lacks columns.
 
     Args:
         name: ``NAME[:CONFIG]`` of the hub, or a local folder.
-        more: Our column → further names of columns that hold it; a task gives those of its labels.
-        item: Names of columns that may label a whole row, such as ``intent``; see ``labelled``.
-        ids: Read the column ``id`` of strings as the names of the rows.
+        more: Further names in the data set for each of our columns, such as names for the labels of a task.
+        item: Names of columns that may label a whole row, such as ``intent`` (see ``labelled``).
+        ids: Read the names of the rows from the column ``id`` of strings.
     """
 
     def __init__(
@@ -135,7 +134,7 @@ class HubSource:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the values in the columns that are read, not of their files, cache or chunks."""
+        """Fingerprint of the values in the columns that are read, whatever their files."""
         plan: dict[str, Any] = {"text": self._plan.is_text}
         plan["labels"] = {ours: names for ours, (_, names) in self._plan.labels.items()}
         plan |= {} if self._plan.item is None else {"item": self._plan.item[1]}
@@ -155,7 +154,7 @@ class HubSource:
 
     @cached_property
     def intents(self) -> tuple[str, ...]:
-        """The names of the labels of rows: the class labels, or the sorted strings of all splits; () without labels."""
+        """The names of the labels of rows, or () without labels."""
         if self._plan.item is None:
             return ()
         return self._plan.item[1] or tuple(sorted({str(i) for split in self._data for _, i, _ in self._rows(split)}))
@@ -164,7 +163,7 @@ class HubSource:
         return None if self._plan.is_text or split not in self._data else len(self._data[split])
 
     def remarks(self, split: str) -> Mapping[str, int]:
-        """Return the counts of suspicious places in the sentences of a split that were read so far, by reason."""
+        """Return counts of suspicious places in a split by reason, as far as it was read."""
         return self._remarks.get(split, Counter())
 
     def batches(self, split: str) -> Iterator[Corpus]:
@@ -176,7 +175,7 @@ class HubSource:
         return (batch.corpus for batch in self.labelled(split))
 
     def labelled(self, split: str) -> Iterator[Labelled]:
-        """Yield the batches, with the labels and the ids of their rows where the data set has them."""
+        """Yield the batches with the labels and ids of their rows, if the data set has them."""
         check_split(self, split, self.name)
         spans = any(name in SPAN_COLUMNS for name in self._plan.labels)
         for first, rows in in_batches(self._rows(split)):
@@ -186,10 +185,7 @@ class HubSource:
             yield Labelled(legal_tags(corpus) if spans else corpus, labels, {}, ids)
 
     def _rows(self, split: str) -> Iterator[Row]:
-        """Yield each sentence as {our column: values} with the label and id of its row.
-
-        Rows without a word are left out.
-        """
+        """Yield each sentence as {our column: values}, with the label and id of its row, without empty rows."""
         plan = self._plan
         lists = 1 + len(plan.labels)
         for number, row in enumerate(rows_of(self._data[split], plan.reads), start=1):
@@ -242,7 +238,7 @@ def _syntactic(sentence: dict[str, list[Any]]) -> dict[str, list[Any]]:
         heads = whole = sentence["head"] = [int(value) for value in sentence["head"]]
     except (TypeError, ValueError) as error:
         raise InputError("a head must be an integer", keys="head", code="type") from error
-    if -1 in heads:  # for the check, attach them to the root, or to the first of them if a language deleted the root
+    if -1 in heads:  # for the check, attach inserted words to the root, or to the first one if the root was deleted
         root = heads.index(0 if 0 in heads else -1)
         whole = [0 if at == root else root + 1 if head == -1 else head for at, head in enumerate(heads)]
     problem = tree_problem(whole) if heads else None

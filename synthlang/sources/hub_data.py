@@ -1,4 +1,4 @@
-"""Open data sets of the hub or local folders with the library ``datasets``: their splits, rows and columns."""
+"""Read splits, rows and columns of data sets with the library ``datasets``, from the hub or from local folders."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ ESCAPED = re.compile(r"(?<!\\)(?:\\\\)*\\(?:u00[01]|b)")
 LINES = 1 << 20  # bytes read at a time
 STRINGS = ("string", "large_string")
 SPACED = "words"
-"""The id of a feature of ``datasets`` whose texts are words separated by single spaces."""
+"""Id of a feature of ``datasets`` that marks texts of words separated by single spaces."""
 
 
 def load_data(name: str) -> Any:
-    """Load the data set ``NAME[:CONFIG]``; a name that exists as a folder is that folder."""
+    """Load the data set ``NAME[:CONFIG]`` of the hub, or a local folder of this name if it exists."""
     try:
         import datasets
     except ImportError as error:
-        hint = "pip install 'datasets>=4'"
+        hint = "run: pip install 'datasets>=4'"
         raise InputError("hf: sources need the library datasets", hint=hint, code="extra") from error
     path, config = user_path(name), None
     if not path.exists() and ":" in name:
@@ -37,7 +37,7 @@ def load_data(name: str) -> Any:
     if name.startswith(("/", ".", "~")) and not path.exists():
         raise InputError("no such file or folder", path, code="missing")
     if path.is_file():
-        hint = "name the folder it is in, or read it as text: or conllu:"
+        hint = "name its folder, or read the file as text: or conllu:"
         raise InputError("a data set is a folder, not a file", path, hint=hint, code="type")
     if path.is_dir():
         check_json_lines(path)
@@ -49,7 +49,7 @@ def load_data(name: str) -> Any:
 
 
 def check_json_lines(folder: Path) -> None:
-    """Raise an InputError for a JSON line that is ``null``: the Arrow reader crashes on one."""
+    """Refuse a JSON line that is ``null``, on which the Arrow reader would crash."""
     for path in sorted(p for p in folder.rglob("*.json*") if p.suffix in (".json", ".jsonl") and p.is_file()):
         with open_bytes(path) as handle:
             starts = (line.lstrip()[:4] for line in iter(lambda: handle.readline(LINES), b""))
@@ -66,14 +66,14 @@ def by_split(data: Any, name: str, more: Mapping[str, str] | None = None) -> dic
     Args:
         data: Splits by their names in the data set.
         name: The data set, for messages.
-        more: Name in the data set → our split, for a split without a usual name (``validation_matched``).
+        more: Our split for each unusual name in the data set (``validation_matched``).
     """
     found: dict[str, str] = {}
     for theirs in data:
         if theirs in SPLITS:
             other = found.setdefault(SPLITS[theirs], theirs)
             if other != theirs:
-                reason = f"several splits could be {SPLITS[theirs]}: {other}, {theirs}"
+                reason = f"{other} and {theirs} could both be the split {SPLITS[theirs]}"
                 raise InputError(reason, name, code="duplicate")
     for theirs, ours in (more or {}).items():
         if theirs in data:
@@ -97,15 +97,15 @@ def tables(data: Any, columns: Sequence[str]) -> Iterator[dict[str, list[Any]]]:
 
 
 def rows_of(data: Any, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a split, with values in the order of ``columns``; only a few rows are in memory at a time."""
+    """Yield the rows of a split, with values in the order of ``columns``, in bounded memory."""
     for values in tables(data, columns):
         yield from zip(*(values[column] for column in columns), strict=True)
 
 
 def digest_values(data: Any, columns: Sequence[str], rules: bool = False) -> str:
-    """Return the SHA-256 of the values of a split, independent of names, files, cache and chunks.
+    """Return the SHA-256 of the values of a split, whatever their names and files.
 
-    For ``rules`` see ``digest_splits``.
+    See ``digest_splits`` for ``rules``.
     """
     digest, alike = hashlib.sha256(), True
     for values in tables(data, columns):
@@ -116,7 +116,7 @@ def digest_values(data: Any, columns: Sequence[str], rules: bool = False) -> str
 
 
 def _reads_alike(json: str) -> bool:
-    """Apply ``reads_alike`` to the strings of a JSON text, where control characters are escaped."""
+    """Apply ``reads_alike`` to the strings of a JSON text, which escapes control characters."""
     return reads_alike(json.encode()) and not ESCAPED.search(json)
 
 
@@ -133,20 +133,20 @@ def no_columns(name: str, needed: str, features: Mapping[str, Any]) -> InputErro
 
 
 def dtype_of(feature: Any) -> str | None:
-    """Return the type of a single-valued feature; None for a list or a struct."""
+    """Return the type of a single-valued feature, or None for a list or a struct."""
     return getattr(feature, "dtype", None)
 
 
 def items_of(feature: Any) -> Any:
-    """Return the feature of the items of a list; None for any other feature."""
+    """Return the feature of the items of a list, or None for any other feature."""
     return getattr(feature, "feature", None)
 
 
 def names_of(feature: Any) -> tuple[str, ...] | None:
-    """Return the names of class labels; None for any other feature."""
+    """Return the names of class labels, or None for any other feature."""
     return tuple(getattr(feature, "names", None) or ()) or None
 
 
 def is_spaced(feature: Any) -> bool:
-    """Return True if a text column is marked as words with single spaces between them; see ``SPACED``."""
+    """Return whether a text column is marked as words separated by single spaces (see ``SPACED``)."""
     return getattr(feature, "id", None) == SPACED

@@ -1,13 +1,12 @@
 """Named entities in CoNLL columns: one word per line with its tag, and a blank line after each sentence.
 
     en:Sioux<TAB>B-ORG        WikiANN: the language stands before each word
-    Sioux NNP B-NP B-ORG      CoNLL 2003: the word is first, the tag last; columns between them are ignored
+    Sioux NNP B-NP B-ORG      CoNLL 2003: the word is first, and the tag is last
     1 Sioux B-ORG O           PATH?column=2&tag=3: word and tag in other columns, counted from 1
 
-Tags are IOB2, IOB1 or IOBES and become IOB2. ``-DOCSTART-`` lines and comments (``# …`` without a
-tag) are skipped. If the first column numbers the words, ``?column=`` must name the column of the
-words. A single file is the split that its name contains, else ``train``. A folder has files
-named ``train``, ``dev`` and ``test``, or with one of these as a part of the name.
+Tags are IOB2, IOB1 or IOBES and become IOB2. ``-DOCSTART-`` lines and comments (``# …`` without a tag) are skipped. If
+the first column numbers the words, ``?column=`` must name the column of the words. The name of a file must contain
+``train``, ``dev`` or ``test``, except that any other single file is ``train``.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from synthlang.sources.conllu import one_word
 from synthlang.sources.tags import TAG, iob_tag, legal_tags
 from synthlang.sources.text import FileSource
 
-READER = 1  # part of the fingerprint; increment it when the same bytes give other sentences
+READER = 1  # part of the fingerprint: raise when the same bytes give other sentences
 PREFIX = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:")
 
 
 class IobSource(FileSource):
-    """Sentences with entities, whose tags are legal IOB2."""
+    """Sentences with legal IOB2 tags of entities."""
 
     scheme = "iob"
     endings = ("", ".txt", ".conll", ".iob", ".iob2", ".bio", ".tsv", ".annotated")
@@ -66,7 +65,7 @@ def read_sentences(path: Path, column: int = 1, tag: int = 0) -> Iterator[dict[s
     Args:
         path: The file.
         column: The column of the words, from 1.
-        tag: The column of the tags, from 1; 0 is the last column.
+        tag: The column of the tags, from 1, or 0 for the last column.
 
     Raises:
         InputError: A line is malformed, or the file has no sentence.
@@ -99,7 +98,7 @@ def too_few_columns(path: Path, line: int, needed: int) -> InputError:
 
 
 def numbers_words(path: Path) -> bool:
-    """Return True if the first of at least three columns counts the words of every sentence, from 1 or from 0."""
+    """Return whether the first of at least three columns numbers the words of every sentence, from 1 or from 0."""
     at, first, longest = 0, "", 0
     for _, line in read_lines(path):
         fields = _fields(line)
@@ -115,9 +114,9 @@ def numbers_words(path: Path) -> bool:
 
 
 def _common_prefix(path: Path, column: int) -> str:
-    """Return the ``lang:`` that precedes every word of a file; empty if the words do not share one.
+    """Return the prefix ``lang:`` that all words of a file share, or "".
 
-    The whole file decides, since one word of a file without prefixes may look the same (``re:``).
+    The whole file is read, since a single word of a file without prefixes may look like one (``re:``).
     """
     found: set[str] = set()
     for _, line in read_lines(path):
@@ -130,7 +129,7 @@ def _common_prefix(path: Path, column: int) -> str:
 
 
 def _fields(line: str) -> list[str]:
-    """Return the columns of a line, split at tabs if it has any, else at spaces; none if the line ends a sentence."""
+    """Return the columns of a line, split at tabs or else at spaces. A line that ends a sentence has none."""
     if not line.strip() or line.startswith("-DOCSTART-"):
         return []
     fields = line.split("\t") if "\t" in line else line.split()

@@ -1,19 +1,19 @@
-"""Plain text into words and sentences, by rules that need no model.
+"""Split plain text into words and sentences by rules, without a model.
 
-Words. Each punctuation mark or symbol is a word of its own. Everything else that
-is not white space is part of a word. These stay within a word:
+Each punctuation mark or symbol is a word of its own. Everything else that is not white space is part of a word. A word
+also includes:
 
     an apostrophe, hyphen, underscore or middle dot between two letters   don't  well-known
     a point or comma between two digits                                   3.14   1,000
     special strings                                                       <unk> [MASK] @-@ &amp;
 
 An emoji of several code points (a family, a skin tone, a flag) is one word. Control characters separate words as
-white space does. Splitting the words joined by spaces therefore gives the same words again.
+white space does. Words that are joined by spaces are therefore split into the same words again.
 
-Sentences. A mark of ``ENDS``, with the closing quotes and brackets after it, ends a sentence
-unless a lower-case word follows, or it is the point of an initial (``J.``) or a title (``Dr.``),
-or it stands before a number (``No. 5``). A ``= Title =`` line is never split. Text in a script
-without spaces (Chinese, Thai) must come segmented, because these rules cannot find its words.
+A mark of ``ENDS``, with the closing quotes and brackets after it, ends a sentence. There are three exceptions: a
+lower-case word follows, the mark is the point of an initial (``J.``) or a title (``Dr.``), or it stands before a number
+(``No. 5``). A ``= Title =`` line is never split. Text in a script without spaces (Chinese, Thai) must already be
+segmented.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from itertools import compress, count, pairwise
 
 from synthlang.corpus import FORM
 
-RULES = 1  # part of the fingerprint of everything read by these rules; increment it when they change
+RULES = 1  # part of the fingerprint of everything that is read by these rules: raise when they change
 LATER = 2  # marks the fingerprint of a text that the first version of these rules would have split differently
-LONGEST = 400  # words; a longer sentence is cut, so that the rows of a batch are bounded
+LONGEST = 400  # words; a longer sentence is cut
 ENDS = frozenset(".!?…。！？؟۔।")
-MARKS_END = 0x20000  # from here on there are only ideographs and unassigned code points: no mark, symbol or white space
+MARKS_END = 0x20000  # no mark, symbol or white space has a code point from here on
 CONTROLS = r"\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f"  # control characters that are not white space
 _SYMBOL = r"[\u00a9\u00ae\u2122\u2190-\u21ff\u2300-\u23ff\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff\U0001f000-\U0001faff]"
 _PARTS = r"[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff\U000e0060-\U000e007f]*"  # variation, skin tone, region
@@ -41,14 +41,14 @@ _FLAG = r"[\U0001f1e6-\U0001f1ff]{2}"
 # a ZWJ sequence and its parts: https://www.unicode.org/reports/tr51/#Definitions
 EMOJI = rf"{_FLAG}|{_SYMBOL}{_PARTS}(?:\u200d{_SYMBOL}{_PARTS})*[\u200d\ufe0e\ufe0f]*"
 CONTROL_BYTES = bytes([*range(9), *range(0x0E, 0x1C), 0x7F])
-_ANEW = {  # characters that the first rules split differently: their first bytes in UTF-8 → a pattern for the whole
+_ANEW = {  # characters that the first rules split differently: pattern by the first bytes in UTF-8
     b"\xc2": re.compile(rb"\xc2[\x80-\x84\x86-\x9f]"),
     b"\xe2\x80\x8d": re.compile(rb"\xe2\x80\x8d[\xc2\xe2\xf0]"),
     b"\xf0\x9f\x87": re.compile(rb"(?:\xf0\x9f\x87[\xa6-\xbf]){2}"),
     b"\xf0\x9f\x8f": re.compile(rb"\xf0\x9f\x8f[\xbb-\xbf]"),
     b"\xf3\xa0\x81": re.compile(rb"\xf3\xa0\x81"),
 }
-# runs of letters that are longer than nearly all words of Chinese and Japanese, or of Thai, Lao, Burmese and Khmer
+# Runs of letters longer than nearly all words of Chinese and Japanese, or of Thai, Lao, Burmese and Khmer.
 _UNCUT = re.compile(
     r"[\u3040-\u30fa\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]{8}"
     r"|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]{20}"
@@ -67,9 +67,9 @@ TITLES = frozenset(
 def _splitters() -> tuple[Callable[[str], list[str]], Callable[[str], list[str]]]:
     """Return the compiled rules for words, for ASCII and for any line.
 
-    They are built at first use, since they scan all code points. Any character that is neither white space,
-    punctuation nor a symbol is a word character: ``\\w`` would separate the vowel signs of Hindi and Arabic from their
-    letters. This class has hundreds of ranges and is slow, so pieces of ASCII have a rule of their own.
+    Any character that is not white space, punctuation or a symbol is a word character, since ``\\w`` would separate the
+    vowel signs of Hindi and Arabic from their letters. This class has hundreds of ranges and is slow, so ASCII has a
+    separate rule. The rules are built at first use, because that scans all code points.
     """
     gaps = [c for c in range(MARKS_END) if is_gap(chr(c))]
     runs = [(a + 1, b - 1) for a, b in pairwise([-1, *gaps, sys.maxunicode + 1]) if b > a + 1]
@@ -83,28 +83,26 @@ def _splitters() -> tuple[Callable[[str], list[str]], Callable[[str], list[str]]
 
 
 def is_gap(character: str) -> bool:
-    """Return True for a character outside words: punctuation, a symbol, white space or a control character."""
+    """Return whether a character is punctuation, a symbol, white space or a control character."""
     category = unicodedata.category(character)
     return category[0] in "PSZ" or category == "Cc" or character.isspace()
 
 
 def reads_alike(block: bytes) -> bool:
-    """Return True if the rules before ``LATER`` gave the same words for all UTF-8 in ``block``; False if in doubt."""
+    """Return whether the rules before ``LATER`` gave the same words for UTF-8 text, or False if in doubt."""
     if len(block.translate(None, CONTROL_BYTES)) < len(block):
         return False
     return not any(start in block and pattern.search(block) for start, pattern in _ANEW.items())
 
 
 def control_characters(raw: bytes) -> int:
-    """Count the control characters in UTF-8 text, white space apart."""
+    """Count the control characters in UTF-8 text that are not white space."""
     found = len(raw) - len(raw.translate(None, CONTROL_BYTES))
     return found + (len(_ANEW[b"\xc2"].findall(raw)) if b"\xc2" in raw else 0)
 
 
 def is_uncut(word: str) -> bool:
-    """Return True if a word is most likely several words of a script without spaces.
-
-    Such scripts are Chinese, Japanese, Thai, Lao, Burmese and Khmer.
+    """Return whether a word is probably several words of a script without spaces.
 
     >>> is_uncut("我们昨天去了北京大学"), is_uncut("北京大学"), is_uncut("ไม่มีใครรู้ว่าเขาไปไหน")
     (True, False, True)
@@ -113,7 +111,7 @@ def is_uncut(word: str) -> bool:
 
 
 def _word(letter: str) -> str:
-    """Return the pattern of a word of these letters; no special string starts with one of them."""
+    """Return the pattern of a word of these letters."""
     inner = r"(?:['’_·‐‑-]|(?<=\d)[.,](?=\d))"
     return f"{letter}++(?:{inner}{letter}++)*+"
 
@@ -153,7 +151,7 @@ def split_sentences(words: list[str]) -> Iterator[list[str]]:
 
 
 def _ends(words: list[str]) -> Iterator[int]:
-    """Yield the ends of sentences: the indices after their last words, finally ``len(words)``."""
+    """Yield the index after the last word of each sentence."""
     title = len(words) > 2 and words[0] == words[-1] == "="
     start = 0
     if not title:
@@ -184,7 +182,7 @@ def _past_closing(words: list[str], start: int, end: int) -> int:
 
 
 def _goes_on(words: list[str], start: int, at: int, end: int) -> bool:
-    """Return True if the sentence goes on at ``words[end]`` although there is a mark at ``at``."""
+    """Return whether the sentence continues at ``words[end]`` in spite of the mark at ``at``."""
     if words[end][0].islower():
         return True
     if words[at] != "." or end != at + 1 or at == start:
@@ -202,7 +200,7 @@ class SegmentedText:
     Attributes:
         words: All words.
         start: The first character of each word in the text.
-        stop: The character after the last one of each word.
+        stop: The character after each word in the text.
     """
 
     words: list[str]
@@ -211,12 +209,12 @@ class SegmentedText:
 
     @staticmethod
     def of(text: str) -> SegmentedText:
-        """Split a text; all of it that is not white space belongs to a word."""
+        """Split a text by the rules of this module."""
         return SegmentedText._placed(text, split_words(text))
 
     @staticmethod
     def spaced(text: str) -> SegmentedText:
-        """Split a text whose words are separated by single spaces, whatever they are made of.
+        """Split a text at spaces only.
 
         >>> SegmentedText.spaced("James 's house").words
         ['James', "'s", 'house']
@@ -238,10 +236,7 @@ class SegmentedText:
         return [{FORM: sentence} for sentence in split_sentences(self.words)]
 
     def span(self, start: int, stop: int) -> tuple[int, int] | None:
-        """Return the words that share a character with ``start`` … ``stop`` − 1.
-
-        Returns:
-            (first, last + 1), or None if no word does.
+        """Return the bounds of the words that share a character with ``start`` … ``stop`` − 1, or None.
 
         >>> SegmentedText.of("in 1990s.").span(3, 7)
         (1, 2)
@@ -250,5 +245,5 @@ class SegmentedText:
         return (first, last) if first < last and start < stop else None
 
     def is_cut(self, span: tuple[int, int], start: int, stop: int) -> bool:
-        """Return True if the characters begin or end inside a word, so that the span is wider than they are."""
+        """Return whether the characters begin or end inside a word of the span."""
         return self.start[span[0]] < start or self.stop[span[1] - 1] > stop

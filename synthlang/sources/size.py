@@ -1,7 +1,6 @@
-"""Estimated numbers of sentences in the splits of files, so that progress can show the remaining time.
+"""Estimate the number of sentences in the splits of files, so that progress can show the remaining time.
 
-An estimate reads nothing beyond what is read anyway and the first SAMPLE bytes of files whose sentences
-are easy to count. Once a split has been read to its end, its size is exact.
+An estimate costs at most SAMPLE bytes of extra reading. Once a split has been read to its end, its size is exact.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ PIECE = 1 << 20
 
 
 class Sizes:
-    """The size of each split as far as it is known, and whether it is exact."""
+    """Estimated and exact sizes of splits."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[int | None, bool]] = {}
 
     def get(self, split: str) -> int | None:
-        """Return the number of sentences in a split; None if there is no estimate."""
+        """Return the number of sentences in a split, or None if there is no estimate."""
         return self._known.get(split, (None, False))[0]
 
     def guess(self, split: str, sentences: int | None) -> None:
@@ -34,7 +33,7 @@ class Sizes:
             self._known[split] = sentences, False
 
     def watch(self, split: str, batches: Iterator[Corpus], opened: Sequence[IO[bytes]] = ()) -> Iterator[Corpus]:
-        """Yield the same batches; the share of the file ``opened`` that they took gives an estimate of the size."""
+        """Yield the same batches, and estimate the size of the split from the share of the file ``opened`` so far."""
         sentences = 0
         for batch in batches:
             sentences += len(batch)
@@ -45,15 +44,15 @@ class Sizes:
 
 
 def _size(handle: IO[bytes]) -> int:
-    """Return the bytes of a plain file; 0 for anything else, such as a pipe."""
+    """Return the size of a plain file in bytes, or 0 for anything else, such as a pipe."""
     about = os.fstat(handle.fileno())
     return about.st_size if stat.S_ISREG(about.st_mode) else 0
 
 
 def share_read(handle: IO[bytes]) -> float | None:
-    """Return the share of a file that has been read, from 0 to 1; None if it cannot be found.
+    """Return the share of a file that has been read, 0 to 1, or None if it is unknown.
 
-    For a packed file the share counts packed bytes. A buffer may be ahead of what was requested.
+    For a packed file the share counts packed bytes.
     """
     if handle.closed:  # at the end
         return 1.0
@@ -62,7 +61,7 @@ def share_read(handle: IO[bytes]) -> float | None:
 
 
 def blocks_in(path: Path) -> int | None:
-    """Estimate the number of blocks of lines, each followed by a blank line; None if it cannot be estimated."""
+    """Estimate the number of blocks of lines that are separated by blank lines, or return None for a pipe."""
     with path.open("rb") as handle:
         if not (size := _size(handle)):
             return None

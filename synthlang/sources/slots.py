@@ -6,10 +6,10 @@
     FOLDER/*.conll or a file                             xSID (van der Goot et al. 2021): comments ``# text: …`` and
                                                          ``# intent: …``, then one word per line with its tag last
 
-A folder that contains seq.in itself is one split: the one in its name, else ``train``. Slots of multilingual TOD are
+A folder that contains seq.in itself is one split, named by the folder, else ``train``. Slots of multilingual TOD are
 spans of characters, ``15:23:reminder/todo,28:37:datetime``. A word gets the tag of the slot that it shares a character
-with, so a span that cuts a word is widened to the word, and counted. The release has slots that begin before their
-utterance: such an utterance is left out.
+with, so a span that cuts a word is widened to the word, and counted. An utterance with a slot outside its text, which
+occurs in the release, is left out.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from synthlang.sources.splits import SPLITS, find_splits, is_file
 from synthlang.sources.tags import iob_tag, legal_tags
 from synthlang.sources.text import FileSource
 
-READER = 1  # part of the fingerprint; increment it when the same bytes give other utterances
+READER = 1  # part of the fingerprint: raise when the same bytes give other utterances
 PARTS = ("seq.in", "seq.out", "label")
 COMMENT = re.compile(r"#\s*[\w.-]+\s*[:=]|# |#$")
 INTENT = re.compile(r"#\s*intent\s*[:=](.*)", re.IGNORECASE)
@@ -44,7 +44,7 @@ WIDENED = "slots widened to whole words"
 
 
 class Utterance(NamedTuple):
-    """The words of an utterance, their tags, and the intent of the whole."""
+    """The words of an utterance with their tags, and its intent."""
 
     words: list[str]
     tags: list[str]
@@ -52,7 +52,7 @@ class Utterance(NamedTuple):
 
 
 class SlotsSource(FileSource):
-    """Utterances with slots, whose tags are legal IOB2."""
+    """Utterances with legal IOB2 tags of slots."""
 
     scheme = "slots"
     by_rules = True
@@ -97,7 +97,7 @@ class SlotsSource(FileSource):
         return tuple(sorted({u.intent for split in self.files for u in self.utterances(split, Counter())}))
 
     def utterances(self, split: str, counts: Counter[str]) -> Iterator[Utterance]:
-        """Yield the utterances of a split in order; ``counts`` collects those left out, such as one without a word."""
+        """Yield the utterances of a split in order, and count omissions by reason in ``counts``."""
         path = self.files[split]
         for utterance in self._utterances(path, counts):
             if utterance.words:
@@ -114,7 +114,7 @@ class SlotsSource(FileSource):
         return (batch.corpus for batch in self.labelled(split))
 
     def labelled(self, split: str) -> Iterator[Labelled]:
-        """Yield the batches, each with the intents of its utterances and the counts of what was left out or changed."""
+        """Yield the batches with the intents of their utterances, and counts of omissions and changes."""
         self.check(split)
         counts: Counter[str] = Counter()
         for first, rows in in_batches(self.utterances(split, counts)):
@@ -130,7 +130,7 @@ def has_comments(path: Path) -> bool:
 
 
 def read_commented(path: Path) -> Iterator[Utterance]:
-    """Yield utterances of one word per line under comments, one of which is ``# intent: X`` or ``# intent = X``.
+    """Yield utterances with one word per line after comments such as ``# intent: X`` or ``# intent = X``.
 
     The first column may number the words.
 
@@ -163,11 +163,11 @@ def read_folder(folder: Path) -> Iterator[Utterance]:
     """Yield the utterances of seq.in, seq.out and label, read side by side.
 
     Raises:
-        InputError: A file is missing or the files disagree; the error names the line.
+        InputError: A file is missing, or the files do not match.
     """
     for part in PARTS:
         if not (folder / part).is_file():
-            reason = f"there is no file {part}: a split is a folder with {', '.join(PARTS)}"
+            reason = f"there is no file {part}, but a split is a folder with {', '.join(PARTS)}"
             raise InputError(reason, folder, code="missing")
     for lines in zip_longest(*(read_lines(folder / part) for part in PARTS)):
         if None in lines:
@@ -184,13 +184,13 @@ def read_folder(folder: Path) -> Iterator[Utterance]:
 
 
 def read_mtod(path: Path, counts: Counter[str]) -> Iterator[Utterance]:
-    """Yield the utterance of each line of multilingual TOD; a malformed line raises an InputError."""
+    """Yield the utterance of each line of multilingual TOD. A malformed line raises an InputError."""
     for number, line in read_lines(path):
         if not line.strip():
             continue
         fields = line.split("\t")
         if len(fields) < 3:
-            reason = f"a line needs an intent, slots and an utterance, and this line has {len(fields)} columns"
+            reason = f"the line has {len(fields)} columns, but needs an intent, slots and an utterance"
             raise InputError(reason, path, number, code="format")
         intent, slots, text = fields[0].strip(), fields[1].strip(), fields[2]
         if not intent:
@@ -209,7 +209,7 @@ def read_mtod(path: Path, counts: Counter[str]) -> Iterator[Utterance]:
 
 
 def _tags(words: SegmentedText, slots: list[tuple[int, int, str]], counts: Counter[str]) -> list[str]:
-    """Return the tag of each word; a word in two slots gets the slot that is named first."""
+    """Return the tag of each word. A word in two slots gets the first one."""
     tags = ["O"] * len(words.words)
     for start, stop, name in slots:
         span = words.span(start, stop) or (0, 0)

@@ -1,8 +1,8 @@
 """Assign files to splits, by their names or by the spec.
 
-PATH                          a file is the split in its name, else train; a folder has one file per split
-FILE?split=test               a single file as that split
-FOLDER?train=FILE&test=FILE   the files of a folder by their names
+PATH                          a file is the split in its name, else train, and a folder has one file per split
+FILE?split=test               a single file as the split test
+FOLDER?train=FILE&test=FILE   files of a folder as train and test
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ NAMES = ("train", "dev", "test")
 SPLITS = {"train": "train", "test": "test"}
 SPLITS |= dict.fromkeys(("dev", "valid", "val", "validation", "trial", "eval"), "dev")
 OPTIONS = ("split", *NAMES)
-# names of files about the data, and endings of these and of other files that are no data
+# Names of files about the data, and endings of files that are not data.
 ABOUT = re.compile(r"(readme|licen[cs]e|copying|notice|changelog|citation|authors|contributing)", re.IGNORECASE)
 BESIDE = (".md", ".html", ".pdf", ".json", ".yaml", ".yml", ".log", ".xml", ".py", ".sh", ".txt")
 
 
 def path_options(spec: str, known: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """Return the path as written and the options of ``PATH?name=value&name``; an option without a value is ``""``.
+    """Return the path and the options of ``PATH?name=value&name``, where a missing value is "".
 
-    A path that exists as written has no options.
+    If a path with this whole name exists, there are no options.
 
     Raises:
-        InputError: An option is not among ``known``, or ``split`` names no split.
+        InputError: An option or a split is unknown.
     """
     plain, mark, query = spec.rpartition("?")
     if not mark or user_path(spec).exists():
@@ -45,11 +45,11 @@ def path_options(spec: str, known: Sequence[str]) -> tuple[str, dict[str, str]]:
 
 
 def is_file(path: Path) -> bool:
-    """Return True for a file and False for a folder; anything else raises an InputError."""
+    """Return True for a file and False for a folder. Anything else raises an InputError."""
     if not path.exists():
         raise InputError("no such file or folder", path, code="missing")
     if not (path.is_file() or path.is_dir()):
-        reason = "a device or a pipe cannot be read twice"
+        reason = "is a device or a pipe, which cannot be read twice"
         raise InputError(reason, path, hint="save its content as a file", code="unsupported")
     return path.is_file()
 
@@ -66,13 +66,13 @@ def files_by_split(
     named = {split: options[split] for split in NAMES if split in options}
     if is_file(path):
         if named:
-            hint = "?train=, ?dev= and ?test= name files of a folder; for one file use ?split="
+            hint = "use ?split= for a single file"
             raise InputError(
                 "the path is a file, not a folder", path, keys=(next(iter(named)),), hint=hint, code="type"
             )
         return {options.get("split") or split_of(path.name) or "train": path}
     if "split" in options:
-        hint = "?split= is for one file; name files of a folder with ?train=FILE"
+        hint = "name files of the folder with ?train=FILE"
         raise InputError("the path is a folder, not a file", path, keys="split", hint=hint, code="type")
     if not named:
         return find_splits(path, endings, labelled=labelled)
@@ -88,11 +88,10 @@ def find_splits(
 ) -> dict[str, Path]:
     """Return the file (or folder) of each split in ``folder``, in the order train, dev, test.
 
-    A file belongs to a split if a part of its name is a name of that split (``en_ewt-ud-dev.conllu``).
+    A file belongs to a split if a part of its name is a name of the split (``en_ewt-ud-dev.conllu``).
 
     Raises:
-        InputError: A split has two files, no file belongs to a split, or, with ``labelled`` data, the name of a file
-            has no split.
+        InputError: A split has two files, no file belongs to a split, or a file with ``labelled`` data belongs to none.
     """
     found: dict[str, list[Path]] = {}
     inside = [path for path in sorted(folder.iterdir()) if path.is_dir() == folders and not path.name.startswith(".")]
@@ -108,7 +107,7 @@ def find_splits(
     if labelled and not folders and (rest := left_over(inside, endings, found)):
         names = some_names(rest)
         options = "&".join(f"{split}=FILE" for split in NAMES if split in (found or NAMES))
-        reason, hint = f"the name of a data file has no split: {names}", f"name the file of each split: ?{options}"
+        reason, hint = f"the split of these files is unknown: {names}", f"name the file of each split: ?{options}"
         raise InputError(reason, folder, hint=hint, code="unknown")
     if not found:
         names = " or ".join(ending for ending in endings if ending)
@@ -118,7 +117,7 @@ def find_splits(
 
 
 def left_over(inside: Sequence[Path], endings: tuple[str, ...], found: Mapping[str, Sequence[Path]]) -> list[Path]:
-    """Return the unread files that look like splits: with an ending of the reader, or a missing split in the name."""
+    """Return the unread files that may be splits, because of their ending or a missing split in their name."""
     mine = tuple(ending for ending in endings if ending)
     unread = unread_files(inside, endings, {path for paths in found.values() for path in paths})
     return [p for p in unread if p.name.endswith(mine) or (split_of(p.name) or "") not in {"", *found}]
@@ -130,7 +129,7 @@ def some_names(files: Sequence[Path]) -> str:
 
 
 def files_read(path: Path, files: Mapping[str, Path], endings: tuple[str, ...]) -> str:
-    """Describe which file was read as which split, and which other files of the folder ``path`` were not read."""
+    """Describe the file of each split, and the files of the folder ``path`` that were not read."""
     read = ", ".join(f"{split} is {file.name}" for split, file in files.items())
     taken = {*files.values()}
     whole = path.is_file() or path in taken  # a folder that is one split is read completely
@@ -140,19 +139,16 @@ def files_read(path: Path, files: Mapping[str, Path], endings: tuple[str, ...]) 
 
 
 def unread_files(inside: Iterable[Path], endings: tuple[str, ...], taken: Container[Path]) -> list[Path]:
-    """Return the files that may be data and are not ``taken``.
-
-    Files about the data do not count, nor do files with an ending that is usual for other things.
-    """
+    """Return the files that are not ``taken`` and may be data by their names."""
     mine = tuple(ending for ending in endings if ending)
     data = (p for p in inside if p not in taken and not p.name.startswith(".") and not ABOUT.match(p.name))
     return [p for p in data if p.name.endswith(mine) or not p.name.endswith(BESIDE)]
 
 
 def split_of(name: str, endings: tuple[str, ...] | None = None) -> str | None:
-    """Return the split in a file name: the last part that names one. Parts are separated by anything but letters.
+    """Return the split that the last possible part of a file name gives, where parts consist of letters.
 
-    With ``endings`` only a name with one of them counts; the ending "" stands for names that are a split.
+    With ``endings`` the name must have one of them. The ending "" stands for names that are a split.
 
     >>> split_of("wiki-valid.txt.gz", (".txt", ".txt.gz")), split_of("Valid", ("",)), split_of("valid.md", ("",))
     ('dev', 'dev', None)

@@ -1,6 +1,6 @@
-"""Tags of words that form spans: any usual scheme becomes legal IOB2, and their form in CoNLL-U.
+"""Tags of spans: conversion of the usual schemes to legal IOB2, and their form in CoNLL-U.
 
-In the last column of CoNLL-U they are written ``NER=B-PER|Slot=O``. For a backslash or ``|`` in a tag see ESCAPES.
+The last column of CoNLL-U holds ``NER=B-PER|Slot=O``. ESCAPES are for a backslash or ``|`` in a tag.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ CHARACTERS = {written: char for char, written in ESCAPES.items()}
 
 
 def iob_tag(tag: str, path: Path | None = None, line: int | None = None, keys: Sequence[str] | str = ()) -> str:
-    """Turn a tag of IOB1, IOB2, IOBES or BILOU into one with B, I or O.
+    """Convert a tag of IOB1, IOB2, IOBES or BILOU to a tag with B, I or O.
 
     Raises:
-        InputError: The tag is of none of these schemes. The error carries ``path``, ``line`` and ``keys``.
+        InputError: The tag belongs to none of these schemes. The error has ``path``, ``line`` and ``keys``.
 
     >>> iob_tag("S-PER"), iob_tag("L-PER"), iob_tag("O")
     ('B-PER', 'I-PER', 'O')
@@ -41,13 +41,13 @@ def legal_tags(corpus: Corpus) -> Corpus:
 
 
 def write_misc(values: Mapping[str, str]) -> str:
-    """Write the values of the columns that have a key; ``_`` if there are none."""
+    """Write the values of the columns that have a key, or ``_`` if there are none."""
     pairs = ((key, values[name]) for name, key in KEYS.items() if name in values)
     return "|".join(f"{key}={''.join(ESCAPES.get(char, char) for char in value)}" for key, value in pairs) or "_"
 
 
 def read_misc(misc: str, name: str) -> str | None:
-    r"""Return the value of a column, None if there is none.
+    r"""Return the value of a column, or None if there is none.
 
     >>> read_misc(r"Gloss=x|NER=B-a\pb", "ner"), read_misc("_", "ner")
     ('B-a|b', None)

@@ -1,9 +1,8 @@
-"""Sources of files, and plain text: a file of lines (split ``train``), or a folder with one file per split.
+"""Sources in files, and plain text in a file of lines or in a folder with one file per split.
 
-``text:`` takes a line for a paragraph or a sentence. ``lines:`` takes a line for one sentence with the line number
-as its id, which is the form of parallel text: line n of one file stays the translation of line n of another. A blank
-line is skipped. The module ``segmentation`` has the rules that split a line into words and sentences. A file whose
-name ends in ``.gz`` is unpacked while it is read.
+A line of ``text:`` is a paragraph or a sentence. A line of ``lines:`` is one sentence whose id is the line number, so
+that line n of one file stays the translation of line n of another. Blank lines are skipped. The module
+``segmentation`` splits a line into words and sentences. A file whose name ends in ``.gz`` is unpacked while it is read.
 """
 
 from __future__ import annotations
@@ -49,17 +48,17 @@ UNCUT = "words as long as a clause in a script without spaces (split them with s
 
 
 class FileSource(ABC):
-    """A source with one file per split: the files of a folder, or a single file, which is the split in its name.
+    """A source with one file per split: the files of a folder, or a single file.
 
-    A wrong path or an empty file raises an InputError when the source is opened; a wrong line does so when it is read.
+    A wrong path or an empty file raises an InputError when the source is opened. A wrong line raises when it is read.
     """
 
     scheme: ClassVar[str]
     endings: ClassVar[tuple[str, ...]]
     by_rules: ClassVar[bool] = False
-    """True if the rules of ``segmentation`` make the words."""
+    """True if the rules of ``segmentation`` split the words."""
     has_labels: ClassVar[bool] = True
-    """True if no file of a folder may be skipped without an error."""
+    """True if every data file of a folder must belong to a split."""
     own_options: ClassVar[tuple[str, ...]] = ()
     """Options after ``?`` besides those of ``splits``."""
     columns: tuple[str, ...] = (FORM,)
@@ -76,14 +75,14 @@ class FileSource(ABC):
 
     @abstractmethod
     def _marks(self) -> dict[str, Any]:
-        """Return the other parts of the fingerprint: versions of readers and rules, and options."""
+        """Return the versions and options for the fingerprint."""
 
     @abstractmethod
     def _batches(self, split: str) -> Iterator[Corpus]: ...
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the bytes of each split, the version of the reader and the extra columns that are read."""
+        """Fingerprint of the bytes of each split, the version of the reader and its options."""
         return fingerprint(self.scheme, splits=digest_splits(self._digested(), self.by_rules), **self._marks())
 
     def _digested(self) -> dict[str, Path]:
@@ -95,7 +94,7 @@ class FileSource(ABC):
 
     @property
     def is_one_file(self) -> bool:
-        """True for a single file, whose split is given by its name or by ``?split=``."""
+        """True if the source is a single file."""
         return self.path.is_file()
 
     @property
@@ -104,11 +103,11 @@ class FileSource(ABC):
         return files_read(self.path, self.files, self.endings)
 
     def remarks(self, split: str) -> Mapping[str, int]:
-        """Count, by reason, the changed or suspicious places in the sentences of a split that were read so far."""
+        """Return counts of changed or suspicious places in a split by reason, as far as it was read."""
         return self._remarks.get(split, Counter())
 
     def check(self, split: str) -> None:
-        """Raise an InputError if there is no such split."""
+        """Check that the split exists."""
         check_split(self, split, f"{self.scheme}:{self.path}")
 
     def batches(self, split: str) -> Iterator[Corpus]:
@@ -118,12 +117,12 @@ class FileSource(ABC):
 
 
 def batches_of(sentences: Iterable[list[str]]) -> Iterator[Corpus]:
-    """Turn lists of words into batches."""
+    """Collect lists of words in batches."""
     return (Corpus.of_words(rows, first) for first, rows in in_batches(sentences))
 
 
 class TextSource(FileSource):
-    """Sentences of plain text; the only column is ``form``."""
+    """Sentences of plain text. The only column is ``form``."""
 
     scheme = "text"
     endings = (".txt", ".txt.gz")
@@ -155,12 +154,12 @@ class TextSource(FileSource):
         return batches_of(chain.from_iterable(split_sentences(split_words(piece)) for _, piece in pieces))
 
     def size(self, split: str) -> int | None:
-        """Return the number of sentences in a split, estimated from the part of its bytes that was read so far."""
+        """Return the number of sentences in a split, estimated from the part that was read so far."""
         return self._sizes.get(split)
 
 
 class LinesSource(TextSource):
-    """Sentences of plain text, one per line; the id of a sentence is the number of its line, from 0."""
+    """Sentences of plain text, one per line. The id of a sentence is the number of its line, from 0."""
 
     scheme = "lines"
     longest_line = LONGEST_LINE  # the pieces of a line are joined in memory
@@ -174,7 +173,7 @@ class LinesSource(TextSource):
             yield replace(Corpus.of_words([words for _, words in rows]), ids=ids)
 
     def lines(self, split: str) -> int:
-        """Count the lines of a split, blank ones included; this reads the split."""
+        """Read a split, and count its lines including blank ones."""
         number, text = 0, ""
         for number, text in self._pieces(split):  # noqa: B007  the last values are used below
             pass
@@ -182,7 +181,7 @@ class LinesSource(TextSource):
 
 
 def _lines(pieces: Iterator[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number of each line, from 0, with its words; pieces of one long line are joined."""
+    """Yield the number of each line, from 0, with its words. Pieces of a long line are joined."""
     current, words = 0, list[str]()
     for line, piece in pieces:
         if line - 1 != current:
@@ -193,7 +192,7 @@ def _lines(pieces: Iterator[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]
 
 
 def counted_uncut(batch: Corpus, remarks: Counter[str]) -> Corpus:
-    """Count the words in a batch that are probably clauses of a script without spaces, and return the batch."""
+    """Return the batch, and count its words that are probably clauses of a script without spaces."""
     if is_uncut(" ".join(name for name in batch.form.names or () if not name.isascii())):  # few batches have one
         remarks[UNCUT] += int(batch.form.lookup(is_uncut).sum())
     return batch
@@ -203,9 +202,9 @@ def counted_uncut(batch: Corpus, remarks: Counter[str]) -> Corpus:
 
 
 def digest_splits(files: dict[str, Path], rules: bool = False) -> dict[str, str]:
-    """Return the SHA-256 of the unpacked bytes of each split, independent of their paths.
+    """Return the SHA-256 of the unpacked bytes of each split.
 
-    With ``rules`` the digest is marked if the rules for words before ``LATER`` gave other words for the text.
+    With ``rules`` a digest is marked if the rules before ``LATER`` gave other words.
     """
     return {split: _digest(path, rules) for split, path in files.items()}
 
@@ -222,7 +221,7 @@ def _digest(path: Path, rules: bool) -> str:
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file, unpacked if its name ends in ``.gz``; a failure while reading raises an InputError."""
+    """Open a file, unpacked if its name ends in ``.gz``. A failure while reading raises an InputError."""
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as handle:
             yield handle  # type: ignore[misc]
@@ -239,7 +238,7 @@ def line_too_long(path: Path, line: int, longest: int) -> InputError:
 
 
 def check_first_line(path: Path, longest: int) -> None:
-    """Raise an InputError before any work if the first line has more than ``longest`` bytes."""
+    """Check before any work that the first line has at most ``longest`` bytes."""
     length = 0
     with open_bytes(path) as handle:
         while (block := handle.read(PIECE)) and b"\n" not in block:
@@ -254,13 +253,13 @@ def read_pieces(
     remarks: Counter[str] | None = None,
     longest: int = LONGEST_TEXT,
 ) -> Iterator[tuple[int, str]]:
-    """Yield (line number, line) of a UTF-8 file; a line longer than PIECE comes in several pieces.
+    """Yield (line number, line) of a UTF-8 file. A line longer than PIECE is yielded in several pieces.
 
     Args:
         path: The file.
-        opened: Receives the open file, so that the caller can see how far it was read.
-        remarks: Receives the number of lines that came in pieces, and of control characters.
-        longest: The most bytes of a line; a longer one raises an InputError.
+        opened: List to which the open file is added, so that the caller can see how far it was read.
+        remarks: Counter of lines in pieces and of control characters.
+        longest: Largest number of bytes of a line. A longer line raises an InputError.
     """
     remarks = Counter() if remarks is None else remarks
     with open_bytes(path) as handle:
@@ -285,7 +284,7 @@ def read_pieces(
 
 
 def _cut(line: bytes) -> int:
-    """Return the place to cut a line without an end: after a space, else before the last character."""
+    """Return the place to cut an incomplete line, which is after a space or else before the last character."""
     space = line.rfind(b" ") + 1
     if space:
         return space

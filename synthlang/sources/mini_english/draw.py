@@ -1,4 +1,4 @@
-"""Draw phrases and clauses: words by the preferences of their heads, then modifiers, tense and adverbs."""
+"""Draw phrases and clauses: words by the preferences of their heads, and then modifiers, tense and adverbs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NAME_SHARE = {"p": 0.3, "l": 0.45, "g": 0.55}
 
 
 def noun_phrase(c: Context, head: str, slot: str, senses: str, room: int = 0) -> NounPhrase:
-    """Draw a phrase for the slot of a head word; ``room`` limits how deep modifiers nest."""
+    """Draw a phrase for the slot of a head word. ``room`` limits the depth of modifiers."""
     role = slot if slot in PRONOUN_SHARE else "oblique"
     if c.chance(PRONOUN_SHARE[role]):
         return NounPhrase(PRONOUNS[c.weighted("people" if "p" in senses else "things")])
@@ -132,7 +132,7 @@ def sentence(c: Context) -> Clause:
 
 
 def clause(c: Context, room: int = 0) -> Clause:
-    """Draw a finite statement; ``room`` limits how deep phrases and clauses nest."""
+    """Draw a finite statement. ``room`` limits the depth of phrases and clauses."""
     level = c.draw()
     if level < 0.09:
         plan = _adjectival(c, room)
@@ -151,10 +151,7 @@ def clause(c: Context, room: int = 0) -> Clause:
 
 
 def verbal(c: Context, use: Use, subject: NounPhrase | None, room: int = 0, sense: str = "p") -> Clause:
-    """Draw a verb with its arguments and adjuncts, without a tense.
-
-    ``sense`` is the sense of a subject that is not named.
-    """
+    """Draw a verb with its arguments and adjuncts, without a tense. ``sense`` is the sense of an implied subject."""
     verb, frame = use.verb, use.frame
     plan = Clause("verb", subject, verb)
     sense = subject.sense if subject is not None else sense
@@ -302,7 +299,7 @@ def _question(c: Context) -> Clause:
 
 
 def verbs_of(c: Context, *bases: str) -> list[Verb]:
-    """Return those of some verbs that the lexicon has, by frequency.
+    """Return the verbs among ``bases`` that the lexicon has, the most frequent first.
 
     The first verbs of words.yaml are in all lexicons.
     """
@@ -331,10 +328,7 @@ def indirect(c: Context, asked: Clause) -> Clause:
 
 
 def definite(phrase: NounPhrase) -> NounPhrase:
-    """Return the definite form of a noun phrase, without its numeral.
-
-    A vague head becomes a pronoun.
-    """
+    """Return the definite form of a noun phrase without its numeral. A vague head becomes a pronoun."""
     if phrase.head in VAGUE:
         return NounPhrase(SHE if phrase.head is SOMEONE else IT)
     if not isinstance(phrase.head, Noun):

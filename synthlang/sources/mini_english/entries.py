@@ -1,7 +1,6 @@
-"""The material of sentences: words of the open classes and pronouns; phrases and clauses before they are realised.
+"""Words of the open classes and pronouns, and phrases and clauses before they are realised.
 
-A clause can be changed (a modifier dropped, a clause negated) and realised again. Pairs for inference and
-questions are made in this way.
+A clause can be changed (for example negated) and realised again, which gives pairs for inference and questions.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ STATIVE = frozenset(GRAMMAR["stative"].split())
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Noun:
-    """A common noun; a mass noun has no plural."""
+    """A common noun. A mass noun has no plural."""
 
     singular: str
     plural: str
@@ -38,7 +37,7 @@ class Noun:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The arguments of a verb: kind (in tr di cc xc aj), senses of its slots, its own prepositions."""
+    """The arguments of a verb: kind (in tr di cc xc aj), senses of its slots, and prepositions."""
 
     kind: str
     subject: str
@@ -65,7 +64,7 @@ class Verb:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Adjective:
-    """An adjective, the senses of the nouns it goes with, and its antonym; or an adverb of manner, without senses."""
+    """An adjective with the senses of its nouns and an antonym, or an adverb of manner without senses."""
 
     form: str
     senses: str
@@ -79,9 +78,9 @@ class Adjective:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Name:
-    """A name of one or more words: of a person, a place or an organisation.
+    """A name of a person, a place or an organisation, of one or more words.
 
-    ``joined``: "compound" (head last), "flat" (head first) or "of" (University of Oslo).
+    ``joined`` is "compound" (head last), "flat" (head first) or "of" (University of Oslo).
     """
 
     words: tuple[str, ...]
@@ -103,7 +102,7 @@ Entry = Noun | Verb | Adjective | Name
 
 @dataclass(frozen=True, slots=True)
 class Pronoun:
-    """A personal pronoun: its cases and the agreement of the verb."""
+    """A personal pronoun with its cases and the agreement of the verb."""
 
     subject: str
     object: str
@@ -143,7 +142,7 @@ class NounPhrase:
 
     @property
     def key(self) -> str:
-        """The head as a word, for preferences."""
+        """The head as a word, which has preferences."""
         if isinstance(self.head, Noun):
             return self.head.singular
         return self.head.words[0] if isinstance(self.head, Name) else self.head.subject

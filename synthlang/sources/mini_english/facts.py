@@ -1,4 +1,4 @@
-"""The facts of a context: plain clauses, and others that look like them."""
+"""Facts of a context: plain clauses, and clauses that look like them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INHERITS = 0.6  # share of facts that have the adjuncts and the tense of the fac
 
 
 def facts(c: Context, count: int) -> list[Clause]:
-    """Draw ``count`` facts, most of them made from another one, in random order."""
+    """Draw ``count`` facts in random order, most of which resemble another one."""
     found = [_fresh(c)]
     while len(found) < count:
         base = c.one(found)
@@ -32,7 +32,7 @@ def facts(c: Context, count: int) -> list[Clause]:
 
 
 def words_of(phrase: NounPhrase) -> frozenset[str]:
-    """Return the words that identify a phrase: its noun, or each word of its name."""
+    """Return the words that identify a phrase, which are its noun or each word of its name."""
     return frozenset(phrase.head.forms if isinstance(phrase.head, Name) else (phrase.key,))
 
 
@@ -42,7 +42,7 @@ def overlap(one: NounPhrase, other: NounPhrase) -> bool:
 
 
 def _same(one: Clause, other: Clause) -> bool:
-    """Return True if two facts state or deny the same about the same subject and object at the same place."""
+    """Return whether two facts state or deny the same of one subject and object at one place."""
     if one.verb is not other.verb or one.adjective is not other.adjective or one.manner != other.manner:
         return False
     if [p for p, _ in one.obliques] != [p for p, _ in other.obliques] or one.time != other.time:
@@ -63,7 +63,7 @@ def _use(c: Context, kinds: str, sense: str = "", taken: str = "") -> Use:
 
 
 def _fact(c: Context, use: Use, subject: NounPhrase | None = None, taken: NounPhrase | None = None) -> Clause:
-    """Draw a statement with the use of a verb: its arguments, at most one adjunct of each kind, a tense."""
+    """Draw a statement with the arguments of a verb, at most one adjunct of each kind, and a tense."""
     verb, frame = use.verb, use.frame
     plan = Clause("verb", subject or _named(c, verb.base, "subject", frame.subject), verb)
     if frame.kind in ("tr", "di"):
@@ -80,7 +80,7 @@ def _fact(c: Context, use: Use, subject: NounPhrase | None = None, taken: NounPh
 
 
 def _named(c: Context, head: str, slot: str, senses: str, other: NounPhrase | None = None) -> NounPhrase:
-    """Draw a phrase of one to five words that is no pronoun and, if possible, not of the noun of ``other``."""
+    """Draw a phrase of one to five words without a pronoun and, if possible, without the noun of ``other``."""
     phrase = noun_phrase(c, head, slot, senses)
     tries = 0
     while isinstance(phrase.head, Pronoun) or (other is not None and tries < TRIES and overlap(phrase, other)):
@@ -155,7 +155,7 @@ def _lookalike(c: Context, base: Clause) -> Clause:
 
 
 def _like_adjectival(c: Context, base: Clause, subject: NounPhrase, kind: str) -> Clause:
-    """Draw another thing that is not in this state, or the same thing in another state."""
+    """Draw another subject that is not in this state, or the same subject in another state."""
     if kind in ("subject", "object"):
         return _adjectival(c, subject)
     senses = base.adjective.senses if base.adjective is not None else ""

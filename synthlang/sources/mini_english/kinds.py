@@ -1,11 +1,10 @@
-"""Inference from the kinds that nouns name: who saw a dog saw an animal; who saw no animal saw no dog.
+"""Inference from kinds: who saw a dog saw an animal, and who saw no animal saw no dog.
 
-No sentence of the corpus states that dogs are animals. It shows in the contexts of the noun, which a model
-must have learned before. Nouns of training pairs never occur in dev and test (``World.held_out``), so a
-list of nouns learned in training does not help.
+No sentence of the corpus states that dogs are animals. A model can only learn it from the contexts of the noun. Nouns
+of training pairs never occur in dev and test (``World.held_out``), so learning the nouns by heart does not help.
 
-A pair has a word X and the name K of a kind as objects of one verb. The hypothesis is drawn in the same way under
-every label, and the premise makes the label true. A hypothesis that denies something has an adjunct, so that a denial
+A pair has a noun X and the name K of a kind as objects of one verb. The hypothesis is drawn in the same way under
+every label, and the premise makes the label true. A negated hypothesis has an adjunct, so that a negated premise
 without the adjunct may entail it.
 """
 
@@ -23,12 +22,12 @@ TRIES = 20  # attempts to find a noun
 
 
 def kind_pair(c: Context, label: str, split: str) -> tuple[Clause, Clause] | None:
-    """Draw a premise and a hypothesis; None if this draw gave none.
+    """Draw a premise and a hypothesis, or return None if this draw has no result.
 
-    The strongest premise asserts X, or denies K. If X is a K, it entails the hypothesis about the other noun with the
-    same polarity and contradicts the one with the other polarity; if not, it leaves the hypothesis open. If no such
-    premise has the label, the premise is about the noun of the hypothesis itself. A neutral premise may be weaker:
-    assert K, or deny X.
+    The strongest premise asserts X or denies K. If X is a K, it entails the hypothesis about the other noun with the
+    same polarity, and contradicts the hypothesis with the other polarity. If X is not a K, the hypothesis stays open.
+    If no such premise has the label, the premise is about the noun of the hypothesis itself. A neutral premise may also
+    assert K or deny X.
     """
     use = c.use("verb", "tr")
     assert use is not None
@@ -51,7 +50,7 @@ def kind_pair(c: Context, label: str, split: str) -> tuple[Clause, Clause] | Non
 
 @dataclass(frozen=True)
 class _Told:
-    """A clause without its object, and its adjunct."""
+    """A clause without its object and its adjunct, and the adjunct."""
 
     plan: Clause
     adjunct: tuple[str, NounPhrase]
@@ -66,7 +65,7 @@ class _Told:
 
 
 def _told(c: Context, use: Use, nouns: set[str]) -> _Told | None:
-    """Draw a clause of the verb that mentions none of some nouns; None if this draw gave none."""
+    """Draw a clause of the verb without some nouns, or return None if this draw has no result."""
     verb = use.verb
     subject = definite(noun_phrase(c, verb.base, "subject", use.frame.subject))
     link = c.adjunct(verb)
@@ -79,7 +78,7 @@ def _told(c: Context, use: Use, nouns: set[str]) -> _Told | None:
 def _nouns(c: Context, use: Use, split: str, kind_asked: bool, inside: bool) -> tuple[Noun, Noun] | None:
     """Draw the noun of the hypothesis and the other noun of the pair.
 
-    One is X, the other the name of its kind or, unless ``inside``, of another kind.
+    One noun is X. The other one names the kind of X if ``inside``, or else another kind.
     """
     kinds = c.world.kinds
     verb, senses = use.verb.base, "".join(sense for sense in kinds if sense in use.frame.object)
@@ -96,7 +95,7 @@ def _nouns(c: Context, use: Use, split: str, kind_asked: bool, inside: bool) -> 
 
 
 def _word(c: Context, verb: str, senses: str, split: str) -> Noun | None:
-    """Draw a noun that names no kind and that items of the split may have."""
+    """Draw a noun that may occur in items of the split and does not name a kind."""
     drawn = (c.world.nouns.one(c, verb, "object", senses) for _ in range(TRIES))
     names = c.world.kinds.values()
     return next((n for n in drawn if n not in names and c.world.suits(split, n.forms)), None)

@@ -1,6 +1,6 @@
 """The lexicon: exactly the requested number of word forms, in the proportions of a natural language.
 
-words.yaml has real English words for the frequent ranks; further stems are made of syllables.
+words.yaml has real English words for the frequent ranks. Further stems are made of syllables.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TOPICS = tuple(WORDS["nouns"])
 TOPIC_WEIGHTS = tuple((rank + 1) ** -0.8 for rank in range(len(TOPICS)))
 VOWELS = "aeiou"
 SENSES = "ppptttttllggiiieeeaaff"  # senses of generated nouns, by their frequency
-TOGETHER = 6.0  # the most ranks by which a seed may move a word in the frequency order
+TOGETHER = 6.0  # largest number of ranks by which a seed may move a word in the frequency order
 SHARES = {  # shares of the open-class word forms
     **{"noun": 0.375, "verb": 0.315, "adjective": 0.11, "manner": 0.04},
     **{"given": 0.045, "surname": 0.04, "place": 0.045, "org": 0.03},
@@ -54,7 +54,7 @@ def inflected(base: str, topic: int = -1, frames: tuple[Frame, ...] = ()) -> Ver
 
 
 def takes_an(word: str) -> bool:
-    """Return True if "an" stands before ``word``."""
+    """Return whether the word takes "an"."""
     if word in WORDS["consonant_sound"].split():
         return False
     return word in WORDS["vowel_sound"].split() or word[0].lower() in VOWELS
@@ -92,7 +92,7 @@ def _doubled(word: str) -> str:
 
 @dataclass(frozen=True)
 class Lexicon:
-    """All words. ``tags``: form → universal POS tags; the entries of each class are in frequency order."""
+    """All words, with the entries of each class in frequency order. ``tags`` has the UPOS tags of each form."""
 
     tags: Mapping[str, frozenset[str]]
     nouns: tuple[Noun, ...]
@@ -106,7 +106,7 @@ class Lexicon:
 
 
 class _Builder:
-    """Takes entries from the supplies until the number of forms is reached; a function of (types, seed)."""
+    """Builds the lexicon by adding entries until the number of forms is reached."""
 
     def __init__(self, types: int, seed: int) -> None:
         self.draw = random.Random(key_of("mini-english", "lexicon", seed)).random  # noqa: S311
@@ -140,7 +140,7 @@ class _Builder:
             self._add("adjective", next(queues["adjective"]), types)
 
     def _add(self, kind: str, entry: Entry, types: int) -> int:
-        """Add an entry if its forms fit; return the number of new forms."""
+        """Add an entry if its forms fit, and return the number of new forms."""
         new = [form for form in entry.forms if form not in self.tags]
         if len(self.tags) + len(new) > types:
             return 0
@@ -168,7 +168,7 @@ class _Builder:
     # --- real words
 
     def _nouns(self) -> list[Noun]:
-        """Return the nouns of the lists; a topic of half the weight has its words at twice the ranks."""
+        """Return the nouns of the lists. Words of a topic with half the weight have twice the rank."""
         ranked: list[tuple[float, Noun]] = []
         for topic, name in enumerate(TOPICS):
             for sense, text in WORDS["nouns"][name].items():
@@ -228,7 +228,7 @@ class _Builder:
                 yield Noun(stem, plural(stem), sense, self._topic())
 
     def _new_verbs(self) -> Iterator[Verb]:
-        """Yield new verbs; one in five has the stem of a noun ("a walk", "to walk")."""
+        """Yield new verbs, of which one in five has the stem of a noun ("a walk", "to walk")."""
         templates = [frame for verb in self.verbs() for frame in verb.frames]
         fresh, used = self._stems("verb"), set[str]()
         while True:

@@ -1,4 +1,4 @@
-"""Sentences for named entities: short ones with a name; dev and test have names that training does not have."""
+"""Short sentences with named entities. Dev and test have names that do not occur in training."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ LONGEST = 16  # words
 
 
 def named_sentences(source: MiniEnglish, split: str, count: int) -> Iterator[Sentence]:
-    """Yield ``count`` annotated sentences for a split; sentence i is a function of (types, seed, split, i).
+    """Yield ``count`` annotated sentences with a name. Sentence i is a function of (types, seed, split, i).
 
-    Each has a name. In dev and test at least one name is held out (``World.held_out``); in train none is. A model
-    must therefore recognise a name by its context.
+    A sentence of dev or test has at least one held-out name (``World.held_out``), which training does not have. A
+    model must therefore recognise a name by its context.
     """
     return (Sentence(index, _named(c, split)) for index, c in source.contexts(split, count, "names"))
 

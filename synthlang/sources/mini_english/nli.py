@@ -1,9 +1,9 @@
 """Pairs for natural language inference, true by construction.
 
-The hypothesis is drawn in the same way under every label (content family, narrow or not); the label determines how the
-premise is made from it. A family is closed under contradiction, so the words of a hypothesis reveal little about the
-label ("not" occurs under every label equally). Families are few and sentences short, so that small models learn them
-from some thousand pairs. Most pairs need the kinds that nouns name (kinds.py).
+The hypothesis is drawn in the same way under every label, and the label determines how the premise is derived from it.
+A family of contents is closed under contradiction, so the words of a hypothesis reveal little about the label ("not"
+is equally frequent under all labels). Families are few and sentences short, so that small models can learn from some
+thousand pairs. Most pairs depend on the kinds of nouns (kinds.py).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from synthlang.sources.mini_english.source import MiniEnglish
 from synthlang.sources.mini_english.world import Context
 
 LABELS = ("entailment", "neutral", "contradiction")
-TRIES = 40  # attempts at a pair of one family before another is drawn, so that families keep their shares
+TRIES = 40  # attempts at a pair before another family is drawn, so many that families keep their shares
 LONGEST = 12  # words of a sentence
 Pair = tuple[Clause, Clause]
 
@@ -59,7 +59,7 @@ def _pair(c: Context, index: int, label: str, split: str) -> NliPair:
 
 
 def _plans(c: Context, family: str, label: str) -> Pair | None:
-    """Draw premise and hypothesis as plans, for every family but "kind"; None if this draw allows none."""
+    """Draw premise and hypothesis as plans for a family other than "kind", or return None."""
     broad = content(c, family)
     if broad is None:
         return None
@@ -94,7 +94,7 @@ def _contradiction(c: Context, broad: Clause, family: str) -> Pair | None:
 
 
 def _chain(c: Context, broad: Clause) -> Pair | None:
-    """Return (entailing, entailed): a clause and a narrower one, in the direction that its polarity gives."""
+    """Return (entailing, entailed), which are a clause and a narrower one in the order of its polarity."""
     down = downward(broad)
     if c.chance(0.5):
         broad = _narrower(c, broad, down) or broad
@@ -108,7 +108,7 @@ def _chain(c: Context, broad: Clause) -> Pair | None:
 
 
 def content(c: Context, family: str) -> Clause | None:
-    """Draw a plain clause of a family, or None if this draw gave none."""
+    """Draw a plain clause of a family, or return None if this draw has no result."""
     if family == "adjective":
         return _adjectival(c)
     use = c.use("verb", "in tr tr di")
@@ -178,13 +178,13 @@ def opposite(c: Context, plan: Clause, family: str) -> Clause | None:
 
 
 def downward(plan: Clause) -> bool:
-    """Return True if a statement about more entails one about less: under "not", "never" and "no"."""
+    """Return whether the clause entails narrower ones, as under "not", "never" and "no"."""
     no_subject = plan.subject is not None and plan.subject.determiner == "no"
     return plan.negated or plan.frequency == "never" or no_subject
 
 
 def negated(plan: Clause) -> Clause:
-    """Return the clause with "not"; "some" becomes "any"."""
+    """Return the clause with "not", in which "some" becomes "any"."""
     noun = plan.object
     if noun is not None and noun.determiner == "some":
         noun = replace(noun, determiner="any")
@@ -192,7 +192,7 @@ def negated(plan: Clause) -> Clause:
 
 
 def passive(plan: Clause) -> Clause | None:
-    """Return the passive of a clause if its meaning is the same: a known object and no quantifier."""
+    """Return the passive of a clause with a known object and no quantifier, which has the same meaning."""
     noun, subject = plan.object, plan.subject
     if noun is None or subject is None or plan.recipient is not None or plan.frequency:
         return None
@@ -203,7 +203,7 @@ def passive(plan: Clause) -> Clause | None:
 
 
 def swapped(plan: Clause) -> Clause | None:
-    """Exchange subject and object, if both are people or groups."""
+    """Exchange subject and object if both are people or groups."""
     if plan.object is None or plan.subject is None or plan.kind != "verb":
         return None
     people = plan.subject.sense == plan.object.sense and plan.subject.sense in "pag"
@@ -222,7 +222,7 @@ def _other_object(c: Context, plan: Clause) -> Clause | None:
 
 
 def _other_predicate(c: Context, plan: Clause, family: str) -> Clause | None:
-    """Draw another predicate of the same subject, of the same family and polarity."""
+    """Draw another predicate of the same subject with the same family and polarity."""
     other = content(c, family)
     if other is None or plan.subject is None or other.kind != plan.kind:
         return None
@@ -246,10 +246,10 @@ def _other_predicate(c: Context, plan: Clause, family: str) -> Clause | None:
 
 
 def _narrower(c: Context, plan: Clause, down: bool) -> Clause | None:
-    """Return a clause whose state of affairs is a special case of ``plan``'s.
+    """Return a clause that describes a special case of ``plan``.
 
-    It entails ``plan``, unless something above it reverses the direction: under "not",
-    "never" and "no" ``plan`` entails it. "exactly three" and "every" allow few changes.
+    It entails ``plan``, but under "not", "never" and "no" ``plan`` entails it. "exactly three" and "every" allow few
+    changes.
     """
     changes: list[str] = []
     if plan.kind == "verb":
@@ -265,7 +265,7 @@ def _narrower(c: Context, plan: Clause, down: bool) -> Clause | None:
 
 
 def _more(c: Context, plan: Clause, what: str) -> Clause | None:
-    """Return the clause with one more modifier; None if it has one already or this draw gave none."""
+    """Return the clause with one more modifier, or None if it has one already or the draw has no result."""
     match what:
         case "oblique":
             link = c.adjunct(plan.verb)

@@ -1,13 +1,12 @@
-"""Questions on contexts, answered by construction: one span of the context answers, or none does.
+"""Questions on contexts, where exactly one span answers a question, or none.
 
 A context has a few sentences of one or two facts. Most facts share the verb, the subject or the object with another
-one, reverse it or deny it. The words of a question therefore occur in several sentences, and the roles decide. An
-unanswerable question is also made of the words of the context.
+one, reverse it or deny it. The words of a question therefore occur in several sentences, and only the roles identify
+the answer. An unanswerable question also consists of words of the context.
 
-A fact is stored as roles. It may answer a question if it has the same verb and polarity, has the role that the
-question asks for, and shares a word of the head with each role that the question states. Tense, adjectives,
-prepositions and determiners are ignored, so that a question is used only if even a careless reader finds no second
-answer.
+A fact is stored as roles. It may answer a question if it has the same verb and polarity and the requested role, and
+shares a head word with each other role of the question. Tense, adjectives, prepositions and determiners are ignored, so
+that even a careless reader finds no second answer.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ UNANSWERABLE = 0.15
 LONGEST = 3  # words of an answer
 CONTEXT, ASKED = 20, 8  # words of a context and of a question
 TRIES = 60  # attempts at a question before another context is drawn
-EASY = 0.35  # share kept of the questions whose answer is in the most similar sentence
+EASY = 0.35  # share of the questions with the answer in the most similar sentence that are kept
 ADVERBS = ("where", "when", "how")
 
 
@@ -44,7 +43,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Question:
-    """An annotated question and its answer; None if the context has no answer."""
+    """An annotated question and its answer, or None if the context has no answer."""
 
     sentence: Sentence
     answer: Answer | None
@@ -58,13 +57,13 @@ class Paragraph:
     questions: tuple[Question, ...]
 
 
-Roles = dict[str, frozenset[str]]  # role → the words that identify it
+Roles = dict[str, frozenset[str]]  # the words that identify each role
 Asked = tuple[Columns, Answer | None]
 
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """A question: ``stated`` is a fact without the role ``asked``, and ``roles`` are its roles."""
+    """A question about the role ``asked`` of the fact ``stated``, whose other roles are ``roles``."""
 
     stated: Clause
     asked: str
@@ -73,7 +72,7 @@ class _Query:
 
 @dataclass(frozen=True)
 class _Told:
-    """A fact, its roles, the sentence it is in with its words, and the node of its predicate there."""
+    """A fact with its roles, its sentence and the node of its predicate in the sentence."""
 
     fact: Clause
     roles: Roles
@@ -82,7 +81,7 @@ class _Told:
     node: Node
 
     def may_answer(self, query: _Query) -> bool:
-        """Return True if the fact could be taken for an answer."""
+        """Return whether the fact could be taken for an answer."""
         if _said(self.fact) != _said(query.stated):
             return False
         known = all(words & self.roles.get(name, frozenset()) for name, words in query.roles.items())
@@ -90,7 +89,7 @@ class _Told:
 
 
 def paragraphs(source: MiniEnglish, split: str, count: int) -> Iterator[Paragraph]:
-    """Yield contexts with ``count`` questions in all, QUESTIONS on each but the last one.
+    """Yield contexts with ``count`` questions in total, QUESTIONS on each but the last one.
 
     Context i and its questions are a function of (types, seed, split, i). The sentences of the context have the id i,
     and questions are numbered through the split.
@@ -152,9 +151,9 @@ def _alike(one: Asked, other: Asked) -> bool:
 
 
 def _answered(c: Context, told: Sequence[_Told]) -> Asked | None:
-    """Draw a question that exactly one fact may answer; None if this draw gave none.
+    """Draw a question that exactly one fact may answer, or return None if this draw has no result.
 
-    If no other sentence has as many words of the question, it is often given up.
+    A question is often dropped if no other sentence has as many of its words.
     """
     mine, asked = c.one(told), c.weighted("asked")
     if asked not in mine.roles:
@@ -173,7 +172,7 @@ def _answered(c: Context, told: Sequence[_Told]) -> Asked | None:
 
 
 def _unanswered(c: Context, told: Sequence[_Told]) -> Asked | None:
-    """Draw a question that no fact may answer; None if this draw gave none."""
+    """Draw a question that no fact may answer, or return None if this draw has no result."""
     mine, asked = c.one(told).fact, c.weighted("asked")
     other = _changed(c, mine, [t.fact for t in told], asked)
     if other is None or (asked in ("subject", "object") and asked not in _roles(other)):
@@ -185,7 +184,7 @@ def _unanswered(c: Context, told: Sequence[_Told]) -> Asked | None:
 
 
 def _span(told: _Told, asked: str) -> Span:
-    """Return the words of a fact that answer: a phrase, with its preposition if the question is "where" or "when"."""
+    """Return the phrase of a fact that answers, with its preposition for the questions "where" and "when"."""
     plan = told.fact
     if asked in ("subject", "object"):
         voice = (
@@ -219,10 +218,7 @@ def _role(preposition: str) -> str:
 
 
 def _query(c: Context, fact: Clause, asked: str) -> _Query | None:
-    """Ask for a role of a fact; None if this is impossible.
-
-    Adjuncts may be left out, and phrases may become simpler.
-    """
+    """Ask for a role of a fact, perhaps with fewer adjuncts and simpler phrases. None if this is impossible."""
     if (fact.kind == "adjective" or fact.negated) and asked != "subject":
         return None
     stated = replace(
@@ -265,7 +261,7 @@ def _worded(c: Context, query: _Query, fact: Clause) -> Columns:
 
 
 def _changed(c: Context, fact: Clause, context: Sequence[Clause], asked: str) -> Clause | None:
-    """Return a state of affairs similar to a fact, in words of the context, that may not occur in it."""
+    """Return a clause that is similar to a fact, in words of the context, but is not a fact."""
     kind = c.weighted("change")
     if (asked in _roles(fact)) == (kind == "missing"):
         return None

@@ -15,7 +15,7 @@ Span = tuple[int, int]  # words start … stop − 1 of a sentence, from 0
 
 
 class Node:
-    """A word with its dependents on each side, in order; every tree is projective."""
+    """A word with its dependents on each side, in order. Every tree is projective."""
 
     __slots__ = ("deprel", "form", "left", "ner", "place", "right", "upos")
 
@@ -31,7 +31,7 @@ class Node:
         return self.left[-1]
 
     def first(self, form: str, upos: str, deprel: str) -> Node:
-        """Add a word to the left of this one, before its other dependents; return this one."""
+        """Add a word before all other dependents, and return this node."""
         self.left.insert(0, Node(form, upos, deprel))
         return self
 
@@ -47,7 +47,7 @@ class Node:
 
     @property
     def relation(self) -> str:
-        """A label that distinguishes the dependents of a clause: "obj", "obl to", "advmod today", "advcl because"."""
+        """Label that distinguishes the dependents of a clause: "obj", "obl to", "advmod today", "advcl because"."""
         if self.deprel == "obl":
             return f"obl {next((child.form for child in self.left if child.deprel == 'case'), '')}"
         if self.deprel == "advcl":
@@ -55,9 +55,9 @@ class Node:
         return f"advmod {self.form}" if self.deprel == "advmod" else self.deprel
 
     def extent(self, without: tuple[str, ...] = ()) -> Span:
-        """Return the words under a node that ``linearise`` has placed, without its own dependents of these relations.
+        """Return the words under a node that ``linearise`` has placed, except its dependents with these relations.
 
-        The words left out must be at the edge, as "to" is before the word that it marks.
+        The omitted words must be at the edge, such as "to" before its verb.
         """
         spans = [child.extent() for child in self.children if child.deprel not in without]
         start, stop = min((a for a, _ in spans), default=self.place), max((b for _, b in spans), default=0)
@@ -94,7 +94,7 @@ def linearise(root: Node) -> Columns:
 
 
 def noun_node(phrase: NounPhrase, deprel: str, case: str = "object") -> Node:
-    """Build the tree of a noun phrase; ``case`` is that of a pronoun: subject or object."""
+    """Build the tree of a noun phrase. ``case`` is the case of a pronoun, subject or object."""
     head = phrase.head
     if isinstance(head, Pronoun):
         node = Node(head.subject if case == "subject" else head.object, "PRON", deprel)
@@ -125,7 +125,7 @@ def adjective_node(form: str, degree: str, deprel: str) -> Node:
 
 
 def _name_node(name: Name, deprel: str) -> Node:
-    """Build a name: flat (head first), a compound (head last), or "of" (head first, nmod)."""
+    """Build a name that is flat (head first), a compound (head last), or has "of" (head first, nmod)."""
     words = name.words
     first, inside = f"B-{name.kind}", f"I-{name.kind}"
     if name.joined == "of":
@@ -218,7 +218,7 @@ def clause_node(plan: Clause, deprel: str = "root", infinitive: bool = False) ->
 
 
 def _auxiliaries(plan: Clause, agreement: str, inverted: bool, infinitive: bool) -> tuple[list[Node], str]:
-    """Return the auxiliaries, and the form of the predicate: finite, base, part, gerund."""
+    """Return the auxiliaries, and the form of the predicate (finite, base, part or gerund)."""
     chain: list[Node] = []
     imperative = plan.mood == "imperative"
     need = "base" if infinitive or imperative else "finite"

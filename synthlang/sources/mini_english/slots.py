@@ -1,13 +1,13 @@
 """Utterances for slot filling with intent, annotated like the corpus and with a slot on each word.
 
-An utterance is about the domain of a request, and does something with it: requests it, cancels it, mentions it, ….
+An utterance makes, cancels or mentions a request of some domain. The domain, the preposition and the sense of the noun
+together determine the slot of a phrase. "from Anna" is the seller or sender, "from Oslo" is the start of a journey, "to
+Oslo" is a destination, "to the party" is an event, and "to Anna" is a recipient.
 
-The domain, the preposition and the sense of the noun together determine the slot of a phrase: "from Anna" is the
-seller or sender, "from Oslo" is the start of a journey; "to Oslo" and "to the party" are a destination and an event,
-"to Anna" is a recipient. The intent of a request is its domain. Other intents show in the combination of clauses, so
-the same verb occurs under most intents: "buy two apples !", "tell me to buy two apples !" (remind), "tell Anna to buy
-two apples !" (tell), "I do not want to buy two apples ." (cancel), "did Anna buy two apples ?" (check), "tell me who
-bought two apples !" (ask_person).
+The intent of a request is its domain. Other intents follow from the combination of clauses, so the same verb occurs
+under most intents: "buy two apples !", "tell me to buy two apples !" (remind), "tell Anna to buy two apples !" (tell),
+"I do not want to buy two apples ." (cancel), "did Anna buy two apples ?" (check), "tell me who bought two apples !"
+(ask_person).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SPEAKERS = (I, WE, YOU)
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The topic of a request; see grammar.yaml. ``adjuncts``: (share, [(preposition, senses, slot)])."""
+    """The topic of a request (see grammar.yaml), with adjuncts as (share, [(preposition, senses, slot)])."""
 
     verbs: tuple[str, ...]
     adjuncts: tuple[tuple[float, list[list[str]]], ...]
@@ -52,7 +52,7 @@ class Domain:
 
 DOMAINS: Mapping[str, Domain] = {name: Domain.of(**values) for name, values in GRAMMAR["domains"].items()}
 INTENTS = tuple(sorted({*DOMAINS, *(name for name, _ in CHOICES["act"] if name != "request")}))
-# slots of phrases of time and reason, in any clause of the utterance
+# Slots of phrases of time and reason, in any clause of the utterance.
 ASIDES = {
     **{f"advmod {word}": "time" for word in ("yesterday", *dict(CHOICES["time of request"]))},
     **{f"obl {word}": "time" for word in dict(CHOICES["event of request"])},
@@ -71,9 +71,9 @@ class SlotSentence:
 
 
 def slot_sentences(source: MiniEnglish, split: str, count: int) -> Iterator[SlotSentence]:
-    """Yield ``count`` utterances for a split; utterance i is a function of (types, seed, split, i).
+    """Yield ``count`` utterances for a split. Utterance i is a function of (types, seed, split, i).
 
-    Utterances of dev and test have a noun or a name that none of train has (``World.held_out``).
+    Utterances of dev and test have a noun or a name that does not occur in train (``World.held_out``).
     """
     return (_utterance(c, index, split) for index, c in source.contexts(split, count, "slots"))
 
@@ -109,7 +109,7 @@ class Content:
 
 
 def content(c: Context, name: str = "", without: tuple[str, ...] = ()) -> Content:
-    """Draw a clause of a domain (any domain if ``name`` is empty) whose phrases fill no slot of ``without``."""
+    """Draw a clause of a domain, or of any domain if ``name`` is empty, that fills no slot of ``without``."""
     domain = DOMAINS[name or c.weighted("domain")]
     verb = c.one(verbs_of(c, *domain.verbs), 1.5)  # the more frequent ones more often
     clause = Clause("verb", None, verb)
@@ -141,7 +141,7 @@ def content(c: Context, name: str = "", without: tuple[str, ...] = ()) -> Conten
 
 
 def mention(c: Context, head: str, slot: str, senses: str) -> NounPhrase:
-    """Draw a phrase that is seldom a pronoun; for people, often the speaker or the listener.
+    """Draw a phrase that is rarely a pronoun, except that people are often the speaker or the listener.
 
     "Tell me to send Anna the letter" and "tell Anna to send me the letter" have the same words.
     """
@@ -163,7 +163,7 @@ def mention(c: Context, head: str, slot: str, senses: str) -> NounPhrase:
 
 
 def _put(c: Context, plan: Clause, way: str) -> Clause:
-    """Express a clause in one of the ways of grammar.yaml; "hope" and "plan" express a wish if the lexicon has them."""
+    """Express a clause in one of the ways of grammar.yaml."""
     if way in ("bid", "may I or can you"):
         way = ("command" if c.chance(0.6) else "can you") if way == "bid" else "may I" if c.chance(0.5) else "can you"
     match way:
@@ -223,7 +223,7 @@ def _same(one: Any, other: Any) -> bool:
 
 @dataclass(slots=True)
 class Utterance:
-    """A sentence and its intent; the clause of its content is the root, or complements below it."""
+    """A sentence and its intent. The clause of its content is the root or a complement below the root."""
 
     plan: Clause
     intent: str
@@ -251,7 +251,7 @@ def _aside(c: Context) -> Clause:
         _tense(c, _with_agent(c, found))
     else:
         _put(c, found.clause, "duty")
-    found.clause.negated = c.chance(0.25)  # so that "not" alone is no sign of a cancellation
+    found.clause.negated = c.chance(0.25)  # so that "not" alone is not a sign of a cancellation
     return found.clause
 
 
@@ -288,7 +288,7 @@ def _message(c: Context) -> Utterance:
 
 
 def _told(c: Context) -> Content:
-    """Draw a message to somebody else: that …, to …, where …, who …."""
+    """Draw a message to somebody else, with that …, to …, where … or who …."""
     receiver = mention(c, "tell", "recipient", "pg")
     while receiver.head in SPEAKERS:  # "tell me to" is a reminder
         receiver = mention(c, "tell", "recipient", "pg")
@@ -338,7 +338,7 @@ def _where_or_when(c: Context, found: Content, word: str = "") -> Content:
 
 
 def _check(c: Context) -> Utterance:
-    """Draw a yes-no question; with "I", "you" and "we" only about the past, since "can I …" is a request."""
+    """Draw a yes-no question. With "I", "you" and "we" it is about the past, since "can I …" is a request."""
     found = _told(c) if c.chance(0.25) else content(c)
     _tense(c, _with_agent(c, found))
     subject = found.clause.subject
@@ -393,7 +393,7 @@ def _tags(root: Node, made: Utterance, words: int) -> list[str]:
 
 
 def _spans(node: Node, slots: Mapping[str, str]) -> list[tuple[str, Span]]:
-    """Return the slots of a phrase, without its preposition and determiner; its number is a slot of its own."""
+    """Return the slots of a phrase without preposition and determiner. A number is a separate slot."""
     slot = slots.get(node.relation)
     if slot in WHOLE:
         return [(slot, node.extent(("punct",) if slot == "time" else ("mark", "punct")))]

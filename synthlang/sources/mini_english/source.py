@@ -16,7 +16,7 @@ from synthlang.sources.mini_english.realise import Columns, realise
 from synthlang.sources.mini_english.world import Context, World, world_of
 
 NAME = "builtin:mini-english"
-VERSION = 1  # version of the grammar and word lists; increment it when they give other sentences
+VERSION = 1  # part of the fingerprint: raise when grammar or word lists give other sentences
 MIN_TYPES, MAX_TYPES = 500, 5000
 MAX_WORDS = 30
 MAX_ZIPF = 2.0
@@ -26,18 +26,17 @@ MAX_ZIPF = 2.0
 class MiniEnglish:
     """A small English-like language with Universal Dependencies v2 trees and named entities.
 
-    Only names and "I" are capitalised, not the first word of a sentence, so that
-    a form is a type. Eight sentences in a row share a topic. Sentence i of a split is a
-    function of (types, seed, zipf, split, i). All splits share the lexicon and its preferences.
+    Only names and "I" are capitalised, not the first word of a sentence, so that each word type has one form. Eight
+    sentences in a row share a topic. Sentence i of a split is a function of (types, seed, zipf, split, i). All splits
+    share the lexicon and its preferences.
 
     Attributes:
         types: Number of word forms, including function words and punctuation.
-        sentences: Sentences in the train split.
-        dev: Sentences in the dev split.
-        test: Sentences in the test split.
+        sentences: Number of sentences of the train split.
+        dev: Number of sentences of the dev split.
+        test: Number of sentences of the test split.
         seed: Seed of the lexicon, its preferences and the sentences.
-        zipf: Exponent of rank in the frequencies of the open classes; 0 makes their words about equally frequent,
-            so that a large lexicon has fewer rare words.
+        zipf: Exponent of the rank in word frequencies of the open classes. With 0 all words are about equally frequent.
 
     >>> batch = next(MiniEnglish(sentences=3).batches("train"))
     >>> len(batch), sorted(batch.columns)
@@ -50,7 +49,7 @@ class MiniEnglish:
     test: int = 1000
     seed: int = 0
     zipf: float = 1.0
-    licence: ClassVar[str] = "apache-2.0"  # the licence of the project, whose grammar writes the sentences
+    licence: ClassVar[str] = "apache-2.0"  # the licence of the project
     splits: ClassVar[tuple[str, ...]] = ("train", "dev", "test")
     columns: ClassVar[tuple[str, ...]] = ("form", "upos", "head", "deprel", "ner")
 
@@ -67,7 +66,7 @@ class MiniEnglish:
 
     @property
     def fingerprint(self) -> str:
-        """Fingerprint of the version and all fields; ``zipf``, which came later, is omitted at its default."""
+        """Fingerprint of the version and all fields, without ``zipf`` at its default, since it was added later."""
         fields = asdict(self)
         if self.zipf == MiniEnglish.zipf:
             del fields["zipf"]
@@ -100,6 +99,6 @@ class MiniEnglish:
             yield Corpus.of([self.sentence(split, index) for index in range(start, end)], start)
 
     def contexts(self, split: str, count: int, purpose: str) -> Iterator[tuple[int, Context]]:
-        """Yield the number of each of ``count`` items of a task, and the context to draw it with."""
+        """Yield the number and the random context of each of ``count`` items of a task."""
         check_split(self, split, NAME)
         return ((index, self.world.context(split, index, purpose)) for index in range(count))

@@ -1,11 +1,11 @@
-"""Preferences: every head word has preferences of its own over its dependents.
+"""Preferences of every head word over its dependents.
 
 For a head h in a slot s and a word n of rank r among N:
 
     P(n | h, s)  ∝  (r + 4 + N/20)^−z · exp(τ·⟨u_hs, v_n⟩) · [n fits the slot]
 
-with random unit-variance vectors u, v (functions of the seed) and the exponent z (``zipf``, 1). Within a document
-words of its topic are kept and other words only now and then, so topics of unequal weight show as well.
+with random unit-variance vectors u, v (functions of the seed) and the exponent z (``zipf``, 1). Within a document,
+words of another topic are usually drawn again, so that topics and their weights are visible.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ SHARPNESS = 1.6  # τ: standard deviation of a log preference
 OFF_TOPIC = 0.15  # probability that a word of another topic is kept
 TRIES = 6
 DOCUMENT = 8  # sentences of one topic
-HELD_OUT = 3  # one in so many nouns of a sense, or names of a class, is in no training item of a task
-# prepositions that any verb can take, and the senses after them
+HELD_OUT = 3  # every third noun of a sense or name of a class is in no training item of a task
+# Prepositions that any verb can take, and the senses after them.
 ADJUNCTS = tuple((prep, senses) for prep, _, senses in (a.partition(":") for a in GRAMMAR["adjuncts"].split()))
 CHOICES: dict[str, tuple[tuple[str, float], ...]] = {k: tuple(v.items()) for k, v in GRAMMAR["choices"].items()}
 
@@ -46,7 +46,7 @@ class Use:
     topic: int
 
     def fits(self, limit: str) -> bool:
-        """Return True if the use fits "kinds|subject|object": kinds separated by spaces, a sense or nothing for any."""
+        """Return whether the use fits "kinds|subject|object", with kinds separated by spaces and "" for any sense."""
         kinds, subject, taken = limit.split("|")
         frame = self.frame
         return frame.kind in kinds.split() and subject in frame.subject and (not taken or taken in frame.object)
@@ -54,7 +54,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A preposition, the senses before it and the senses after it."""
+    """A preposition with the senses before and after it."""
 
     before: str
     preposition: str
@@ -67,15 +67,15 @@ T = TypeVar("T")
 
 
 def _vectors(key: int, count: int) -> NDArray[np.float64]:
-    """Return [count, DIMENSIONS] uniform random numbers of variance 1."""
+    """Return uniform random numbers of variance 1, [count, DIMENSIONS]."""
     return (uniform(key, np.arange(count)[:, None], np.arange(DIMENSIONS)) - 0.5) * 12**0.5
 
 
 class Vocabulary(Generic[E]):
     """The words of one class in frequency order, drawn by the preferences of a head.
 
-    ``fits(entry, limit)`` decides whether a word fits a slot. A row of probabilities is computed
-    when a head first occurs, at 8 bytes per word.
+    ``fits(entry, limit)`` decides whether a word fits a slot. A row of probabilities is computed when a head first
+    occurs, with 8 bytes per word.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Vocabulary(Generic[E]):
         self._rows: dict[tuple[str, str, str], array[float]] = {}
 
     def _make_row(self, head: str, slot: str, limit: str) -> array[float]:
-        """Return cumulative probabilities [entries]; empty if nothing fits."""
+        """Return cumulative probabilities [entries], or an empty array if nothing fits."""
         fitting = np.asarray([self._fits(entry, limit) for entry in self.entries], dtype=bool)
         if not fitting.any():
             return array("d")
@@ -120,14 +120,14 @@ class Vocabulary(Generic[E]):
         return entry
 
     def one(self, c: Context, head: str, slot: str, limit: str = "") -> E:
-        """Draw a word for a slot for which some word always fits."""
+        """Draw a word for a slot that some word always fits."""
         entry = self.draw(c, head, slot, limit)
         assert entry is not None, f"nothing fits {slot} {limit}"
         return entry
 
 
 class World:
-    """Lexicon and one vocabulary for each class of word; a function of (types, seed, zipf)."""
+    """The lexicon, and a vocabulary for each class of words, as a function of (types, seed, zipf)."""
 
     def __init__(self, types: int, seed: int, zipf: float = 1.0) -> None:
         self.types, self.seed = types, seed
@@ -152,14 +152,14 @@ class World:
         self.plural_share = dict(zip(lexicon.nouns, (0.08 + 0.5 * numbers).tolist(), strict=True))
 
     def suits(self, split: str, forms: Iterable[str]) -> bool:
-        """Return True if an item of a task may have these words.
+        """Return whether an item of a task may have these words.
 
-        In train no word may be held out; in other splits at least one must be.
+        In train no word may be held out. In other splits at least one word must be held out.
         """
         return self.held_out.isdisjoint(forms) == (split == "train")
 
     def context(self, split: str, index: int, purpose: str = "sentence") -> Context:
-        """Return the context of sentence or item ``index`` of a split: a function of the arguments alone."""
+        """Return the context of sentence or item ``index`` of a split, which depends on the arguments alone."""
         about = key_of("mini-english", "topic", self.seed, self.types, split, purpose, index // DOCUMENT)
         document = random.Random(about)  # noqa: S311
         topic = document.choices(range(len(TOPIC_WEIGHTS)), TOPIC_WEIGHTS)[0]
@@ -168,7 +168,7 @@ class World:
 
 
 def _by_sense(lexicon: Lexicon) -> Iterator[list[Noun | Name]]:
-    """Yield the nouns of each named sense, and the names of each class, in order of frequency."""
+    """Yield the nouns of each named sense and the names of each class, the most frequent first."""
     kinds = frozenset(GRAMMAR["kinds"].values())
     for sense in GRAMMAR["kinds"]:
         yield [noun for noun in lexicon.nouns if noun.sense == sense and noun.singular not in kinds]
@@ -183,7 +183,7 @@ def _held_out(words: Sequence[Noun | Name]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The state for drawing a sentence: the world, the sentence's random numbers, its topic."""
+    """The state for drawing a sentence: the world, the random numbers and the topic."""
 
     world: World
     draw: Draw
@@ -193,11 +193,11 @@ class Context:
         return self.draw() < probability
 
     def one(self, items: Sequence[T], sharpness: float = 1) -> T:
-        """Draw one of some items; with a sharpness above 1 the first ones are more frequent."""
+        """Draw one of some items. With a sharpness above 1, the first items are more frequent."""
         return items[int(self.draw() ** sharpness * len(items))]
 
     def weighted(self, name: str) -> str:
-        """Draw one of the choices of grammar.yaml by its weight; weights sum to 1."""
+        """Draw one of the choices of grammar.yaml by their weights, which sum to 1."""
         level = self.draw()
         for value, weight in CHOICES[name]:
             level -= weight
@@ -206,11 +206,11 @@ class Context:
         return CHOICES[name][-1][0]
 
     def use(self, slot: str, kinds: str, subject: str = "", taken: str = "", head: str = "") -> Use | None:
-        """Draw a verb with one of these kinds of frames and senses of subject and object, by the topic or a head."""
+        """Draw a verb with one of these kinds of frames and senses, by the preferences of the topic or of a head."""
         return self.world.uses.draw(self, head or str(self.topic), slot, f"{kinds}|{subject}|{taken}")
 
     def adjective(self, phrase: NounPhrase) -> Adjective | None:
-        """Draw an adjective for a phrase; None if none fits."""
+        """Draw an adjective for a phrase, or return None if none fits."""
         return self.world.adjectives.draw(self, phrase.key, "amod", phrase.sense)
 
     def manner(self, verb: Verb) -> Adjective:
