@@ -6,11 +6,15 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.metadata import Distribution
+from importlib.util import find_spec
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 import yaml
 
+from tests.refusals import refused
 from tests.tiny import STUDY, changed
 
 HERE = Path(__file__).parent
@@ -73,12 +77,12 @@ def synthlang(folder, *commands, code=0):
 
 
 def test_one_of_each_kind_end_to_end(tmp_path):
-    """In the processes of a study and of derive, too; another version of the package is other work."""
+    """In the processes of derive, too; another version of the package is other work."""
     site, study, out = tmp_path / "site", tmp_path / "study.yaml", tmp_path / "out"
     install(site)
     study.write_text(yaml.safe_dump(TINY))
     look = ("study", study, "--out", out, "--dry-run")
-    said = synthlang(site, ("study", study, "--out", out, "--workers", 2, "--executor", "local"), look)
+    said = synthlang(site, ("study", study, "--out", out, "--executor", "in-process"), look)
     done = r"│ all +│ +4 │ +0 │ +{} │"
     assert re.search(done.format(4), said)
     stages = {path.name.split("-")[0]: path for path in (out / "stages").iterdir() if path.is_dir()}
@@ -88,7 +92,6 @@ def test_one_of_each_kind_end_to_end(tmp_path):
     line = next(line for line in (out / "measures.csv").read_text().splitlines() if "lengths.words.source" in line)
     assert f"p,lengths.words.source,,,{words}" in line
     assert "p: lengths.words.source | words in a sentence" in (out / "report.md").read_text()
-    assert "| `lengths` | `words.*` | words | 0 … ∞ | sentences |" in run(site, "-m", "probes.reference", "measures")
     assert "length_accuracy" in (stages["transfer"] / "result.json").read_text()
     row = json.loads((stages["pretrain"] / "metrics.jsonl").read_text().splitlines()[-1])
     assert row["loss"] == pytest.approx(row["mlm"] + 2.0 * row["small"], abs=1e-3)
@@ -99,33 +102,8 @@ def test_one_of_each_kind_end_to_end(tmp_path):
     assert re.search(done.format(0), said) and "of my-package 1.1" in said
 
 
-def test_fingerprints_have_the_version(tmp_path):
-    code = """
-import json
-from pretrain.config import ObjectiveConfig
-from probes.measures.table import ProbeConfig
-from probes.stages.base import StageKeys
-from probes.stages.probe import ProbeStage
-from probes.stages.transfer import TransferStage
-from probes.transfer.config import TransferConfig
-from synthlang.language import parse_language
-keys = StageKeys()
-print(json.dumps([
-    parse_language("repeat").fingerprint,
-    ObjectiveConfig(kind="small_mlm").identity(),
-    keys.key(ProbeStage(config=ProbeConfig(probes=["lengths"]), model="m", name="p")),
-    keys.key(TransferStage(config=TransferConfig(task="length"), model="m", name="t", seed=0)),
-]))
-"""
-    told = []
-    for version in ("1.0", "1.1"):
-        install(tmp_path, version)
-        told.append(json.loads(run(tmp_path, "-c", code)))
-    assert all(one != other for one, other in zip(*told, strict=True))
-
-
-def test_what_was_made_without_plugins_is_the_same_with_them(tmp_path):
-    code = """
+def test_fingerprints_have_the_version_and_what_was_made_without_plugins_is_the_same(tmp_path):
+    plain = """
 from pretrain.config import PretrainConfig
 from probes.measures.table import ProbeConfig
 from synthlang.config import dump_yaml
@@ -134,41 +112,74 @@ from synthlang.references import resolved
 config = PretrainConfig(source="builtin:mini-english", language=parse_language("trans"))
 print(config.fingerprint({}), dump_yaml(config), dump_yaml(ProbeConfig()), resolved(ProbeConfig(), lambda n: n.name))
 """
-    install(tmp_path / "with")
-    (tmp_path / "without").mkdir()
-    assert run(tmp_path / "with", "-c", code) == run(tmp_path / "without", "-c", code)
+    made = """
+import json
+from pretrain.config import ObjectiveConfig
+from probes.stages.base import StageKeys
+from probes.stages.probe import ProbeStage
+from probes.stages.transfer import TransferStage
+from probes.transfer.config import TransferConfig
+keys = StageKeys()
+print(json.dumps([
+    parse_language("repeat").fingerprint,
+    ObjectiveConfig(kind="small_mlm").identity(),
+    keys.key(ProbeStage(config=ProbeConfig(probes=["lengths"]), model="m", name="p")),
+    keys.key(TransferStage(config=TransferConfig(task="length"), model="m", name="t", seed=0)),
+]))
+"""
+    without = run(tmp_path, "-c", plain)
+    told = []
+    for version in ("1.0", "1.1"):
+        install(tmp_path / version, version)
+        *same, own = run(tmp_path / version, "-c", plain + made).splitlines(keepends=True)
+        assert "".join(same) == without
+        told.append(json.loads(own))
+    assert all(one != other for one, other in zip(*told, strict=True))
 
 
-@pytest.mark.parametrize("module", ["my_package", "my_package.repeat_transform", "my_package.small_term"])
-def test_a_package_can_be_imported_before_ours(tmp_path, module):
-    """As in its own tests, and where a worker reads an object of it."""
+def test_a_package_can_be_imported_before_ours(tmp_path):
+    """As in its own tests, and where a worker reads an object of it; each module in a fork that has none of ours."""
     install(tmp_path)
-    run(tmp_path, "-c", f"import {module}, probes.measures.table, probes.transfer.config")
+    code = """
+import os
+import numpy, pydantic
+for module in ("my_package", "my_package.repeat_transform", "my_package.small_term"):
+    if not os.fork():
+        __import__(module)
+        import probes.measures.table, probes.transfer.config
+        os._exit(0)
+    assert os.wait()[1] == 0, module
+"""
+    run(tmp_path, "-c", code)
 
 
 WRONG = [
-    ("transforms", "repeat = my_package.gone:Repeat", r"cannot be imported: ModuleNotFoundError: .*my_package.gone"),
-    (
-        "transforms",
-        "invert = my_package.repeat_transform:Repeat",
-        "the name is taken by synthlang; rename it, or uninstall",
-    ),
-    (
-        "transforms",
-        "again = my_package.repeat_transform:Repeat",
-        "the class declares the name 'repeat'; use the same name for the entry point",
-    ),
-    ("terms", "small = my_package:TASK", "cannot be imported: AttributeError"),
-    ("probes", "layers = my_package.lengths_probe:LengthsConfig", "the name is taken by synthlang"),
-    ("tasks", "length = my_package.lengths_probe:LengthsConfig", "must be an instance of TaskEntry"),
-    ("tasks", "length = my_package.length_task:Length", r"cannot be imported: .*circular import.*CONTRIBUTING\.md"),
+    ("synthlang.transforms.table", "repeat = tests.gone:Repeat", "failed"),
+    ("synthlang.transforms.table", "invert = tests.repeat_transform:Repeat", "duplicate"),
+    ("synthlang.transforms.table", "again = tests.repeat_transform:Repeat", "conflict"),
+    ("pretrain.objectives.table", "small = tests.small_term:GONE", "failed"),
+    ("probes.measures.table", "layers = tests.lengths_probe:LengthsConfig", "duplicate"),
+    ("probes.transfer.tasks.table", "length = tests.lengths_probe:LengthsConfig", "type"),
 ]
+GROUPS = dict(zip(dict.fromkeys(table for table, *_ in WRONG), ENTRIES, strict=True))
 
 
-@pytest.mark.parametrize(("group", "entry", "message"), WRONG)
-def test_what_is_wrong_is_one_line(tmp_path, group, entry, message):
-    install(tmp_path, entries={group: entry})
+@pytest.mark.parametrize(("table", "entry", "code"), WRONG)
+def test_a_wrong_entry_is_refused(tmp_path, monkeypatch, table, entry, code):
+    """By the module of the table, executed anew."""
+    install(tmp_path, entries={GROUPS[table]: entry})
+    [package] = Distribution.discover(path=[str(tmp_path)])
+    found = {GROUPS[table]: tuple(package.entry_points)}
+    monkeypatch.setattr("synthlang.plugins._entries", lambda group: found.get(group, ()))
+    name, _, value = entry.split()
+    place = f"plugin {name} (synthlang.{GROUPS[table]}, {value}) of my-package 1.0"
+    file = find_spec(table)
+    assert file is not None and file.origin is not None
+    assert refused(run_path, file.origin) == (place, code)
+
+
+def test_what_is_wrong_is_one_line(tmp_path):
+    install(tmp_path, entries={"tasks": "length = my_package.length_task:Length"})
     said = synthlang(tmp_path, ("study", "quickstart", "--out", tmp_path / "out", "--dry-run"), code=2)
-    assert said.startswith(f"error: plugin {entry.split()[0]} (synthlang.{group}, ") and said.count("\n") == 1
-    assert "of my-package 1.0" in said
-    assert re.search(message, said), said
+    assert said.startswith("error: plugin length (synthlang.tasks, my_package.length_task:Length) of my-package 1.0")
+    assert said.count("\n") == 1 and re.search(r"cannot be imported: .*circular import.*CONTRIBUTING\.md", said)
