@@ -295,12 +295,9 @@ class PretrainConfig(StrictModel):
 
         They are the first language of each source with every other language from it.
         """
-        pairs = []
-        for number, entry in enumerate(self.all_languages):
-            first = next(i for i, other in enumerate(self.all_languages) if other.source == entry.source)
-            if first != number:
-                pairs.append((first, number))
-        return tuple(pairs)
+        first: dict[str | None, int] = {}
+        numbered = [(first.setdefault(entry.source, number), number) for number, entry in enumerate(self.all_languages)]
+        return tuple((one, other) for one, other in numbered if one != other)
 
     def micro_batches(self, processes: int) -> int:
         """Return the number of micro-batches of a step.

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -216,7 +217,19 @@ def read_paper(name: str | Path, folder: Path | None = None) -> Paper:
     Raises:
         InputError: The file is missing or wrong.
     """
-    content = load(_PaperFile, whole_file("papers", str(name), folder))
+    path = whole_file("papers", str(name), folder)
+    return _paper(path, _state(path))
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    """Return what tells a file, and its content, from another one."""
+    found = path.stat() if path.is_file() else None
+    return () if found is None else (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size)
+
+
+@lru_cache(maxsize=32)
+def _paper(path: Path, _version: tuple[int, ...]) -> Paper:
+    content = load(_PaperFile, path)
     tables = {
         key: Table(content.paper, key, table.title, table.printed, table.note, table.digits, tuple(table.cells()))
         for key, table in content.tables.items()

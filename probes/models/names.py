@@ -152,7 +152,8 @@ def has_own_parts(config: PretrainConfig) -> bool:
 
 def derived_numbers(config: PretrainConfig) -> dict[str, int]:
     """Return name → number of the languages of a run that are derived from its first one."""
-    return {config.all_languages[b].name: b for a, b in config.derived_pairs if a == 0}
+    languages = config.all_languages
+    return {languages[b].name: b for a, b in config.derived_pairs if a == 0}
 
 
 def requested_language(config: PretrainConfig, wanted: str | None, natural: bool) -> int | Language:
