@@ -1,8 +1,8 @@
 """The settings of every config that is shipped, pinned as hashes: whatever way they are written down, they are these.
 
 A study has a hash of all and one of each part, so that a failure says which part differs; to see how, print
-``pinned(*load_study(…))`` before and after. Where files lie is not pinned: a setting that names a language of the
-catalogue counts as what that says. How configs are found by name is `run_config`, `study_config` and `other_config`.
+``pinned(*study(…))`` before and after. Where files lie is not pinned: a setting that names a language of the
+catalogue counts as what that says. How configs are found by name is `run_config`, `shipped.study` and `other_config`.
 """
 
 from __future__ import annotations
@@ -19,34 +19,24 @@ from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
 from probes.measures.probe_command import read_probe_config
 from probes.study.cell import Cell
-from probes.study.cells import load_study
 from probes.study.config import StudyConfig
+from probes.study.plan import plan
 from probes.transfer.transfer_command import read_transfer_config
 from synthlang.catalogue import find, names
 from synthlang.config import load, parse
 from synthlang.language import Language
 from synthlang.references import Named, resolved
+from synthlang.store import Store
 from tests.golden import FOLDER, check_golden, digest
+from tests.shipped import catalogued, place, stages, study
 
+__all__ = ["place"]
 CONFIGS = Path(__file__).parents[1] / "configs"
 TASKS = ("ner", "nli", "parsing", "pos", "qa", "slots")
 NAMED = ("fr-like", "ru-like", "zh-like")  # languages that settings name
 
 
-@pytest.fixture(scope="module", autouse=True)
-def place(tmp_path_factory):
-    """Where commands run: the project's folder, with the dictionaries that a user links under data/."""
-    folder = tmp_path_factory.mktemp("place")
-    muse = folder / "data" / "muse"
-    muse.mkdir(parents=True)
-    for language in ("fr", "ru", "zh"):
-        (muse / f"en-{language}.txt").write_text("house maison\n", encoding="utf-8")
-        (muse / f"{language}-en.txt").write_text("maison house\n", encoding="utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        yield folder
-
-
+pytestmark = pytest.mark.usefixtures("place")
 KEPT = json.loads((FOLDER / "configs.json").read_text(encoding="utf-8"))
 """What is pinned, by names that were paths: SIZE/NAME of runs and studies, KIND/NAME of the others."""
 
@@ -69,16 +59,6 @@ def run_config(pinned: str) -> PretrainConfig:
     asked = "extra_anchors" in name and not name.endswith("/tiny")
     given = [f"languages.{i}.language.transforms.0.dictionary={dictionary}" for i in (0, 1)] if asked else []
     return load(PretrainConfig, name, given, "runs")
-
-
-def study_name(pinned: str) -> str:
-    """NAME/SIZE of a study from SIZE/NAME, or the name of one without a size."""
-    return "/".join(reversed(pinned.split("/")))
-
-
-def study_config(pinned: str) -> tuple[StudyConfig, list[Cell]]:
-    """A study, and its cells."""
-    return load_study(Path(study_name(pinned)), [])
 
 
 def other_config(pinned: str) -> pydantic.BaseModel:
@@ -156,18 +136,34 @@ def hashes(study: StudyConfig, cells: list[Cell]) -> dict[str, Any]:
 
 def test_every_shipped_config_has_the_settings_that_it_had():
     assert {run_name(name) for name in KEPT["runs"]} == set(names("runs")) and len(names("runs")) == 192
-    assert {study_name(name) for name in KEPT["studies"]} == set(names("studies")) and len(names("studies")) == 178
+    assert {catalogued(name) for name in KEPT["studies"]} == set(names("studies")) and len(names("studies")) == 178
     found = {
         "runs": {name: digest(settings(run_config(name))) for name in KEPT["runs"]},
-        "studies": {name: hashes(*study_config(name)) for name in KEPT["studies"]},
+        "studies": {name: hashes(*study(name)) for name in KEPT["studies"]},
         "others": {name: digest(settings(other_config(name))) for name in KEPT["others"]},
     }
     check_golden("configs", found)
 
 
+READ_FILES = {"align_mlm-grid-text", "align_mlm-grid-treebank", "emerging-table1-treebank"}
+"""Studies of tiny size whose text has to be fetched first."""
+
+
+def test_the_studies_of_tiny_size_keep_their_cells_and_stages(tmp_path):
+    plans = {}
+    for name in KEPT["studies"]:
+        size, _, of_size = name.partition("/")
+        if size == "tiny" and of_size not in READ_FILES:
+            found = plan(study(name)[0], stages(name), Store(tmp_path), ())
+            counts = {kind.kind: [kind.stages, kind.shared] for kind in found.kinds}
+            counts["all"] = [sum(numbers) for numbers in zip(*counts.values(), strict=True)]
+            plans[of_size] = {"cells": len(found.cells), "stages": counts}
+    check_golden("tiny-plans", plans)
+
+
 @pytest.mark.parametrize("name", ["tiny/emerging-table1", "lab/impact-table9", "paper/cao2020-table3"])
 def test_no_path_of_the_checkout_is_pinned(name, place):
-    pins = pinned(*study_config(name))
+    pins = pinned(*study(name))
     assert not any(str(path) in json.dumps(pins) for path in (CONFIGS, CONFIGS.parent, place))
     assert ("file of settings" in json.dumps(pins)) == (name == "tiny/emerging-table1")
 
@@ -179,9 +175,9 @@ def test_where_the_checkout_lies_is_not_pinned():
 
 
 def test_a_hash_sees_each_part():
-    study, cells = study_config("quickstart")
-    kept = hashes(study, cells)
-    fewer = hashes(study, cells[1:])
+    quickstart, cells = study("quickstart")
+    kept = hashes(quickstart, cells)
+    fewer = hashes(quickstart, cells[1:])
     assert fewer["all"] != kept["all"] and fewer["labels"] != kept["labels"] and fewer["study"] == kept["study"]
-    kinds = hashes(study.model_copy(update={"keep": "results"}), cells)
+    kinds = hashes(quickstart.model_copy(update={"keep": "results"}), cells)
     assert {part for part in kept if kinds[part] != kept[part]} == {"all", "study"}
