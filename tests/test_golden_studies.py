@@ -1,4 +1,4 @@
-"""Two small studies keep their tables, and every study of tiny size keeps its cells and stages.
+"""Two small studies keep their tables.
 
 Everything runs through the command ``synthlang study`` in this process. What is compared is what users see: the tables
 and the numbers of ``--dry-run``; nothing of how a store is laid out, and of fingerprints only which rows share one.
@@ -18,11 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from probes import cli
-from synthlang.catalogue import names
 from tests.golden import check_golden, digest
-
-READ_FILES = {"align_mlm-grid-text", "align_mlm-grid-treebank", "emerging-table1-treebank"}
-"""Studies of tiny size whose text has to be fetched first."""
 
 QUICKSTART = (
     "source=builtin:mini-english?types=500&sentences=2000",
@@ -277,16 +273,3 @@ def test_a_study_of_every_kind_of_stage_keeps_its_tables(tmp_path):
     path = tmp_path / "study.yaml"
     path.write_text(json.dumps(EVERY_KIND))  # which is YAML
     check_study("every-kind", tmp_path / "out", path)
-
-
-def test_the_studies_of_tiny_size_keep_their_cells_and_stages(tmp_path):
-    plans = {}
-    for name in names("studies"):
-        study, _, size = name.partition("/")
-        if size == "tiny" and study not in READ_FILES:
-            found = planned(Path(name), "--out", tmp_path / study)
-            plans[study] = {
-                "cells": found["cells"],
-                "stages": {kind: [counts["all"], counts["shared"]] for kind, counts in found["stages"].items()},
-            }
-    check_golden("tiny-plans", plans)

@@ -2,15 +2,11 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import pytest
 
 from pretrain.config import PretrainConfig
 from probes import cli
-from probes.stages.base import StageKeys
-from probes.study.cells import load_study
-from probes.study.graph import graph
 from probes.transfer.config import TransferConfig
 from probes.transfer.transfer_command import fitted_to
 from synthlang import catalogue
@@ -38,15 +34,6 @@ def test_every_run_becomes_one_of_seconds_that_fits_together(name):
     assert small.optimizer.warmup_steps < small.steps <= 20 and small.batch.rows <= 16
     assert small.start is not None or small.model.hidden <= 8 * small.model.heads
     assert small.model.layers == config.model.layers and small.batch.length == config.batch.length
-
-
-@pytest.mark.parametrize("name", [n for n in catalogue.names("studies") if not n.endswith(("/paper", "/lab"))])
-def test_every_study_has_a_smoke_run(name):
-    study, cells = load_study(Path(name), [], smoke=True)
-    assert graph(cells, study.seeds, StageKeys()).stages and len(cells) <= 60
-    whole, _ = load_study(Path(name), [])
-    assert (study.name, study.scale, study.claims) == (f"{whole.name}-smoke", "smoke", ())
-    assert study.fingerprint != whole.fingerprint
 
 
 def test_a_study_a_run_and_what_is_made_of_it_at_the_first_try(monkeypatch, tmp_path, capsys):

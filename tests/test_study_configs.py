@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any, cast
@@ -14,17 +13,19 @@ from pretrain.config import PretrainConfig
 from probes.claims.papers import read_claims, read_tables
 from probes.models.names import CellModel, ModelLimits, language_of
 from probes.results.labels import is_seed
+from probes.stages.base import StageKeys
 from probes.study.cell import Cell
 from probes.study.cells import load_study
 from probes.study.checks import check_cells
-from probes.study.config import StudyConfig
 from probes.study.graph import graph
 from probes.transfer.splits import Split
 from synthlang.catalogue import find, names
 from synthlang.config import load
 from synthlang.transforms.code_switch import CodeSwitch
 from tests.refusals import refusal
+from tests.shipped import catalogued, place, stages, study
 
+__all__ = ["place"]
 ROOT = Path(__file__).parents[1]
 SIZES = ("paper", "lab", "tiny")
 TABLES = {
@@ -57,42 +58,16 @@ FILES = [f"{size}/{name}" for size in SIZES for name in (*OF_PAPERS, *OURS, *MOR
 OFFLINE = [f"tiny/{name}" for name in (*OF_PAPERS, *OURS, "up-to-rotation", "sep-emb")]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def place(tmp_path_factory):
-    """Where commands run: the project's folder, with the dictionaries that a user links under data/."""
-    folder = tmp_path_factory.mktemp("place")
-    muse = folder / "data" / "muse"
-    muse.mkdir(parents=True)
-    for language in ("fr", "ru", "zh"):
-        (muse / f"en-{language}.txt").write_text("house maison\n", encoding="utf-8")
-        (muse / f"{language}-en.txt").write_text("maison house\n", encoding="utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        for name, read in (("read_claims", read_claims), ("read_tables", read_tables)):
-            patch.setattr(f"probes.study.config.{name}", cache(read))  # many studies name the same
-        yield folder
+pytestmark = pytest.mark.usefixtures("place")
 
 
-def catalogued(name: str) -> str:
-    """NAME/SIZE of SIZE/NAME."""
-    return "/".join(reversed(name.split("/")))
-
-
-@cache
-def study(name: str, *assignments: str) -> tuple[StudyConfig, list[Cell]]:
-    return load_study(Path(catalogued(name)), list(assignments))
-
-
-@cache
-def keys(name: str) -> frozenset[str]:
-    config, cells = study(name)
-    return frozenset(graph(cells, config.seeds).stages)
+def keys(name: str) -> set[str]:
+    return {*stages(name).stages}
 
 
 def made(name: str, kind: str = "pretrain", *assignments: str) -> set[str]:
     """The keys of its stages of a kind."""
-    config, cells = study(name, *assignments)
-    return {key for key, stage in graph(cells, config.seeds).stages.items() if stage.kind == kind}
+    return {key for key, stage in stages(name, *assignments).stages.items() if stage.kind == kind}
 
 
 def labels(cells: list[Cell]) -> dict[str, set[str]]:
@@ -214,6 +189,15 @@ def test_tiny_studies_need_nothing_but_the_built_in_source(name):
     check_cells(cells)
 
 
+@pytest.mark.parametrize("name", [catalogued(n) for n in names("studies") if not n.endswith(("/paper", "/lab"))])
+def test_it_has_a_smoke_run(name):
+    whole, _ = study(name)
+    small, cells = load_study(Path(catalogued(name)), [], smoke=True)
+    assert graph(cells, small.seeds, StageKeys()).stages and len(cells) <= 60
+    assert (small.name, small.scale, small.claims) == (f"{whole.name}-smoke", "smoke", ())
+    assert small.fingerprint != whole.fingerprint
+
+
 class Anything:
     """A source, or the items of a task, of which its name alone is looked at: a parsed one has trees."""
 
@@ -290,7 +274,7 @@ def test_cells_are_the_runs_of_the_catalogue(size):
 
 @pytest.mark.parametrize("size", SIZES)
 def test_tables_share_what_they_have_in_common(size):
-    def of(table: str) -> frozenset[str]:
+    def of(table: str) -> set[str]:
         return keys(f"{size}/{table}")
 
     table3 = of("align_mlm-table3")
