@@ -67,7 +67,8 @@ def derive_command(
         text, split = _counted(source, counts)
         if split is not None:
             display.message(f"words are counted in the split {split}")
-        tokens = _vocabulary(source if "train" in source.splits and split is None else text, split, vocabulary)
+        learned_on = source if "train" in source.splits and split is None else text
+        tokens = _vocabulary(spoken, learned_on, split, vocabulary)
         spoken = bind_language(spoken, text, tokens, split)
         spoken = bind_language(spoken, source, tokens)
         exported = export_language(
@@ -143,15 +144,17 @@ def _counted(source: Source, counts: str | None) -> tuple[Source, str | None]:
     return (source if counts is None else open_source(counts)), None
 
 
-def _vocabulary(source: Source, split: str | None, option: str | None) -> Vocabulary | None:
-    """Load the vocabulary in a folder, or train one of the given size on a split."""
+def _vocabulary(language: Language, source: Source, split: str | None, option: str | None) -> Vocabulary | None:
+    """Load the vocabulary in a folder, or train one of the given size for a language on a split of its source."""
     if option is None:
         return None
-    from synthlang.vocabulary import Vocabulary, train_vocabulary  # imports the tokenizers
+    from synthlang.vocabularies.build import with_added_forms  # imports the tokenizers
+    from synthlang.vocabulary import Vocabulary, train_vocabulary
 
     if not (option.isascii() and option.isdigit()):
         return Vocabulary.load(user_path(option))
-    return train_vocabulary(source.batches(counted_split(source, split)), int(option))
+    vocabulary = train_vocabulary(source.batches(counted_split(source, split)), int(option))
+    return with_added_forms(vocabulary, [language], source, split=split)
 
 
 def _first(source: Source, language: Language, number: int) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -133,6 +133,19 @@ class Language(StrictModel):
             keys.append(key_of("transform", self.seed, transform.kind, seen[transform.kind]))
             seen[transform.kind] += 1
         return tuple(keys)
+
+    @property
+    def adds_forms(self) -> bool:
+        """True if a transform writes forms of its own, which ``added_forms`` lists."""
+        return any(t.adds_forms for t in self.transforms)
+
+    def added_forms(self, words: Sequence[str]) -> tuple[str, ...]:
+        """Return the forms that the transforms may add to a text of these source words.
+
+        A form that starts a word has a space before it. Any other is a part of a word.
+        """
+        steps = zip(self.transforms, self.keys, strict=True)
+        return tuple(dict.fromkeys(form for step, key in steps for form in step.added_forms(words, key)))
 
     def redrawn(self, number: int) -> Language:
         """Return the language with another set of random draws for running words (``code_switch``).

@@ -20,7 +20,8 @@ from synthlang.sources.text import TextSource
 from synthlang.store import Store
 from synthlang.vocabularies import OURS, VocabularySpec, build, build_id_space
 from synthlang.vocabularies.build import prefixed
-from synthlang.vocabulary import train_tokenizer
+from synthlang.vocabularies.grow import with_forms
+from synthlang.vocabulary import Vocabulary, train_tokenizer
 from tests.real_data import DATA
 from tests.refusals import refused
 from tests.tokenizer_folders import encoded_by
@@ -143,10 +144,11 @@ def test_words_that_are_put_in_after_transliteration_are_no_copies(mini, store, 
     step = {"kind": "transliterate"}
     language = parse_language({"name": "x", "transforms": [step, *after]})
     space, _ = build_id_space(VocabularySpec(size=400), [("en", mini, PARENT), ("x", mini, language)], store)
-    assert len(space.languages[1].ids) == (400 if whole else 795)
+    size = space.languages[0].size
+    assert len(space.languages[1].ids) == (size if whole else 2 * size - len(OURS.all))
     before = parse_language({"name": "x", "transforms": [*after, step]})
     space, _ = build_id_space(VocabularySpec(size=400), [("en", mini, PARENT), ("x", mini, before)], store)
-    assert len(space.languages[1].ids) == 400
+    assert len(space.languages[1].ids) == space.languages[0].size
 
 
 def test_languages_of_tokens_in_the_second_script(mini, store):
@@ -163,6 +165,70 @@ def test_languages_of_tokens_in_the_second_script(mini, store):
         part = encoded.ids[encoded.word_offsets[derived.offsets[row]] : encoded.word_offsets[derived.offsets[row + 1]]]
         assert part.tolist() == expected[::-1]
     assert np.isin(encoded.ids, space.languages[2].ids).all()
+
+
+ROLES = {"nsubj": "ka", "obj": "o", "nmod": "no"}
+MARKS: list[list[dict[str, Any]]] = [
+    [{"kind": "mark", "case": ROLES}],
+    [{"kind": "transliterate"}, {"kind": "mark", "case": ROLES, "drop": ["articles"]}, {"kind": "permute"}],
+    [{"kind": "mark", "case": ROLES, "separator": "::"}, {"kind": "transliterate", "script": "hangul"}],
+    [{"kind": "mark", "agreement": {"NOUN": "ää", "PRON": "ät"}, "case": {"obj": "ät"}, "separator": "漢"}],
+    [{"kind": "mark", "case": ROLES, "as_words": True, "after_verb": {"word": "¶"}}],
+]
+
+
+def language_of(steps):
+    return parse_language({"name": "x", "transforms": steps})
+
+
+@pytest.mark.parametrize("steps", MARKS, ids=lambda steps: str(steps[-1])[:50])
+def test_a_marker_is_one_token_and_the_source_keeps_its_ids(steps, mini, store):
+    spec, mark = VocabularySpec(size=2000), next(step for step in steps if step["kind"] == "mark")
+    named = [("en", mini, PARENT), ("x", mini, language_of(steps))]
+    alone = build_id_space(spec, named[:1], store)[0].languages[0]
+    space, languages = build_id_space(spec, named, store)
+    batch = next(mini.batches("train"))
+    source = alone.encode(batch)
+    assert (source.ids == space.languages[0].encode(batch).ids).all()
+    assert alone.tokenizer.get_vocab().items() <= space.languages[0].tokenizer.get_vocab().items()
+    rewrite = languages[1].rewrite(batch)
+    derived = rewrite.apply(batch)
+    lengths = np.diff(space.languages[1].encode(derived).word_offsets)
+    script = languages[1].script
+    words = [script.decode(word) if script else word for word in derived.form.values()]
+    marks = np.asarray([word.count(mark.get("separator", "·")) for word in words])
+    inserted = rewrite.source_index < 0
+    assert (lengths[inserted] == 1).all() and inserted.any() == mark.get("as_words", False) != marks.any()
+    row = rewrite.source_index + np.repeat(batch.offsets[:-1], np.diff(rewrite.offsets))
+    assert (lengths[~inserted] == (np.diff(source.word_offsets)[row] + marks)[~inserted]).all()
+
+
+def test_a_marker_before_its_word_is_one_token():
+    language = language_of([{"kind": "mark", "case": ROLES, "number": "pl", "place": "before"}])
+    tokenizer = with_forms(Vocabulary(train_tokenizer(LINES, 300)), language.added_forms(())).parent
+    for word, marks in {"ka·cat": ["Ġka·"], "pl·cat": ["Ġpl·"], "o·pl·cat": ["Ġo·", "pl·"]}.items():
+        found = tokenizer.encode(word, add_special_tokens=False).tokens
+        assert [token.replace("Â", "") for token in found[: len(marks)]] == marks
+
+
+@given(st.lists(st.text("abc ", min_size=1, max_size=9).filter(lambda form: form.find(" ", 1) < 0), max_size=8))
+def test_forms_that_share_parts_are_one_token_each(forms):
+    tokenizer = with_forms(Vocabulary(train_tokenizer(["abc cab aab"] * 3, 265)), forms).parent
+    for form in forms:
+        assert len(tokenizer.model.tokenize(form.replace(" ", "Ġ"))) == 1
+
+
+def test_translations_of_a_dictionary_are_tokens_only_of_words_in_the_text(mini, store, tmp_path):
+    (tmp_path / "muse.txt").write_text("the überdies\nthe des\nunseen Ungesehenes\n", encoding="utf-8")
+    step = {"kind": "code_switch", "dictionary": str(tmp_path / "muse.txt")}
+    spec = VocabularySpec(size=400)
+    tokenizer = build_id_space(spec, [("x", mini, language_of([step]))], store)[0].languages[0].tokenizer
+    lengths = [len(tokenizer.encode(word, add_special_tokens=False).ids) for word in ("überdies", "des", "Ungesehenes")]
+    assert lengths[0] == 1 < min(lengths[1:])
+    assert tokenizer.get_vocab_size() < 400 + len("überdies".encode())
+    plain = build_id_space(spec, [("en", mini, PARENT)], store)[0]
+    parent = build_id_space(spec, [("x", mini, language_of([{"kind": "code_switch"}]))], store)[0]
+    assert parent.fingerprint == plain.fingerprint  # words of the source are no new forms
 
 
 def test_joint_is_one_bpe_of_all_texts_derived_ones_too(mini, store):

@@ -53,6 +53,9 @@ class PretrainStage(Stage):
         names |= {"checkpoints", "validation"} if config.checkpoints.select == "best" else set()
         found = {name: value for name, value in keys.settings_of(config).items() if name in names}
         languages = [keys.settings_of(language) for language in config.all_languages]
+        own = any(language.language.adds_forms for language in config.all_languages)
+        if own and config.vocabulary.kind == "copied" and config.start is None:
+            found["added_forms"] = 1  # raise when the vocabulary gets other tokens for them
         return {**found, "objective": config.objective.identity(), "members": languages}
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -57,6 +57,20 @@ class Transform(StrictModel):
         """Return a copy that uses the word counts of the source language's training text."""
         del counts
         return self
+
+    @property
+    def adds_forms(self) -> bool:
+        """True if the transform writes forms of its own, which ``added_forms`` lists."""
+        return False
+
+    def added_forms(self, words: Sequence[str], key: int) -> tuple[str, ...]:
+        """Return the forms, or parts of forms, that the transform may add to a text of these source words.
+
+        A vocabulary that is trained on the source alone gets one token for each. A form that starts a word has a
+        space before it.
+        """
+        del words, key
+        return ()
 
     def redrawn(self, number: int) -> Self:
         """Return a copy with another set of random draws for running words.

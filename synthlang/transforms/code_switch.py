@@ -92,6 +92,14 @@ class CodeSwitch(Transform):
             content = fingerprint("weighted", pairs=self._pairs, weights=self._weights)
         return {**super().identity(), "dictionary": content} | ({"draws": self._draws} if self._draws else {})
 
+    @property
+    def adds_forms(self) -> bool:
+        return self._pairs is not None
+
+    def added_forms(self, words: Sequence[str], key: int) -> tuple[str, ...]:
+        found = self._translations(words, key) if self.adds_forms else []
+        return tuple(dict.fromkeys(f" {translation}" for translations in found for translation in translations))
+
     def redrawn(self, number: int) -> Self:
         """Return a copy with other draws of words and translations from the same dictionary."""
         redrawn = self.model_copy()

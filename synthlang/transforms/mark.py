@@ -237,6 +237,19 @@ class Mark(Transform):
     def invertible(self) -> bool:
         return not self.drop
 
+    @property
+    def adds_forms(self) -> bool:
+        return bool(self.markers or self.after_verb)
+
+    def added_forms(self, words: Sequence[str], key: int) -> tuple[str, ...]:
+        del words, key
+        after_verb = [] if self.after_verb is None else [f" {self.after_verb.word}"]
+        if self.as_words:
+            return (*after_verb, *(f" {marker}" for marker in self.markers))
+        joined = [self._joined(marker) for marker in self.markers]
+        first = [f" {marker}" for marker in joined] if self.place == "before" else []
+        return (*after_verb, *first, *joined)
+
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
         if not len(corpus):
             return Rewrite.identity(corpus)

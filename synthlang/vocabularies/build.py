@@ -5,6 +5,9 @@ joint     one BPE for all languages
 joined    the union of one BPE for each language
 prefixed  one BPE for each language, with its tokens under the prefix of the language
 
+With ``copied`` the BPE is trained on the source alone, so a form that a transform adds (a case marker) would be cut to
+bytes. Each such form gets a token of its own after the trained ones. The other kinds are trained on derived text.
+
 With ``prefixed``, languages share no token that could align them (Conneau et al. 2020, "Emerging Cross-lingual
 Structure in Pretrained Language Models", no anchors). Only the five specials are shared:
 
@@ -35,12 +38,13 @@ from synthlang.files import atomic_folder
 from synthlang.fingerprint import fingerprint
 from synthlang.language import Language, bind_language, check_source
 from synthlang.scripts import SPACE, SPECIAL_TOKENS, Script
-from synthlang.sources.base import Source, check_split
+from synthlang.sources.base import Source, check_split, word_counts
 from synthlang.store import Store
 from synthlang.transforms.reorder import Reorder
 from synthlang.transforms.transliterate import Transliterate
 from synthlang.transforms.typology import Typology
 from synthlang.transforms.word_order import Reordering
+from synthlang.vocabularies.grow import with_forms
 from synthlang.vocabularies.space import OURS, IdSpace, LanguageTokenizer, VocabularySpec
 from synthlang.vocabulary import FORMAT, Subwords, Vocabulary, merges_of_text, parallel_tokenizer, train_vocabulary
 
@@ -77,6 +81,20 @@ def trained(spec: VocabularySpec, texts: Sequence[Text], store: Store) -> Vocabu
             vocabulary.save(folder)
 
     return Vocabulary.load(store.obtain("vocabulary", name, build))
+
+
+def with_added_forms(
+    vocabulary: Vocabulary, languages: Sequence[Language], source: Source, least: int = 1, split: str | None = None
+) -> Vocabulary:
+    """Return the vocabulary of a source with one token for each form that a language adds to it.
+
+    The tokens come after the others. Words of the source that occur less than ``least`` times add none.
+    """
+    if not any(language.adds_forms for language in languages):
+        return vocabulary
+    words = [word for word, count in word_counts(source, split).items() if count >= least]
+    forms = dict.fromkeys(form for language in languages for form in language.added_forms(words))
+    return with_forms(vocabulary, forms)
 
 
 KEEP_FORMS = (Reordering, Reorder, Typology)  # transforms that only move words
@@ -230,6 +248,7 @@ def build_id_space(
                 hint = "use joint, joined or prefixed"
                 raise InputError(reason, keys="vocabulary.kind", hint=hint, code="conflict")
         vocabulary = trained(spec, [(source, None)], store)
+        vocabulary = with_added_forms(vocabulary, [own for _, _, own in languages], source, spec.min_frequency)
         bound = tuple(bind_language(language, source, vocabulary) for _, source, language in languages)
         return copied_space([name for name, _, _ in languages], bound, vocabulary), bound
     names = [name for name, _, _ in languages]

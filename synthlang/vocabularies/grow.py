@@ -21,14 +21,15 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Any
 
 from tokenizers import Encoding, Tokenizer, models, pre_tokenizers, trainers
 
-from synthlang.vocabulary import LONGEST_LEARNED
+from synthlang.scripts import byte_characters
+from synthlang.vocabulary import LONGEST_LEARNED, Vocabulary
 
 Symbols = tuple[str, ...]
 
@@ -189,6 +190,32 @@ def grow_bpe(task: GrowTask) -> Grown:
     whole = vocab | {token: task.first + i for i, token in enumerate(cut)}
     model = {**task.model, "vocab": whole, "merges": [*task.model["merges"], *merges]}
     return Grown(tuple(cut), pieces, model)
+
+
+def with_forms(vocabulary: Vocabulary, forms: Iterable[str]) -> Vocabulary:
+    """Return the vocabulary with merges that make each form one token.
+
+    A form with a space before it starts a word, and any other is a part of a word. The merges come after the old
+    ones. Every old id stays, and a word that spells no form is cut as before or into fewer tokens.
+    """
+    table = byte_characters()
+    spelled = ["".join(table[byte] for byte in form.encode()) for form in forms]
+    tokenizer = vocabulary.parent
+    spec = json.loads(tokenizer.to_str())
+    vocab, merges = spec["model"]["vocab"], spec["model"]["merges"]
+    known = {(left, right) for left, right in merges}
+    # A merge of one form may cut another form anew. It never gets more tokens, so this ends.
+    while cut := [tokens for text in spelled if len(tokens := tokenizer.model.tokenize(text)) > 1]:
+        for first, *rest in cut:
+            joined = first.value
+            for token in rest:
+                if (joined, token.value) not in known:
+                    known.add((joined, token.value))
+                    merges.append([joined, token.value])
+                joined += token.value
+                vocab.setdefault(joined, len(vocab))
+        tokenizer = Tokenizer.from_str(json.dumps(spec))
+    return Vocabulary(tokenizer)
 
 
 def grow_wordpiece(task: GrowTask) -> Grown:

@@ -29,6 +29,7 @@ class VocabularySpec(StrictModel):
 
     copied    One byte-level BPE of the source. A language in a script has copies of its tokens at id + V for the first
               script, id + 2V for the second (ALIGN-MLM, section 3.2). All languages need one source.
+              Each form that a transform adds, such as a case marker, is one token more.
     joint     One BPE of the text of all languages together (default of Conneau et al. 2020).
     joined    One BPE for each language. Equal strings have the same id in all languages (default anchors).
     prefixed  One BPE for each language, with its tokens under the prefix of the language, so that only the specials
