@@ -1,11 +1,26 @@
 """Changes that the site makes to a page of ``docs/``."""
 
+import json
 import re
+from pathlib import Path
 from typing import Any
+
+from mkdocs.structure.files import File, Files
 
 from probes import reference
 
 VERDICT = re.compile(r"(?<=\| )(?:(?:mostly )?(agrees|replicates)|differs|does not replicate)(?= [(|])")
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the notebook as a page."""
+    cells = json.loads(Path(config.docs_dir, "first-hour.ipynb").read_text(encoding="utf-8"))["cells"]
+    texts = [(cell["cell_type"], "".join(cell["source"])) for cell in cells]
+    page = "\n\n".join(text if kind == "markdown" else f"```python\n{text}\n```" for kind, text in texts)
+    title, _, rest = page.partition("\n")
+    page = f"{title}\n\n[Download this page as a notebook](first-hour.ipynb).\n{rest}\n"
+    files.append(File.generated(config, "first-hour.md", content=page))
+    return files
 
 
 def on_page_markdown(markdown: str, page: Any, **_: object) -> str:

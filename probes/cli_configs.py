@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Annotated
 
-from probes.cli_options import argument, one_of
+from probes.cli_options import argument, one_of, option
 from synthlang import catalogue
 from synthlang.errors import InputError, did_you_mean
 from synthlang.strict_yaml import write_yaml
@@ -22,6 +22,9 @@ def configs(
         ),
     ] = None,
     name: Annotated[str | None, argument("Name to print, of this kind (default: none).", metavar="[NAME]")] = None,
+    search: Annotated[
+        str | None, option("Text that the name or the description contains (default: list all).", metavar="TEXT")
+    ] = None,
 ) -> None:
     """List the configs of the catalogue, or print one as YAML to save, change and run."""
     if name is not None and kind not in CATALOGUE:
@@ -29,8 +32,12 @@ def configs(
         raise InputError(f"unknown kind {kind!r}", "synthlang configs", hint=hint, code="unknown")
     if kind is None or (name is None and kind in CATALOGUE):
         for one in [known for known in CATALOGUE if known != "parts"] if kind is None else [kind]:
-            _list(one)
+            _list(one, search or "")
         return
+    if search is not None:
+        raise InputError(
+            "lists entries, and NAME prints one", "--search", hint="leave one of them out", code="conflict"
+        )
     found = [(kind, name)] if name is not None else _called(str(kind))
     if len(found) > 1:
         hint = f"choose {' or '.join(f'synthlang configs {k} {n}' for k, n in found)}"
@@ -66,8 +73,8 @@ def _in_full(kind: str, name: str) -> str:
     return "".join(f"# {line}\n" for line in lines) + write_yaml(entry.data)
 
 
-def _list(kind: str) -> None:
-    """Print one line for each entry of a kind. The sizes of an entry share a line."""
+def _list(kind: str, search: str) -> None:
+    """Print one line for each entry of a kind with the text ``search``. The sizes of an entry share a line."""
     sizes: dict[str, list[str]] = {}
     for name in catalogue.names(kind):
         stem, _, size = name.rpartition("/")
@@ -75,9 +82,12 @@ def _list(kind: str) -> None:
             sizes.setdefault(stem, []).append(size)
         else:
             sizes[name] = []
-    print(f"{kind}:")
+    lines = []
     for stem, of_stem in sizes.items():
         shown = f"{stem}/{{{','.join(of_stem)}}}" if of_stem else stem
         first = f"{stem}/{of_stem[0]}" if of_stem else stem
         what = "" if kind in catalogue.WHOLE else catalogue.find(kind, first).summary
-        print(f"  {shown:{COLUMN}} {textwrap.shorten(what, WIDTH - COLUMN - 3, placeholder=' …')}".rstrip())
+        if search.lower() in f"{stem} {what}".lower():
+            lines.append(f"  {shown:{COLUMN}} {textwrap.shorten(what, WIDTH - COLUMN - 3, placeholder=' …')}".rstrip())
+    if lines:
+        print(f"{kind}:", *lines, sep="\n")

@@ -47,6 +47,8 @@ FILES = {  # kind → file, or folder in which each file has the entries that be
     "sizes": "runs.yaml",
     "parts": "studies",
 }
+COMMANDS = {"runs": "pretrain", "studies": "study"}
+"""The command that runs an entry of a kind by its name alone."""
 WHOLE = ("papers", "claims")  # kinds where each file is one entry
 Words = Mapping[str, Any]
 
@@ -162,10 +164,8 @@ def find(kind: str, name: str) -> Entry:
     stem = _stem(kind, name)
     written = _entries(kind, stem).get(name) if stem else None
     if written is None:
-        known = names(kind)
-        near = [candidate for candidate in known if candidate.startswith(f"{name}/")] or get_close_matches(name, known)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"list them with: synthlang configs {kind}"
-        raise InputError(f"there is no file and no entry {name!r} of the kind {kind}", hint=hint, code="unknown")
+        reason = f"there is no file and no entry {name!r} of the kind {kind}"
+        raise InputError(reason, hint=_where(kind, name), code="unknown")
     value = dict[str, Any]()
     for raw, words in written:
         value = merged(value, filled(raw, words))
@@ -180,6 +180,18 @@ def find(kind: str, name: str) -> Entry:
         changed = ABOUT in value and base.is_described and base.kind == kind  # the description may not hold here
         about += [f"Changed from {base.kind}/{base.name}: {base.about[0]}", *base.about[1:]] if changed else base.about
     return Entry(kind, name, tuple(dict.fromkeys(about)), data, ABOUT in value)
+
+
+def _where(kind: str, name: str) -> str:
+    """Return a hint for a name that is no entry of a kind."""
+    sizes = [size for size in SIZES if f"{name}/{size}" in names(kind)]
+    if sizes:
+        return f"it has the sizes {', '.join(sizes)}; try {name}/{sizes[-1]}"
+    for other, command in COMMANDS.items():
+        if any(known == name or known.startswith(f"{name}/") for known in names(other)):
+            return f"it is one of the {other}; try synthlang {command} {name}"
+    near = get_close_matches(name, names(kind))
+    return f"did you mean {' or '.join(near)}?" if near else f"list them with: synthlang configs {kind}"
 
 
 def names(kind: str) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from synthlang.errors import InputError
-from synthlang.export.run import exists_already, export_language
+from synthlang.export.run import exists_already, export_language, partial_of
 from synthlang.files import user_path
 from synthlang.language import Language, bind_language, parse_language
 from synthlang.progress import Display
@@ -51,8 +51,8 @@ def derive_command(
     if fields and not is_task(spec):
         reason = "the option is for a labelled task (nli:, qa:), not for a source of sentences"
         raise InputError(reason, "--field", code="conflict")
-    if is_task(spec) and out.exists():
-        raise exists_already(out)
+    if out.exists() and not (out / "manifest.json").is_file() and not partial_of(out).exists():
+        raise exists_already(out)  # before anything is parsed or trained
     spoken = parse_language(language)
     options = {"parser": parser, "vocabulary": vocabulary, "counts": counts, "licence": licence}
     command = rebuild_command(spec, options, fields)

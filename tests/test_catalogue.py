@@ -101,8 +101,10 @@ BAD = [
         "align_mlm-table3",
         "",
         "unknown",
-        "did you mean align_mlm-table3/paper or align_mlm-table3/lab or align_mlm-table3/tiny?",
+        "it has the sizes paper, lab, tiny; try align_mlm-table3/tiny",
     ),
+    ("runs", "quickstart", "", "unknown", "it is one of the studies; try synthlang study quickstart"),
+    ("studies", "align_mlm/trans/tiny", "", "unknown", "it is one of the runs; try synthlang pretrain align_mlm/"),
     ("studies", "quikstart", "", "unknown", "did you mean quickstart?"),
     ("adjust", "zzzz", "", "unknown", "list them with: synthlang configs adjust"),
     ("runs", "runs/mine.yaml", "mine.yaml", "missing", ""),
@@ -164,6 +166,9 @@ def test_configs_lists():
     runs = run("runs").splitlines()
     assert len(runs) == 1 + 64 and re.match(r"  mlm/trans/\{paper,lab,tiny\} +MLM \(ALIGN-MLM, appendix G.2\)", runs[1])
     assert "quickstart      " in run("studies")
+    found = run("studies", "--search", "typology").splitlines()
+    assert found[0] == "studies:" and found[1:] and all("typology" in line.lower() for line in found[1:])
+    assert run("--search", "no such text") == "" and "leave one of them out" in run("quickstart", "--search", "x")
     assert run("papers", "impact") == (folder() / "papers" / "impact.yaml").read_text(encoding="utf-8")
 
 

@@ -159,7 +159,7 @@ search --out --store --size --trials --first-rung --reduction --sampler --seed -
 report --out
 findings --archive --out
 gc --keep --unused --dry-run
-configs
+configs --search
 doctor
 order fit --out --train --held-out --choose-on --l2 --max-items --labels --title --licence --attribution
 order import --out --labels

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -184,6 +185,19 @@ def test_wrong_input_leaves_nothing_in_any_process(tmp_path):
         source.columns = ("form", "upos", "deprel", "head")  # type: ignore[assignment]
         refusal(export_language, source, language, tmp_path / "d", source_name="x", workers=workers)
         assert list(tmp_path.iterdir()) == []
+
+
+def test_a_finished_export_is_left_as_it_is_and_a_damaged_one_refused(text, tmp_path):
+    first = export_language(TextSource(text), LANGUAGE, tmp_path / "d", source_name="x", licence="MIT")
+    before = digest(tmp_path)
+    assert export_language(TextSource(text), LANGUAGE, tmp_path / "d", source_name="x", licence="MIT") == first
+    assert digest(tmp_path) == before
+    for other, licence in ((PARENT, "MIT"), (LANGUAGE, "Apache-2.0")):
+        again = partial(export_language, source_name="x", licence=licence)
+        assert refused(again, TextSource(text), other, tmp_path / "d") == ("d", "exists")
+    (tmp_path / "d" / "language.yaml").write_text("inv")
+    again = partial(export_language, source_name="x", licence="MIT")
+    assert refused(again, TextSource(text), LANGUAGE, tmp_path / "d") == ("language.yaml", "damaged")
 
 
 def test_the_partial_folder_of_another_export_is_refused(text, tmp_path):

@@ -99,6 +99,29 @@ def test_what_is_refused(run, tmp_path):
     assert probe_names(None) is None
 
 
+def test_what_is_missing_is_found_before_anything_is_measured(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    monkeypatch.setattr("probes.measures.probe_command.run_probe", lambda *_: pytest.fail("a probe was run"))
+    (tmp_path / "text").write_text("a cat ||| a cat\n" * 90)
+    pair = f"pairs={{a: {{kind: text, joint: {tmp_path / 'text'}}}}}"
+    config = read_probe_config(None, {"probes": ["words", "retrieval"]}, [*SMALL, pair])
+    assert refused(probe_command, str(run), config, tmp_path / "out") == ("", "extra")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_probe_that_fails_does_not_cost_the_results_of_those_before_it(run, tmp_path, monkeypatch):
+    config = read_probe_config(None, {"probes": ["words", "cka", "retrieval"]}, [*SMALL, "cka.random=[]"])
+
+    def full(*_):
+        raise InputError("no space is left", code="failed")
+
+    monkeypatch.setattr("probes.measures.retrieval.probe.source_of", full)
+    assert refused(probe_command, str(run), config, tmp_path / "out") == ("", "failed")
+    saved = json.loads((tmp_path / "out" / "probes.json").read_text())
+    assert list(saved["probes"]) == ["cka", "words"] and saved["settings"]["probes"] == ["words", "cka"]
+
+
 def test_other_keys_of_data_do_not_change_how_many_pairs_are_fitted():
     assert read_probe_config(None, {}, []).data.sentences == 20_000
     assert read_probe_config(None, {}, ["data.dev=10"]).data.sentences == 20_000

@@ -27,6 +27,7 @@ def test_the_site_is_whole_and_loads_nothing(tmp_path):
     assert not {name: found for name, text in pages.items() if (found := LOADED.findall(text))}
     assert not [name for name, text in pages.items() if "```" in text], "a block of code that Markdown does not know"
     assert 'id="probes.run_study"' in pages["python.html"] and (tmp_path / "first-hour.ipynb").is_file()
+    assert "synthlang" in pages["first-hour.html"]
 
 
 def test_the_notebook_runs(tmp_path, monkeypatch):

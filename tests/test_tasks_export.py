@@ -290,4 +290,4 @@ def test_the_command_and_that_of_the_card_make_the_same_bytes(tmp_path, capsys, 
     ):
         assert refused(derive_command, spec, language, tmp_path / "f" / "g", **options)[1] == code
         assert not (tmp_path / "f").exists()
-    assert refused(derive_command, SMALL, "trans", out)[0] == out.name
+    assert refused(derive_command, SMALL, "perm", out) == (out.name, "exists")

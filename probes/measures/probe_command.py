@@ -101,22 +101,33 @@ def _without_words(config: ProbeConfig, ours: bool, console: Console) -> ProbeCo
 def measure(given: ProbeInput, folder: Path, told: InputConfig | None = None) -> dict[str, ProbeResult]:
     """Run the probes of a config and write ``probes.json``, ``figures/`` and ``probes.html``.
 
+    Packages and sentence pairs that a probe needs are looked for first. If a probe fails nevertheless, the results of
+    the earlier ones are written.
+
     Args:
         given: The input, with the config.
         folder: The folder of the results. Earlier results in it are replaced, all at once.
         told: The settings to record (default: those of ``given``).
     """
+    given.check()
     found: dict[str, ProbeResult] = {}
-    with given.reading():
-        for name in given.config.probes:
-            found[name] = run_probe(name, given)
-    values = record(given, found, told)
+    try:
+        with given.reading():
+            for name in given.config.probes:
+                found[name] = run_probe(name, given)
+    finally:
+        if found:  # a probe that fails does not cost the results of those before it
+            settings = (told or given.config).model_copy(update={"probes": tuple(found)})
+            _write(folder, record(given, found, settings), found, given.config)
+    return found
+
+
+def _write(folder: Path, values: dict[str, Any], found: Mapping[str, ProbeResult], config: InputConfig) -> None:
     with atomic_folder(folder, replace=True) as new:
         write_json(new / "probes.json", values)
         for figure in (figure for result in found.values() for figure in result.figures):
             figure.write(new / "figures")
-        write_page(new, values, found, given.config.table())
-    return found
+        write_page(new, values, found, config.table())
 
 
 def run_probe(name: str, given: ProbeInput) -> ProbeResult:

@@ -80,6 +80,12 @@ class ProbeInput:
             raise InputError(f"{len(texts)} pairs of languages", keys="pairs", hint="name one pair", code="conflict")
         return texts[0]
 
+    def check(self) -> None:
+        """Raise InputError for a missing package, and for sentence pairs that cannot be read or aligned."""
+        self.config.check_installed()
+        if self.config.reads_sentences:
+            _ = self.measured
+
     @property
     def data(self) -> PairData:
         """The ids of the sentence pairs and their links."""

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from pretrain.config.model import numbered
 from probes.measures.base import ProbeSettings
 from synthlang.config import StrictModel
+from synthlang.errors import InputError
 from synthlang.parallel.pairs import PairConfig
 from synthlang.parallel.prepare import DataConfig
 from synthlang.references import LanguageSpec, ModelName, omits_default
@@ -109,6 +110,14 @@ class InputConfig(StrictModel):
     def chosen(self) -> dict[str, ProbeSettings]:
         """Return the settings of the probes that are run."""
         return {name: getattr(self, name) for name in self.probes}
+
+    def check_installed(self) -> None:
+        """Raise InputError if an optional package that a probe needs is missing."""
+        for name, settings in self.chosen().items():
+            try:
+                settings.check_installed()
+            except InputError as error:
+                raise error.inside(name) from error
 
     @property
     def reads_sentences(self) -> bool:

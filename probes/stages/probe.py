@@ -90,11 +90,7 @@ class ProbeStage(ModelStage):
 
     def _check_installed(self, inputs: Inputs) -> None:
         """Raise InputError for a package or a parser that a probe needs."""
-        for name, settings in self.config.chosen().items():
-            try:
-                settings.check_installed()
-            except InputError as error:
-                raise error.inside(name) from error
+        self.config.check_installed()
         if "retrieval" in self.config.probes:
             inputs.check_parser(self.config.retrieval.parser, "retrieval")
 

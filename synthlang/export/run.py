@@ -39,7 +39,7 @@ from synthlang.export.shard import (
     write_shard,
 )
 from synthlang.files import TEMPORARY, DiskError, check_named, claimed, read_json, remove_leftovers, write_json, writing
-from synthlang.fingerprint import fingerprint
+from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.language import Language, bind_language
 from synthlang.progress import already
 from synthlang.sources.base import Source, because
@@ -166,7 +166,8 @@ def export_language(
     """Derive every split of a source, write the data set and return its manifest.
 
     The bytes depend neither on the number of workers nor on interruptions. The same command resumes from
-    ``.partial-NAME``, and the folder appears when it is complete. Wrong input leaves nothing behind.
+    ``.partial-NAME``, and the folder appears when it is complete. A folder that holds this data set already stays as
+    it is. Wrong input leaves nothing behind.
 
     Args:
         source: The source.
@@ -180,8 +181,6 @@ def export_language(
         vocabulary: Vocabulary of the source language, which adds token ids and both tokenizers.
         counted_in: Split whose words were counted for language and vocabulary, if not the training split.
     """
-    if folder.exists() and not partial_of(folder).exists():
-        raise exists_already(folder)
     licence = check_licence(licence or getattr(source, "licence", None) or UNKNOWN_LICENCE)
     workers = min(workers, cores())
     if workers > 1:
@@ -191,10 +190,9 @@ def export_language(
     name = fingerprint("export", derived=derived, configs=CONFIGS, pyarrow=pa.__version__)
     place = partial_of(folder)
     if folder.exists():
-        if _export_in(place) != name or (place / "out").exists():
-            raise exists_already(folder)
-        shutil.rmtree(place)  # a process was killed while it cleaned up
-        return dict(read_json(folder / "manifest.json"))
+        if _export_in(place) == name and not (place / "out").exists():
+            shutil.rmtree(place)  # a process was killed while it cleaned up
+        return finished_export(folder, derived, licence)
     about = {"fingerprint": derived, "format": FORMAT}
     command = command or f"synthlang derive {shlex.quote(source_name)} --language language.yaml --out DIR"
     about |= {"source": source_name, "licence": licence, "command": command}
@@ -208,6 +206,23 @@ def export_language(
             manifest = write_manifest(plan, source, records, about)
             (place / "out").rename(folder)
             shutil.rmtree(place)
+    return manifest
+
+
+def finished_export(folder: Path, fingerprint: str, licence: str | None = None) -> dict[str, Any]:
+    """Return the manifest of a folder that holds the data set of a fingerprint, with the given licence if any.
+
+    Raises:
+        InputError: The folder holds something else, or a file of it is missing or damaged.
+    """
+    manifest = read_json(folder / "manifest.json") if (folder / "manifest.json").is_file() else None
+    if not isinstance(manifest, dict) or manifest.get("fingerprint") != fingerprint:
+        raise exists_already(folder)
+    if licence is not None and manifest["licence"] != licence:
+        raise exists_already(folder)
+    for name, checksum in manifest["sha256"].items():
+        if not (folder / name).is_file() or sha256_file(folder / name) != checksum:
+            raise InputError("is damaged", folder / name, hint="delete the folder and derive it again", code="damaged")
     return manifest
 
 

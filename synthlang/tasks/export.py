@@ -38,6 +38,7 @@ from synthlang.export.card import (
     write_card,
 )
 from synthlang.export.rows import column_values, lists, numbers
+from synthlang.export.run import finished_export
 from synthlang.export.shard import SPLIT_NAMES
 from synthlang.files import claimed_folder, write_json
 from synthlang.fingerprint import fingerprint, sha256_file
@@ -187,8 +188,8 @@ def export_task(
     """Derive every split of a task, write the data set and return the manifest.
 
     The config ``parent`` has every item that was read. ``derived`` has the items that remain when all fields are
-    derived. If ``fields`` are given, ``mixed`` derives only these. An id names the same item in each config. A failed
-    export leaves no folder.
+    derived. If ``fields`` are given, ``mixed`` derives only these. An id names the same item in each config. A folder
+    that holds this data set already stays as it is. A failed export leaves no folder.
 
     Args:
         task: The task.
@@ -200,7 +201,7 @@ def export_task(
         progress: Called as ``progress(split, items)`` after each batch.
 
     Raises:
-        InputError: The folder exists, or ``derived`` or ``mixed`` would be empty.
+        InputError: The folder holds something else, or ``derived`` or ``mixed`` would be empty.
     """
     licence = licence or task.licence
     check_licence(licence or UNKNOWN_LICENCE)
@@ -209,25 +210,26 @@ def export_task(
     if fields is not None:
         configs["mixed"] = task.field_rows(fields)
     parents = {"task": task.fingerprint, "language": language.fingerprint}
+    name = fingerprint("derived-task", format=FORMAT, parents=parents, fields=fields and sorted(fields))
+    if folder.exists():
+        return finished_export(folder, name)
     with claimed_folder(folder) as temporary:
         items: dict[str, dict[str, int]] = {config: {} for config in configs}
         changes: dict[str, dict[str, dict[str, int]]] = {config: {} for config in configs if config != "parent"}
         read = {}
         for split in task.splits:
-            name = SPLIT_NAMES[split]
-            read[name], sizes, happened = _write_split(task, split, language, configs, temporary, progress)
+            of_split = SPLIT_NAMES[split]
+            read[of_split], sizes, happened = _write_split(task, split, language, configs, temporary, progress)
             for config in configs:
-                items[config][name] = sizes[config]
-                changes.get(config, {})[name] = dict(happened[config])
+                items[config][of_split] = sizes[config]
+                changes.get(config, {})[of_split] = dict(happened[config])
         for config in configs:
             if not any(items[config].values()):
                 total = sum((Counter(counts) for counts in changes.get(config, {}).values()), Counter[str]())
                 reasons = listed(total) or "none was read"
                 raise InputError(f"no item is left in the config {config!r}: {reasons}", task.name, code="empty")
         manifest: dict[str, Any] = {
-            "fingerprint": fingerprint(
-                "derived-task", format=FORMAT, parents=parents, fields=fields and sorted(fields)
-            ),
+            "fingerprint": name,
             "format": FORMAT,
             "task": task.name,
             "language": portable(language)[0],

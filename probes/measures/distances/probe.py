@@ -41,10 +41,6 @@ def distances_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     if name in config.before:
         told = f"{name} is the name of the probed model, too"
         raise InputError(told, keys="distances.before", hint="set distances.name", code="duplicate")
-    try:
-        config.check_installed()
-    except InputError as error:
-        raise error.inside("distances") from error
     _layers(given)
     # the tokenizers of all models first, since they decide what is measured; weights are there one model at a time
     readers = {label: PairReaders.of(open_other(model, given, label)) for label, model in config.before.items()}
