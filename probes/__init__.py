@@ -1,6 +1,6 @@
-"""probes measures models: alignment, transfer to downstream tasks, and studies of many of them.
+"""Measurements of models: alignment, transfer to downstream tasks, and studies.
 
-The functions here are what the commands do (``docs/python.md``); they import what they need when they are called.
+Each function here is the Python form of a command (``docs/python.md``) and imports its libraries when it is called.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ def probe(
     threads: int | None = None,
     overrides: Overrides = (),
 ) -> dict[str, Any]:
-    """Measure how a model aligns two languages; writes ``probes.json``, figures and a page.
+    """Measure how well a model aligns two languages, and write ``probes.json``, figures and a page.
 
     Args:
-        model: A finished run, a folder or a name of Hugging Face.
-        model2: Another model, which reads the other language.
-        probes: Names with commas between, or ``all`` (default: those of the config, else all).
-        config: A YAML file, or a name of the catalogue.
-        language: The other language (default: the run's first derived one).
-        out: Folder of the results (default for a run: ``RUN/probes``).
-        threads: Of this process (default: ``OMP_NUM_THREADS``, else the number that is fastest).
-        overrides: Dotted keys and their values.
+        model: A finished run, a model folder, or a name on Hugging Face.
+        model2: A second model, which reads the other language.
+        probes: Comma-separated names, or ``all`` (default: the probes in the config, else all).
+        config: A YAML file, or a name from the catalogue.
+        language: The language to compare with the source language (default: the first derived one of the run).
+        out: The folder for the results (default for a run: ``RUN/probes``).
+        threads: Number of threads (default: ``OMP_NUM_THREADS``, else chosen by model width and cores).
+        overrides: Dotted config keys and their new values.
 
     Returns:
         The content of ``probes.json``.
@@ -74,26 +74,26 @@ def run_transfer(
     threads: int | None = None,
     overrides: Overrides = (),
 ) -> dict[str, Any]:
-    """Fine-tune a model on the parent and on another language, over several seeds.
+    """Fine-tune a model on the source language and on a target language, with several seeds.
 
     Args:
-        model: A finished run, a folder or a name of Hugging Face.
-        task: nli, ner, pos, parsing, slots or qa (default: the config's, else pos).
-        config: A YAML file, or a name of the catalogue, ``pos/tiny``.
-        train: Source of the parent's items to train on (default: the run's text).
-        dev: Source of the items to choose by.
-        test: Source of the items to test on.
-        language: Transferred to (default: the run's first derived one).
-        target: Another natural language: its own sources by split, ``{"test": SOURCE}``.
-        seeds: Fine-tunings; finished ones are not run again.
+        model: A finished run, a model folder, or a name on Hugging Face.
+        task: nli, ner, pos, parsing, slots or qa (default: the task of the config, else pos).
+        config: A YAML file, or a name from the catalogue such as ``pos/tiny``.
+        train: The training items in the source language (default: from the text of the run).
+        dev: The items for model selection (default: the dev split of the training items).
+        test: The test items (default: the test split of the training items).
+        language: The target language (default: the first derived one of the run).
+        target: The items of a natural target language by split, such as ``{"test": SOURCE}``.
+        seeds: Number of fine-tuning seeds. Finished seeds are not run again.
         out: The JSON file (default for a run: ``RUN/transfer/TASK-LANGUAGE.json``).
-        save_models: Folder for the fine-tuned models, which ``probe`` reads.
-        smoke: Try it in seconds with few items; the numbers mean nothing.
-        threads: Of this process (default: ``OMP_NUM_THREADS``, else the number that is fastest).
-        overrides: Dotted keys and their values.
+        save_models: The folder for the fine-tuned models, which ``probe`` can read.
+        smoke: Use few items to test the call within seconds. The scores mean nothing.
+        threads: Number of threads (default: ``OMP_NUM_THREADS``, else chosen by model width and cores).
+        overrides: Dotted config keys and their new values.
 
     Returns:
-        The content of the JSON file: SUP, ZS and Δ = SUP − ZS of each seed, and their means with intervals.
+        The content of the JSON file: SUP, ZS and Δ = SUP − ZS for each seed, and their means with intervals.
     """
     from probes.transfer.transfer_command import read_transfer_config, transfer_command
     from synthlang.config import assignments
@@ -115,15 +115,15 @@ def compare(
     rounds: int = 1000,
     swap: str = "prediction",
 ) -> Comparison:
-    """Test whether results of ``run_transfer`` differ from the first one, on the predictions that they keep.
+    """Test whether results of ``run_transfer`` differ from the first one.
 
     Args:
-        results: JSON files, the baseline first.
-        metrics: Scores to compare (default: the task's main one).
-        tests: Test sets: parent, zs, sup, … (default: all that all files have).
-        correction: For the number of comparisons: holm, bh or none.
-        rounds: Of the permutation test.
-        swap: What that test swaps: each ``prediction``, or an ``item`` with all its seeds.
+        results: JSON files, the baseline first. Their predictions lie beside them.
+        metrics: The scores to compare (default: the main score of the task).
+        tests: The test sets to compare: parent, zs, sup, … (default: the sets in all files).
+        correction: The correction for multiple comparisons: holm, bh or none.
+        rounds: Number of permutations.
+        swap: The unit to permute: each ``prediction``, or an ``item`` with its predictions of all seeds.
     """
     from probes.transfer.compare import compare as compared
 
@@ -138,16 +138,16 @@ def align(
     out: str | Path | None = None,
     scores: str | Path | None = None,
 ) -> dict[str, AlignmentErrors]:
-    """Align the words of parallel text, or score links of it.
+    """Align the words of parallel text, or score existing word alignments.
 
     Args:
-        texts: One file of lines ``left ||| right``, or two files with a sentence a line.
-        options: The aligner, how its two directions are joined, gold links.
-        out: Pharaoh file to write the links to.
-        scores: JSON file to write the scores to.
+        texts: One file of lines ``left ||| right``, or two files with one sentence per line.
+        options: The aligner, the combination of its two directions, and the gold standard.
+        out: The Pharaoh file for the word alignments.
+        scores: The JSON file for the scores.
 
     Returns:
-        Error rates by the way in which the directions are joined; none without a gold standard.
+        Error rates by method of combining the directions. The mapping is empty without a gold standard.
     """
     from probes.statistics import alignment_interval
     from synthlang.parallel.align_command import AlignOptions, align_command
@@ -169,19 +169,21 @@ def correlate(
     out: str | Path | None = None,
     figure: str | Path | None = None,
 ) -> list[GroupCorrelation]:
-    """Correlate two columns of results, with permutation p and bootstrap interval.
+    """Correlate two columns of results, with a permutation p-value and a bootstrap interval.
+
+    Several columns of ``by``, ``block`` or ``cluster`` are separated by commas.
 
     Args:
-        files: ``results.csv`` or ``results.parquet`` of studies, or tables like them.
-        x: A column of numbers, such as ``alignment_all``.
-        y: Another one, such as ``delta``.
-        by: A group for each value of these columns (with commas between).
-        block: Rows are compared only within these.
-        cluster: Rows that belong together (default: those of a cell); ``none`` for no such column.
-        kind: Of spearman, kendall and pearson, those to compute.
-        level: Of the intervals.
-        out: JSON file to write.
-        figure: SVG file to write.
+        files: ``results.csv`` or ``results.parquet`` of studies, or other tables in these formats.
+        x: The first column, such as ``alignment_all``.
+        y: The second column, such as ``delta``.
+        by: Grouping columns. Each group is correlated on its own.
+        block: Columns whose values rows must share to be compared.
+        cluster: Columns that mark dependent rows, or ``none`` (default: ``cell``, if present).
+        kind: Comma-separated coefficients: spearman, kendall, pearson.
+        level: The confidence level of the intervals.
+        out: The JSON file to write.
+        figure: The SVG file to write.
     """
     from probes.correlation import CorrelateOptions, correlate_command
 
@@ -196,19 +198,19 @@ def run_study(
     *,
     overrides: Overrides = (),
 ) -> StudyRun:
-    """Run every cell of a grid and write results, measures and ``report.html``. Finished stages are not run again.
+    """Run every cell of a grid, and write results, measures and ``report.html``.
 
-    A script calls this function under ``if __name__ == "__main__":``, which multiprocessing needs, or with the
-    executor ``in-process``.
+    Finished stages are not run again. In a script, call this function under ``if __name__ == "__main__":``, because
+    multiprocessing imports the script again. The executor ``in-process`` does not need that.
 
     Args:
         config: A YAML file, or the name of a study.
         out: The study folder (default: ``runs/NAME``).
-        options: How the study is run: executor, workers, store, chosen cells (default: ``StudyOptions()``).
-        overrides: Dotted keys and their values.
+        options: Executor, workers, store, selected cells and more (default: ``StudyOptions()``).
+        overrides: Dotted config keys and their new values.
 
     Returns:
-        The run: its ``folder``, and its ``cells``, each with ``status`` and ``error``.
+        The run with its ``folder`` and its ``cells``. Each cell has a ``status`` and an ``error``.
 
     Raises:
         SystemExit: With code 143 after SIGTERM.
@@ -226,16 +228,18 @@ def search_study(
     *,
     overrides: Overrides = (),
 ) -> list[FrozenTrial]:
-    """Search the grid of a study for the lowest perplexity in the source language, by Optuna (extra ``search``).
+    """Search the grid of a study for the lowest perplexity in the source language.
+
+    Optuna is required: ``pip install 'synthlang[search]'``.
 
     Args:
         config: A YAML file, or the name of a study.
-        out: The folder of the search (default: ``runs/NAME-search``). With the same arguments the search continues.
-        options: How the grid is searched: trials, sampler, successive halving (default: ``SearchOptions()``).
-        overrides: Dotted keys and their values.
+        out: The search folder (default: ``runs/NAME-search``). A call with the same arguments continues the search.
+        options: Trials, sampler, successive halving and more (default: ``SearchOptions()``).
+        overrides: Dotted config keys and their new values.
 
     Returns:
-        The trials, best first: ``params`` has the labels of the axes, ``intermediate_values`` has step → perplexity.
+        The trials, best first. ``params`` maps axes to labels, ``intermediate_values`` maps steps to perplexity.
     """
     from probes.study.search_command import search_command
     from synthlang.config import assignments
@@ -244,19 +248,19 @@ def search_study(
 
 
 def write_report(folders: Sequence[str | Path], out: str | Path | None = None) -> None:
-    """Write the report of each study folder again, or with ``out`` one report on all of them."""
+    """Write the report of each study folder again, or one joint report in ``out``."""
     from probes.commands import write_reports
 
     write_reports([Path(folder) for folder in folders], _path(out))
 
 
 def write_findings(folder: str | Path, archive: Sequence[str | Path] = (), out: str | Path | None = None) -> None:
-    """Add studies to an archive, and write the page of findings from all finished studies in it.
+    """Write the pages of findings from an archive of studies.
 
     Args:
         folder: The folder of the archive.
-        archive: Studies to add first. A study that is not finished adds the cells that it has run.
-        out: The page (default: FOLDER.md); its numbers are written beside it, to ``FOLDER-numbers.md``.
+        archive: Study folders to add first. An unfinished study adds its finished cells.
+        out: The first page (default: FOLDER.md). The other pages are written beside it.
     """
     from probes.commands import write_findings_page
 
@@ -266,13 +270,14 @@ def write_findings(folder: str | Path, archive: Sequence[str | Path] = (), out: 
 def collect_garbage(
     folders: Sequence[str | Path], keep: str | None = None, *, unused: bool = False, dry_run: bool = False
 ) -> None:
-    """Delete weights of finished runs that no cell of any study of the store needs any more.
+    """Delete weights of finished runs that no unfinished cell of any study in the store needs.
 
     Args:
         folders: Study folders.
-        keep: ``final`` (exports, last and best weights) or ``results`` (no weights); default: what each study says.
-        unused: Also stages that no cell of any study of the store has.
-        dry_run: Say what would be deleted; delete nothing.
+        keep: ``final`` (exports, last and best weights) or ``results`` (no weights). The default is the key ``keep``
+            of each study.
+        unused: Also delete stages that no study in the store uses.
+        dry_run: Print what would be deleted, and delete nothing.
     """
     from probes.commands import collect_garbage as collect
 
@@ -280,7 +285,7 @@ def collect_garbage(
 
 
 def check_installation() -> bool:
-    """Say what is installed, what is missing and the command that mends it; whether all that is needed is there."""
+    """Print the installed and the missing packages. Return False if a required package is missing."""
     from probes.doctor import examine
 
     return examine()

@@ -1,4 +1,4 @@
-"""``python -m probes.bench`` runs synthlang_bench/probes.py, which none of the packages imports."""
+"""Entry point of ``python -m probes.bench``, which runs ``synthlang_bench/probes.py``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command ``synthlang``. The commands import libraries when they run, so ``--help`` is quick."""
+"""The command ``synthlang``. Each subcommand imports its libraries only when it runs, so ``--help`` is quick."""
 
 from __future__ import annotations
 
@@ -42,9 +42,11 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def main_options(
-    _: Annotated[bool, option("Version of synthlang.", "--version", callback=_version, is_eager=True)] = False,
+    _: Annotated[
+        bool, option("Version of synthlang, printed alone.", "--version", callback=_version, is_eager=True)
+    ] = False,
 ) -> None:
-    """Read the options of the command itself."""
+    """Read the options that stand before a subcommand."""
 
 
 app.command()(cli_language.derive)
@@ -64,7 +66,7 @@ def pretrain(
     smoke: Smoke = False,
     overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
-    """Pretrain a model, as accelerate launch -m pretrain.train CONFIG does."""
+    """Pretrain a model. On several devices, use accelerate launch -m pretrain.train CONFIG."""
     run_pretraining(config, out, overrides, smoke=smoke, threads=threads)
 
 
@@ -77,7 +79,7 @@ def adjust(
     smoke: Smoke = False,
     overrides: Set = [],  # noqa: B006
 ) -> None:
-    """Adjust a model. The help is ADJUST_HELP."""
+    """Adjust a finished model. Users see the text ADJUST_HELP."""
     run_adjustment(model, config, out, overrides, smoke=smoke, threads=threads)
 
 
@@ -108,7 +110,7 @@ def doctor() -> None:
 
 
 def main() -> None:
-    """Run the command. Wrong input is one line on standard error and exit code 2."""
+    """Run the command. For wrong input, print one line to standard error and exit with code 2."""
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     set_environment()
     for stream in (sys.stdout, sys.stderr):

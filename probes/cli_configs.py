@@ -18,12 +18,14 @@ def configs(
     kind: Annotated[
         str | None,
         argument(
-            "Kind to list (runs, studies, …), or name to print (default: all).", metavar="[KIND]", **one_of(*CATALOGUE)
+            "Kind to list (runs, studies, …), or entry to print (default: all kinds).",
+            metavar="[KIND]",
+            **one_of(*CATALOGUE),
         ),
     ] = None,
-    name: Annotated[str | None, argument("Name to print, of this kind (default: none).", metavar="[NAME]")] = None,
+    name: Annotated[str | None, argument("Entry of this kind to print (default: none).", metavar="[NAME]")] = None,
     search: Annotated[
-        str | None, option("Text that the name or the description contains (default: list all).", metavar="TEXT")
+        str | None, option("Text to search for in names and descriptions (default: none).", metavar="TEXT")
     ] = None,
 ) -> None:
     """List the configs of the catalogue, or print one as YAML to save, change and run."""
@@ -41,15 +43,15 @@ def configs(
     found = [(kind, name)] if name is not None else _called(str(kind))
     if len(found) > 1:
         hint = f"choose {' or '.join(f'synthlang configs {k} {n}' for k, n in found)}"
-        raise InputError(f"several kinds have {kind!r}", "synthlang configs", hint=hint, code="conflict")
+        raise InputError(f"{kind!r} is a name of several kinds", "synthlang configs", hint=hint, code="conflict")
     print(_in_full(*found[0]), end="")
 
 
 def _called(name: str) -> list[tuple[str, str]]:
-    """Return kind and name of every entry that NAME or KIND/NAME may mean.
+    """Return the kind and name of every entry that matches NAME or KIND/NAME.
 
     Raises:
-        InputError: If there is none.
+        InputError: No entry matches.
     """
     known = {kind: catalogue.names(kind) for kind in CATALOGUE}
     found = [(kind, name) for kind in CATALOGUE if name in known[kind]]
@@ -59,7 +61,7 @@ def _called(name: str) -> list[tuple[str, str]]:
     if not found:
         listed = [one for kind in CATALOGUE if kind != "parts" for one in known[kind]]
         hint = did_you_mean(name, [one for one in listed if one.startswith(f"{name}/")] or listed)
-        hint += "synthlang configs lists all"
+        hint += "run synthlang configs for all names"
         raise InputError(f"unknown name {name!r}", "synthlang configs", hint=hint, code="unknown")
     return found
 
@@ -74,7 +76,7 @@ def _in_full(kind: str, name: str) -> str:
 
 
 def _list(kind: str, search: str) -> None:
-    """Print one line for each entry of a kind with the text ``search``. The sizes of an entry share a line."""
+    """Print the entries of a kind that contain the text ``search``. All sizes of an entry share one line."""
     sizes: dict[str, list[str]] = {}
     for name in catalogue.names(kind):
         stem, _, size = name.rpartition("/")

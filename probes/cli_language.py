@@ -19,25 +19,25 @@ SourceArgument = Annotated[
     ),
 ]
 Workers = Annotated[int, option("Number of worker processes. The output is identical for any number.", min=1)]
-Cache = Annotated[Path | None, option("Folder of the cached parses (default: ~/.cache/synthlang/parses).")]
+Cache = Annotated[Path | None, option("Folder for cached parses (default: ~/.cache/synthlang/parses).")]
 
 
 def derive(
     source: Annotated[
         str,
         argument(
-            "Source (as for parse), or labelled task: nli:, ner:, pos:, parsing:, slots: or qa: with a PATH, "
-            "hf:NAME or builtin:mini-english."
+            "Source (see synthlang parse --help), or labelled task: nli:, ner:, pos:, parsing:, slots: or qa: "
+            "followed by a PATH, hf:NAME or builtin:mini-english."
         ),
     ],
     language: Annotated[
         str,
         option(
-            "Derived language: name (trans+inv, trans:0.5+perm), entry of synthlang configs derived, or YAML file.",
+            "Derived language: name (trans+inv, trans:0.5+perm), entry from synthlang configs derived, or YAML file.",
             **names_of("derived"),
         ),
     ],
-    out: Annotated[Path, option("Data set folder to write. It must not exist.")],
+    out: Annotated[Path, option("Data set folder to write, which must not exist yet.")],
     workers: Workers = 1,
     parser: Annotated[
         str | None,
@@ -45,22 +45,23 @@ def derive(
     ] = None,
     licence: Annotated[
         str | None,
-        option("Hugging Face name of the source's licence, for the card, such as cc-by-sa-4.0 (default: none)."),
+        option("Licence of the source for the data set card, as on Hugging Face: cc-by-sa-4.0 (default: none)."),
     ] = None,
     vocabulary: Annotated[
         str | None,
-        option("Vocabulary for token ids: its size, to train one, or a tokenizer folder (default: no token ids)."),
+        option("Vocabulary for token ids: a size to train, or a tokenizer folder (default: no token ids)."),
     ] = None,
     counts: Annotated[
         str | None,
-        option("Text for the word counts of the language or vocabulary: dev, test or a source (default: train)."),
+        option("Text in which words are counted, if needed: train, dev, test or a source (default: train)."),
     ] = None,
     field: Annotated[
-        list[str], option("Field of a task that is derived in the configuration mixed (default: none; repeatable).")
+        list[str],
+        option("Task field to derive in configuration mixed, such as premise (default: none; repeatable)."),
     ] = [],  # noqa: B006  typer copies it
     cache: Cache = None,
 ) -> None:
-    """Derive a language and write it as a data set for datasets.load_dataset(DIR)."""
+    """Derive a language and write a data set folder that datasets.load_dataset can read."""
     examples = synthlang.derive(
         source,
         language,
@@ -79,26 +80,28 @@ def derive(
 
 def parse(
     source: SourceArgument,
-    out: Annotated[Path, option("Folder to write: train.conllu, dev.conllu, test.conllu.")],
+    out: Annotated[Path, option("Folder for train.conllu, dev.conllu and test.conllu.")],
     engine: Annotated[Literal["spacy", "stanza"], option("Parser: spacy or stanza.")] = "spacy",
     model: Annotated[
         str | None,
-        option("Pipeline of spaCy, or language of Stanza, or a folder (default: en_core_web_sm, en)."),
+        option("Model: spaCy pipeline, Stanza language or folder (default: en_core_web_sm or en)."),
     ] = None,
     tokens: Annotated[
         Literal["source", "engine"],
-        option("Tokenization: words of the source, or words and sentences of the engine."),
+        option("Tokenization: source (keep its words) or engine (split words and sentences again)."),
     ] = "source",
     workers: Workers = 1,
     cache: Cache = None,
 ) -> None:
-    """Annotate text with a parser. A run that was killed continues where it stopped."""
+    """Annotate text with a parser. An interrupted run continues where it stopped."""
     synthlang.parse(source, out, engine=engine, model=model, tokens=tokens, workers=workers, cache=cache)
 
 
 def push(
-    folder: Annotated[Path, argument("Data set folder of derive, finished run, or RUN/export/LANGUAGE.")],
-    repo: Annotated[str, argument("Repository on the hub: USER/NAME.")],
+    folder: Annotated[
+        Path, argument("Data set folder from derive, finished run, or one export of a run (RUN/export/LANGUAGE).")
+    ],
+    repo: Annotated[str, argument("Repository on the Hugging Face hub: USER/NAME.")],
     public: Annotated[bool, option("Public repository (default: private).", "--public")] = False,
 ) -> None:
     """Upload a data set or a model to the hub. No other command uploads anything."""
@@ -107,21 +110,24 @@ def push(
 
 
 def dictionary(
-    spec: Annotated[str, argument("Language (trans, a YAML file), or MUSE file of a natural pair.")],
-    out: Annotated[Path, option("Folder to write: dictionary.txt (MUSE) and manifest.json.")],
+    spec: Annotated[str, argument("Derived language (name or YAML file), or MUSE file of two natural languages.")],
+    out: Annotated[Path, option("Folder for dictionary.txt (MUSE format) and manifest.json.")],
     source: Annotated[
-        str | None, option("Source for the word counts, from its training split (default: none). A language needs it.")
+        str | None,
+        option("Source whose training split is counted (default: none). A derived language needs one."),
     ] = None,
-    coverage: Annotated[float, option("Share of the words in the dictionary.", min=0.0, max=1.0)] = 0.25,
+    coverage: Annotated[float, option("Share of the words to put into the dictionary.", min=0.0, max=1.0)] = 0.25,
     by: Annotated[
-        Literal["type", "token"], option("Unit of the share: word types or running words (tokens).")
+        Literal["type", "token"], option("Unit of --coverage: type (distinct words) or token (running words).")
     ] = "type",
     order: Annotated[
-        Literal["uniform", "frequent"], option("Selection of the words: uniform at random, or the most frequent.")
+        Literal["uniform", "frequent"],
+        option("Selection of the words: uniform (at random) or frequent (most frequent first)."),
     ] = "uniform",
     seed: Annotated[int, option("Seed for sampling the words.", min=0)] = 0,
     target_source: Annotated[
-        str | None, option("Source of the other language of a natural pair, which restricts the pairs (default: none).")
+        str | None,
+        option("Source in the other natural language. Only its words are translations (default: none)."),
     ] = None,
 ) -> None:
     """Sample a bilingual dictionary and write it in MUSE format."""

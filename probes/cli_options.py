@@ -1,4 +1,4 @@
-"""Helpers and shared declarations for the options and arguments of the commands."""
+"""Options and arguments that several commands share, and helpers to declare more."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from synthlang.files import user_path
 
 
 class Commands(typer.Typer):
-    """Commands that expand ``~`` in their paths, because a shell does not expand the one in ``--out=~/x``."""
+    """Commands that expand ``~`` in paths. A shell does not expand it in ``--out=~/x``."""
 
     def command(self, *args: Any, **options: Any) -> Callable[[Any], Any]:
         """Register a function as a command, as Typer does."""
@@ -37,12 +37,12 @@ def _at_home(value: Any) -> Any:
 
 
 def option(help_text: str, *names: str, **more: Any) -> Any:
-    """Declare an option, named after its parameter unless ``names`` are given. Typer takes ``more``."""
+    """Declare an option. Its name is that of the parameter unless ``names`` are given. Typer receives ``more``."""
     return typer.Option(*names, help=help_text, **more)
 
 
 def renamed(old: str, new: str) -> Any:
-    """Declare the former name of an option, which is hidden and works with a warning for one release."""
+    """Declare a hidden former name of an option, which still works but prints a warning."""
 
     def warned(value: Any) -> Any:
         if value:
@@ -53,12 +53,12 @@ def renamed(old: str, new: str) -> Any:
 
 
 def argument(help_text: str, **more: Any) -> Any:
-    """Declare an argument. Typer takes ``more``."""
+    """Declare an argument. Typer receives ``more``."""
     return typer.Argument(help=help_text, **more)
 
 
 def names_of(*kinds: str) -> dict[str, Callable[[str], list[str]]]:
-    """Return the completion of catalogue names for ``option`` and ``argument``."""
+    """Return shell completion of catalogue names, as keywords of ``option`` or ``argument``."""
 
     def begun(incomplete: str) -> list[str]:
         from synthlang.catalogue import names
@@ -69,15 +69,16 @@ def names_of(*kinds: str) -> dict[str, Callable[[str], list[str]]]:
 
 
 def one_of(*words: str) -> dict[str, Callable[[str], list[str]]]:
-    """Return the completion of given words for ``option`` and ``argument``."""
+    """Return shell completion of the given words, as keywords of ``option`` or ``argument``."""
     return {"autocompletion": lambda incomplete: [word for word in words if word.startswith(incomplete)]}
 
 
-Set = Annotated[list[str], option("Assignment to a key of the config (repeatable).", "--set", metavar="KEY=VALUE")]
+Set = Annotated[list[str], option("New value for a config key (repeatable).", "--set", metavar="KEY=VALUE")]
 Smoke = Annotated[
-    bool, option("Smoke run: everything small, in seconds, written to OUT-smoke. The numbers mean nothing.", "--smoke")
+    bool,
+    option("Smoke test: tiny settings, done in seconds, written to OUT-smoke. Its scores mean nothing.", "--smoke"),
 ]
 Threads = Annotated[
-    int | None, option("Number of threads in each process (default: OMP_NUM_THREADS, else the fastest number).", min=1)
+    int | None, option("Threads per process (default: OMP_NUM_THREADS, else chosen by model width and cores).", min=1)
 ]
 Model = Annotated[str, argument("Finished run, model folder, or model name on Hugging Face.")]

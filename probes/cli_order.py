@@ -19,9 +19,9 @@ order = Commands(
 Labels = Literal["faithful", "mapped"]
 Scheme = Literal["ud1", "ud2"]
 Out = Annotated[Path, option("Model file to write, gzipped if its name ends in .gz.")]
-Model = Annotated[str, argument("Built-in model (de, en, fr, ga), or file.")]
+Model = Annotated[str, argument("Order model: built-in (de, en, fr, ga), or a file.")]
 Treebank = Annotated[str, argument("Source with trees, such as conllu:UD-FOLDER.")]
-Weight = Annotated[float, option("Weight of the substrate.", min=0.0, max=1.0)]
+Weight = Annotated[float, option("Weight of the substrate in the mixture.", min=0.0, max=1.0)]
 
 
 @order.command("fit")
@@ -30,17 +30,19 @@ def fit(
     out: Out,
     train: Annotated[list[str], option("Training split (default: train; repeatable).")] = [],  # noqa: B006
     held_out: Annotated[list[str], option("Evaluation split (default: test; repeatable).")] = [],  # noqa: B006
-    choose_on: Annotated[list[str], option("Split for the selection of λ (default: none; repeatable).")] = [],  # noqa: B006
+    choose_on: Annotated[list[str], option("Split on which λ is chosen (default: none; repeatable).")] = [],  # noqa: B006
     l2: Annotated[
         list[float], option("Weight λ of the L2 prior. The best of several weights is chosen (repeatable).")
     ] = [3.0],  # noqa: B006
-    max_items: Annotated[int, option("Maximum number of items of a training node.", min=2, max=7)] = 6,
+    max_items: Annotated[
+        int, option("Largest training node: a head and its dependents, counted together.", min=2, max=7)
+    ] = 6,
     labels: Annotated[Scheme, option("Label scheme of the treebank: ud1 or ud2.")] = "ud2",
-    title: Annotated[str, option("Name of the treebank for the card (default: its folder).")] = "",
-    licence: Annotated[str, option("Licence of the treebank for the card (default: none).")] = "",
-    attribution: Annotated[str, option("Authors of the treebank for the card (default: none).")] = "",
+    title: Annotated[str, option("Name of the treebank for the model card (default: its folder).")] = "",
+    licence: Annotated[str, option("Licence of the treebank for the model card (default: none).")] = "",
+    attribution: Annotated[str, option("Authors of the treebank for the model card (default: none).")] = "",
 ) -> None:
-    """Fit a model to a treebank by conditional likelihood with an L2 prior; write the model and its card."""
+    """Fit an order model to a treebank by conditional likelihood with an L2 prior."""
     synthlang.fit_order_model(
         treebank,
         out,
@@ -63,7 +65,7 @@ def convert(
     out: Out,
     labels: Annotated[Scheme, option("Label scheme of the released models: ud1 or ud2.")] = "ud1",
 ) -> None:
-    """Convert a released pair of .orm files into a model file."""
+    """Convert the two .orm files of a released model into one model file."""
     model = synthlang.import_order_model(noun, verb, out, labels=labels)
     typer.echo(f"{out}: " + ", ".join(f"{node} {len(weights)} weights" for node, weights in model.weights.items()))
 
@@ -71,22 +73,22 @@ def convert(
 @order.command("show")
 def show(
     model: Model,
-    conllu: Annotated[Path, option("CoNLL-U file.")],
-    sentence: Annotated[str, option("Sentence: its sent_id, or its number from 1.")],
-    node: Annotated[int, option("Head word: its id in the sentence.")],
-    labels: Annotated[Labels, option("Labels: faithful (unchanged) or mapped to those of the model.")] = "faithful",
+    conllu: Annotated[Path, option("CoNLL-U file with the sentence.")],
+    sentence: Annotated[str, option("Sentence to show: its sent_id, or its number from 1.")],
+    node: Annotated[int, option("Head word to show: its id in the sentence.")],
+    labels: Annotated[Labels, option("Relations: faithful (as in the file) or mapped (as in the model).")] = "faithful",
     substrate: Annotated[str | None, option("Substrate: a second model to mix in (default: none).")] = None,
     substrate_weight: Weight = 0.05,
     temperature: Annotated[float, option("Temperature T in p ∝ exp(w · f / T).")] = 1.0,
-    corpus_labels: Annotated[Scheme, option("Label scheme of the file, for mapped labels: ud1 or ud2.")] = "ud2",
+    corpus_labels: Annotated[Scheme, option("Label scheme of the file, used by --labels mapped: ud1 or ud2.")] = "ud2",
     items: Annotated[
-        bool, option("Output as one object {node, class, items, orders} instead of a list.", "--items")
+        bool, option("JSON output as one object {node, class, items, orders} instead of a list.", "--items")
     ] = False,
 ) -> None:
     """Print the probability of every order of a node as JSON: [{"order": [2, 0, 1], "p": 0.4}, …].
 
-    An order lists the items (the head and its dependents) by their index in the text. The items with their three
-    views go to standard error.
+    An order lists the items (the head and its dependents) by their index in the text. The items themselves, with
+    three views of each, go to standard error.
     """
     result = synthlang.show_order_model(
         model,
@@ -114,11 +116,17 @@ def evaluate(
     held_out: Annotated[list[str], option("Evaluation split (repeatable).")] = ["test"],  # noqa: B006
     train: Annotated[
         list[str],
-        option("Split for the baseline that knows directions only (default: none, no such baseline; repeatable)."),
+        option("Training split of the direction baseline (default: none, no such baseline; repeatable)."),
     ] = [],  # noqa: B006
-    labels: Annotated[Labels, option("Labels: faithful (unchanged) or mapped to those of the model.")] = "mapped",
+    labels: Annotated[
+        Labels, option("Relations: faithful (as in the treebank) or mapped (as in the model).")
+    ] = "mapped",
 ) -> None:
-    """Score a model on a treebank, beside a uniform baseline and a baseline of directions."""
+    """Score a model on a treebank.
+
+    The uniform baseline gives all orders the same probability. The direction baseline only learns on which side of
+    its head a dependent stands.
+    """
     found = synthlang.evaluate_order_model(model, treebank, held_out=held_out, train=train, labels=labels)
     typer.echo(json.dumps(found, indent=1))
 
@@ -126,14 +134,17 @@ def evaluate(
 @order.command("compare")
 def compare(
     model: Model,
-    parent: Annotated[str, option("Source to reorder.")],
+    parent: Annotated[str, option("Source with trees to reorder.")],
     target: Annotated[str, option("Treebank in the language of the model.")],
     parent_split: Annotated[str, option("Split of --parent.")] = "test",
     target_split: Annotated[str, option("Split of --target.")] = "test",
     substrate: Annotated[str | None, option("Substrate: a second model to mix in (default: none).")] = None,
     seed: Annotated[int, option("Seed for sampling word orders.", min=0)] = 0,
 ) -> None:
-    """Measure how close reordering brings a source to the language of the model, by dependents before their head."""
+    """Measure how close reordering brings a source to the language of the model.
+
+    For each relation, the share of dependents before their head is compared with the target treebank.
+    """
     splits = {"parent_split": parent_split, "target_split": target_split}
     result = synthlang.compare_order_model(model, parent, target, **splits, substrate=substrate, seed=seed)
     typer.echo(json.dumps(result, ensure_ascii=False, indent=1))

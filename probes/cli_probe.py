@@ -12,66 +12,73 @@ from probes.cli_options import Model, Set, Threads, argument, names_of, option
 def probe(
     model: Model,
     model2: Annotated[
-        str | None, argument("Second model, which reads the other language (default: MODEL reads both languages).")
+        str | None, argument("Second model, for the other language (default: MODEL reads both languages).")
     ] = None,
     probe: Annotated[
         str | None,
-        option("Comma-separated probes, or all (default: the probes of the config, else all).", metavar="P[,P…]"),
+        option("Comma-separated probes, or all (default: the probes in the config, else all).", metavar="P[,P…]"),
     ] = None,
     config: Annotated[
         Path | None, option("YAML file, or name from synthlang configs probes (default: none).", **names_of("probes"))
     ] = None,
     language: Annotated[
-        str | None, option("Other language (default: the first derived language of the run).", metavar="SPEC")
+        str | None,
+        option("Language to compare with the source language (default: first derived one of the run).", metavar="SPEC"),
     ] = None,
-    out: Annotated[Path | None, option("Folder of the results (default for a run: RUN/probes).")] = None,
+    out: Annotated[Path | None, option("Folder for the results (default for a run: RUN/probes).")] = None,
     threads: Threads = None,
     overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
-    """Measure how well a model aligns two languages; write probes.json, figures and the page probes.html."""
+    """Measure how well a model aligns two languages, and write probes.json, figures and probes.html."""
     probes.probe(
         model, model2, probes=probe, config=config, language=language, out=out, threads=threads, overrides=overrides
     )
 
 
 def align(
-    texts: Annotated[list[Path], argument("One file of lines 'left ||| right', or two files: LEFT RIGHT.")],
+    texts: Annotated[
+        list[Path], argument("Parallel text: one file of lines 'left ||| right', or two files LEFT RIGHT.")
+    ],
     program: Annotated[str | None, option("Aligner: eflomal or fast_align (default: eflomal).")] = None,
     symmetrise: Annotated[
         str | None,
         option(
-            "Combination of both directions in --out: intersection, union, grow-diag, grow-diag-final, "
+            "Method for --out that combines both directions: intersection, union, grow-diag, grow-diag-final, "
             "grow-diag-final-and, forward or reverse (default: intersection)."
         ),
     ] = None,
     gold: Annotated[
-        Path | None, option("Gold word alignments: i-j is sure, ipj is possible (default: none, no scores).")
+        Path | None,
+        option("File of gold word alignments, sure ones as i-j, possible ones as ipj (default: none, no scores)."),
     ] = None,
     gold_first: Annotated[
-        int | None, option("Number of the first word in --gold: 0 or 1 (default: detected).", min=0, max=1)
+        int | None, option("Index of the first word in --gold: 0 or 1 (default: detected).", min=0, max=1)
     ] = None,
-    gold_reversed: Annotated[bool, option("Order of the words in --gold is right-left.", "--gold-reversed")] = False,
+    gold_reversed: Annotated[bool, option("Right-left word pairs in --gold.", "--gold-reversed")] = False,
     links: Annotated[
         list[Path],
-        option("File of word alignments to score without an aligner (repeatable: forward, then reverse)."),
+        option("File of existing word alignments to score, with no aligner (repeatable: forward, then reverse)."),
     ] = [],  # noqa: B006  typer copies it
     links_first: Annotated[
-        int | None, option("Number of the first word in --links: 0 or 1 (default: detected).", min=0, max=1)
+        int | None, option("Index of the first word in --links: 0 or 1 (default: detected).", min=0, max=1)
     ] = None,
-    links_reversed: Annotated[bool, option("Order of the words in --links is right-left.", "--links-reversed")] = False,
+    links_reversed: Annotated[bool, option("Right-left word pairs in --links.", "--links-reversed")] = False,
     also: Annotated[
-        list[str], option("Further text for the aligner: a file, or LEFT,RIGHT (repeatable).", metavar="TEXT")
+        list[str], option("Additional text for the aligner: a file, or LEFT,RIGHT (repeatable).", metavar="TEXT")
     ] = [],  # noqa: B006
-    lower: Annotated[bool, option("Lower-cased text for the aligner.", "--lower")] = False,
-    words: Annotated[str, option("Tokenization of the text: spaces, or rules of our own.")] = "spaces",
-    also_words: Annotated[str, option("Tokenization of the text of --also: spaces, or rules of our own.")] = "spaces",
+    lower: Annotated[bool, option("Lower-casing of the text before alignment.", "--lower")] = False,
+    words: Annotated[str, option("Tokenization: spaces, or the built-in rules.")] = "spaces",
+    also_words: Annotated[str, option("Tokenization of the --also text: spaces, or the built-in rules.")] = "spaces",
     blank: Annotated[
-        str, option("Treatment of sentence pairs without gold: wrong (their alignments count as errors) or skip.")
+        str, option("Treatment of sentence pairs without gold: wrong (all alignments are errors) or skip.")
     ] = "wrong",
-    out: Annotated[Path | None, option("Pharaoh file to write, in which words count from 0 (default: none).")] = None,
+    out: Annotated[Path | None, option("Pharaoh file to write, with words numbered from 0 (default: none).")] = None,
     scores: Annotated[Path | None, option("JSON file for the scores (default: none).")] = None,
 ) -> None:
-    """Align the words of parallel text; with a gold standard, compute alignment error rate, precision and recall."""
+    """Align the words of parallel text.
+
+    With a gold standard, also compute alignment error rate, precision and recall.
+    """
     from synthlang.parallel.align_command import AlignOptions
 
     options = AlignOptions(
@@ -93,20 +100,22 @@ def align(
 
 
 def correlate(
-    files: Annotated[list[Path], argument("Files results.parquet or results.csv of studies, or tables like them.")],
-    x: Annotated[str, option("Column of numbers, such as alignment_all.", metavar="COLUMN")],
-    y: Annotated[str, option("Second column of numbers, such as delta.", metavar="COLUMN")],
+    files: Annotated[
+        list[Path], argument("Tables: results.parquet or results.csv of studies, or others of these formats.")
+    ],
+    x: Annotated[str, option("First column to correlate, such as alignment_all.", metavar="COLUMN")],
+    y: Annotated[str, option("Second column to correlate, such as delta.", metavar="COLUMN")],
     by: Annotated[
         str | None,
-        option("Columns that split the rows into groups, such as task (default: one group).", metavar="COLUMN[,…]"),
+        option("Grouping columns, such as task. Each group is correlated (default: one group).", metavar="COLUMN[,…]"),
     ] = None,
     block: Annotated[
         str | None,
-        option("Columns within which rows are compared, such as objective (default: none).", metavar="COLUMN[,…]"),
+        option("Columns that compared rows have in common, such as objective (default: none).", metavar="COLUMN[,…]"),
     ] = None,
     cluster: Annotated[
         str | None,
-        option("Columns of rows that belong together, or none (default: cell, if present).", metavar="COLUMN[,…]"),
+        option("Columns that mark dependent rows, or none (default: cell, if present).", metavar="COLUMN[,…]"),
     ] = None,
     kind: Annotated[
         str, option("Comma-separated coefficients: spearman, kendall, pearson.")

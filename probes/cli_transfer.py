@@ -23,7 +23,7 @@ def transfer(
     ] = None,
     train: Annotated[
         str | None,
-        option("Training items in the source language (default: the text of the run).", metavar="SOURCE"),
+        option("Training items in the source language (default: from the text of the run).", metavar="SOURCE"),
     ] = None,
     dev: Annotated[
         str | None, option("Items for model selection (default: dev split of the training items).", metavar="SOURCE")
@@ -36,32 +36,34 @@ def transfer(
     ] = None,
     target_train: Annotated[
         str | None,
-        option("Training items of a natural target language (default: none, items are derived).", metavar="SOURCE"),
+        option("Training items in a natural target language (default: derived from --train).", metavar="SOURCE"),
     ] = None,
     target_dev: Annotated[
         str | None,
-        option("Selection items of a natural target language (default: its dev split).", metavar="SOURCE"),
+        option("Items for model selection in a natural target language (default: its dev split).", metavar="SOURCE"),
     ] = None,
     target_test: Annotated[
-        str | None, option("Test items of a natural target language (default: its test split).", metavar="SOURCE")
+        str | None, option("Test items in a natural target language (default: its test split).", metavar="SOURCE")
     ] = None,
-    seeds: Annotated[int, option("Number of fine-tuning seeds, from 0. More can be added later.", min=1)] = 3,
+    seeds: Annotated[
+        int, option("Number of fine-tuning seeds, from 0. A later call with more seeds only runs the new ones.", min=1)
+    ] = 3,
     out: Annotated[
         Path | None, option("JSON file to write (default for a run: RUN/transfer/TASK-LANGUAGE.json).")
     ] = None,
     save_models: Annotated[
         Path | None,
-        option("Folder for the models fine-tuned on the source language, which probe reads (default: not saved)."),
+        option("Folder for the models fine-tuned on the source language, for synthlang probe (default: not saved)."),
     ] = None,
     keep: Annotated[Path | None, renamed("--keep", "--save-models")] = None,
     threads: Threads = None,
     smoke: Smoke = False,
     overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
-    """Fine-tune on the source language and on the target language; report SUP, ZS and Δ = SUP − ZS.
+    """Fine-tune on the source language and on the target language, and report SUP, ZS and Δ = SUP − ZS.
 
-    SOURCE names the items of the task: a file or folder in the usual format, hf:NAME or builtin:mini-english.
-    SOURCE#dev takes another split than the option names.
+    SOURCE is a file or folder in the usual format of the task, hf:NAME or builtin:mini-english. SOURCE#SPLIT selects
+    another split than the option does, for example --test SOURCE#dev.
     """
     probes.run_transfer(
         model,
@@ -82,20 +84,20 @@ def transfer(
 
 
 def compare(
-    results: Annotated[list[Path], argument("Results of synthlang transfer, the baseline first.")],
+    results: Annotated[list[Path], argument("JSON files of synthlang transfer, the baseline first.")],
     metric: Annotated[list[str], option("Score to compare (default: the main score of the task; repeatable).")] = [],  # noqa: B006
     test: Annotated[
-        list[str], option("Test set: parent, zs, sup, … (default: every set that all files have; repeatable).")
+        list[str], option("Test set to compare: parent, zs, sup, … (default: the sets in all files; repeatable).")
     ] = [],  # noqa: B006
     correction: Annotated[str, option("Correction for multiple comparisons: holm, bh or none.")] = "holm",
-    rounds: Annotated[int, option("Number of rounds of the permutation test.", min=1)] = 1000,
+    rounds: Annotated[int, option("Number of permutations.", min=1)] = 1000,
     swap: Annotated[
         str,
-        option("Unit of the permutation test: prediction (as in the papers) or item (with all its seeds)."),
+        option("Unit to permute: prediction (as in the papers) or item (with its predictions of all seeds)."),
     ] = "prediction",
     out: Annotated[Path | None, option("JSON file to write (default: none).")] = None,
 ) -> None:
-    """Test whether results differ from the first one, by paired t-test and permutation test of the predictions."""
+    """Test whether results differ from the first one, by a paired t-test and a permutation test."""
     from probes.transfer.transfer_command import show_comparison
 
     options = {"correction": correction, "swap": swap}

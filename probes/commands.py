@@ -1,4 +1,4 @@
-"""The commands on studies: run, report, findings and garbage collection, with their output."""
+"""The commands on studies (run, report, findings and gc) and their output in the terminal."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from synthlang.progress import Display
 from synthlang.smoke import NOTE, smoke_path
 
 ROWS = 120
-"""Maximum number of rows of the table of results in a terminal."""
+"""Size above which the table of results is not printed, in rows."""
 STUDIES = 3
 """Maximum number of other studies that ``gc`` names."""
 FAILED = 20
-"""Maximum number of lines about failed cells."""
+"""Maximum number of failed cells that are printed."""
 
 
 def run_study(name: Path, out: Path | None, options: StudyOptions, overrides: list[str]) -> StudyRun:
-    """Run a study and print its table, or with ``dry_run`` print its plan.
+    """Run a study and print its table of results. With ``dry_run``, only print its plan.
 
     Args:
-        name: A YAML file, or the name of a study of the catalogue.
+        name: A YAML file, or the name of a study in the catalogue.
         out: The study folder (default: ``runs/NAME``).
-        options: How the study is run.
-        overrides: Assignments ``KEY=VALUE`` to the config.
+        options: Options of the command.
+        overrides: Changes ``KEY=VALUE`` to the config.
 
     Raises:
         SystemExit: With code 143 after SIGTERM.
@@ -63,7 +63,7 @@ def run_study(name: Path, out: Path | None, options: StudyOptions, overrides: li
         try:
             paths = run.run(display.report, display.message)
         except Stopped:
-            display.message("stopped; run the same command again to go on")
+            display.message("stopped; run the same command again to continue")
             raise SystemExit(EXIT_CODE) from None
     console = Console()
     _say_scores(console, run, out)
@@ -77,7 +77,7 @@ def run_study(name: Path, out: Path | None, options: StudyOptions, overrides: li
 
 
 def _say_scores(console: Console, run: StudyRun, out: Path) -> None:
-    """Print the table of conditions, without excluded runs, and a line about these."""
+    """Print the table of conditions without excluded runs, and a line about the excluded ones."""
     rows = list(result_rows(run.tables.scores(run.done)))
     if not rows or len(rows) > ROWS:
         return
@@ -92,14 +92,14 @@ def _say_scores(console: Console, run: StudyRun, out: Path) -> None:
 
 
 def _show_plan(run: StudyRun) -> None:
-    """Print the work that is left. Nothing is written."""
+    """Print the remaining work of a study."""
     if run.changed:
         _say(Console(), run.changed)
     Console().print(plan(run.study, run.graph.chosen(run.chosen), run.store, run.done))
 
 
 def _opened(name: Path, out: Path | None, options: StudyOptions, overrides: list[str]) -> StudyRun:
-    """Return the checked study in its folder. Nothing is written."""
+    """Return the checked study in its folder, without writing anything."""
     options.check()
     read_options(options.slurm)
     config = sized(name, options.size)
@@ -112,7 +112,7 @@ def _opened(name: Path, out: Path | None, options: StudyOptions, overrides: list
 
 
 def write_reports(folders: list[Path], out: Path | None = None) -> None:
-    """Write the reports of study folders again, or one report on all of them in ``out``."""
+    """Write the reports of study folders again, or one joint report in ``out``."""
     _check_studies(folders)
     say = partial(_say, Console(stderr=True))
     if out is not None:
@@ -123,7 +123,7 @@ def write_reports(folders: list[Path], out: Path | None = None) -> None:
 
 
 def write_findings_page(folder: Path, keep: list[Path], out: Path | None = None) -> None:
-    """Keep these studies in ``folder``, then write the page of all that are kept, and say how much that is."""
+    """Add studies to the archive ``folder``, then write the pages of findings from the whole archive."""
     from probes.report.archive import archive_studies
     from probes.report.findings import STUDIES, check_page, write_findings  # imports matplotlib
 
@@ -145,7 +145,7 @@ def write_findings_page(folder: Path, keep: list[Path], out: Path | None = None)
 def _check_studies(folders: list[Path]) -> None:
     for folder in folders:
         if not (folder / STUDY).exists():
-            raise InputError(f"is no study folder: {STUDY} is missing", folder, code="missing")
+            raise InputError(f"is not a study folder: {STUDY} is missing", folder, code="missing")
 
 
 def collect_garbage(folders: list[Path], keep: str | None, unused: bool, dry_run: bool) -> None:
@@ -160,14 +160,14 @@ def collect_garbage(folders: list[Path], keep: str | None, unused: bool, dry_run
     if unused:
         gone = delete_unused(folders, dry_run)
         for one in gone:
-            _say(console, f"{one.folder}: {decimal(one.size)} (no cell has {one.label})")
+            _say(console, f"{one.folder}: {decimal(one.size)} (no cell uses {one.label})")
         size = decimal(sum(one.size for one in gone))
-        _say(console, f"{would} {size} of {plural(len(gone), 'stage')} that no cell has")
+        _say(console, f"{would} {size} of {plural(len(gone), 'stage')} that no cell uses")
 
 
 def _kept(found: Collected) -> str:
-    """Return the reasons why runs are kept: unfinished cells, policies of other studies, and paths in studies."""
-    kept = f"; {found.needed} more belong to cells that are not done" if found.needed else ""
+    """Return the reasons for keeping runs: unfinished cells, policies of other studies, and paths in studies."""
+    kept = f"; {found.needed} more are kept for unfinished cells" if found.needed else ""
     if found.keepers:
         names = [f"{folder.name}: keep {policy}" for folder, policy in found.keepers.items()]
         runs = plural(found.kept_runs, "run")
@@ -175,7 +175,7 @@ def _kept(found: Collected) -> str:
     if found.named_runs:
         names = [folder.name for folder in found.namers]
         runs = plural(found.named_runs, "run")
-        kept += f"; {runs} kept since studies name them by path ({first_few(names, STUDIES)})"
+        kept += f"; {runs} kept because studies name them by path ({first_few(names, STUDIES)})"
     return kept
 
 

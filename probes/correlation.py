@@ -1,4 +1,4 @@
-"""``synthlang correlate``: correlations of two columns of results, per group, over all rows and within blocks."""
+"""The command ``synthlang correlate``: correlations of two columns of results."""
 
 from __future__ import annotations
 
@@ -26,21 +26,23 @@ from synthlang.rng import key_of
 Row = dict[str, str]
 Names = tuple[str, ...]
 FILE = "file"
-"""Name of the column with the file of a row. It is added unless the file has one."""
+"""Name of the column that is added to hold the file of each row, unless the file has such a column."""
 CELL = "cell"
-"""Column of a study's tables with the cell of a row."""
+"""Name of the column that holds the cell in tables of studies."""
 ALL = "all"
 NONE = "none"
 
 
 @dataclass(frozen=True)
 class _Tables:
-    """Rows as text, with "" for missing values.
+    """Rows of several files as text.
 
     Attributes:
-        columns: Columns that all files have.
-        doubles: Number of rows left out because an earlier file has an equal row (a study as .csv and as .parquet).
-        alike: Number of such rows that were kept, because no column ``cell`` identifies the measurement.
+        rows: The rows. A missing value is "".
+        columns: The columns that all files have.
+        doubles: Number of rows that were left out because an earlier file has an equal row, for example when a study
+            is given as .csv and as .parquet.
+        alike: Number of equal rows that were kept, because without a column ``cell`` they may be two measurements.
     """
 
     rows: tuple[Row, ...]
@@ -50,13 +52,13 @@ class _Tables:
 
 
 def read_tables(paths: Sequence[Path]) -> _Tables:
-    """Read the rows of all files, one file after the other.
+    """Read the rows of all files.
 
     Raises:
         InputError: A file is not a table, or has no rows.
     """
     if not paths:
-        hint = "name at least one, such as the results.parquet of a study"
+        hint = "give at least one file, such as results.parquet of a study"
         raise InputError("no table was given", hint=hint, code="missing")
     rows: list[Row] = []
     seen: set[tuple[tuple[str, str], ...]] = set()
@@ -80,7 +82,7 @@ def read_tables(paths: Sequence[Path]) -> _Tables:
 def _read(path: Path) -> list[Row]:
     readers = {".csv": _csv, ".parquet": _parquet}
     if path.suffix.lower() not in readers:
-        raise InputError("is neither .csv nor .parquet", path, code="format")
+        raise InputError("must end in .csv or .parquet", path, code="format")
     if not path.is_file():
         raise InputError("no such file", path, code="missing")
     rows = readers[path.suffix.lower()](path)
@@ -93,12 +95,12 @@ def _csv(path: Path) -> list[Row]:
     reader = csv.DictReader(line + "\n" for _, line in read_lines(path))
     names = list(reader.fieldnames or ())
     if not names or len(set(names)) < len(names):
-        raise InputError("the first line must name each column once", path, 1, code="format")
+        raise InputError("the first line must be a list of different column names", path, 1, code="format")
     rows = []
     try:
         for row in reader:
             if None in row or None in row.values():
-                reason = f"this row must have {len(names)} values, as the first line has"
+                reason = f"must have {len(names)} values, as many as the first line"
                 raise InputError(reason, path, reader.line_num, code="format")
             rows.append(dict(row))
     except csv.Error as error:
@@ -115,7 +117,7 @@ def _parquet(path: Path) -> list[Row]:
 
 
 def why_dropped(texts: Mapping[str, str]) -> str | None:
-    """Return the reason why these values of a row are not all numbers. None if they are.
+    """Return the first reason why values of a row are not all finite numbers, or None.
 
     >>> why_dropped({"x": "1", "y": ""})
     'y is empty'
@@ -126,7 +128,7 @@ def why_dropped(texts: Mapping[str, str]) -> str | None:
         try:
             number = float(text.replace("_", "?"))  # Python alone reads 1_000 as a number
         except ValueError:
-            return f"{name} is no number"
+            return f"{name} is not a number"
         if not math.isfinite(number):
             return f"{name} is NaN or infinite"
     return None
@@ -134,7 +136,13 @@ def why_dropped(texts: Mapping[str, str]) -> str | None:
 
 @dataclass(frozen=True)
 class GroupCorrelation:
-    """A correlation of the rows of ``group`` (or ``all``), which compares rows ``within`` these columns only."""
+    """The correlation in one group.
+
+    Attributes:
+        group: The name of the group, or ``all``.
+        within: Columns whose values rows must share to be compared.
+        result: The correlation.
+    """
 
     group: str
     within: Names
@@ -146,7 +154,7 @@ class GroupCorrelation:
 
 
 def correlation_table(found: Sequence[GroupCorrelation], title: str, level: float) -> tuple[Table, list[str]]:
-    """Return a table with a row per correlation, and its numbered notes on missing numbers."""
+    """Return a table with one row per correlation, and numbered notes that explain missing numbers."""
     table = Table(title=title)
     table.add_column("rows of")
     for name in ("kind", "rows", "clusters", "r", f"{100 * level:g} % interval", "p"):
@@ -166,10 +174,10 @@ def correlation_table(found: Sequence[GroupCorrelation], title: str, level: floa
 
 @dataclass(frozen=True)
 class CorrelateOptions:
-    """The columns to correlate. Several columns of ``by``, ``block`` or ``cluster`` together form one name.
+    """Options of the command, which the function ``probes.correlate`` describes.
 
     Attributes:
-        cluster: None: the column ``cell``, if the tables have one. (): each row alone.
+        cluster: None selects the column ``cell``, if the tables have it. An empty tuple treats rows as independent.
     """
 
     x: str
@@ -184,10 +192,10 @@ class CorrelateOptions:
     def of(
         x: str, y: str, by: str | None, block: str | None, cluster: str | None, kind: str, level: float
     ) -> CorrelateOptions:
-        """Read the options of the command.
+        """Read the options from text.
 
         Raises:
-            InputError: A kind or the level is not allowed, or columns exclude each other.
+            InputError: A coefficient is unknown, the level is out of range, or two columns exclude each other.
         """
         kinds = _split(kind)
         if not kinds or any(name not in COEFFICIENTS for name in kinds):
@@ -195,13 +203,13 @@ class CorrelateOptions:
                 "unknown coefficient", f"--kind {kind}", hint=f"use {', '.join(COEFFICIENTS)}", code="unknown"
             )
         if not 0 < level < 1:
-            raise InputError("must be between 0 and 1, such as 0.95", f"--level {level}", code="range")
+            raise InputError("must lie between 0 and 1, for example 0.95", f"--level {level}", code="range")
         if x == y:
             raise InputError("is the same column as --x", f"--y {y}", code="conflict")
         both = ", ".join(sorted(set(_split(by)) & set(_split(block))))
         if both:
-            reason = f"{both} is in --by too, so it is the same for all rows of a group"
-            raise InputError(reason, f"--block {block}", code="no_effect")
+            reason = f"{both} is also in --by, so all rows of a group have the same value"
+            raise InputError(reason, f"--block {block}", hint="remove it from one of them", code="no_effect")
         clusters = None if cluster is None else () if cluster == NONE else _split(cluster)
         return CorrelateOptions(x, y, _split(by), _split(block), clusters, kinds, level)  # type: ignore[arg-type]
 
@@ -209,7 +217,7 @@ class CorrelateOptions:
 def correlate_command(
     files: Sequence[Path], options: CorrelateOptions, out: Path | None, figure: Path | None
 ) -> list[GroupCorrelation]:
-    """Print the correlations of tables. Write them as JSON to ``out`` and a scatter plot to ``figure`` (SVG)."""
+    """Print the correlations. Also write them to ``out`` (JSON) and a scatter plot to ``figure`` (SVG), if given."""
     if figure is not None and figure.suffix.lower() != ".svg":
         raise InputError("must end in .svg", f"--figure {figure}", code="format")
     console = Console()
@@ -221,22 +229,22 @@ def correlate_command(
     cluster = (CELL,) * (CELL in table.columns) if options.cluster is None else options.cluster
     asked = (options.x, options.y, *options.by, *options.block, *cluster)
     if missing := [name for name in asked if name not in table.columns]:
-        hint = f"their columns are {', '.join(table.columns)}"
+        hint = f"choose from {', '.join(table.columns)}"
         raise InputError(f"the tables have no column {', '.join(missing)}", hint=hint, code="unknown")
     rows, reasons = _usable(table, options)
     reasons |= {"an earlier file has the same row": table.doubles} if table.doubles else {}
     for reason, count in reasons.items():
         say(f"rows left out, {reason}: {count:,}")
     if table.alike:
-        why = f"because there is no column {CELL} that identifies them"
-        say(f"rows kept that an earlier file has too, {why}: {table.alike:,}")
+        why = f"kept because no column {CELL} shows whether they are the same measurement"
+        say(f"rows equal to a row of an earlier file, {why}: {table.alike:,}")
     # cells of two studies may differ and have the same name
     cluster = (FILE, *cluster) if cluster and len(files) > 1 and FILE not in cluster else cluster
     found = correlations(rows, options, cluster)
     shown, notes = correlation_table(found, f"{options.x} and {options.y}", options.level)
     console.print(shown)
-    of = f"rows of one {' × '.join(cluster)} belong together" if cluster else "every row counts as independent"
-    for note in (*notes, f"{of}; p: two-sided, by permutation; no correction for the number of correlations"):
+    of = f"rows of one {' × '.join(cluster)} are dependent" if cluster else "rows are treated as independent"
+    for note in (*notes, f"{of}; p is two-sided, by permutation, without a correction for multiple comparisons"):
         say(note)
     if out is not None:
         columns = {"x": options.x, "y": options.y, "by": options.by, "block": options.block, "cluster": cluster}
@@ -252,7 +260,7 @@ def correlate_command(
 
 
 def correlations(rows: Sequence[Row], options: CorrelateOptions, cluster: Names) -> list[GroupCorrelation]:
-    """Correlate each group, plain and within blocks, then all rows within groups, plain and within blocks."""
+    """Correlate each group, then all rows within groups. Each is done without and with blocks."""
     groups = _grouped(rows, options.by)
     tasks: list[tuple[str, Names, Sequence[Row]]] = [(name, (), rows) for name, rows in groups.items() if options.by]
     if len(groups) > 1 or not options.by:
@@ -277,12 +285,12 @@ def _one(
 
 
 def _split(names: str | None) -> Names:
-    """Return the names, each once."""
+    """Return the distinct names in a comma-separated list."""
     return tuple(dict.fromkeys(name.strip() for name in (names or "").split(",") if name.strip()))
 
 
 def _usable(table: _Tables, options: CorrelateOptions) -> tuple[list[Row], dict[str, int]]:
-    """Return the rows with two numbers, and how many were left out for each reason."""
+    """Return the rows in which both columns are numbers, and the number of other rows by reason."""
     why = [why_dropped({name: row[name] for name in (options.x, options.y)}) for row in table.rows]
     rows = [row for row, reason in zip(table.rows, why, strict=True) if reason is None]
     reasons = Counter(reason for reason in why if reason is not None)

@@ -1,4 +1,4 @@
-"""The command ``synthlang doctor``: installed and missing packages, and the commands that install them."""
+"""The command ``synthlang doctor``: a table of the required packages, and facts about the machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def examine() -> bool:
     """Print a table of the requirements and the machine. Return False if a required package is missing."""
     console = Console()
     table = Table(title="synthlang doctor")
-    for column in ("package", "needed", "installed", "to mend"):
+    for column in ("package", "required", "installed", "command to install"):
         table.add_column(column)
     sound = True
     for requirement in map(Requirement, requires(DISTRIBUTION) or []):

@@ -1,4 +1,4 @@
-"""Entry point of the command ``synthlang``, in which Ctrl-C prints one line from the first import on."""
+"""Entry point of the command ``synthlang``. Ctrl-C prints one line, even while libraries are imported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def main() -> None:
 
 
 def _interrupt(_number: int, frame: FrameType | None) -> None:
-    """End at once during an import, because libraries catch exceptions there and the command would continue."""
+    """End the process at once during an import, where some libraries catch exceptions and the command would go on."""
     if _is_importing(frame) and not _has_children():
         os.write(2, f"{STOPPED}\n".encode())
         os._exit(130)
@@ -40,6 +40,6 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 
 def _has_children() -> bool:
-    """Return whether there are workers to stop first."""
+    """Return whether worker processes must be stopped first."""
     processes = sys.modules.get("multiprocessing.process")
     return bool(processes and processes.active_children())

@@ -1,4 +1,4 @@
-"""A cache on disk for the vectors of several layers, with a temporary file for each layer."""
+"""A cache on disk for the vectors of several layers."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from pretrain.nearest_lists import Matrix
 from synthlang.errors import InputError
 
 ROWS = 1024
-"""Rows in a block: enough that the work on a block takes longer than reading it."""
+"""Rows per block. With this many, the work on a block takes longer than reading it."""
 LOADED = 1 << 29
-"""Bytes up to which a layer is loaded as a whole. A larger one is mapped where it is read on the CPU."""
+"""Size up to which a layer is loaded as a whole, in bytes. On the CPU, a larger one is memory-mapped."""
 
 
 class LayerCache:
-    """Rows [n, width] of each layer, in the type of the first rows (float32 at least).
+    """Rows [n, width] of each layer, in one temporary file per layer.
 
-    The files have no name on POSIX systems, so nothing remains of them however the process ends. Blocks are read
-    plainly, since the pages of a memory map would count as memory of the process.
+    The numbers have the type of the first rows, but at least float32. On POSIX systems the files have no name, so
+    nothing remains of them when the process ends. Blocks are read with ``fromfile``, because the pages of a memory map
+    would count as memory of the process.
     """
 
     def __init__(self, layers: int, width: int) -> None:
@@ -48,9 +49,9 @@ class LayerCache:
                     rest = rest[file.write(rest) :]
         except OSError as error:
             raise InputError(
-                f"the vectors of all layers cannot be kept: {error.strerror}",
+                f"the vectors of all layers cannot be stored: {error.strerror}",
                 tempfile.gettempdir(),
-                hint="choose another folder with the variable TMPDIR, fewer layers, or fewer sentences (data.dev)",
+                hint="set the variable TMPDIR to another folder, or use fewer layers or sentences (data.dev)",
                 code="resources",
             ) from error
         self.count += rows.shape[1]
@@ -60,7 +61,7 @@ class LayerCache:
         return (self._read(layer, start, ROWS) for start in range(0, self.count, ROWS))
 
     def layer(self, layer: int, device: torch.device) -> Matrix:
-        """Return a layer [n, width]: a tensor on the device, or a memory map for a large layer on the CPU."""
+        """Return a layer [n, width] as a tensor on the device, or a large layer on the CPU as a memory map."""
         if self.count * self.width * self.dtype.itemsize > LOADED and device.type == "cpu":
             mapped: Matrix = np.memmap(self._files[layer], self._numpy_type, "r", shape=(self.count, self.width))
             return mapped

@@ -1,7 +1,7 @@
-"""The reference pages: every command, option, kind and key, made from the code that defines them.
+"""The reference of all commands, options, kinds and keys, generated from the code.
 
-A page of ``docs/`` holds a line such as ``<!-- reference: pretrain -->``. The site shows the part of that name in its
-place (``.ci/mkdocs_hooks.py``). ``python -m probes.reference pretrain`` prints one part; the command without a name
+On the site, a line such as ``<!-- reference: pretrain -->`` in a page of ``docs/`` is replaced by the part with this
+name (``.ci/mkdocs_hooks.py``). ``python -m probes.reference pretrain`` prints one part. Without a name, the command
 lists all parts.
 """
 
@@ -31,12 +31,12 @@ PLACE = re.compile(r"^<!-- reference: (\S+) -->$", re.MULTILINE)
 BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
 TYPES = {"integer": "integer", "number": "number", "string": "text", "boolean": "`true`, `false`", "null": "`null`"}
 LARGE = 10**9
-"""A bound from here on only keeps a number within 64 bits, so that no reader needs to see it."""
+"""Size from which a bound is not shown, because it only keeps a number within 64 bits."""
 Schema = Mapping[str, Any]
 
 
 def configs() -> dict[str, type[pydantic.BaseModel]]:
-    """Name of a part → the model whose keys it lists."""
+    """Return the model whose keys each part lists."""
     from pretrain.adjust.config import AdjustConfig
     from pretrain.config import PretrainConfig
     from probes.claims.papers import _PaperFile
@@ -60,7 +60,7 @@ def configs() -> dict[str, type[pydantic.BaseModel]]:
 
 
 def parts() -> dict[str, Callable[[], str]]:
-    """Name of a part → what writes it."""
+    """Return the function that writes each part."""
     of_kinds: dict[str, Callable[[], str]] = {
         "commands": _commands,
         "sources": _sources,
@@ -74,13 +74,13 @@ def parts() -> dict[str, Callable[[], str]]:
 
 
 def filled(markdown: str) -> str:
-    """Return a page with each part in the place that names it."""
+    """Replace the marked lines of a page by the parts that they name."""
     known = parts()
     return PLACE.sub(lambda found: known[found[1]](), markdown)
 
 
 def table(heading: Sequence[str], rows: Iterator[Sequence[str]] | Sequence[Sequence[str]]) -> str:
-    """Write a table in Markdown; cells are on one line and their bars are escaped."""
+    """Return a table in Markdown. Cells are put on one line, and bars in them are escaped."""
     lines = [heading, ["---"] * len(heading), *rows]
     return "\n".join("| " + " | ".join(map(_cell, row)) + " |" for row in lines) + "\n"
 
@@ -90,7 +90,7 @@ def _cell(text: str) -> str:
 
 
 def first_sentence(documented: Any) -> str:
-    """Return the first line of a docstring; empty where there is none."""
+    """Return the first line of a docstring, or ""."""
     return (inspect.getdoc(documented) or "").split("\n\n")[0].split("\n    ")[0]
 
 
@@ -98,7 +98,7 @@ def first_sentence(documented: Any) -> str:
 
 
 def commands(command: Any = None, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield every command with its name; the name of a group stands before that of its commands."""
+    """Yield every command with its name. A group comes before its commands."""
     from probes.cli import app
 
     command = command or typer.main.get_command(app)
@@ -197,7 +197,7 @@ def _measures() -> str:
 
 
 def declared(node: Node) -> Iterator[tuple[str, Measure]]:
-    """Yield the measures under a node of a tree of declarations; `*` stands for any part of a name."""
+    """Yield the names and measures in a tree of declarations. `*` stands for any part of a name."""
     if isinstance(node, Measure):
         yield "", node
     elif isinstance(node, PerLayer):
@@ -229,19 +229,19 @@ def _tasks() -> str:
 
 
 def keys(model: type[pydantic.BaseModel]) -> str:
-    """Write a table of keys for the model, and one for each model inside it under the dotted key where it stands.
+    """Return a table of the keys of a model, and one for each inner model under its dotted key.
 
-    ``*`` stands for any name, ``[]`` for an entry of a list. A language within another config is only named, since it
-    has a part of its own.
+    ``*`` stands for any name, and ``[]`` for an entry of a list. A language within another config has no table, because
+    languages have a part of their own.
     """
     schema = model.model_json_schema(schema_generator=_WithDocstrings)
     return "\n".join(_Keys(schema.get("$defs", {}), model is Language).section(schema, "", {}))
 
 
 class _WithDocstrings(GenerateJsonSchema):
-    """JSON schema whose properties are described by the docstrings under the fields.
+    """A JSON schema with the docstrings of fields as descriptions.
 
-    Pydantic can do this itself (``use_attribute_docstrings``), but then reads the source of every config at import.
+    Pydantic's ``use_attribute_docstrings`` would read the source of every config at import.
     """
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
@@ -255,7 +255,7 @@ class _WithDocstrings(GenerateJsonSchema):
 
 
 def field_docstrings(model: type[pydantic.BaseModel]) -> dict[str, str]:
-    """Return the docstring under each field of a model, those of its bases included."""
+    """Return the docstring of each field of a model and its bases."""
     found: dict[str, str] = {}
     for one in reversed(model.__mro__):
         node = _classes(one.__module__).get(one.__name__) if issubclass(one, pydantic.BaseModel) else None
@@ -268,13 +268,13 @@ def field_docstrings(model: type[pydantic.BaseModel]) -> dict[str, str]:
 
 @cache
 def _classes(module: str) -> dict[str, ast.ClassDef]:
-    """Return the classes at the top of a module by name."""
+    """Return the syntax trees of the top-level classes of a module by name."""
     body = ast.parse(inspect.getsource(sys.modules[module])).body
     return {node.name: node for node in body if isinstance(node, ast.ClassDef)}
 
 
 class _Keys:
-    """The sections of one schema; ``known`` are its definitions."""
+    """The sections of one schema. ``known`` are its definitions."""
 
     def __init__(self, known: Mapping[str, Schema], is_language: bool) -> None:
         self.known = known
@@ -284,7 +284,7 @@ class _Keys:
         """Yield the heading, description and table of a model, then the sections of the models inside it."""
         kind = node["properties"].get("kind", {}).get("const")
         if isinstance(default, Mapping) and default.get("kind", kind) != kind:
-            default = {}  # that of another member of the union
+            default = {}  # the default belongs to another member of the union
         if path:
             yield f"### `{path}`" + (f" of kind `{kind}`" if kind else "") + "\n"
         about = first_line(node.get("description", ""))
@@ -301,7 +301,7 @@ class _Keys:
             yield from self.section(model, place + more, of_key)
 
     def models(self, node: Schema, more: str = "") -> Iterator[tuple[Schema, str]]:
-        """Yield the models that a value may be, each with what stands after its key: ``[]`` or ``.*``."""
+        """Yield the models that a value may have, each with a suffix for its key: ``[]`` or ``.*``."""
         if "$ref" in node:
             target = self.known[self._name(node)]
             if "properties" in target and (self._name(node) != Language.__name__ or self.languages):
@@ -315,7 +315,7 @@ class _Keys:
             yield from self.models(entry, f"{more}[]")
 
     def values(self, node: Schema) -> str:
-        """Return the values that are allowed, in words."""
+        """Return a description of the allowed values."""
         if "$ref" in node:
             target = self.known[self._name(node)]
             if self._name(node) == Language.__name__:
@@ -332,11 +332,11 @@ class _Keys:
         return f"{TYPES.get(node.get('type', ''), 'any value')} {bounds}".strip()
 
     def each(self, nodes: Sequence[Schema]) -> str:
-        """Return the values of several nodes, each once."""
+        """Return a description of the distinct values of several nodes."""
         return ", ".join(dict.fromkeys(map(self.values, nodes)))
 
     def container(self, node: Schema) -> str:
-        """Return the values of a list or of a mapping from names."""
+        """Return a description of the values of a list or a mapping from names."""
         if node["type"] == "array":
             return f"list of {self.each(_entries(node))}" if _entries(node) else "list"
         inner = node.get("additionalProperties")
@@ -353,7 +353,7 @@ def _entries(node: Schema) -> list[Schema]:
 
 
 def first_line(text: str) -> str:
-    """Return the first paragraph of a description on one line, without a list of keys that follows it."""
+    """Return the first paragraph of a description on one line."""
     return " ".join(text.split("\n\n", maxsplit=1)[0].split())
 
 
@@ -368,11 +368,11 @@ def _yaml(value: Any) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the parts that are named, or the names of all."""
+    """Print the named parts, or the names of all parts."""
     known = parts()
     unknown = [name for name in arguments if name not in known]
     if unknown:
-        sys.stderr.write(f"error: {unknown[0]}: no part of the reference; name one of {', '.join(known)}\n")
+        sys.stderr.write(f"error: {unknown[0]}: not a part of the reference; choose from {', '.join(known)}\n")
         return 2
     for name in arguments:
         sys.stdout.write(known[name]() + "\n")

@@ -1,6 +1,6 @@
-"""Hidden states of aligned text, batch by batch: of words in context, of sentences, and means of word types.
+"""Hidden states of aligned text: words in context, sentences, and means of word types.
 
-A function needs the memory of one batch unless its docstring names another size.
+Functions yield batches and need the memory of one batch, unless their docstrings state more.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class StateReader:
 
     Attributes:
         body: The model.
-        specials: The ids of the special tokens of its vocabulary.
-        layers: The numbers of the layers to read, 0 … N.
+        specials: The ids of the special tokens.
+        layers: The layers to read, 0 … N.
         subword: The subword that stands for a word.
     """
 
@@ -44,7 +44,7 @@ class StateReader:
     subword: Subword
 
     def vectors(self, words: SideWords) -> Tensor:
-        """Return the vectors of words, [layers, words, d] float32."""
+        """Return the vectors [layers, words, d] of words, float32."""
         return word_vectors(self.body, words.to(self.body.norm.weight.device), self.layers, self.subword)
 
 
@@ -55,7 +55,7 @@ class LanguageSide:
     Attributes:
         name: The name of the language.
         corpus: The sentences as words.
-        sentences: The same sentences as ids. Row r of one side and row r of the other are a pair.
+        sentences: The same sentences as token ids. Row r of both sides form a sentence pair.
         reader: The reader of the sentences.
     """
 
@@ -67,7 +67,7 @@ class LanguageSide:
 
 @contextmanager
 def reading(bodies: Iterable[MaskedLM]) -> Iterator[None]:
-    """Read models without gradients and dropout, on a GPU if there is one, and restore them afterwards."""
+    """Put models into evaluation mode without gradients, on a GPU if there is one, and restore them afterwards."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     distinct = {id(body): body for body in bodies}.values()
     before = [(body, body.training, body.norm.weight.device) for body in distinct]
@@ -84,10 +84,10 @@ def reading(bodies: Iterable[MaskedLM]) -> Iterator[None]:
 def linked_vectors(
     data: PairData, left: StateReader, right: StateReader, words: int | None, seed: int, report: Report = silent
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield the vectors [layers, links, d] of both sides of linked words, batch by batch.
+    """Yield the vectors [layers, n, d] of aligned words in the training sentences, for both sides.
 
-    The links are those of the training sentences. At most ``words`` of them are read (None: all), in an order of the
-    sentence pairs that the seed draws (Kulshreshtha et al. 2020, section 2.2.2).
+    At most ``words`` word alignments are read (None: all), from sentence pairs in a random order (Kulshreshtha et al.
+    2020, section 2.2.2).
     """
     data = data if words is None else _first_links(data, words, seed)
     for _, of_left, of_right in link_batches(data, data.train, left, right, report, "rotation"):
@@ -95,14 +95,14 @@ def linked_vectors(
 
 
 def row_lengths(sentences: Sentences) -> NDArray[np.int64]:
-    """Return the number of tokens of each sentence, [sentences]."""
+    """Return the number of tokens of each sentence, including special tokens, [sentences]."""
     return np.diff(sentences.bounds) + SENTENCE_TOKENS
 
 
 def link_batches(
     data: PairData, rows: NDArray[np.int64], left: StateReader, right: StateReader, report: Report, task: str
 ) -> Iterator[tuple[NDArray[np.int64], Tensor, Tensor]]:
-    """Yield sentence pairs batch by batch: their rows, and the vectors [layers, links, d] of both sides of links."""
+    """Yield the rows of some sentence pairs, and the vectors [layers, n, d] of their aligned words on both sides."""
     batches = bounded_batches(np.maximum(row_lengths(data.left)[rows], row_lengths(data.right)[rows]))
     for done, chosen in enumerate(batches, 1):
         batch = word_pairs([data], [rows[chosen]], left.specials, right.specials)
@@ -113,7 +113,7 @@ def link_batches(
 
 
 def _first_links(data: PairData, words: int, seed: int) -> PairData:
-    """Keep the first ``words`` links of the training sentences, in an order that the seed draws."""
+    """Keep ``words`` word alignments, from training sentences in a random order."""
     rows = data.train[permutation(key_of("rotation-order", seed, data.name), len(data.train))]
     counts = np.diff(data.links.offsets)[rows]
     before = np.cumsum(counts) - counts
@@ -128,12 +128,10 @@ def _first_links(data: PairData, words: int, seed: int) -> PairData:
 def anchors(side: LanguageSide, rows: NDArray[np.int64], types: NDArray[np.int64], report: Report = silent) -> Tensor:
     """Return the mean vector of each word type over its occurrences (Kulshreshtha et al. 2020, equation 6).
 
-    Memory is layers · n · d.
-
     Args:
         side: The language.
         rows: The sentences to read.
-        types: [n] codes of words of the side's corpus.
+        types: [n] codes of words in the corpus of the side.
         report: Receives the progress.
 
     Returns:
@@ -147,7 +145,7 @@ def anchors(side: LanguageSide, rows: NDArray[np.int64], types: NDArray[np.int64
     for batch in word_states(side, rows, report, "word anchors"):
         of_words = number[side.corpus.form.codes[batch.word.numpy()]]
         kept, types_of = torch.from_numpy(np.flatnonzero(of_words >= 0)), torch.from_numpy(of_words[of_words >= 0])
-        # on the CPU, where the order of the sum is always the same
+        # sum on the CPU, where the order of summation is deterministic
         sums.index_add_(1, types_of, batch.vectors[:, kept.to(batch.vectors.device)].double().cpu())
         counts += torch.bincount(types_of, minlength=len(distinct))
     return (sums / counts[:, None])[:, torch.from_numpy(place)]
@@ -156,7 +154,7 @@ def anchors(side: LanguageSide, rows: NDArray[np.int64], types: NDArray[np.int64
 def batches_by_length(
     sentences: Sentences, rows: NDArray[np.int64], report: Report = silent, task: str = ""
 ) -> Iterator[NDArray[np.int64]]:
-    """Yield ``rows`` in batches of sentences of similar length, the longest first."""
+    """Yield ``rows`` in batches of sentences of similar length, longest first."""
     batches = bounded_batches(row_lengths(sentences)[rows])
     for done, chosen in enumerate(batches, 1):
         yield rows[chosen]
@@ -164,7 +162,7 @@ def batches_by_length(
 
 
 PAIRS_AT_ONCE = 2048
-"""Sentence pairs whose vectors are held at once, since each side is read in the order of its lengths."""
+"""Sentence pairs whose vectors are in memory at once, because each side is read in its own order of lengths."""
 
 
 def sentence_means(
@@ -175,14 +173,14 @@ def sentence_means(
     report: Report = silent,
     task: str = "",
 ) -> Tensor:
-    """Return a vector for each sentence: the mean of its tokens, or the state of its first one.
+    """Return a vector for each sentence: the mean of its tokens, or the state of ``<s>``.
 
     Args:
         sentences: The sentences of one language.
         reader: The reader of the language.
-        rows: Numbers of sentences, ascending.
-        first: Whether to take the state of the token before the sentence (``<s>``). The mean leaves out this token and
-            the one after the sentence. It is 0 for a sentence without a token.
+        rows: The indices of the sentences, ascending.
+        first: Whether to take the state of ``<s>``. The mean leaves out special tokens, and is 0 for a sentence without
+            other tokens.
         report: Receives the progress.
         task: The name of the progress.
 
@@ -213,9 +211,9 @@ def sentence_pairs(
     report: Report = silent,
     task: str = "sentence vectors",
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield `sentence_means` [layers, n, d] of both sides of the sentence pairs at ``rows``, PAIRS_AT_ONCE at a time.
+    """Yield `sentence_means` [layers, n, d] of both sides for PAIRS_AT_ONCE sentence pairs at a time.
 
-    ``rows`` are ascending.
+    ``rows`` must be ascending.
     """
     for start in range(0, len(rows), PAIRS_AT_ONCE):
         part = rows[start : start + PAIRS_AT_ONCE]
@@ -229,7 +227,7 @@ class WordStates:
 
     Attributes:
         vectors: [layers, n, d] float32, on the device of the model.
-        word: [n] int64, the number of each word among all words of the side's corpus.
+        word: [n] int64, the index of each word among all words of the corpus.
     """
 
     vectors: Tensor
@@ -239,10 +237,7 @@ class WordStates:
 def word_states(
     side: LanguageSide, rows: NDArray[np.int64], report: Report = silent, task: str = ""
 ) -> Iterator[WordStates]:
-    """Yield the words of the sentences at ``rows`` that have at least one token.
-
-    The sentences come in the order of ``bounded_batches``, by length.
-    """
+    """Yield the words with at least one token in the sentences at ``rows``. Sentences are sorted by length."""
     sentences, offsets = side.sentences, side.corpus.offsets
     for at in batches_by_length(sentences, rows, report, task):
         word = words_of(offsets, at)
@@ -253,13 +248,13 @@ def word_states(
 
 
 def words_of(offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the numbers of the words of the sentences at ``rows``, in their order, by the offsets of a corpus."""
+    """Return the indices of all words in the sentences at ``rows``, from the sentence offsets of a corpus."""
     counts = np.diff(offsets)[rows]
     return np.repeat(offsets[rows] - np.cumsum(counts) + counts, counts) + np.arange(int(counts.sum()))
 
 
 def single_tokens(reader: Reader, words: Sequence[str]) -> Ids:
-    """Return the id of each word that is one token, −1 for others, [words]."""
+    """Return the id [words] of each word that is a single token, and −1 for other words."""
     encoded = reader.encode(Corpus.of([{"form": list(words)}]))
     first, pieces = encoded.word_offsets[:-1], np.diff(encoded.word_offsets)
     padded = np.append(encoded.ids, -1).astype(np.int64)
@@ -268,7 +263,7 @@ def single_tokens(reader: Reader, words: Sequence[str]) -> Ids:
 
 
 def special_tokens(reader: Reader) -> Ids:
-    """Return the ids that belong to no word: the five special ones, and others that the tokenizer marks as special."""
+    """Return the ids of special tokens: the five of every model, and others that the tokenizer marks as special."""
     added = reader.tokenizer.tokenizer.get_added_tokens_decoder()
     named = [number for number, token in added.items() if token.special]
     return np.unique(np.asarray([*reader.specials.all, *named], np.int64))

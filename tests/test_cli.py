@@ -227,14 +227,17 @@ WRONG = [
     ("derive text:t.txt --language inv --out .", "'.' cannot be an output"),
     ("derive text:t.txt --field x" + DERIVE, "--field: the option is for a labelled task"),
     ("derive nli:t.txt --vocabulary 300" + DERIVE, "--vocabulary: the option is for a source"),
-    ("probe full", "full: is no run folder; name the folder of the results with --out DIR"),
-    ("probe run --probe cca", "--probe: unknown probe 'cca'; there is words, "),
+    (
+        "probe full",
+        "full: is not a run folder, so there is no default place for the results; give a folder with --out DIR",
+    ),
+    ("probe run --probe cca", "--probe: unknown probe 'cca'; choose from words, "),
     ("transfer full", "full is no pretraining run, so its languages are not known"),
     ("transfer run --task chunking", "task: 'chunking'"),
     ("transfer run --set fine_tune.epoch=1", "transfer: fine_tune.epoch: unknown key; did you mean epochs?"),
-    ("report out store", "store: is no study folder"),
+    ("report out store", "store: is not a study folder"),
     ("findings new", "new: no study is archived here"),
-    ("findings new --archive store", "store: is no study folder"),
+    ("findings new --archive store", "store: is not a study folder"),
     ("findings new --archive out --out t.txt", "t.txt: was not written by synthlang findings"),
     ("study c.yaml --out new", "name: is required"),
     (STARTED + " --set pretrain.stepz=3", "s.yaml cell tiny: pretrain.stepz: unknown key; did you mean steps?"),
@@ -437,7 +440,7 @@ def test_seeds_are_added_to_a_result(call, tmp_path):
     for result in second["seeds"]:
         assert result["delta"] == pytest.approx(result["sup"] - result["zs"], abs=1e-3)
     code, _, err = call("transfer", "run", "--seeds", 1, *options[:-1], "train_items=21")
-    assert code == 2 and "holds another result than this transfer" in err
+    assert code == 2 and "is the result of a different transfer" in err
     options[1] = tmp_path / "perm.json"
     code, _, err = call("transfer", "run", "--seeds", 1, *options, "--language", "perm")
     assert code == 0 and "note: the model was not pretrained on perm, only on parent" in err

@@ -76,14 +76,14 @@ def test_files_written_repeat(study, tmp_path, capsys):
     assert saved["rows"] == 48 and saved["cluster"] == ["cell"] and len(saved["correlations"]) == 6
     svg = places[0][1].read_text()
     assert svg.startswith("<?xml") and "<title>Scatter of delta against alignment_all; correlation: from " in svg
-    assert "rows of one cell belong together" in capsys.readouterr().out
+    assert "rows of one cell are dependent" in capsys.readouterr().out
 
 
 def test_which_rows_are_the_same_and_which_belong_together(study, tmp_path, capsys):
     table = study / "results.csv"
     (found,) = run([table], cluster="none", kind="spearman,spearman")
     assert found.result.clusters == found.result.n == 48
-    assert "every row counts as independent" in capsys.readouterr().out
+    assert "rows are treated as independent" in capsys.readouterr().out
     write_view(tmp_path / "other", "results", RESULTS, study_rows(seed=1))  # cells of two studies are not the same
     (found,) = run([table, tmp_path / "other" / "results.parquet"])
     assert (found.result.n, found.result.clusters) == (96, 24)
@@ -95,8 +95,9 @@ def test_equal_rows_are_dropped_only_where_a_column_tells_them_apart(tmp_path, c
     """Two measurements may give the same numbers: in tables without cells nothing says that they are one."""
     first, second = put(tmp_path, "x,y\n1,2\n2,3\n3,5\n", "1.csv"), put(tmp_path, "x,y\n1,2\n4,4\n", "2.csv")
     assert run([first, second], x="x", y="y")[0].result.n == 5
-    assert "rows kept that an earlier file has too, because there is no column cell that identifies them: 1" in (
-        capsys.readouterr().out
+    assert (
+        "rows equal to a row of an earlier file, kept because no column cell shows whether they are the same "
+        "measurement: 1" in (capsys.readouterr().out)
     )
 
 
@@ -124,7 +125,7 @@ def test_rows_without_numbers_are_left_out_and_counted(tmp_path, capsys):
     found = run([path], out, x="x", y="y")
     assert found[0].result.n == 3 and found[0].result.r == pytest.approx(0.5)
     assert json.loads(out.read_text())["left_out"] == {
-        "x is empty": 1, "y is no number": 2, "y is NaN or infinite": 2, "y is empty": 1,
+        "x is empty": 1, "y is not a number": 2, "y is NaN or infinite": 2, "y is empty": 1,
     }  # fmt: skip
     assert "rows left out, y is NaN or infinite: 2" in capsys.readouterr().out
 
@@ -155,7 +156,7 @@ def test_refused(study, options, place, code):
 
 
 def test_messages(study):
-    said = "the tables have no column alignement; their columns are cell, source, language, objective, task"
+    said = "the tables have no column alignement; choose from cell, source, language, objective, task"
     assert str(refusal(run, [study / "results.csv"], x="alignement")).startswith(said)
     said = "no row has a number in both sup and delta (sup is empty: 48)"
     assert str(refusal(run, [study / "results.csv"], x="sup")) == said

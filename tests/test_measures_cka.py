@@ -165,7 +165,7 @@ def test_a_model_that_diverged_is_refused(parallel):
     before = norm.detach().clone()
     with torch.no_grad():
         norm[0] = torch.nan
-    with pytest.raises(InputError, match="trans, layer 1 gives NaN or infinity"):
+    with pytest.raises(InputError, match="the states of trans, layer 1 contain NaN or infinity"):
         probe(subject_of(parallel))
     with torch.no_grad():
         norm.copy_(before)
@@ -178,13 +178,13 @@ def test_the_draw_is_of_the_seed_and_few_sentences_are_told(models):
     assert left_out == 0 and len(everything) == len(given.measured) + len(given.fitted)
     found = probe(given)
     assert found.values == probe(subject_of(models["shared"], sentences=15, seed=3)).values
-    assert sum("15 are few for 16 dimensions" in note for note in found.notes) == 1
+    assert sum("with only 15 items for 16 dimensions" in note for note in found.notes) == 1
     (table,) = found.tables
     assert len(table.rows) == 4 and len(table.header) == 4
     three = probe(subject_of(models["shared"], sentences=3, estimator="debiased"))
     held = three.values["comparisons"]["languages"]
     assert held["debiased"] is None and held["same_layer"]["debiased"] is None and held["mean"]["debiased"] is None
-    assert any("3 are too few for the debiased estimator" in note for note in three.notes)
+    assert any("the debiased estimator needs at least 4 items, and there are 3" in note for note in three.notes)
     assert three.figures == [] and len(three.tables) == 1
     with pytest.raises(InputError, match="sentences"):
         subject_of(models["shared"], sentences=1)

@@ -276,16 +276,16 @@ def test_layers_are_those_of_the_config(run):
 
 
 @pytest.mark.parametrize(("values", "message"), [
-    ({"before": ["a/run", "b/run"]}, "one name"),
-    ({"dimensions": [0]}, "from 1 on"),
-    ({"dimensions": [2, 2]}, "each once"),
+    ({"before": ["a/run", "b/run"]}, "the same name"),
+    ({"dimensions": [0]}, "different counts of at least 1"),
+    ({"dimensions": [2, 2]}, "different counts"),
     ({"picture": "umap"}, "pca"),
     ({"layer": 9}, "no layer 9"),
     ({"before": {"bert": "OLD"}}, r"set distances\.name"),
     ({"before": {"old": "NONE"}}, r"distances.before.old: .*no such folder"),
     ({"before": {"old": "HERE"}}, r"distances.before.old: .*holds no model"),
-    ({"before": {"old": "NAN"}}, r"old: word vectors of layer 2 .*NaN"),
-    ({"before": {"old": "SHORT"}, "dev": 1}, "no linked word that all"),
+    ({"before": {"old": "NAN"}}, r"old: word vectors contain NaN .*place 2"),
+    ({"before": {"old": "SHORT"}, "dev": 1}, "no aligned word can be read by all"),
     ({"dev": 1}, "at least two"),
 ])  # fmt: skip
 def test_what_is_refused(bert, tmp_path, values, message):
@@ -308,14 +308,16 @@ def test_what_is_refused(bert, tmp_path, values, message):
 
 def test_two_models_of_other_widths_or_depths(bert, tmp_path):
     assert settings(before=["x/one", "two"]).distances.before == {"one": "x/one", "two": "two"}
-    for size, message in ((8, "no distance"), (16, "the same number in both")):
+    for size, message in ((8, "cannot be compared"), (16, "list layers that both models have")):
         shape: dict[str, Any] = {"hidden_size": 32} if size == 8 else {"num_hidden_layers": 5}
         other = open_pretrained(str(save_model(tmp_path / message, seed=1, **shape)), "other", True)
         with pytest.raises(InputError, match=message):
             probe(replace(bert, target_model=other.model, target=replace(other.target)), settings(tmp_path))
     # of a model before they are compared at the layer that is drawn
-    _, found = probe(bert, settings(tmp_path, before=[str(tmp_path / "the same number in both")], pairs=4, name="bert"))
-    assert list(found.values["models"]) == ["the same number in both", "bert"]
+    _, found = probe(
+        bert, settings(tmp_path, before=[str(tmp_path / "list layers that both models have")], pairs=4, name="bert")
+    )
+    assert list(found.values["models"]) == ["list layers that both models have", "bert"]
     assert [(c["layer"], c["distance"]) for c in found.values["changes"]["the same number in both"]] == [
         (3, "l2"), (3, "cosine"),
     ]  # fmt: skip

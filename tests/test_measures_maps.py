@@ -262,9 +262,7 @@ def test_models_of_hugging_face_with_natural_text(tmp_path, kind):
     assert titles[3].startswith("Retrieval of the sentences of maps.sentences (%): 2 sentence pairs")
     assert values["counts"]["pairs to fit on with a word that is not in the sentences"] == 1
     assert values["counts"]["words to measure on that are not in the sentences (parent)"] == 1
-    said = (
-        "of the 4 words of the parent in the dictionary to measure on 3 (75 %) are measured: 1 are not in the sentences"
-    )
+    said = "3 of the 4 test words of the parent (75 %) are measured: 1 do not occur in the sentences"
     assert any(note.startswith(said) for note in found.notes)
     low, high = values["before"][-1]["intervals"]["words"]
     assert low <= values["before"][-1]["words"]["csls"]["mean"]["p@1"] <= high and high - low > 40
@@ -282,7 +280,7 @@ def test_one_sentence_is_not_retrieved(runs):
     with given.reading():
         found = maps_probe(given)
     assert all(layer["sentences"] is None and layer["context"] for layer in found.values["before"])
-    assert any("with one sentence there is nothing to retrieve from" in note for note in found.notes)
+    assert any("sentence retrieval is left out" in note for note in found.notes)
     assert [drawing.name for drawing in found.figures] == ["maps-words", "maps-context"]
     with pytest.raises(InputError, match="nothing is left of them without their mean"):
         values_of(
@@ -293,14 +291,14 @@ def test_one_sentence_is_not_retrieved(runs):
 
 
 REFUSED = [
-    ("wide", {}, {}, r"the states of both models must have the same size; they have \[8, 16\]"),
-    ("deep", {}, {}, "the models have 2 and 3 layers; name those to compare"),
+    ("wide", {}, {}, r"states of different sizes, 8 and 16, cannot be mapped"),
+    ("deep", {}, {}, "the models have 2 and 3 layers; list as many layers as both models have"),
     ("run", {"dictionary": "two"}, {}, "two: none of the 1 pairs of maps.dictionary that are drawn to fit on has both"),
     ("run", {"test_dictionary": "two"}, {}, "two: none of the 2 pairs of maps.test_dictionary has both words in the"),
-    ("run", {"dictionary": "one"}, {}, "one: maps.dictionary: of 1 translations 1 are left .*name a larger dictionary"),
-    ("run", {"dictionary": "one", "test_dictionary": "one"}, {}, "name a larger dictionary, or more sentence pairs"),
+    ("run", {"dictionary": "one"}, {}, "one: maps.dictionary: of 1 translations 1 are left .*give a larger dictionary"),
+    ("run", {"dictionary": "one", "test_dictionary": "one"}, {}, "give a larger dictionary, or more sentence pairs"),
     ("run", {"dictionary": "gone"}, {}, "gone"),
-    ("run", {"sentences": {"left": "two", "right": "long"}}, {}, "none of the 2 pairs of lines can be read"),
+    ("run", {"sentences": {"left": "two", "right": "long"}}, {}, "each of the 2 pairs of lines is empty or longer"),
     ("run", {"save": "taken"}, {}, "holds no maps; name another folder"),
     ("broken", {}, {}, "NaN or infinity"),
     ("run", {}, {"data": {"dev": 0}}, "no sentence pair is left to measure on"),

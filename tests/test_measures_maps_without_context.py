@@ -236,7 +236,7 @@ def test_words_without_a_static_vector_are_counted_and_told(runs, tmp_path):
     context = next(table for table in found.tables if "words in context" in table.caption)
     assert [row[0] for row in context.rows][-2:] == ["static, with sentence", "static, alone"]
     assert all(len(values["intervals"][key]) == 2 for key in ("words", "context", "alone"))
-    assert any(note.startswith("static vectors: who has no vector is not found") for note in found.notes)
+    assert any(note.startswith("static vectors: words without a vector count as not found") for note in found.notes)
     reason = "linked words without a vector (parent)"
     assert found.values["counts"][f"static vectors: {reason}"] == counts[reason]
 
@@ -296,7 +296,7 @@ def test_few_pairs_are_told_and_none_are_refused(runs, tmp_path):
     for settings, message in (
         (
             {**maps, "dictionary": one},
-            r"maps\.embeddings: of the pairs of words of one subword 1 can be fitted on; name",
+            r"maps\.embeddings: needs at least two pairs of words of one subword to fit a rotation on, and found 1",
         ),
         (
             {**SHORT, "dictionary": several, "lower": False},
@@ -304,11 +304,11 @@ def test_few_pairs_are_told_and_none_are_refused(runs, tmp_path):
         ),
         (
             {**SHORT, "static": {"kind": "load", **others_only}},
-            r"maps\.static: of the pairs of words of one subword 0 can be fitted on",
+            r"maps\.static: needs at least two pairs of words of one subword to fit a rotation on, and found 0",
         ),
         (
             {"static": {**load, "left": write_vec(tmp_path / "few.vec", nothing)}},
-            "no pair of words to fit the rotation",
+            "the rotation cannot be fitted",
         ),
         ({"static": {**load, "right": str(narrow)}}, "12 and 2 dimensions"),
         ({"static": {**load, "right": str(tmp_path / "gone.vec")}}, "gone.vec"),

@@ -305,7 +305,7 @@ def test_examples_are_the_nearest_words_in_context(natural):
         assert one["linked"] == ((best, word) in slow.links)
         assert one["csls"] == pytest.approx(slow.csls[:, slow.sides[1].index(word)].max(), abs=1e-5)
     assert "nearest one, parent → other" in found.tables[-1].caption and len(found.tables[-1].rows) == len(asked)
-    assert "retrieval.examples: nowhere is no word of the measured sentences" in found.notes
+    assert "retrieval.examples: nowhere does not occur in the measured sentences" in found.notes
 
 
 def test_parts_of_speech_of_the_other_languages_words_by_a_tagger_of_their_own(natural, monkeypatch):

@@ -83,7 +83,7 @@ def test_wrong_pairs_find_nothing_more_than_chance_and_words_alike_leave_nothing
     alike = probe(subject_of(model, tmp_path, text, text, [DIAGONAL] * 60, {}))
     assert alike.values["headline"]["csls"] is None and alike.values["ranks"] is None
     assert alike.values["counts"]["context: links of words written alike"] == 200
-    assert any("only 0 of 200 links are left" in note for note in alike.notes)
+    assert any("only 0 of 200 word pairs count" in note for note in alike.notes)
     assert alike.values["variants"]["context"]["layers"][-1]["pairs"]["linked"]["cosine"]["mean"] == 100
 
 
@@ -132,11 +132,11 @@ def test_parts_of_speech_are_those_of_a_parser_where_the_text_has_none(model, tm
 
 
 @pytest.mark.parametrize(("shape", "retrieval", "settings", "message"), [
-    ({"hidden_size": 32}, KEEP, {}, "vectors of 32 and of 16 numbers"),
-    ({"num_hidden_layers": 4}, KEEP, {}, "5 and 4 layers are read; name those to compare"),
-    ({}, KEEP, {"data": {"dev": 1}}, "one sentence pair"),
+    ({"hidden_size": 32}, KEEP, {}, "vectors of different sizes, 32 and 16"),
+    ({"num_hidden_layers": 4}, KEEP, {}, "different numbers of layers: 5 and 4; list layers that both models have"),
+    ({}, KEEP, {"data": {"dev": 1}}, "at least two sentence pairs"),
     ({}, {"parser": "nonsense"}, {}, "'nonsense' is no parser"),
-    ({"nan": True}, KEEP, {}, "language other: the states of its words hold NaN"),
+    ({"nan": True}, KEEP, {}, "language other: word vectors contain NaN"),
 ])  # fmt: skip
 def test_what_cannot_be_measured_is_one_line(model, tmp_path, shape, retrieval, settings, message):
     text, nan = sentences(), shape.pop("nan", False)

@@ -116,7 +116,7 @@ def check_by_hand(given, found, rotation, rounds, of_sentences):
 
 def test_a_rotation_and_static_vectors_together_are_one_line():
     both = {"retrieval": {"rotation": {}, "static": {"kind": "train"}}}
-    with pytest.raises(InputError, match=r"retrieval: rotation moves a model's states, .* give one of them") as caught:
+    with pytest.raises(InputError, match=r"retrieval: rotation and static exclude each other") as caught:
         parse(ProbeConfig, both)
     assert "\n" not in str(caught.value)
     for bad in ({"supervision": "dictionary"}, {"words": 1}, {"normalise": "length"}):
@@ -213,7 +213,7 @@ def test_words_in_capitals_can_take_the_vector_of_small_letters(tmp_path):
     vectors = {word: draw.normal(size=WIDTH) for line in text for word in line.split()}
     path = write_vec(tmp_path / "x.vec", vectors)
     load = {"kind": "load", "left": path, "right": path}
-    with pytest.raises(InputError, match="no pair of words to fit the rotation on"):
+    with pytest.raises(InputError, match="the rotation cannot be fitted"):
         probe(subject_of(model, tmp_path, great, text, [DIAGONAL] * 60, {**KEEP, "static": load}))
     found = probe(
         subject_of(model, tmp_path, great, text, [DIAGONAL] * 60, {**KEEP, "static": {**load, "lower": True}})
@@ -253,7 +253,7 @@ def test_vectors_are_trained_on_what_is_not_measured(run, kind, monkeypatch):
 
 @pytest.mark.parametrize(("changed", "message"), [
     ({"left": "none"}, "no measured word of .* has a vector"),
-    ({"left": "other"}, "retrieval.static: no pair of words to fit"),
+    ({"left": "other"}, "retrieval.static: the rotation cannot be fitted"),
     ({"right": "gone"}, "gone.vec"),
 ])  # fmt: skip
 def test_what_cannot_be_measured_is_one_line(run, tmp_path, changed, message):

@@ -72,14 +72,14 @@ def test_a_damaged_checkpoint_is_left_out_aloud(run, tmp_path):
     (copied / "checkpoints" / "step-2" / "model.safetensors").write_bytes(b"x")
     found = words_probe(subject_of(copied))
     assert [checkpoint["step"] for checkpoint in found.values["checkpoints"]] == [4, 6]
-    assert "words: checkpoint step-2 is damaged and left out" in found.notes and len(found.figures) == 1
+    assert "words: checkpoint step-2 is damaged and was skipped" in found.notes and len(found.figures) == 1
     (copied / "checkpoints" / "step-4" / "model.safetensors").write_bytes(b"x")
     found = words_probe(subject_of(copied))
-    assert not found.figures and not any("keeps one checkpoint only" in note for note in found.notes)
-    assert any("one checkpoint is left" in note for note in found.notes)
+    assert not found.figures and not any("keeps one checkpoint" in note for note in found.notes)
+    assert any("only one checkpoint is left" in note for note in found.notes)
     for step in (2, 4):
         shutil.rmtree(copied / "checkpoints" / f"step-{step}")
-    assert any("keeps one checkpoint only" in note for note in words_probe(subject_of(copied)).notes)
+    assert any("keeps one checkpoint" in note for note in words_probe(subject_of(copied)).notes)
 
 
 def dictionary(given, path):
@@ -111,12 +111,10 @@ def test_a_dictionary_names_the_words_of_other_models(run, tmp_path):
     with torch.no_grad():
         words[half:] = words[:half][torch.from_numpy(np.random.default_rng(0).permutation(half))]
     assert words_probe(replace(other, pretrained=same)).values["scores"]["all"]["cosine"]["mean"] < 50
-    with pytest.raises(InputError, match=r"words\.dictionary: .* name a file of translations"):
+    with pytest.raises(InputError, match=r"words\.dictionary: .* give a file of translations"):
         words_probe(replace(subject_of(run), run=None))
     (tmp_path / "d.txt").write_text("no-such-long-word another-long-word\n")
-    with pytest.raises(
-        InputError, match=r"no pair of the 1 in the dictionary can be compared: 1 pairs of words of sev"
-    ):
+    with pytest.raises(InputError, match=r"none of its 1 word pairs can be compared: 1 pairs of words of sev"):
         words_probe(other)
 
 
@@ -166,7 +164,7 @@ def test_a_band_without_words_has_no_scores_and_wrong_bands_are_named():
     (whole,) = band_scores(credits, torch.zeros(6, dtype=torch.bool), np.arange(5, 11), ())
     assert whole["scores"] == rest["scores"]
     for wrong in ([0, 5], [5, 5], [10, 3], [-1]):
-        with pytest.raises(InputError, match="must be at least 1 and grow"):
+        with pytest.raises(InputError, match="must be at least 1 and increase"):
             parse(WordsConfig, {"bands": wrong})
 
 
@@ -208,7 +206,7 @@ def test_the_language_asked_for_is_the_one_that_is_shown(several):
     assert both["trans=0.5"].values["scores"] != both["trans+inv"].values["scores"]
     assert found_of(several).values["language"] == "trans=0.5"
     assert both["trans=0.5"].values["candidates"]["shared"] > 10
-    assert any("embeddings belong to both languages" in note for note in both["trans=0.5"].notes)
+    assert any("embeddings are shared by both languages" in note for note in both["trans=0.5"].notes)
     nothing = found_of(several, "inv")
     assert nothing.values["scores"] is None and any("share one vocabulary" in note for note in nothing.notes)
 
@@ -266,7 +264,7 @@ def test_what_a_dictionary_of_another_model_leaves_out(tmp_path):
     }
     vocabulary = len(reader.tokenizer.ids) - len(reader.specials.all)
     assert values["candidates"] == {"parent": vocabulary, "other": vocabulary, "shared": vocabulary}
-    assert any("which tokens occur in training is not known" in note for note in found.notes)
+    assert any("so all tokens of the tokenizer are candidates" in note for note in found.notes)
     with torch.no_grad():  # each word next to its translation: no other token is nearer, its own row aside
         words = pretrained.model.embeddings.words
         ids = [[single_tokens(reader, [w])[0] for w in line.split()]

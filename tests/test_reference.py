@@ -80,7 +80,7 @@ def test_a_part_is_filled_in_where_a_page_names_it():
 def test_the_command_prints_a_part_or_the_list(capsys):
     assert main(["probes"]) == 0 and "| `cka` |" in capsys.readouterr().out
     assert main([]) == 0 and set(capsys.readouterr().out.split()) == set(parts())
-    assert main(["nothing"]) == 2 and "no part of the reference; name one of" in capsys.readouterr().err
+    assert main(["nothing"]) == 2 and "not a part of the reference; choose from" in capsys.readouterr().err
 
 
 def test_a_new_kind_of_each_table_is_listed_without_another_edit(tmp_path):

@@ -167,7 +167,7 @@ def test_two_stores_at_once_and_what_the_command_says(tmp_path, monkeypatch, cap
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nothing"], "nothing: is no study folder: study.json is missing"),
+        (["nothing"], "nothing: is not a study folder: study.json is missing"),
         (["a", "--keep", "all"], "--keep: unknown policy 'all'; choose one of checkpoints, final, results"),
         (["old"], "old/study.json: is a study of format 1, this version writes 2; choose another folder"),
     ],
@@ -229,7 +229,7 @@ def test_final_weights_are_enough_for_more_seeds_but_not_for_all_checkpoints(out
     opened(tmp_path / "c", {**ONE, "name": "probes", "probes": probes}, store=out / "stages")
 
 
-# --- stages that no cell has ---
+# --- stages that no cell uses ---
 
 
 def test_a_stage_that_is_half_deleted_is_no_stage_and_all_are_made_again_with_the_same_result(out, monkeypatch):
@@ -259,7 +259,7 @@ def test_stages_of_settings_or_texts_that_have_changed_go_if_asked_to(tmp_path, 
     assert "stage" not in capsys.readouterr().out
     assert command(monkeypatch, "gc", tmp_path / "a", "--unused", "--dry-run") == 0
     said = capsys.readouterr().out
-    assert "(no cell has this pretrain)" in said and "of 3 stages that no cell has" in said
+    assert "(no cell uses this pretrain)" in said and "of 3 stages that no cell uses" in said
     assert "would free" in said.splitlines()[-1] and all_files(tmp_path) == whole
     assert command(monkeypatch, "gc", tmp_path / "a", "--unused") == 0
     assert capsys.readouterr().out.splitlines()[-1].startswith("freed ")
@@ -363,7 +363,7 @@ def test_weights_that_a_study_names_stay_and_the_command_says_so(tmp_path, monke
     naming(tmp_path / "b", tmp_path / "a", "model", run)
     assert command(monkeypatch, "gc", tmp_path / "a", "--keep", "results") == 0
     said = capsys.readouterr().out
-    assert "freed 0 bytes of 0 runs; 1 run kept since studies name them by path (b)" in said
+    assert "freed 0 bytes of 0 runs; 1 run kept because studies name them by path (b)" in said
     assert weights_of(run) == (EVERY, EXPORTS) and not (run / "dropped.json").exists()
     shutil.rmtree(tmp_path / "b")
     assert [freed.run for freed in collect([tmp_path / "a"], "results").freed] == [run]

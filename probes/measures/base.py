@@ -1,4 +1,4 @@
-"""The base class of the settings of a probe, without torch."""
+"""The base class of the settings of a probe. The module does not import torch."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from synthlang.config import StrictModel
 
 
 class ProbeSettings(StrictModel):
-    """Settings of one probe, and everything that other parts of the program know about it.
+    """Settings of one probe, with its description for the rest of the program.
 
     Attributes:
         title: The heading of the probe on a page.
-        about: What the probe measures, in one or two sentences.
-        run: ``module:function`` of the function that measures: (ProbeInput, Report) → ProbeResult.
-        measures: The numbers of the result that are measures. Tables, reports and claims read no others.
+        about: A description of the measurement, in one or two sentences.
+        run: The function ``module:function`` that measures. It maps (ProbeInput, Report) to a ProbeResult.
+        measures: The numbers of the result that tables, reports and claims can read.
         reads_sentences: Whether the probe needs sentence pairs.
     """
 
@@ -26,9 +26,9 @@ class ProbeSettings(StrictModel):
     reads_sentences: ClassVar[bool] = True
 
     def check_installed(self) -> None:
-        """Raise InputError, with keys relative to the settings, if an optional package that they need is missing."""
+        """Raise InputError if the settings need an optional package that is missing."""
 
     @property
     def fits(self) -> bool:
-        """Whether the probe fits something on sentence pairs that are not measured."""
+        """Whether the probe fits a map on sentence pairs outside the measured ones."""
         return False

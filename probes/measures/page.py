@@ -1,4 +1,4 @@
-"""The page of a probed model, one file with every table and figure, and the correlation of two probes over layers."""
+"""The page ``probes.html``, and the correlation of CKA and retrieval over layers."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def write_page(
     found: Mapping[str, ProbeResult],
     table: Mapping[str, type[ProbeSettings]] = PROBES,
 ) -> Path:
-    """Write ``probes.html``.
+    """Write ``probes.html``, one file with every table and figure.
 
     Args:
         folder: The folder of the page.
         values: The content of probes.json.
-        found: The results by the names of probes.
-        table: The settings of probes by their names.
+        found: The results by probe.
+        table: The settings by probe.
 
     Returns:
         The path of the page.
@@ -54,7 +54,7 @@ def write_page(
 def _summary(
     notes: Sequence[str], found: Mapping[str, ProbeResult], table: Mapping[str, type[ProbeSettings]]
 ) -> Section:
-    """Return a section with a sentence on each probe."""
+    """Return a section with the summary of each probe."""
     said = [(table[name].title, [result.summary]) for name, result in found.items() if result.summary]
     blocks: list[Block] = [Terms(said)] if said else [Paragraph("The probes have no summary; their results follow.")]
     blocks += [Paragraph(note, "note") for note in notes]
@@ -74,10 +74,10 @@ def _blocks(probe: type[ProbeSettings], result: ProbeResult) -> list[Block]:
 
 
 def cka_against_retrieval(found: Mapping[str, ProbeResult], seed: int) -> dict[str, Any] | None:
-    """Return Pearson's r of CKA and retrieval over layers as JSON, or None if one of the two probes did not run.
+    """Return Pearson's r of CKA and retrieval over layers as JSON, or None unless both probes ran.
 
-    r is None, with a reason, where it is not defined. ``pairs`` names the linked words of the retrieval, the set of its
-    figure: the pairs that count or, if they are few, the next larger set.
+    An undefined r is None and has a ``reason``. ``pairs`` names the set of word pairs that the retrieval figure shows
+    (`drawn_kind`).
     """
     if not {"cka", "retrieval"} <= found.keys():
         return None
@@ -100,18 +100,18 @@ def _nothing(reason: str) -> dict[str, Any]:
 
 
 def against_retrieval(cka: Sequence[float | None], retrieval: Sequence[float | None], seed: int = 0) -> Correlation:
-    """Return Pearson's r over layers of CKA and retrieval accuracy, both [layers] in the order of the layers.
+    """Return Pearson's r of CKA and retrieval accuracy over layers, both [layers].
 
-    Conneau et al. 2020, section 5.2, report more than 0.9 for four pairs of languages. Layers with a None are left out.
-    With fewer than 3 layers there is a reason instead of r. Layers are not independent of each other, so p and the
-    interval are weaker evidence than for as many models.
+    Conneau et al. 2020, section 5.2, report more than 0.9 for four pairs of languages. Layers with a None are left out,
+    and at least 3 must remain. Layers are not independent, so p and the interval are weaker evidence than they would be
+    for as many models.
 
     Raises:
-        InputError: The lists have different lengths, or hold NaN or infinity.
+        InputError: The lists have different lengths, or contain NaN or infinity.
     """
     if len(cka) != len(retrieval):
         told = f"CKA has {len(cka)} layers and retrieval {len(retrieval)}"
-        raise InputError(told, hint="name the same layers", code="conflict")
+        raise InputError(told, hint="give the same layers to both", code="conflict")
     known = [(a, b) for a, b in zip(cka, retrieval, strict=True) if a is not None and b is not None]
     key = key_of("cka-retrieval", seed)
     return correlation([a for a, _ in known], [b for _, b in known], key, "pearson")

@@ -1,4 +1,4 @@
-"""The command ``synthlang probe``: it runs the probes and writes probes.json, the figures and a page."""
+"""The command ``synthlang probe``, which runs probes and writes their results."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ from synthlang.store import Store
 
 
 def read_probe_config(path: Path | None, options: Mapping[str, Any], overrides: list[str]) -> ProbeConfig:
-    """Return the config of a YAML file, changed by the options of the command and then by ``--set``."""
+    """Read a config, apply the options of the command to it, and then the overrides."""
     data = {} if path is None else load_yaml(path, "probes")
     data |= {key: value for key, value in options.items() if value is not None}
     return parse(ProbeConfig, override(data, overrides), path or "probe")
 
 
 def probe_names(text: str | None, config: type[InputConfig] = ProbeConfig) -> list[str] | None:
-    """Return the names in ``a,b`` or, for ``all``, those of every probe; None if the option is not given.
+    """Return the names in a comma-separated list. ``all`` stands for every probe, and None stays None.
 
     Raises:
-        InputError: A name is none of a probe.
+        InputError: A probe is unknown.
     """
     if text is None:
         return None
@@ -51,7 +51,7 @@ def probe_names(text: str | None, config: type[InputConfig] = ProbeConfig) -> li
     for name in names:
         if name not in (*table, "all"):
             raise InputError(
-                f"unknown probe {name!r}", "--probe", hint=f"there is {', '.join(table)}, and all", code="unknown"
+                f"unknown probe {name!r}", "--probe", hint=f"choose from {', '.join(table)} and all", code="unknown"
             )
     return list(table) if "all" in names else list(dict.fromkeys(names))
 
@@ -62,12 +62,12 @@ def probe_command(model: str, config: ProbeConfig, out: Path | None, threads: in
     ours = is_run(run)
     folder = out or (run / "probes" if ours else None)
     if folder is None:
-        told = "is no run folder" if run.exists() else "is no folder; it may be a model of Hugging Face"
-        raise InputError(told, model, hint="name the folder of the results with --out DIR", code="missing")
+        told = "is not a run folder, so there is no default place for the results"
+        raise InputError(told, model, hint="give a folder with --out DIR", code="missing")
     _check_folder(folder)
     if config.maps.save is not None and user_path(config.maps.save).resolve().is_relative_to(folder.resolve()):
-        told = "lies in the folder of the results, which is replaced"
-        raise InputError(told, folder, keys="maps.save", hint="name another folder", code="conflict")
+        told = "lies in the folder of the results, which is deleted and written again"
+        raise InputError(told, folder, keys="maps.save", hint="choose a folder outside it", code="conflict")
     console = Console()
     config = _without_words(_with_language(config, run) if ours else config, ours, console)
     pretrained = open_pretrained(model, config.language, config.natural, config.model2)
@@ -90,24 +90,24 @@ def probe_command(model: str, config: ProbeConfig, out: Path | None, threads: in
 
 
 def _without_words(config: ProbeConfig, ours: bool, console: Console) -> ProbeConfig:
-    """Return the config without ``words`` if no probe was named and the translations of words are not known."""
+    """Drop the probe ``words`` if it was not requested and word translations are not known."""
     known = (ours and config.model2 is None) or config.words.dictionary is not None
     if known or "probes" in config.model_fields_set:
         return config
-    console.print("note: words is left out: name words.dictionary, a file of translations", markup=False)
+    console.print("note: words is left out; set words.dictionary to a file of translations to run it", markup=False)
     return config.model_copy(update={"probes": tuple(name for name in config.probes if name != "words")})
 
 
 def measure(given: ProbeInput, folder: Path, told: InputConfig | None = None) -> dict[str, ProbeResult]:
-    """Run the probes of a config and write ``probes.json``, ``figures/`` and ``probes.html``.
+    """Run the probes of a config, and write ``probes.json``, ``figures/`` and ``probes.html``.
 
     Packages and sentence pairs that a probe needs are looked for first. If a probe fails nevertheless, the results of
     the earlier ones are written.
 
     Args:
-        given: The input, with the config.
-        folder: The folder of the results. Earlier results in it are replaced, all at once.
-        told: The settings to record (default: those of ``given``).
+        given: The input with the config.
+        folder: The folder for the results. It replaces an earlier one in a single rename.
+        told: The settings to record (default: the config of ``given``).
     """
     given.check()
     found: dict[str, ProbeResult] = {}
@@ -131,17 +131,17 @@ def _write(folder: Path, values: dict[str, Any], found: Mapping[str, ProbeResult
 
 
 def run_probe(name: str, given: ProbeInput) -> ProbeResult:
-    """Return the result of one probe. The call stands within ``given.reading()``."""
+    """Run one probe. Call this function within ``given.reading()``."""
     module, _, function = getattr(given.config, name).run.partition(":")
     found: ProbeResult = getattr(import_module(module), function)(given, given.report)
     return found
 
 
 def record(given: ProbeInput, found: Mapping[str, ProbeResult], told: InputConfig | None = None) -> dict[str, Any]:
-    """Return the content of probes.json; ``told`` is that of `measure`."""
+    """Return the content of probes.json. The settings ``told`` are recorded in place of the config of ``given``."""
     pretrained, config = given.pretrained, told or given.config
     settings = config.model_dump(mode="json")
-    # the places of maps and sentence pairs do not matter, only the content of the pairs
+    # paths of maps and sentence pairs do not matter, only the content of the pairs
     kept = resolved(config, lambda named: named.name)
     del kept["pairs"], kept["model2"]
     kept.get("maps", {}).pop("save", None)
@@ -166,10 +166,10 @@ def record(given: ProbeInput, found: Mapping[str, ProbeResult], told: InputConfi
 
 
 def _with_language(config: ProbeConfig, run: Path) -> ProbeConfig:
-    """Return the config with the language of a run, if none is named, and with whether it is natural.
+    """Set ``language`` and ``natural`` from the languages of a run.
 
     Raises:
-        InputError: Several natural languages could be meant, or sentence pairs are needed and none are named.
+        InputError: The choice among several natural languages is open, or a natural language lacks sentence pairs.
     """
     if config.natural or config.model2 is not None or not (run / "config.yaml").exists():
         return config
@@ -179,27 +179,27 @@ def _with_language(config: ProbeConfig, run: Path) -> ProbeConfig:
     if asked is None and not derived and len(names) == 1:
         asked = names[0]
     if asked is None and not derived and names:
-        hint = f"name one with --language ({', '.join(names)})"
+        hint = f"choose one with --language ({', '.join(names)})"
         raise InputError("the run has several natural languages", run, hint=hint, code="missing")
     if asked not in names or asked in derived:
         return config
     if config.reads_sentences and not any(config.pairs.values()):
         raise InputError(
-            f"{asked} is not derived from {pretraining.all_languages[0].name}, and no sentences are aligned",
+            f"must give sentence pairs, because {asked} is not derived from {pretraining.all_languages[0].name}",
             keys="pairs",
-            hint="name sentence pairs in --config or with --set, or measure word embeddings only (--probe words)",
+            hint="give them in --config or with --set, or measure word embeddings only (--probe words)",
             code="missing",
         )
     return config.model_copy(update={"language": asked, "natural": True})
 
 
 def _check_folder(folder: Path) -> None:
-    """Raise InputError for a folder that holds something other than results of probes."""
+    """Raise InputError for a folder with anything but results of probes."""
     if not folder.exists():
         return
     if not folder.is_dir():
-        raise InputError("is a file", folder, hint="name a folder with --out", code="exists")
+        raise InputError("is a file", folder, hint="give a folder with --out", code="exists")
     record = folder / "probes.json"
     if any(folder.iterdir()) and not (record.exists() and "probes" in read_json(record)):
-        told = "holds something other than results of probes"
-        raise InputError(told, folder, hint="name another folder with --out", code="exists")
+        told = "contains files that are not results of probes"
+        raise InputError(told, folder, hint="give another folder with --out", code="exists")

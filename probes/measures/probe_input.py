@@ -1,4 +1,4 @@
-"""The input of a probe: one model or two, the two languages they read, and sentence pairs in both."""
+"""The input of a probe: one or two models, two languages, and sentence pairs."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ ROLES: tuple[Role, Role] = ("target", "source")  # left and right of the sentenc
 
 @dataclass(frozen=True, eq=False)
 class ProbeInput:
-    """A model with the text that it is probed on.
+    """One or two models with the text that they are probed on.
 
-    The role ``target`` (left) is the other language, ``source`` (right) the source language.
+    The source language has the role ``source`` and stands on the right of the sentence pairs. The other language has
+    the role ``target`` and stands on the left.
 
     Attributes:
-        pretrained: The model.
+        pretrained: The models.
         config: The settings.
-        run: The folder of the model, if it is a run of ours.
+        run: The folder of the model, if it is a run of synthlang.
         store: The store of the run.
         report: Receives the progress.
         text: The sentence pairs, if they have been read already. All of them are measured.
@@ -56,7 +57,7 @@ class ProbeInput:
         return self.pretrained.target_model if role == "target" else self.pretrained.model
 
     def reader(self, role: Role) -> Reader:
-        """Return the reader that cuts a language into tokens."""
+        """Return the reader that tokenizes a language."""
         return self.pretrained.target if role == "target" else self.pretrained.source
 
     def name(self, role: Role) -> str:
@@ -68,7 +69,7 @@ class ProbeInput:
         """The sentence pairs.
 
         Raises:
-            InputError: They cannot be read, or are of more than one pair of languages.
+            InputError: The pairs cannot be read, or belong to several pairs of languages.
         """
         if self.text is not None:
             return self.text
@@ -77,7 +78,8 @@ class ProbeInput:
             config.pairs, config.data, self.pretrained, config.seed, self.store, self.report, config.fits
         )
         if len(texts) > 1:
-            raise InputError(f"{len(texts)} pairs of languages", keys="pairs", hint="name one pair", code="conflict")
+            told = f"names {len(texts)} pairs of languages; a probe compares one pair"
+            raise InputError(told, keys="pairs", hint="keep one of them", code="conflict")
         return texts[0]
 
     def check(self) -> None:
@@ -88,31 +90,32 @@ class ProbeInput:
 
     @property
     def data(self) -> PairData:
-        """The ids of the sentence pairs and their links."""
+        """The token ids of the sentence pairs and their word alignments."""
         return self.aligned.data
 
     @property
     def measured(self) -> NDArray[np.int64]:
-        """The numbers of the sentence pairs that are measured on.
+        """The indices of the sentence pairs to measure on.
 
         Raises:
-            InputError: There is none.
+            InputError: There are no such pairs.
         """
         if not len(self.data.dev):
-            raise InputError("no sentence pair is left to measure on", keys="data.dev", code="empty")
+            hint = "give more sentence pairs, or reduce data.test"
+            raise InputError("no sentence pair is left to measure on", keys="data.dev", hint=hint, code="empty")
         return self.data.dev
 
     @property
     def fitted(self) -> NDArray[np.int64]:
-        """The sentence pairs to fit maps on, none of which is measured. There are some if a probe ``fits``."""
+        """The indices of the sentence pairs to fit maps on. None of them is measured."""
         return self.data.train
 
     def layers(self, role: Role) -> tuple[int, ...]:
-        """Return the numbers, 0 … N, of the layers that are read of a model."""
+        """Return the layers, 0 … N, to read in the model of a language."""
         return self.config.numbers(self.body(role).shape.layers)
 
     def side(self, role: Role, subword: Subword | None = None, layers: tuple[int, ...] | None = None) -> LanguageSide:
-        """Return one language, read at some layers (default: those of the config)."""
+        """Return one language with its reader. ``subword`` and ``layers`` default to those of the config."""
         text, data = self.aligned.text, self.data
         corpus, sentences = (text.left, data.left) if role == "target" else (text.right, data.right)
         numbers = self.layers(role) if layers is None else layers
@@ -120,5 +123,5 @@ class ProbeInput:
         return LanguageSide(self.name(role), corpus, sentences, reader)
 
     def reading(self) -> AbstractContextManager[None]:
-        """Read without gradients and dropout, on a GPU if there is one, and restore the models afterwards."""
+        """Prepare the models for reading within a ``with`` block (see `reading`)."""
         return reading(map(self.body, ROLES))

@@ -1,4 +1,4 @@
-"""The result of a probe: numbers as JSON has them, tables and figures for readers, and notes."""
+"""The result of a probe: values for JSON, and tables, figures and notes for readers."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class ProbeResult:
     """The result of one probe.
 
     Attributes:
-        values: JSON values. What was left out is under "counts", reason → how many.
-        tables: Tables, which the terminal and the page show.
-        figures: Figures of the page.
-        notes: Sentences that a reader of the numbers has to know: limits, and what could not be measured and why.
-        summary: The result in a sentence, for the beginning of the page. It is empty for a probe that has none.
+        values: Values for JSON. "counts" maps each reason for leaving something out to a number.
+        tables: Tables for the terminal and the page.
+        figures: Figures for the page.
+        notes: Limits of the numbers, and reasons why something could not be measured.
+        summary: The result in one sentence for the top of the page, or "".
     """
 
     values: dict[str, Any]
@@ -30,13 +30,13 @@ class ProbeResult:
 
 
 def with_bounds(value: float, low: float | None, high: float | None, form: str = ".1f") -> str:
-    """Return a number with its interval, for a cell of a table."""
+    """Return a number and its interval as the text of a table cell."""
     return f"{value:{form}}" if low is None or high is None else f"{value:{form}} ({low:{form}} – {high:{form}})"
 
 
 def few_directions(rank: int, width: int) -> list[str]:
-    """Return a note if the pairs that a map was fitted on do not determine it on vectors of a ``width``."""
-    if rank + 1 >= width:  # LayerNorm takes one direction
+    """Return a note if pairs of this ``rank`` do not determine a map of vectors of this ``width``."""
+    if rank + 1 >= width:  # LayerNorm removes one direction
         return []
     return [
         f"a map was fitted on pairs that span {rank} directions only; in the others it rotates as little as possible"

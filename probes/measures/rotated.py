@@ -1,7 +1,4 @@
-"""The shared part of the probes ``maps`` and ``retrieval``: maps of layers, and static word vectors in one space.
-
-Static vectors are normalised, then rotated, as in Cao et al. 2020, section 3.4.
-"""
+"""Maps of layers, and static word vectors in one space, for the probes ``maps`` and ``retrieval``."""
 
 from __future__ import annotations
 
@@ -29,31 +26,31 @@ from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.progress import Report
 
-ROWS = 8192  # linked words that are looked up at once
+ROWS = 8192  # word pairs that are looked up at once
 
 Codes = NDArray[np.int64]
 Sides = tuple[LanguageSide, LanguageSide]
-"""The other language (left, role target) and the parent (right, role source)."""
+"""The other language (left, role target) and the source language (right, role source)."""
 
 
 @dataclass(frozen=True, eq=False)
 class MovingMap:
-    """Map between two languages, with the role of the language that it moves.
+    """A map between two languages, with the role of the language that it moves.
 
-    Vectors are unchanged if ``map`` is None.
+    Without a ``map``, vectors stay unchanged.
     """
 
     map: NormalisedMap | None
     moves: Role
 
     def of(self, role: Role, rows: Tensor) -> Tensor:
-        """Return vectors […, d] of one language, to be compared with those of the other one."""
+        """Return the vectors […, d] of one language in the space in which both languages are compared."""
         if self.map is None:
             return rows
         return self.map.apply(rows) if role == self.moves else self.map.apply_right(rows)
 
     def apply(self, vectors: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        """Map (other language, source) [n, d] → (source, other language), to be compared with each other."""
+        """Map vectors [n, d] of (other language, source language) and return them in the reverse order."""
         left, right = vectors
         return self.of("source", right), self.of("target", left)
 
@@ -61,10 +58,9 @@ class MovingMap:
 def fit_read(
     given: ProbeInput, supervision: Literal["parallel", "sentences"], sides: Sides, config: FitSettings, report: Report
 ) -> tuple[NormalisedMap, ...]:
-    """Fit a map of each layer of ``sides`` on the states of the sentence pairs that maps are fitted on.
+    """Fit a map for each layer, on aligned words in context or on mean vectors of sentences.
 
-    Pairs are linked words in context, or means of sentences, batch by batch. Memory is that of layers · d² and a batch;
-    see ``FitSettings.words``.
+    Memory is layers · d² and one batch. ``FitSettings.words`` limits the number of words.
     """
     readers = sides[0].reader, sides[1].reader
     if supervision == "parallel":
@@ -75,7 +71,7 @@ def fit_read(
 
 
 def fit_moving(pairs: Batches, sides: Sides, config: FitSettings) -> tuple[NormalisedMap, ...]:
-    """Fit a map of each layer from the language that moves to the other one; see `fit_layers` for the pairs."""
+    """Fit a map for each layer, from the language that moves to the other one, on pairs as for `fit_layers`."""
     moved = pairs if config.moves == "target" else ((y, x) for x, y in pairs)
     reader = sides[0].reader
     return fit_layers(moved, len(reader.layers), reader.body.shape.hidden, config.normalise, config.rounds)
@@ -83,13 +79,15 @@ def fit_moving(pairs: Batches, sides: Sides, config: FitSettings) -> tuple[Norma
 
 @dataclass(frozen=True, eq=False)
 class Static:
-    """Word vectors of the other language, then of the source language, and the words that they are rotated on.
+    """Static word vectors of two languages, with word pairs to fit a rotation on.
+
+    The other language stands before the source language.
 
     Attributes:
         config: The settings.
-        corpora: The sentences of both sides, whose words are looked up as they are written there.
-        pairs: [n], [n] codes of words that mean the same, to fit the rotation on.
-        vectors: The vectors as they are read or trained, each language by itself.
+        corpora: The sentences of both languages.
+        pairs: [n], [n] codes of words that are translations of each other.
+        vectors: The vectors of each language, before any rotation.
     """
 
     config: TrainedVectors | LoadedVectors
@@ -98,20 +96,25 @@ class Static:
     vectors: tuple[StaticVectors, StaticVectors]
 
     def rotated(self, moves: Role, name: str) -> tuple[StaticVectors, StaticVectors, dict[str, Any]]:
-        """Return the vectors of both languages in one space, none of them zero, and facts about the rotation.
+        """Return the vectors of both languages in one space, and facts about the rotation.
 
-        Each language is normalised by itself, and the vectors of the one that ``moves`` are rotated onto the other.
+        Each language is normalised by itself. Then the language ``moves`` is rotated onto the other one (Cao et al.
+        2020, section 3.4). Zero vectors are left out.
+
+        Args:
+            moves: The role of the language to rotate.
+            name: The key of the settings, for errors.
 
         Raises:
-            InputError: No pair to fit on has a vector on both sides, or the vectors have different sizes. The error
-                names the settings ``name``.
+            InputError: No word pair has a vector on both sides, or the vectors have different sizes.
         """
         looked_up = zip(self.vectors, self.corpora, self.pairs, strict=True)
         rows = np.stack([one.rows_of(corpus.form.names or ())[codes] for one, corpus, codes in looked_up])
         known = (rows >= 0).all(0)
         if not known.any():
-            told = "no pair of words to fit the rotation on has a vector on both sides"
-            raise InputError(told, keys=name, hint="name vectors of both languages", code="empty")
+            told = "the rotation cannot be fitted: no word pair has a vector in both languages"
+            hint = "check that each file has vectors of its own language"
+            raise InputError(told, keys=name, hint=hint, code="empty")
         order = (0, 1) if moves == "target" else (1, 0)
         x, y = (self.vectors[i] for i in order)
         fitter = MapFitter(*(Normaliser.fit(one.vectors, self.config.normalise) for one in (x, y)))
@@ -136,18 +139,18 @@ def read_static(
     pairs: tuple[Codes, Codes],
     report: Report,
 ) -> Static:
-    """Return the vectors that the settings name.
+    """Read or train static vectors.
 
     Args:
         given: The input of the probe.
         config: The settings.
         corpora: The sentences of both sides.
-        wanted: [types] of each side, codes of the measured words. They get a vector where one can be made.
-        pairs: Codes of words that mean the same.
+        wanted: [types] for each side, the codes of the measured words. fastText also makes vectors for unseen ones.
+        pairs: Codes of words that are translations of each other.
         report: Receives the progress.
 
     Raises:
-        InputError: gensim is not installed, or a file holds no vectors.
+        InputError: gensim is not installed, or a file has no vectors.
     """
     found = []
     for i, (corpus, codes) in enumerate(zip(corpora, wanted, strict=True)):
@@ -163,7 +166,7 @@ def read_static(
 
 
 def linked_codes(given: ProbeInput, corpora: tuple[Corpus, Corpus]) -> tuple[Codes, Codes]:
-    """Return the codes of both words of every link of the sentence pairs that maps are fitted on."""
+    """Return the codes of the left and the right word of every word alignment in the fitted sentence pairs."""
     links = given.data.links.take(given.fitted)
     sentence = given.fitted[links.sentence]
     left, right = (

@@ -1,4 +1,4 @@
-"""The settings that all probes share: models, languages and text. The module imports no torch."""
+"""The settings that all probes share: models, languages and text. The module does not import torch."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from synthlang.references import LanguageSpec, ModelName, omits_default
 
 
 class ProbeDataConfig(DataConfig):
-    """Choice of the sentence pairs, as in an adjustment, with a limit on the pairs to fit on."""
+    """Selection of sentence pairs, as in an adjustment, with a limit on the pairs to fit on."""
 
     sentences: int | None = Field(default=20_000, ge=1)
-    """Number of sentence pairs to fit maps on, the last ones.
+    """Number of sentence pairs to fit maps on, taken from the end of the text. None takes all.
 
-    ``retrieval.seen`` and ``cka`` read them beside the measured ones. The default is 20,000 whatever else is set; None:
-    all.
+    ``retrieval.seen`` and ``cka`` also read these pairs.
     """
 
 
@@ -30,43 +29,44 @@ Settings = TypeVar("Settings", bound=ProbeSettings)
 
 
 class InputConfig(StrictModel):
-    """Settings of the probes, the languages and the text. A field of a subclass that is `ProbeSettings` is a probe."""
+    """Settings of models, languages and text.
+
+    In a subclass, each field of a type `ProbeSettings` is a probe.
+    """
 
     probes: tuple[str, ...] = Field(default=(), min_length=1)
-    """Names of the probes to run (default: all except those of plugins and those that came later)."""
+    """Probes to run (default: all built-in ones)."""
     language: LanguageSpec | None = None
-    """Language that the source language is compared with.
+    """Language to compare with the source language (null: the first derived language of the run).
 
-    For a run it is the name or spec of one of its languages (None: the first derived one), for other models the spec of
-    a derived language, or any name with ``natural``.
+    For a run, give the name or specification of one of its languages. For other models, give the specification of a
+    derived language, or any name together with ``natural``.
     """
     natural: bool = False
-    """Whether the other language is not derived from the source language.
+    """Whether the other language is a natural one, and not derived from the source language.
 
-    ``pairs`` must then name sentence pairs, unless only ``words`` is run. For the languages of a run it is known.
+    ``pairs`` must then name sentence pairs, unless ``words`` is the only probe. For a language of a run, this key is
+    set automatically.
     """
     model2: ModelName | None = None
-    """Model that reads the other language, if that is another model (two monolingual models)."""
+    """Second model, which reads the other language. Use it to compare two monolingual models."""
     pairs: dict[str, PairConfig | None] = Field(default_factory=dict)
-    """Sentence pairs with links (left: the other language, right: the source language), as in an adjustment.
+    """Sentence pairs with word alignments, as in an adjustment. The left side is the other language.
 
-    None: the pretraining text in both languages, aligned by construction.
+    null stands for the pretraining text in both languages, which is aligned by construction.
     """
     data: ProbeDataConfig = ProbeDataConfig()
-    """Choice among the sentence pairs.
+    """Selection of sentence pairs to measure on and to fit on.
 
-    The last ``dev`` before the last ``test`` are measured on, and the last ``sentences`` of the others are there to fit
-    on.
+    The last ``test`` pairs are left out, the ``dev`` pairs before them are measured, and of the rest the last
+    ``sentences`` pairs are for fitting.
     """
     subword: Literal["start", "end", "mean"] = "end"
-    """Vector of a word in context: its first (``start``) or last subword (``end``; Cao et al.
-
-    2020), or the ``mean`` of all.
-    """
+    """Subword whose vector stands for a word: ``start``, ``end`` (as in Cao et al. 2020), or the ``mean`` of all."""
     layers: tuple[int, ...] | None = Field(default=None, min_length=1)
-    """Numbers of the layers to read: 0 for the embeddings, 1 … N, and negative ones from the last (None: all)."""
+    """Layers to read: 0 for the embeddings, 1 … N, negative numbers from the end (null: all)."""
     seed: int = Field(default=0, ge=0)
-    """Seed of everything that is drawn."""
+    """Seed of all random choices."""
 
     @classmethod
     def table(cls) -> dict[str, type[ProbeSettings]]:
@@ -76,7 +76,10 @@ class InputConfig(StrictModel):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **settings: Any) -> None:
-        """Let ``probes`` take the names of the probes of a subclass, by default those that did not come later."""
+        """Restrict ``probes`` to the probes of a subclass.
+
+        The default leaves out probes that omit their settings from the fingerprint (plugins and later additions).
+        """
         super().__pydantic_init_subclass__(**settings)
         names = tuple(cls.table())
         cls.model_fields["probes"].annotation = tuple[Literal[names], ...]  # type: ignore[valid-type]
@@ -86,29 +89,30 @@ class InputConfig(StrictModel):
     @model_validator(mode="after")
     def _sound(self) -> InputConfig:
         if self.natural and self.language is None:
-            raise ValueError("natural: the other language needs a name: language")
+            raise ValueError("natural: also give the other language a name (language)")
         if self.natural and self.reads_sentences and not any(self.pairs.values()):
             raise ValueError(
-                "natural: nothing is aligned by construction; name sentence pairs (pairs), or ask for words only"
+                "natural: a natural language is not aligned by construction; give sentence pairs (pairs), "
+                "or run the probe words only"
             )
         return self
 
     def numbers(self, count: int) -> tuple[int, ...]:
-        """Return the layers that are read of a model of ``count`` layers.
+        """Return the layers to read in a model of ``count`` layers.
 
         Raises:
-            InputError: The model lacks one of them.
+            InputError: The model does not have one of the layers.
         """
         return tuple(range(count + 1)) if self.layers is None else numbered(self.layers, count, "layers")
 
     def of(self, kind: type[Settings]) -> Settings:
-        """Return the settings of a probe by their class."""
+        """Return the settings of the class ``kind``."""
         found = next(value for value in vars(self).values() if isinstance(value, kind))
         assert isinstance(found, kind)
         return found
 
     def chosen(self) -> dict[str, ProbeSettings]:
-        """Return the settings of the probes that are run."""
+        """Return the settings of the probes to run."""
         return {name: getattr(self, name) for name in self.probes}
 
     def check_installed(self) -> None:
@@ -121,10 +125,10 @@ class InputConfig(StrictModel):
 
     @property
     def reads_sentences(self) -> bool:
-        """Whether a probe needs sentence pairs; ``words`` reads embeddings only."""
+        """Whether a probe needs sentence pairs."""
         return any(settings.reads_sentences for settings in self.chosen().values())
 
     @property
     def fits(self) -> bool:
-        """Whether a probe fits something on sentence pairs that are not measured."""
+        """Whether a probe fits a map on sentence pairs outside the measured ones."""
         return any(settings.fits for settings in self.chosen().values())

@@ -1,4 +1,4 @@
-"""The result of each probe in a sentence, made from its values, for the beginning of a page."""
+"""One-sentence summaries of the probes, made from their values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ REFERENCES = {"random_target": "random weights in one language", "random_both": 
 
 
 def cka_sentence(values: Values) -> str:
-    """Return the mean CKA of layers with the same number and of the references, "" where none is defined."""
+    """Return the mean CKA over layers, with the references, or "" if it is not defined."""
     found = {key: one["mean"]["biased"] for key, one in values["comparisons"].items() if one.get("mean")}
     found = {key: value for key, value in found.items() if value is not None}
     if "languages" not in found:
@@ -22,7 +22,13 @@ def cka_sentence(values: Values) -> str:
 
 
 def retrieval_sentence(values: Values, kind: str, told: str) -> str:
-    """Return how often the nearest word is the translation at the last layer, for a kind of pairs named ``told``."""
+    """Return the share of words whose nearest word is the translation, at the last layer.
+
+    Args:
+        values: The values of the probe.
+        kind: The set of word pairs.
+        told: The name of this set in the sentence.
+    """
     variant = values["headline"]["variant"]
     layer = values["variants"][variant]["layers"][-1]
     accuracy = (layer["pairs"][kind]["csls"] or {}).get("mean")
@@ -36,7 +42,7 @@ def retrieval_sentence(values: Values, kind: str, told: str) -> str:
 
 
 def distances_sentence(values: Values) -> str:
-    """Return the AUC of related words at the layer of the figures."""
+    """Return the AUC of translations against unrelated words, at the layer of the figures."""
     model = values["models"][values["model"]]
     auc = next(one["auc"]["mean"] for one in model["layers"] if one["layer"] == model["layer"])
     return (
@@ -45,7 +51,7 @@ def distances_sentence(values: Values) -> str:
 
 
 def maps_sentence(values: Values) -> str:
-    """Return how often words are translated at the last layer, before a map and after it."""
+    """Return the share of words translated correctly at the last layer, without and with each map."""
     before = _translated(values["before"])
     after = {name: _translated(one["layers"]) for name, one in values["maps"].items()}
     known = {name: share for name, share in after.items() if share is not None}
@@ -63,7 +69,7 @@ def _translated(layers: Any) -> float | None:
 
 
 def words_sentence(values: Values) -> str:
-    """Return the alignment of all words and that of words outside the dictionary."""
+    """Return the alignment of all word types and of the types outside the dictionary."""
     scores = values["scores"] or {}
     told = [
         f"{scores[key]['cosine']['mean']:.1f} % of {what}"

@@ -1,8 +1,8 @@
-"""The table of probes: the settings of each probe are a field of `ProbeConfig`, and plugins add theirs.
+"""The table of probes.
 
-A probe is a class of settings (`ProbeSettings`) with a title, the function that runs it and the measures that it
-declares. The function takes a `ProbeInput` and returns a `ProbeResult`. The option ``--probe``, the values of
-``probes``, the keys of a config, the page, and the columns and figures of a study follow from the line here.
+Each probe is one field of `ProbeConfig`, whose class (`ProbeSettings`) names the function that measures and the
+measures that it returns. Plugins add fields. The option ``--probe``, the keys of a config, the page, and the columns
+and figures of a study follow from this table.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ def _with_plugins(ours: type[ProbeConfig]) -> type[ProbeConfig]:
 
 @_with_plugins
 class ProbeConfig(InputConfig):
-    """Probes, the languages and the text they are measured on (``InputConfig``), and the settings of each probe."""
+    """Settings of a probe run: model, languages and text, and the settings of each probe."""
 
     words: WordsConfig = WordsConfig()
-    """The settings of the probe ``words``."""
+    """Settings of the probe ``words``."""
     retrieval: RetrievalConfig = RetrievalConfig()
-    """The settings of the probe ``retrieval``."""
+    """Settings of the probe ``retrieval``."""
     maps: MapsConfig = MapsConfig()
-    """The settings of the probe ``maps``."""
+    """Settings of the probe ``maps``."""
     cka: CkaConfig = CkaConfig()
-    """The settings of the probe ``cka``."""
+    """Settings of the probe ``cka``."""
     distances: DistancesConfig = DistancesConfig()
-    """The settings of the probe ``distances``."""
+    """Settings of the probe ``distances``."""
 
 
 PROBES: dict[str, type[ProbeSettings]] = ProbeConfig.table()

@@ -1,8 +1,8 @@
-"""A dictionary laid over two vocabularies: which rows are right translations of which, and precision at k.
+"""Translations between the rows of two vocabularies, and precision at k.
 
-As in MUSE (Conneau et al. 2018, section 4.1): a query is a source word with at least one known translation, any of its
-translations is right, and words that a vocabulary lacks are left out; here they are counted. Where targets are equally
-near, MUSE takes those that come first; here a query earns what it would in expectation with ties broken at random.
+As in MUSE (Conneau et al. 2018, section 4.1), a query is a source word with at least one known translation, and any of
+its translations is correct. Words outside the vocabularies are left out and counted. MUSE breaks ties by order. Here a
+query gets its expected credit when ties are broken at random.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ from synthlang.parallel.prepare import Sentences
 
 @dataclass(frozen=True, eq=False)
 class TranslationSet:
-    """Queries in the order of the dictionary, and the right answers of each.
+    """Queries in the order of the dictionary, with their correct answers.
 
-    queries    [q] int64 rows of source words, each once
-    offsets    [q + 1] int64: the answers of query i are offsets[i] … offsets[i + 1] − 1
-    answers    [n] int64 rows of target words, each once for a query
-    counts     ``pairs`` of the dictionary, each once; ``known``: both words have a row; ``unknown_source`` and
-               ``unknown_target``: distinct words without one; ``words``: distinct source words; ``unanswered``: source
-               words that are known but none of whose translations is
+    Attributes:
+        queries: [q] int64, the distinct rows of source words.
+        offsets: [q + 1] int64. The answers of query i are offsets[i] … offsets[i + 1] − 1.
+        answers: [n] int64, the rows of target words, distinct for each query.
+        counts: The numbers of distinct ``pairs`` and source ``words`` in the dictionary, of pairs with two ``known``
+            words, of words without a row (``unknown_source``, ``unknown_target``), and of known source words without a
+            known translation (``unanswered``).
     """
 
     queries: NDArray[np.int64]
@@ -42,13 +43,13 @@ class TranslationSet:
     counts: Mapping[str, int]
 
     def pairs(self) -> NDArray[np.int64]:
-        """[n, 2] rows of the known pairs, source and target: what a map is fitted on."""
+        """Return the rows [n, 2] of known pairs, source and target, to fit a map on."""
         return np.stack([np.repeat(self.queries, np.diff(self.offsets)), self.answers], axis=1)
 
     def right(self, neighbours: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """[q, k] whether each of ``neighbours`` [q, k] is a right answer.
+        """Return the mask [q, k] of correct answers among ``neighbours`` [q, k].
 
-        Row i has the target rows nearest to query i, the nearest first; −1 stands for none.
+        Row i has the target rows nearest to query i, nearest first, and −1 for none.
         """
         assert neighbours.ndim == 2 and len(neighbours) == len(self.queries), (neighbours.shape, len(self.queries))
         size = int(max(self.answers.max(initial=0), neighbours.max(initial=0))) + 1
@@ -59,16 +60,22 @@ class TranslationSet:
     def earned(
         self, neighbours: NDArray[np.int64], scores: NDArray[np.floating[Any]], at: int, credit: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """[q] how probably a right answer is among the first ``at`` of ``neighbours`` [q, k'], ties broken at random.
+        """Return the probability [q] that a correct answer is among the first ``at`` neighbours.
 
-        ``scores`` [q, k'] are theirs. ``credit`` [n], for each of ``pairs``, is 1/t where the answer is one of the t
-        nearest, tied ones (``pretrain.nearest``): it knows of ties that are too many to be listed. Ties further down
-        that reach over the end of the list are cut there.
+        Ties are broken at random. Ties that continue beyond the end of the list are cut there, except for ties of the
+        nearest neighbours.
+
+        Args:
+            neighbours: [q, k'] the nearest target rows.
+            scores: [q, k'] the similarities of the neighbours.
+            at: Number of neighbours that count.
+            credit: [n] for each of ``pairs``, 1/t if its answer is one of t tied nearest neighbours
+                (``pretrain.nearest``), else 0. This covers ties that are longer than the list.
         """
         width = neighbours.shape[1]
         assert 1 <= at <= width, (at, width)
         right, known = self.right(neighbours), neighbours >= 0
-        last = np.where(known[:, at - 1], scores[:, at - 1], -np.inf)[:, None]  # −∞: fewer candidates than that
+        last = np.where(known[:, at - 1], scores[:, at - 1], -np.inf)[:, None]  # −∞ with fewer candidates
         above = known & (scores > last + TIE)
         tied = known & (scores <= last + TIE) & (scores >= last - TIE)
         found = _drawn(tied.sum(1), (tied & right).sum(1), at - above.sum(1))
@@ -90,22 +97,22 @@ class TranslationSet:
         candidates: int,
         at: Sequence[int] = (1, 5, 10),
     ) -> dict[str, float]:
-        """``{"p@1": percent, …}`` of what queries earn with their first k ``neighbours`` (see ``earned``).
+        """Return ``{"p@1": percent, …}``, the mean credit of queries for their first k neighbours (see `earned`).
 
-        Of fewer ``candidates`` than k all are listed.
+        If there are fewer ``candidates`` than k, the list must have all of them.
         """
         width = neighbours.shape[1]
         assert width >= min(max(at), candidates), (width, at, candidates)
         return {f"p@{k}": 100.0 * float(self.earned(neighbours, scores, min(k, width), credit).mean()) for k in at}
 
     def to_json(self) -> dict[str, Any]:
-        """Return the counts, with the number of queries and their share of the dictionary's words in percent."""
+        """Return the counts, the number of queries, and their percentage of the source words in the dictionary."""
         share = 100.0 * len(self.queries) / self.counts["words"]
         return {"queries": len(self.queries), "coverage": float(f"{share:.6g}"), **self.counts}
 
 
 def _drawn(tied: NDArray[np.int64], right: NDArray[np.int64], drawn: NDArray[np.int64]) -> NDArray[np.float64]:
-    """[q] how probably a right one is among ``drawn`` of ``tied`` ones, of which ``right`` are right."""
+    """Return the probability [q] that ``drawn`` random items out of ``tied`` include one of the ``right`` ones."""
     chance: NDArray[np.float64] = np.asarray(1.0 - hypergeom.pmf(0, tied, right, np.minimum(drawn, tied)))
     return np.where(right > 0, chance, 0.0)
 
@@ -117,11 +124,17 @@ def translation_set(
     key: str = "the dictionary",
     path: Path | None = None,
 ) -> TranslationSet:
-    """Lay a dictionary (``read_muse``) over two vocabularies word → row (``StaticVectors.index``).
+    """Look up the pairs of a dictionary in two vocabularies, which map words to rows.
 
-    Words are compared as they are: for a dictionary in small letters give vocabularies in small letters. Raises
-    InputError, which calls the pairs those of ``key`` and names the file ``path``, if no pair has both words, or there
-    are no pairs.
+    Args:
+        pairs: The pairs. Case matters.
+        source: The vocabulary of the source language.
+        target: The vocabulary of the target language.
+        key: The name of the dictionary in errors.
+        path: The file of the dictionary, for errors.
+
+    Raises:
+        InputError: No pair has both words in the vocabularies.
     """
     answers: dict[str, dict[int, None]] = {}
     distinct = dict.fromkeys(pairs)
@@ -133,7 +146,7 @@ def translation_set(
     queries = [word for word, rows in answers.items() if rows]
     if not queries:
         reason = f"none of the {len(distinct):,} pairs of {key} has both words in the vocabularies"
-        hint = "check its languages, its direction, and whether it is in lower case where the text is not"
+        hint = "check that languages, direction and case of the dictionary fit the text"
         raise InputError(reason, path, hint=hint, code="empty")
     lengths = [len(answers[word]) for word in queries]
     flat = [row for word in queries for row in answers[word]]
@@ -151,10 +164,13 @@ def translation_set(
 
 
 def translations(text: Aligned, words: int | None) -> NDArray[np.int64]:
-    """[n, 2] codes of a left and a right word type: each right type with the left one that it has most links to.
+    """Pair each right word type with the left type that it is aligned with most often in the training sentences.
 
-    Of the links of the training sentences; of equals the first in the table of words. At most ``words`` (none:
-    all), those with the most links first (Kulshreshtha et al. 2020, section 2.2.1).
+    Ties go to the lower code. The result has at most ``words`` pairs (default: all), most frequent first (Kulshreshtha
+    et al. 2020, section 2.2.1).
+
+    Returns:
+        The codes [n, 2] of the left and the right type.
     """
     data = text.data
     links = data.links.take(data.train)
@@ -172,13 +188,16 @@ def translations(text: Aligned, words: int | None) -> NDArray[np.int64]:
 
 
 def named_translations(text: Aligned, path: Path, words: int, lower: bool) -> tuple[NDArray[np.int64], int]:
-    """Return the codes [n, 2] of left and right types that a MUSE file pairs and the training sentences hold.
+    """Return the pairs of a MUSE file whose words occur in the training sentences.
 
-    The file pairs words of the source language (right) with words of the other language. At most ``words`` pairs are
-    taken: those of the words that come first in the file (Kulshreshtha et al. 2020, sections 2.2.1 and 4.1). The second
-    value counts the pairs with a word that is not in the training sentences. With ``lower`` the file is in lower case,
-    as
-    ``lowered_text`` is.
+    Args:
+        text: The sentence pairs. The source language is on the right.
+        path: The file, with source words first.
+        words: Maximum number of pairs, from the start of the file (Kulshreshtha et al. 2020, sections 2.2.1 and 4.1).
+        lower: Whether to lower-case the file, for a text from `lowered_text`.
+
+    Returns:
+        The codes [n, 2] of left and right types, and the number of pairs with a word outside the training sentences.
 
     Raises:
         InputError: The file is damaged, or none of its pairs occurs.
@@ -193,17 +212,17 @@ def named_translations(text: Aligned, path: Path, words: int, lower: bool) -> tu
 
 
 def lowered_text(text: Aligned) -> Aligned:
-    """With words in small letters, those that are then alike being one type; what is read of them stays."""
+    """Return the text with lower-cased words. The token ids do not change."""
     return replace(text, text=replace(text.text, left=lowered(text.text.left), right=lowered(text.text.right)))
 
 
 def in_small_letters(pairs: Iterable[Pair]) -> list[Pair]:
-    """Each once."""
+    """Return the distinct lower-cased pairs."""
     return list(dict.fromkeys((a.lower(), b.lower()) for a, b in pairs))
 
 
 def lowered(corpus: Corpus) -> Corpus:
-    """In small letters, words that are then alike being one type."""
+    """Return the corpus with lower-cased words. Words that become equal have one type."""
     small = Column.of([name.lower() for name in corpus.form.names or ()])
     column = Column(small.codes[corpus.form.codes], small.names)
     return replace(corpus, columns={**corpus.columns, FORM: column})
@@ -212,9 +231,9 @@ def lowered(corpus: Corpus) -> Corpus:
 def types_in(
     corpus: Corpus, sentences: Sentences, rows: NDArray[np.int64], least: int = 1
 ) -> tuple[NDArray[np.int64], int]:
-    """Return the codes of the types that occur often enough in the sentences at ``rows`` and have a subword.
+    """Return the types with at least ``least`` occurrences in the sentences at ``rows``, and the number of rarer types.
 
-    The second value counts the types that occur less often.
+    Only words with a subword count.
     """
     inside = np.zeros(len(corpus), bool)
     inside[rows] = True
@@ -224,6 +243,6 @@ def types_in(
 
 
 def index_of(corpus: Corpus, types: NDArray[np.int64]) -> dict[str, int]:
-    """Word → its place among ``types`` (codes)."""
+    """Return a mapping from each word to its index in ``types`` (codes)."""
     names: Sequence[str] = corpus.form.names or ()
     return {names[code]: row for row, code in enumerate(types.tolist())}

@@ -1,4 +1,4 @@
-"""Rotations of features: an orthogonal map of each layer between the languages of a transfer."""
+"""Rotations of features: an orthogonal map between the languages of a transfer at each layer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SUBWORDS: dict[Literal["first", "last", "mean"], Subword] = {"first": "start", "
 
 
 class Read(Protocol):
-    """What of a transfer's features a rotation depends on."""
+    """The part of the feature settings that a rotation depends on."""
 
     @property
     def layers(self) -> tuple[int, ...]: ...
@@ -45,13 +45,15 @@ class Read(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Rotation:
-    """Maps of the states of one language into the space of the other one, one for each layer of the features.
+    """Maps of the states of one language to the space of the other one, for each layer of the features.
 
-    moves    the language whose states are mapped
-    maps     in the order of ``features.layers``. Linear ones lead into the other language's own space, whose states
-             stay as they are; others into that of its normalised states
-    counts   what was left out of the sentence pairs, by reason
-    name     fingerprint of all that the maps depend on
+    Attributes:
+        moves: The language whose states are mapped.
+        layers: The layers of the features.
+        maps: The map of each layer. With linear maps, states of the other language stay unchanged. With other maps,
+            they are normalised.
+        counts: Number of sentence pairs left out, by reason.
+        name: The fingerprint of everything that the maps depend on.
     """
 
     moves: Role
@@ -63,7 +65,7 @@ class Rotation:
 
     @property
     def fits(self) -> tuple[Fit, ...]:
-        """The orthogonal map of each layer, between states as they are normalised."""
+        """The orthogonal map of each layer between normalised states."""
         return tuple(one.fit for one in self.maps)
 
     @property
@@ -73,14 +75,16 @@ class Rotation:
         return (self.moves,) if self.maps[0].is_linear else (self.moves, other)
 
     def apply(self, states: Tensor, index: int, role: Role | None = None) -> Tensor:
-        """Map states […, d] of the language ``role``, so that they can be compared with those of the other language.
+        """Map states […, d] of one language to the space in which both languages are compared.
 
-        Without a ``role`` they are of the language that moves. ``index`` is the place of the layer among
-        ``features.layers``. Means are those of the fit, whatever the states are.
+        Args:
+            states: The states.
+            index: The index of the layer in ``layers``.
+            role: The language of the states (default: the language that moves).
         """
         assert (role or self.moves) in self.reads, role
         key = index, states.device, torch.promote_types(states.dtype, torch.float32)
-        if key not in self._moved:  # copied to a device once
+        if key not in self._moved:  # copy each map to a device only once
             one = self.maps[index]
             self._moved[key] = (one.linear() if one.is_linear else one).to(*key[1:])
         moving = self._moved[key]
@@ -89,7 +93,7 @@ class Rotation:
         return moving.apply_right(states)
 
     def to_json(self) -> dict[str, Any]:
-        """How many pairs each layer's map was fitted on, and how close it brings them."""
+        """Return facts about the fit of each layer."""
         numbers = (one.fit.to_json() if one.is_linear else one.to_json() for one in self.maps)
         layers = [{"layer": layer, **fit} for layer, fit in zip(self.layers, numbers, strict=True)]
         return {"fingerprint": self.name, "moves": self.moves, "layers": layers, "counts": self.counts}
@@ -104,20 +108,29 @@ def fit_rotation(
     report: Report = silent,
     texts: Sequence[Aligned] | None = None,
 ) -> Rotation:
-    """Fit a map for each of ``features.layers`` on the vectors of words, or sentences, that mean the same.
+    """Fit a map for each layer of the features, on vectors of words or sentences that are translations of each other.
 
-    Vectors are those of the models before fine-tuning, of words pooled over subwords as ``features.subword`` says.
-    Which are taken, where there are more than ``config.words``: those of randomly drawn sentence pairs (a function of
-    the seed), or with dictionary supervision the most frequent words, or those that come first in its file. The models
-    are left as they are. ``texts`` are the sentence pairs where they have been read already (``read_aligned``).
+    Vectors come from the models before fine-tuning. If there are more than ``config.words``, the vectors of randomly
+    drawn sentence pairs are used. With dictionary supervision, these are the first words in the file, or the most
+    frequent words.
 
-    Raises InputError for sentence pairs or a dictionary that cannot be read, for a dictionary without a word of the
-    sentences, for models whose states differ in size, and for a layer that a model does not have.
+    Args:
+        config: The settings.
+        features: The layers and the subword to read.
+        pretrained: The models, which do not change.
+        seed: The seed of the random draw.
+        store: The store for aligned text.
+        report: Receives the progress.
+        texts: The sentence pairs, if they have been read already.
+
+    Raises:
+        InputError: Sentence pairs or a dictionary cannot be read, no dictionary word occurs in the sentences, models
+            differ in hidden size, or a model lacks a layer.
     """
     bodies: dict[Role, MaskedLM] = {"target": pretrained.target_model, "source": pretrained.model}
     sizes = {body.shape.hidden for body in bodies.values()}
     if len(sizes) > 1:
-        reason = f"the states of both models must have the same size; they have {sorted(sizes)}"
+        reason = f"needs two models with the same hidden size, not {' and '.join(map(str, sorted(sizes)))}"
         raise InputError(reason, keys="rotation", code="conflict")
     numbers = {role: layer_numbers(features.layers, body, "features.layers") for role, body in bodies.items()}
     if config.map is not None:
@@ -125,8 +138,8 @@ def fit_rotation(
     if texts is None:
         texts = read_aligned(config.pairs, config.data, pretrained, seed, store, report)
     if len(texts) > 1:
-        reason = f"names {len(texts)} pairs of languages, and a rotation is fitted on one"
-        raise InputError(reason, keys="rotation.pairs", code="range")
+        reason = f"has {len(texts)} pairs of languages, but a rotation is fitted on one pair"
+        raise InputError(reason, keys="rotation.pairs", hint="keep one of them", code="range")
     subword = SUBWORDS[features.subword]
     readers = {"target": pretrained.target, "source": pretrained.source}
     sides = {role: StateReader(body, readers[role].specials, numbers[role], subword) for role, body in bodies.items()}
@@ -142,7 +155,7 @@ def fit_rotation(
 def rotation_fingerprint(
     config: RotationConfig, features: Read, pretrained: Pretrained, text: Aligned, seed: int
 ) -> str:
-    """Of all that the maps depend on: the models, the sentence pairs with their links, and the settings."""
+    """Return the fingerprint of everything that the maps depend on."""
     unread = {"pairs", "map", "dictionary"}
     settings = {key: value for key, value in resolved(config, lambda named: named.name).items() if key not in unread}
     read = {"layers": list(features.layers), "subword": features.subword}
@@ -163,25 +176,26 @@ def _saved(
     """Read the maps that the probe ``maps`` saved.
 
     Raises:
-        InputError: The maps are of other models, layers or subwords, or move the other way.
+        InputError: The maps belong to other models, layers or subwords, or map the other language.
     """
     saved = load_maps(folder)
     about, subword = saved.about, SUBWORDS[features.subword]
     if (about.model, about.language) != (pretrained.fingerprint, pretrained.target.language.name):
-        hint = "make them again with the probe maps"
-        raise InputError("holds maps of another model or language", folder, hint=hint, code="conflict")
+        hint = "run the probe maps for this model and language"
+        raise InputError("has maps for another model or language", folder, hint=hint, code="conflict")
     if about.moves != config.moves or about.subword != subword:
         reason = (
-            f"holds maps that move the {about.moves} and read words by {about.subword}; "
-            f"the transfer moves the {config.moves} and reads {subword}"
+            f"has maps of the {about.moves} language for the subword {about.subword}, "
+            f"but the transfer maps the {config.moves} language and reads the subword {subword}"
         )
         hint = "change rotation.moves or features.subword"
         raise InputError(reason, folder, hint=hint, code="conflict")
     maps = []
     for source, target in zip(numbers["source"], numbers["target"], strict=True):
         if (source, target) not in zip(about.source, about.target, strict=True):
-            reason = f"holds no map between layer {source} of the source and {target} of the target"
-            raise InputError(reason, folder, code="missing")
+            reason = f"has no map between layer {source} of the source and layer {target} of the target model"
+            hint = "run the probe maps with these layers, or change features.layers"
+            raise InputError(reason, folder, hint=hint, code="missing")
         maps.append(saved.maps[source])
     return Rotation(config.moves, features.layers, tuple(maps), {}, saved.name)
 
@@ -189,9 +203,9 @@ def _saved(
 def _pairs(
     config: RotationConfig, text: Aligned, sides: tuple[StateReader, StateReader], seed: int, report: Report
 ) -> tuple[Aligned, Iterator[tuple[Tensor, Tensor]]]:
-    """Batches of vectors [layers, n, d] of target words and of the source words that they belong to.
+    """Return the text that was used, and batches of vectors [layers, n, d] of target items and their source items.
 
-    And the text as a dictionary has its words; what is not found of it is counted in the text's data.
+    With a dictionary, the text is lower-cased if case is ignored, and its counts include missing dictionary words.
     """
     data = text.data
     if config.supervision == "parallel":

@@ -1,17 +1,17 @@
-"""Normalisation of one language's vectors before they are mapped onto another's, fitted once and applied anywhere.
+"""Normalisation of the vectors of one language before a map to another language is fitted or applied.
 
     none                   x
     centre                 x − mean                       (Kulshreshtha et al. 2020, equation 4)
     unit                   x / |x|
     unit-centre-unit       unit, centre, unit             (Artetxe et al. 2018; Cao et al. 2020, section 3.4)
-    iterative              [unit, centre] k times, unit   (Zhang et al. 2019, "Are Girls Neko or Shōjo?", as their code)
-    iterative-as-printed   [unit, centre] k times         (the same, equations 4 and 5: without the last unit)
+    iterative              [unit, centre] k times, unit   (code of Zhang et al. 2019, "Are Girls Neko or Shōjo?")
+    iterative-as-printed   [unit, centre] k times         (Zhang et al. 2019, equations 4 and 5)
 
-Each ``centre`` subtracts the mean of all rows as the steps before left them. Those means are what is fitted: rows that
-were not in the fit go the same way. As k grows, the rows of the fit come to have both unit length and mean 0.
+Each ``centre`` subtracts the mean of all rows after the previous steps. These means are fitted once, and later
+subtracted from other rows as well. As k grows, the fitted rows approach unit length and mean 0.
 
-A row of zeros is no vector: it is counted, belongs to no mean and stays zero, so its cosine to everything is 0. So does
-a row that lies on the mean of unit rows (within ``ON_THE_MEAN``): what is left of it is rounding.
+Zero rows are counted, belong to no mean and stay zero, so that their cosine with every vector is 0. A unit row within
+``ON_THE_MEAN`` of the mean becomes a zero row, because only rounding is left of it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from probes.rotation.settings import ROUNDS, Method
 from synthlang.errors import InputError
 
 ON_THE_MEAN = 1e-6  # distance of a unit row from the mean
-FITTED_ROWS = 1024  # at a time, so that the copies in float64 stay in the processor's cache
+FITTED_ROWS = 1024  # block size whose copies in float64 fit into the processor's cache
 
 
 def plan(method: Method, rounds: int = ROUNDS) -> tuple[str, ...]:
@@ -45,10 +45,14 @@ def plan(method: Method, rounds: int = ROUNDS) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Normaliser:
-    """The steps of a method with the means that it subtracts.
+    """A fitted normalisation.
 
-    means         [centre steps, d] float64, one for each step ``centre`` in turn
-    rows, zeros   how many rows the means were fitted on, and how many rows of zeros were left out; 0 without a fit
+    Attributes:
+        method: The method.
+        rounds: Number of rounds of an iterative method.
+        means: The mean that each step ``centre`` subtracts, [steps, d] float64.
+        rows: Number of rows that the means were fitted on.
+        zeros: Number of zero rows that were left out.
     """
 
     method: Method
@@ -59,22 +63,16 @@ class Normaliser:
 
     @staticmethod
     def fit(rows: Tensor, method: Method = "iterative", rounds: int = ROUNDS) -> Normaliser:
-        """Fit to the rows [n, d] of one language; ``fit_normaliser`` with blocks of ``FITTED_ROWS`` rows."""
+        """Fit to the rows [n, d] of one language."""
         return fit_normaliser(lambda: torch.split(rows.detach(), FITTED_ROWS), rows.shape[-1], method, rounds)
 
     def apply(self, rows: Tensor) -> Tensor:
-        """[…, d] → […, d], of the type of ``rows`` and on its device; half precision is computed in float32.
-
-        NaN stays NaN: what is fitted or retrieved from the rows refuses it.
-        """
+        """Normalise rows […, d], and keep their type and device. Half precision is computed in float32."""
         x = rows.to(torch.promote_types(rows.dtype, torch.float32))
         return _follow(x, plan(self.method, self.rounds), self.means.to(x.device, x.dtype))[0].to(rows.dtype)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the method, its rows and the length of each mean.
-
-        The last lengths show how near to 0 the mean has come.
-        """
+        """Return the method, the number of rows, and the length of each mean, which should approach 0."""
         lengths = [float(f"{length:.6g}") for length in self.means.norm(dim=1).tolist()]
         rounds = {"rounds": self.rounds} if self.method.startswith("iterative") else {}
         return {"method": self.method, **rounds, "rows": self.rows, "zeros": self.zeros, "means": lengths}
@@ -83,20 +81,21 @@ class Normaliser:
 def fit_normaliser(
     blocks: Callable[[], Iterable[Tensor]], width: int, method: Method, rounds: int = ROUNDS
 ) -> Normaliser:
-    """Fit to rows [n, d] that come in blocks, the same ones each time; memory is a block.
+    """Fit to rows [n, d] in blocks. ``blocks`` must return the same blocks each time. Memory is one block.
 
-    InputError without rows, if one is not finite, if all are zeros, and where all rows point the same way so that
-    nothing is left of them without their mean (methods with ``unit`` before ``centre``).
+    Raises:
+        InputError: There are no rows, a row is not finite, all rows are zero, or all rows have the same direction and
+            become zero when their mean is subtracted.
     """
     steps, means = plan(method, rounds), torch.zeros(0, width, dtype=torch.float64)
     largest = torch.cat([torch.zeros(0), *(largest_of(rows)[:, 0].float().cpu() for rows in blocks())])
     if not len(largest):
         raise InputError("there are no vectors to normalise", code="empty")
     if not bool(largest.isfinite().all()):
-        raise InputError("the vectors hold NaN or infinity and cannot be normalised", code="range")
+        raise InputError("vectors with NaN or infinity cannot be normalised", code="range")
     zeros = int((largest == 0).sum())
     if steps and zeros == len(largest):
-        raise InputError(f"all {zeros} vectors are zeros and cannot be normalised", code="empty")
+        raise InputError(f"vectors cannot be normalised, because all {zeros} are zero", code="empty")
     for at in (at for at, step in enumerate(steps) if step == "centre"):
         total, count = torch.zeros(width, dtype=torch.float64), 0
         for rows in blocks():
@@ -104,27 +103,27 @@ def fit_normaliser(
             total += x.sum(0).cpu()
             count += len(x) - int(nothing.sum())
         mean = total / max(count, 1)
-        # the rows are unit vectors: the squared length of their mean is 1 − their variance
+        # for unit vectors, the squared length of the mean is 1 − variance
         if at and (not count or 1.0 - float(mean @ mean) < ON_THE_MEAN**2):
-            reason = "all vectors point the same way, so nothing is left of them without their mean"
+            reason = "vectors cannot be centred, because all have the same direction"
             raise InputError(reason, code="empty")
         means = torch.cat([means, mean[None]])
     return Normaliser(method, rounds, means, len(largest) - zeros, zeros)
 
 
 def largest_of(x: Tensor) -> Tensor:
-    """[…, 1] the largest absolute value of each row: 0 for zeros, not finite for a row that is not."""
+    """Return the largest absolute value of each row, […, 1]."""
     return x.abs().amax(-1, keepdim=True)
 
 
 def _follow(x: Tensor, steps: tuple[str, ...], means: Tensor) -> tuple[Tensor, Tensor]:
-    """Apply the steps one after another, and return with the rows a mark [n, 1] of those that are zero and stay so."""
+    """Apply the steps, and return the rows and the mask [n, 1] of zero rows."""
     largest = largest_of(x)
     nothing = largest == 0
     left = iter(means)
     for at, step in enumerate(steps):
         if step == "unit":
-            # scaled first: squares neither over- nor underflow; later rows are of about unit length
+            # scale first, so that squares neither overflow nor underflow; later rows have about unit length
             x = x / largest.where(~nothing, 1.0) if not at else x
             x = x / torch.linalg.vector_norm(x, dim=-1, keepdim=True).masked_fill(nothing, torch.inf)
         else:

@@ -1,6 +1,6 @@
-"""Orthogonal Procrustes: the orthogonal map of one set of vectors that comes closest to another one, row by row.
+"""Orthogonal Procrustes: the orthogonal map that brings one set of vectors closest to another, row by row.
 
-Fitted from sums that are gathered batch by batch, so that memory is d² however many rows there are. All in float64.
+The map is fitted from sums over batches, so memory is d² for any number of rows. All numbers are float64.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ from torch import Tensor
 
 from synthlang.errors import InputError
 
-# a direction that both sides have only by the rounding of float32 says nothing: its share of the largest one
+# relative size below which a direction is only rounding of float32
 NOTHING = torch.finfo(torch.float32).eps ** 2
 
 
 @dataclass(frozen=True, eq=False)
 class LinearMap:
-    """x ↦ W (x − before) + after, for vectors that are rows.
+    """The map x ↦ W (x − before) + after on row vectors.
 
-    matrix          [d, d] W
-    before, after   [d]
+    Attributes:
+        matrix: W, [d, d].
+        before: [d].
+        after: [d].
     """
 
     matrix: Tensor
@@ -30,13 +32,13 @@ class LinearMap:
     after: Tensor
 
     def apply(self, x: Tensor) -> Tensor:
-        """[…, d] → […, d], of the type of ``x`` and on its device; half precision is computed in float32."""
+        """Map ``x`` […, d], and keep its type and device. Half precision is computed in float32."""
         same = self.to(x.device, torch.promote_types(x.dtype, torch.float32))
         mapped = (x.to(same.matrix.dtype) - same.before) @ same.matrix.T + same.after
         return mapped.to(x.dtype)
 
     def to(self, device: torch.device, dtype: torch.dtype) -> LinearMap:
-        """Return the same map on a device and in a type, itself if it is there already."""
+        """Return the same map on a device and in a type."""
         if self.matrix.device == device and self.matrix.dtype == dtype:
             return self
         return LinearMap(*(t.to(device, dtype) for t in (self.matrix, self.before, self.after)))
@@ -44,13 +46,15 @@ class LinearMap:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A fitted map of x to y, and how good it is.
+    """A fitted map from x to y, with facts about the fit.
 
-    pairs           rows that it was fitted on
-    rank            directions that they say anything of; with fewer than d the others are turned as little as possible
-    residual        mean squared distance of W x from y
-    identity        the same of x from y, without a map
-    orthogonality   largest element of |WᵀW − I|
+    Attributes:
+        map: The map.
+        pairs: Number of pairs of rows.
+        rank: Number of directions that the pairs determine. Other directions are rotated as little as possible.
+        residual: The mean squared distance between W x and y.
+        identity: The mean squared distance between x and y.
+        orthogonality: The largest element of |WᵀW − I|.
     """
 
     map: LinearMap
@@ -61,16 +65,16 @@ class Fit:
     orthogonality: float
 
     def to_json(self) -> dict[str, Any]:
-        """Return the numbers of the fit."""
+        """Return the facts about the fit."""
         numbers = {name: float(f"{getattr(self, name):.6g}") for name in ("residual", "identity", "orthogonality")}
         return {"pairs": self.pairs, "rank": self.rank, **numbers}
 
 
 class Fitter:
-    """Gathers pairs of rows batch by batch; ``fit`` may be called at any time.
+    """Collects pairs of rows batch by batch. ``fit`` may be called at any time.
 
-    Sums are about a point near each side's mean, the mean of the first batch, so that a mean far from 0 costs no digits
-    ("shifted data": Chan, Golub & LeVeque 1983, "Algorithms for Computing the Sample Variance", section 3).
+    Sums are taken about the mean of the first batch, so that a mean far from 0 does not cost precision ("shifted data":
+    Chan, Golub & LeVeque 1983, "Algorithms for Computing the Sample Variance", section 3).
     """
 
     def __init__(self, width: int) -> None:
@@ -80,13 +84,17 @@ class Fitter:
         self._squares = 0.0  # Σ ‖x − b‖² + ‖y − c‖²
 
     def update(self, x: Tensor, y: Tensor) -> None:
-        """Add rows [n, d] of ``x`` and their counterparts in ``y``; InputError for one that is not finite."""
+        """Add rows [n, d] of ``x`` and ``y``, paired by index.
+
+        Raises:
+            InputError: A row is not finite.
+        """
         if not len(x):
             return
         rows = torch.stack([x, y]).detach().double()
         if not bool(rows.isfinite().all()):
-            reason = "the vectors hold NaN or infinity, so no map can be fitted; the model has probably diverged"
-            raise InputError(reason, hint="check its loss or use an earlier checkpoint", code="range")
+            reason = "a map cannot be fitted: vectors contain NaN or infinity, so the model has probably diverged"
+            raise InputError(reason, hint="check its loss, or use an earlier checkpoint", code="range")
         if not self.pairs:
             self._points = rows.mean(1).cpu()
         rows -= self._points.to(rows.device)[:, None]
@@ -96,13 +104,13 @@ class Fitter:
         self._squares += float(rows.square().sum())
 
     def fit(self, centre: bool = False) -> Fit:
-        """Return the best map of x to y (see ``procrustes``).
+        """Return the best map from x to y (see `procrustes`).
 
         Raises:
             InputError: There are no rows.
         """
         if not self.pairs:
-            raise InputError("there are no pairs of vectors to fit a map on", code="empty")
+            raise InputError("a map cannot be fitted: there are no pairs of vectors", code="empty")
         shifts = self._sums / self.pairs
         means = self._points + shifts
         centred = torch.addr(self._products, shifts[1], shifts[0], alpha=-self.pairs)
@@ -123,10 +131,9 @@ class Fitter:
 def procrustes(x: Tensor, y: Tensor, centre: bool = False) -> Fit:
     """Fit the orthogonal W with the smallest Σ ‖W x_i − y_i‖² over rows of ``x`` and ``y`` [n, d].
 
-    W = U Vᵀ with U Σ Vᵀ = SVD(Σ y_i x_iᵀ) (Kulshreshtha et al. 2020, equations 2 and 3). W may be a reflection
-    (determinant −1), as in the papers. With ``centre`` both are centred before, and the map moves to y's mean
-    (equations 4 and 5). Where the rows leave directions open (fewer rows than d, a rank below d), W is the solution
-    nearest to the identity.
+    W = U Vᵀ with U Σ Vᵀ = SVD(Σ y_i x_iᵀ) (Kulshreshtha et al. 2020, equations 2 and 3). As in the papers, W may be a
+    reflection. With ``centre``, both sides are centred first, and the map moves to the mean of ``y`` (equations 4 and
+    5). If the rows do not determine all directions, W is the solution nearest to the identity.
 
     Raises:
         InputError: There are no rows, or one is not finite.
@@ -142,7 +149,7 @@ def _nearest_orthogonal(products: Tensor) -> tuple[Tensor, int]:
     rank = int((sizes > len(sizes) * NOTHING * sizes[0]).sum())
     matrix = u[:, :rank] @ vt[:rank]
     if rank < len(sizes):
-        # any orthogonal map of the open directions of x to those of y does: the one nearest to the identity
+        # among orthogonal maps of the open directions of x to those of y, take the one nearest to the identity
         inner_u, _, inner_vt = torch.linalg.svd(u[:, rank:].T @ vt[rank:].T)
         matrix = matrix + u[:, rank:] @ inner_u @ inner_vt @ vt[rank:]
     return matrix, rank

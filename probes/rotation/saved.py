@@ -1,6 +1,6 @@
-"""Maps of all layers in a folder, which a transfer can read: safetensors and JSON, checked by checksum when read.
+"""Folders with the maps of all layers, which a transfer can read.
 
-FOLDER/   maps.json (what they are for, their numbers, the checksum)   maps.safetensors (``LAYER.matrix`` and so on)
+A folder has ``maps.json`` with a description and a checksum, and ``maps.safetensors`` with ``LAYER.matrix`` and so on.
 """
 
 from __future__ import annotations
@@ -30,12 +30,16 @@ MATRICES = ("matrix", "before", "after")
 
 
 class About(StrictModel):
-    """What the maps are for.
+    """The models, layers and settings that saved maps belong to.
 
-    moves    whose states they map
-    source   the layers of the parent's model that they belong to, in their order; ``target``: of the other one's
-    subword  how words are read; the maps of sentences too name it, for what they will be used with
-    model    fingerprint of the models; ``language``: the name of the other language
+    Attributes:
+        moves: The language whose states are mapped.
+        source: The layers in the model of the source language, in the order of the maps.
+        target: The layers in the model of the other language.
+        subword: The subword that stands for a word.
+        supervision: The vectors that the maps were fitted on.
+        model: The fingerprint of the models.
+        language: The name of the other language.
     """
 
     moves: Literal["target", "source"]
@@ -70,7 +74,7 @@ class _Layer(StrictModel):
 
 
 class _Folder(StrictModel):
-    """All that ``maps.json`` holds."""
+    """The content of ``maps.json``."""
 
     format: int
     about: About
@@ -79,14 +83,14 @@ class _Folder(StrictModel):
 
 
 def check_place(folder: Path) -> None:
-    """InputError if something else than maps is there."""
+    """Raise InputError if the folder exists and is not a folder of maps."""
     if folder.exists() and not (folder / ABOUT).is_file():
-        hint = "name another folder in maps.save"
-        raise InputError("exists and holds no maps", folder, hint=hint, code="exists")
+        hint = "set maps.save to another folder"
+        raise InputError("exists, and is not a folder of maps", folder, hint=hint, code="exists")
 
 
 def save_maps(folder: Path, maps: Sequence[NormalisedMap], about: About) -> None:
-    """Write them, all or nothing; maps that were there are replaced."""
+    """Write maps to a folder, and replace earlier maps there atomically."""
     check_place(folder)
     tensors: dict[str, Tensor] = {}
     layers = []
@@ -99,7 +103,7 @@ def save_maps(folder: Path, maps: Sequence[NormalisedMap], about: About) -> None
         layers.append({"fit": fit, "zeros": fitted.zeros, **facts})
     with atomic_folder(folder, replace=True) as new:
         with disk_errors():
-            # a copy of each: two names may stand for one tensor, which safetensors refuses
+            # copy each tensor, because safetensors refuses two names for one tensor
             save_file({name: t.detach().cpu().clone().contiguous() for name, t in tensors.items()}, new / TENSORS)
         of_folder = {"format": FORMAT, "about": about.model_dump(mode="json"), "layers": layers}
         write_json(new / ABOUT, {**of_folder, "sha256": sha256_file(new / TENSORS)})
@@ -107,7 +111,13 @@ def save_maps(folder: Path, maps: Sequence[NormalisedMap], about: About) -> None
 
 @dataclass(frozen=True, eq=False)
 class SavedMaps:
-    """What ``save_maps`` wrote: number of the parent's layer → map; ``name`` is the fingerprint of the content."""
+    """Maps that were read from a folder.
+
+    Attributes:
+        maps: The map of each layer, by its number in the model of the source language.
+        about: The description.
+        name: The fingerprint of the content.
+    """
 
     maps: Mapping[int, NormalisedMap]
     about: About
@@ -115,17 +125,21 @@ class SavedMaps:
 
 
 def load_maps(folder: Path) -> SavedMaps:
-    """Read them; InputError for a folder that is none or damaged."""
+    """Read the maps in a folder.
+
+    Raises:
+        InputError: The folder has no maps, or is damaged.
+    """
     found, path = _read(folder), folder / TENSORS
     if not path.is_file():
-        raise InputError("no such file", path, hint="make the folder again", code="missing")
+        raise InputError("no such file", path, hint="run the probe maps again", code="missing")
     if sha256_file(path) != found.sha256:
         reason = "differs from its checksum, so it is damaged or was edited"
-        raise InputError(reason, path, hint="make the folder again", code="damaged")
+        raise InputError(reason, path, hint="run the probe maps again", code="damaged")
     try:
         tensors: dict[str, Tensor] = load_file(path)
     except SafetensorError as error:
-        raise InputError(f"is no safetensors file: {error}", path, code="format") from error
+        raise InputError(f"is not a safetensors file: {error}", path, code="format") from error
     maps = {}
     for number, layer in zip(found.about.source, found.layers, strict=True):
         left, right = (
@@ -139,8 +153,8 @@ def load_maps(folder: Path) -> SavedMaps:
 
 def _read(folder: Path) -> _Folder:
     if not (folder / ABOUT).is_file():
-        hint = "name a folder that the probe maps wrote (SAVE/SUPERVISION)"
-        raise InputError(f"holds no {ABOUT}", folder, hint=hint, code="missing")
+        hint = "give a folder that the probe maps wrote (SAVE/SUPERVISION)"
+        raise InputError(f"has no {ABOUT}", folder, hint=hint, code="missing")
     found = read_json(folder / ABOUT)
     if isinstance(found, dict) and found.get("format") != FORMAT:
         reason = f"has format {found.get('format')!r}, and this version reads format {FORMAT}"
@@ -149,5 +163,5 @@ def _read(folder: Path) -> _Folder:
 
 
 def maps_fingerprint(folder: Path) -> str:
-    """Of the content, by the checksum beside it."""
+    """Return the fingerprint of the maps in a folder, from its checksum."""
     return fingerprint("maps", maps=_read(folder).model_dump(mode="json"))

@@ -1,4 +1,4 @@
-"""Settings of rotations between two languages: of the probes, and of the features of a transfer; without torch."""
+"""Settings of rotations between two languages, for probes and transfers. The module does not import torch."""
 
 from __future__ import annotations
 
@@ -21,63 +21,81 @@ class FitSettings(StrictModel):
     """Settings of the orthogonal map of each layer."""
 
     normalise: Method = "iterative"
-    """The normalisation of both languages before a map is fitted and applied: ``iterative`` (Emerging Cross-lingual
-    Structure, section 5.1), ``none`` or ``centre`` (Kulshreshtha et al. 2020), or ``unit-centre-unit`` (Cao et al.
-    2020, section 3.4)."""
+    """Normalisation of both languages before a map is fitted and applied.
+
+    ``iterative`` is used in Emerging Cross-lingual Structure, section 5.1, ``none`` and ``centre`` in Kulshreshtha et
+    al. 2020, and ``unit-centre-unit`` in Cao et al. 2020, section 3.4.
+    """
     rounds: int = Field(default=ROUNDS, ge=1)
-    """The rounds of ``iterative``."""
+    """Number of rounds of ``iterative``."""
     moves: Literal["target", "source"] = "target"
-    """The language whose states are mapped to those of the other."""
+    """Language whose states are mapped to the space of the other language."""
     words: int | None = Field(default=100_000, ge=2)
-    """The number of aligned words or translations that are used, at most (null: all). With a normalisation that
-    centres, their vectors wait in a temporary file (TMPDIR) of 8 · layers · d bytes for each word."""
+    """Maximum number of aligned words or translations to use (null: all).
+
+    A normalisation with centring stores their vectors in a temporary file (TMPDIR), 8 · layers · d bytes for each word.
+    """
 
 
 class RotationConfig(StrictModel):
-    """An orthogonal map of each layer between the languages (Kulshreshtha et al. 2020, section 2).
+    """An orthogonal map between the languages at each layer (Kulshreshtha et al. 2020, section 2).
 
-    The map is fitted before the model is fine-tuned and stays as it is. The body may be fine-tuned below it
-    (``features.tune: all``, Cao et al. 2020, table 1) or stay as it is (``none``).
+    The map is fitted before fine-tuning and then fixed. The body below it may be fine-tuned (``features.tune: all``, as
+    in Cao et al. 2020, table 1) or frozen (``none``).
     """
 
     pairs: dict[str, PairConfig | None] = Field(default_factory=dict)
-    """One pair of languages, ``left`` the target and ``right`` the source (default: the pretraining text in the derived
-    language and in the source language, which are aligned by construction)."""
+    """One pair of languages, with the target on the ``left`` and the source on the ``right``.
+
+    The default is the pretraining text in the source and the derived language, which is aligned by construction.
+    """
     moves: Literal["source", "target"] = "source"
-    """The language whose features are mapped into the space of the other: the ``source`` (Kulshreshtha et al.) or the
-    ``target`` (Conneau et al. 2020, section 5.1.2)."""
+    """Language whose features are mapped to the space of the other language.
+
+    Kulshreshtha et al. map the ``source``, Conneau et al. 2020, section 5.1.2, the ``target``.
+    """
     centre: bool = True
-    """Centre both languages first, and move the mapped one to the other's mean (NormRotateAlign, equations 4 and 5)."""
+    """Whether to centre both languages, and move the mapped one to the mean of the other.
+
+    This is NormRotateAlign, equations 4 and 5.
+    """
     normalise: Annotated[ToUnitLength | None, OmitDefaultFromHash()] = None
-    """A normalisation in the place of ``centre``, which is not read then. The states of both languages are brought to
-    unit length, as ``iterative`` does (Conneau et al. 2020, section 5.1), before the map is fitted and wherever
-    features are read. The means that are subtracted are those of the words that the map was fitted on, for each
-    language its own. A length cannot be given back once it is gone, so the head learns on normalised states."""
+    """Normalisation to unit length in place of ``centre``, such as ``iterative`` (Conneau et al. 2020, section 5.1).
+
+    It applies to both languages, when the map is fitted and when features are read, so the head is trained on
+    normalised states. For each language, the means of the fitted words are subtracted.
+    """
     supervision: Literal["parallel", "dictionary", "sentences"] = "parallel"
-    """The pairs of vectors: ``parallel`` takes aligned words in context, ``dictionary`` the means of all occurrences of
-    words that translate each other (section 2.2.1), and ``sentences`` the means of the tokens of parallel sentences
-    (Aldarmaki and Diab 2019, as in Cao et al. 2020, table 1)."""
+    """Vectors to fit the map on: aligned words in context (``parallel``), ``dictionary`` words, or ``sentences``.
+
+    A dictionary word has the mean vector of all its occurrences (section 2.2.1). A sentence has the mean vector of its
+    tokens (Aldarmaki and Diab 2019, as in Cao et al. 2020, table 1).
+    """
     dictionary: UserFile | None = None
-    """A MUSE file of words of the source language and of the other language, for ``supervision: dictionary`` (section
-    4.1; default: the most frequent word alignment of each word in the sentence pairs)."""
+    """MUSE file of translations, source words first, for ``supervision: dictionary`` (section 4.1).
+
+    The default is the most frequent alignment of each word in the sentence pairs.
+    """
     lower: bool | None = None
-    """Treat words that differ in case only as one (default: yes where ``dictionary`` is a file)."""
+    """Whether to ignore case (default: yes with a ``dictionary`` file)."""
     data: DataConfig = DataConfig(dev=0, sentences=30_000)
-    """The filters of the sentence pairs."""
+    """Filters for the sentence pairs."""
     words: int = Field(default=100_000, ge=2)
-    """The number of pairs of words, or of sentences, that are used, at most."""
+    """Maximum number of pairs of words or sentences to use."""
     map: UserFile | None = None
-    """A folder of maps that the probe ``maps`` saved for these models and languages (SAVE/SUPERVISION). Nothing is
-    fitted then, and of the other keys only ``moves`` counts."""
+    """Folder of maps that the probe ``maps`` saved for the same models and languages (SAVE/SUPERVISION).
+
+    Nothing is fitted then, and all other keys except ``moves`` are ignored.
+    """
 
     @property
     def in_small_letters(self) -> bool:
-        """Whether words are compared in small letters."""
+        """Whether words are compared in lower case."""
         return self.dictionary is not None if self.lower is None else self.lower
 
     @model_validator(mode="after")
     def _read(self) -> RotationConfig:
         if self.dictionary is not None and self.supervision != "dictionary":
-            told = f"dictionary is not read with supervision: {self.supervision}"
-            raise ValueError(f"{told}; set supervision: dictionary, or leave the file out")
+            told = f"dictionary has no effect with supervision: {self.supervision}"
+            raise ValueError(f"{told}; set supervision: dictionary, or remove the file")
         return self

@@ -1,8 +1,7 @@
-"""Word vectors trained on a corpus, the same bytes every time: fastText or word2vec by gensim, or from counts.
+"""Reproducible training of word vectors on a corpus: fastText or word2vec with gensim, or PPMI with SciPy.
 
-fastText: Bojanowski et al. 2017, "Enriching Word Vectors with Subword Information"; word2vec: Mikolov et al. 2013.
-From counts: singular vectors of the positive pointwise mutual information of words near each other (Levy, Goldberg &
-Dagan 2015). They need SciPy only.
+Sources: fastText, Bojanowski et al. 2017, "Enriching Word Vectors with Subword Information"; word2vec, Mikolov et al.
+2013; PPMI, singular vectors of the positive pointwise mutual information of nearby words, Levy, Goldberg & Dagan 2015.
 """
 
 from __future__ import annotations
@@ -25,20 +24,26 @@ from synthlang.corpus import Column, Corpus
 from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 
-LONGEST = 10_000  # words; gensim leaves out the rest of a longer sentence in silence
-SMOOTHING = 0.75  # of the frequencies of contexts (Levy et al., section 3.1), as in word2vec
+LONGEST = 10_000  # words per sentence, because gensim silently drops the rest of a longer one
+SMOOTHING = 0.75  # exponent for frequencies of contexts (Levy et al., section 3.1), as in word2vec
 
 
 def train_vectors(
     config: StaticConfig, corpus: Corpus, also: Sequence[str] = (), report: Report = silent
 ) -> StaticVectors:
-    """Vectors of the words of a corpus, the most frequent first.
+    """Train vectors for the words of a corpus. The most frequent words come first.
 
-    ``also`` are further words, say those of the test sentences: with ``fasttext`` they get the mean of their n-grams,
-    unless they have a vector. A function of the corpus, its order and the settings (with one version of gensim and one
-    kind of processor): one thread, and no hash that depends on the interpreter.
+    The result depends only on the corpus and the settings, for one version of gensim and one type of processor.
 
-    Raises InputError without gensim, for a corpus in which no word is frequent enough, and if the training diverges.
+    Args:
+        config: The settings.
+        corpus: The sentences.
+        also: Additional words, such as words of test sentences. With ``fasttext``, an unseen word gets the mean vector
+            of its n-grams.
+        report: Receives the progress.
+
+    Raises:
+        InputError: gensim is not installed, no word is frequent enough, or training diverges.
     """
     if config.kind == "ppmi":
         names, vectors = count_vectors(corpus, config.size, config.window, config.min_count)
@@ -62,7 +67,7 @@ def train_vectors(
     if extra:
         rows = np.concatenate([rows, np.stack([model.wv.get_vector(word) for word in extra])])
     if not np.isfinite(rows).all():
-        raise InputError("the training of word vectors diverged", hint="lower learning_rate", code="failed")
+        raise InputError("the training of word vectors diverged", hint="reduce learning_rate", code="failed")
     facts = {
         "source": f"gensim {importlib.import_module('gensim').__version__}",
         "settings": config.model_dump(mode="json"),
@@ -74,7 +79,7 @@ def train_vectors(
 
 
 class _Sentences:
-    """The sentences of a corpus as lists of words, again for each pass."""
+    """The sentences of a corpus as lists of words, for several passes."""
 
     def __init__(self, corpus: Corpus, passes: int, report: Report) -> None:
         self._words, self._bounds = corpus.form.values(), corpus.offsets.tolist()
@@ -97,7 +102,7 @@ def _model(config: StaticConfig) -> Any:
     settings: dict[str, Any] = {
         "vector_size": config.size, "window": config.window, "min_count": config.min_count, "workers": 1,
         "sg": int(config.skipgram), "negative": config.negative, "sample": config.sample, "alpha": config.learning_rate,
-        # of the letters only; Python's own hash differs between interpreters
+        # crc32 is stable, while Python's hash differs between interpreters
         "epochs": config.epochs, "seed": config.seed, "hashfxn": lambda text: zlib.crc32(text.encode("utf-8")),
     }  # fmt: skip
     if config.kind == "word2vec":
@@ -107,23 +112,25 @@ def _model(config: StaticConfig) -> Any:
 
 def _too_rare(least: int) -> InputError:
     reason = f"no word of the corpus occurs {least} times"
-    return InputError(reason, hint="lower min_count or give more text", code="empty")
+    return InputError(reason, hint="reduce min_count, or give more text", code="empty")
 
 
 def count_vectors(
     corpus: Corpus, size: int, window: int, min_count: int
 ) -> tuple[tuple[str, ...], NDArray[np.float32]]:
-    """Words, the most frequent first, and their vectors [words, size].
+    """Return the words, most frequent first, and their PPMI vectors [words, size].
 
-    With U S Vᵀ the ``size`` largest singular values of max(0, log p(w, c) / (p(w) p(c)^0.75)) over words c at most
-    ``window`` away in the sentence, the vectors are U √S (Levy et al., section 3.3). Smaller tables are filled up with
-    zeros, so that two languages have vectors of one size. The sign of a dimension is that of its largest number. Rarer
-    words than ``min_count`` are no contexts, either. Memory is that of the pairs of types that stand near each other.
-    InputError if no word is frequent enough, and if none has another one near it.
+    Let U S Vᵀ have the ``size`` largest singular values of max(0, log p(w, c) / (p(w) p(c)^0.75)), where c is at most
+    ``window`` words away in the sentence. The vectors are U √S (Levy et al., section 3.3). Missing dimensions are 0, so
+    that two languages have vectors of one size. The largest number of a dimension is positive. Words rarer than
+    ``min_count`` are not contexts either. Memory grows with the number of pairs of nearby types.
+
+    Raises:
+        InputError: No word is frequent enough, or no two words occur together more often than by chance.
     """
-    types = Column.of(corpus.form.names or ())  # a table of words may have one of them twice
+    types = Column.of(corpus.form.names or ())  # a table of words may have duplicates
     names, words, sentence = types.names or (), types.codes[corpus.form.codes], corpus.sentence_of_word
-    near = csr_array((len(names), len(names)), dtype=np.float64)  # how often one stands before another
+    near = csr_array((len(names), len(names)), dtype=np.float64)  # counts of one word before another
     for away in range(1, window + 1):
         here = sentence[:-away] == sentence[away:]
         pairs = words[:-away][here], words[away:][here]
@@ -135,13 +142,13 @@ def count_vectors(
         raise _too_rare(min_count)
     table = _ppmi(csr_array((near + near.T)[kept][:, kept]))
     if not table.nnz:
-        reason = "no two words of the corpus stand near each other more often than by chance"
+        reason = "no two words of the corpus occur near each other more often than by chance"
         raise InputError(reason, hint="give more text", code="empty")
     return tuple(names[i] for i in kept.tolist()), _singular(table, size)
 
 
 def _ppmi(near: csr_array) -> csr_array:
-    """max(0, log p(w, c) / (p(w) p(c)^0.75)) where w and c were seen near each other, else 0."""
+    """Return max(0, log p(w, c) / (p(w) p(c)^0.75)) for nearby words w and c, else 0."""
     found = near.tocoo()
     of_word, of_context = near.sum(1), near.sum(0) ** SMOOTHING
     share = found.data / (of_word[found.row] * (of_context[found.col] / of_context.sum()))
@@ -151,7 +158,7 @@ def _ppmi(near: csr_array) -> csr_array:
 
 
 def _singular(table: csr_array, size: int) -> NDArray[np.float32]:
-    """[words, size] left singular vectors times the root of their values, the largest first."""
+    """Return the left singular vectors times the root of their singular values, largest first, [words, size]."""
     count = table.shape[0]
     if size < count:
         left, values, _ = svds(table, size, v0=np.full(count, count**-0.5))

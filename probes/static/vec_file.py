@@ -1,7 +1,7 @@
 """Word vectors in the text format of word2vec and fastText (``.vec``, also gzipped).
 
-The first line is ``words dimensions``. A line for each word with its numbers follows, all separated by a space. Binary
-and pickled files are not read: export them as text with the program that wrote them.
+The first line is ``words dimensions``. A line with a word and its numbers follows for each word, separated by spaces.
+Binary and pickled files cannot be read. Export them as text with the program that wrote them.
 """
 
 from __future__ import annotations
@@ -25,16 +25,14 @@ GZIP = b"\x1f\x8b"
 
 
 def read_vec(path: Path, words: int | None = None, report: Report = silent) -> StaticVectors:
-    """Read the first ``words`` vectors of a file in its order, which is usually by falling frequency.
+    """Read the first ``words`` vectors of a file, which are usually those of the most frequent words.
 
-    Of a word that comes twice the first vector counts, and ``facts["duplicates"]`` counts the others.
-    ``facts["zeros"]``
-    counts vectors of zeros. A word may hold spaces, but not before a number.
+    The first vector of a repeated word counts. ``facts`` has the number of ``duplicates`` and of ``zeros``. A word may
+    contain spaces, but not before a number.
 
     Raises:
-        InputError: With its line. The header is not two numbers, a line has another number of dimensions, a number
-            is not
-            one or not finite in float32, or the file has more or fewer words than it announces.
+        InputError: The header is not two numbers, a line has another number of dimensions, a number is invalid or not
+            finite in float32, or the number of words differs from the header.
     """
     lines = _lines(path)
     count, width = _header(next(lines, (1, ""))[1], path)
@@ -43,7 +41,7 @@ def read_vec(path: Path, words: int | None = None, report: Report = silent) -> S
         vectors = np.zeros((wanted, width), np.float32)
     except (MemoryError, ValueError) as error:
         reason = f"{wanted} words of {width} dimensions do not fit into memory"
-        raise InputError(reason, path, 1, hint="read fewer", code="resources") from error
+        raise InputError(reason, path, 1, hint="reduce the number of words", code="resources") from error
     index: dict[str, int] = {}
     seen = 0
     for number, line in lines:
@@ -72,12 +70,14 @@ def read_vec(path: Path, words: int | None = None, report: Report = silent) -> S
 def _header(line: str, path: Path) -> tuple[int, int]:
     fields = line.split()
     if len(fields) != 2 or not all(field.isascii() and field.isdigit() and len(field) < 10 for field in fields):
-        hint = "add this line to a file of GloVe"
-        reason = "the first line must hold two numbers, the number of words and of dimensions"
+        hint = "add this line if the file is from GloVe"
+        reason = "the first line must be the number of words and the number of dimensions"
         raise InputError(reason, path, 1, hint=hint, code="format")
     count, width = map(int, fields)
     if not count or not width:
-        raise InputError(f"announces {count} words of {width} dimensions", path, 1, code="range")
+        raise InputError(
+            f"must have at least one word and one dimension, not {count} and {width}", path, 1, code="range"
+        )
     return count, width
 
 
@@ -88,26 +88,26 @@ def _entry(line: str, width: int, path: Path, number: int) -> tuple[str, NDArray
     if not word or row is None or len(row) != width:
         parts = line.rstrip(" ").rsplit(" ", width)
         if len(parts) != width + 1 or not parts[0]:
-            reason = f"has {len(parts)} fields in the place of a word and {width} numbers"
+            reason = f"must have a word and {width} numbers, but has {len(parts)} fields"
             raise InputError(reason, path, number, code="format")
         word, row = parts[0], _numbers(" ".join(parts[1:]))
         if row is None or len(row) != width:
-            reason = f"a field is no number; the file has {width} dimensions"
+            reason = f"must have a word and {width} numbers, but one field is not a number"
             raise InputError(reason, path, number, code="format")
-        # a number too many would become part of the word
+        # an extra number would become part of the word
         if " " in word and _numbers(word.rsplit(" ", 1)[1]) is not None:
             raise InputError(f"has more than {width} numbers", path, number, code="format")
     with np.errstate(over="ignore"):
         short = row.astype(np.float32)
     if not np.isfinite(short).all():
-        raise InputError(f"the vector of {word!r} holds NaN or infinity", path, number, code="range")
+        raise InputError(f"the vector of {word!r} contains NaN or infinity", path, number, code="range")
     return word, short
 
 
 def _numbers(text: str) -> NDArray[np.float64] | None:
-    """Several times faster than one by one; None if something else is between the numbers."""
+    """Parse numbers separated by spaces, all at once for speed. Return None if anything else is between them."""
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # older NumPy warns and gives those up to there
+        warnings.simplefilter("error")  # older NumPy only warns and returns the numbers before the fault
         try:
             return np.fromstring(text, np.float64, sep=" ")
         except (ValueError, DeprecationWarning):
@@ -115,7 +115,7 @@ def _numbers(text: str) -> NDArray[np.float64] | None:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield number and line of a text file that may be gzipped.
+    """Yield the lines of a text file, which may be gzipped, with their numbers.
 
     Raises:
         InputError: The file cannot be read.

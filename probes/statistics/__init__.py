@@ -1,6 +1,6 @@
-"""Intervals, tests and correlations for few seeds and few cells, with NumPy and SciPy only.
+"""Intervals, tests and correlations for few seeds and few cells.
 
-Every random draw comes from an explicit key, so a report is the same in every digit when it is made again.
+Every random draw depends on an explicit key, so reports are reproducible in every digit.
 """
 
 from probes.statistics.correlation_values import COEFFICIENTS

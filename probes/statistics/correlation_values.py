@@ -1,15 +1,15 @@
-"""Correlations within blocks, of many samples at once: of permuted rows and of weighted rows.
+"""Correlations within blocks for many samples at once, with permuted or weighted rows.
 
-Every kind is the cosine of two vectors of scores. Each block contributes its own part:
+Every coefficient is the cosine of two vectors of scores. Each block contributes its own part:
 
     pearson    values minus the mean of their block
     spearman   mid-ranks within the block minus their mean
-    kendall    signs of the differences of all pairs of rows of one block: with one block this is tau-b
+    kendall    signs of the differences of all pairs of rows within the block (with one block, tau-b)
 
     r = Σ_b Σ_i u_bi v_bi / √(Σ_b Σ_i u_bi² · Σ_b Σ_i v_bi²)
 
-So a difference between blocks adds nothing, and with one block r is the ordinary correlation. A block is weighted by
-its spread, which grows with the cube of its rows for ranks and with their square for pairs of rows.
+Differences between blocks therefore do not contribute, and with one block r is the ordinary correlation. The weight of
+a block is its spread, which grows with the cube of its number of rows for ranks, and with the square for pairs.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Kind = Literal["spearman", "kendall", "pearson"]
 COEFFICIENTS: tuple[Kind, ...] = get_args(Kind)
 Rows = NDArray[np.intp]
 PAIRWISE_UP_TO = 128
-"""In larger blocks the pairs of rows are counted by sorting, one sample at a time."""
+"""Block size up to which Kendall's pairs of rows form a table. In larger blocks they are counted by sorting."""
 NUMBERS = 4_000_000
-"""Largest number of array elements in a chunk of samples."""
+"""Maximum number of array elements in a chunk of samples."""
 
 
 def permuted(x: Floats, y: Floats, blocks: Sequence[Rows], kind: Kind) -> Floats:
@@ -70,7 +70,7 @@ def _spearman(x: Floats, y: Floats) -> Sums:
 
 
 def _centred(rows: Floats) -> Floats:
-    """Subtract the mean of each row. A constant row becomes exactly 0, so that rounding cannot correlate."""
+    """Subtract the mean of each row. A constant row becomes exactly 0, so that rounding errors do not correlate."""
     found: Floats = np.where(np.ptp(rows, axis=1, keepdims=True) > 0, rows - rows.mean(1, keepdims=True), 0.0)
     return found
 
@@ -98,7 +98,7 @@ def _signs(rows: Floats) -> Floats:
 
 
 def _kendall_sorted(x: Floats, y: Floats) -> tuple[float, float, float]:
-    """Return the sums over ordered pairs from tau-b, by sorting in O(n log n)."""
+    """Compute the sums over ordered pairs from tau-b, by sorting in O(n log n)."""
     left, right = _untied(x), _untied(y)
     if not left or not right:
         return 0.0, left, right
@@ -123,14 +123,14 @@ def _weighted_spearman(x: Floats, y: Floats, weights: Floats) -> Sums:
 def _weighted_centred(x: Floats, weights: Floats) -> Floats:
     total = np.maximum(weights.sum(1, keepdims=True), 1e-300)
     found: Floats = x - (weights @ x)[:, None] / total
-    # if all drawn rows have one value, the rest is rounding
+    # if all drawn rows have the same value, only rounding is left
     lowest = np.where(weights > 0, x, np.inf).min(1, keepdims=True)
     highest = np.where(weights > 0, x, -np.inf).max(1, keepdims=True)
     return np.where(highest > lowest, found, 0.0)
 
 
 def _weighted_ranks(x: Floats, weights: Floats) -> Floats:
-    """Return mid-rank minus mean rank [r, n]: the weight below a row, plus half of its value's, minus half of all."""
+    """Return mid-rank minus mean rank [r, n]: weight below the row, plus half the weight of ties, minus half of all."""
     order = np.argsort(x, kind="stable")
     below = np.concatenate([np.zeros((len(weights), 1)), np.cumsum(weights[:, order], axis=1)], axis=1)
     sorted_x = x[order]
@@ -140,7 +140,7 @@ def _weighted_ranks(x: Floats, weights: Floats) -> Floats:
 
 
 def _weighted_kendall(x: Floats, y: Floats, weights: Floats) -> Sums:
-    """Return the sums over ordered pairs (i, j) of w_i w_j sign sign. Two draws of one row are a tie."""
+    """Return sums over ordered pairs (i, j) of products of signs, weighted by w_i w_j. Two draws of a row are a tie."""
     left, right = (_signs(values[None]).reshape(len(x), -1) for values in (x, y))
     first, second, third = (
         ((weights @ table) * weights).sum(1) for table in (left * right, np.abs(left), np.abs(right))

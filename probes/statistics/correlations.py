@@ -1,15 +1,14 @@
-"""Correlation over cells, seeds and checkpoints, in blocks and clusters, with permutation p and bootstrap interval.
+"""Correlation with blocks and clusters, a permutation p-value and a bootstrap interval.
 
-Rows are compared within ``blocks`` only, so that a difference between blocks (the pretraining method) does not
-correlate. ``clusters`` group rows that are not independent (the seeds of a cell). The estimand is the correlation over
-clusters. A cluster is one point in each block that it has rows in: the mean of its x and the mean of its y. So an
-association within clusters (a good seed and a good score) does not count. Under the null hypothesis the x of points are
-exchangeable, and a bootstrap draws clusters. The equations are in correlation_values.
+Rows are compared within ``blocks`` only, so that differences between blocks (such as pretraining objectives) do not
+count. ``clusters`` are groups of dependent rows, such as the seeds of a cell. The correlation is over clusters: in each
+block, a cluster is one point at its mean x and mean y. An association within clusters (a good seed and a good score)
+therefore does not count. Equations are in ``correlation_values.py``.
 
-Clusters that have points in the same blocks are exchangeable: the points of one get the x of the other, block by block.
-Rows without a cluster are clusters of one row and are exchangeable within their block.
+Permutations exchange the x of clusters that have points in the same blocks, block by block. The bootstrap draws
+clusters. Rows without a cluster are clusters of one row.
 
-``scipy.stats.permutation_test`` and ``bootstrap`` know neither blocks nor clusters, so both are done here.
+``scipy.stats.permutation_test`` and ``bootstrap`` support neither blocks nor clusters.
 """
 
 from __future__ import annotations
@@ -29,22 +28,22 @@ from probes.statistics.correlation_values import NUMBERS, Kind, Rows, permuted, 
 from probes.statistics.intervals import BOOTSTRAP_ROUNDS, Floats, generator, values_of
 
 EXACT_ARRANGEMENTS = 40_320
-"""Up to this number of permutations (8!) all of them are counted."""
+"""Number of permutations (8!) up to which all of them are counted."""
 PERMUTATIONS = 10_000
 SMALLEST_BOOTSTRAP = 5
-"""With fewer clusters the bootstrap of a correlation collapses, and no interval is given."""
+"""Minimum number of clusters for an interval, because the bootstrap of a correlation fails with fewer."""
 KENDALL_ROWS = 3_000
-"""Most rows of a block for Kendall's interval, whose memory grows with their square."""
+"""Maximum number of rows in a block for Kendall's interval, whose memory grows with the square."""
 ROUNDING = 1e-12
-"""Correlations that are at most this far apart count as equal."""
+"""Difference up to which two correlations count as equal."""
 Codes = Sequence[str] | Sequence[int] | None
 
 
 @dataclass(frozen=True)
 class Correlation:
-    """A correlation over ``clusters`` clusters of ``n`` rows in ``blocks`` blocks, or the ``reason`` why there is none.
+    """A correlation over ``clusters`` clusters of ``n`` rows in ``blocks`` blocks, or a ``reason`` for its absence.
 
-    Clusters that lie only in blocks with a constant side carry no information and are not counted.
+    Clusters are not counted if they only have rows in blocks where a side is constant.
     """
 
     kind: Kind
@@ -55,7 +54,7 @@ class Correlation:
     p: float | None = None
     """Two-sided permutation p value."""
     exact: bool = False
-    """True if ``p`` counts all permutations, False if a random sample."""
+    """Whether ``p`` is from all permutations, and not from a random sample."""
     low: float | None = None
     high: float | None = None
     level: float = 0.95
@@ -83,23 +82,23 @@ def correlation(
     p is the share of permutations of x whose |r| reaches the observed one. All permutations are counted if there are at
     most EXACT_ARRANGEMENTS. Otherwise p is (1 + hits) / (1 + PERMUTATIONS) over random ones (Phipson & Smyth 2010).
 
-    The interval comes from BOOTSTRAP_ROUNDS draws of clusters within their strata, without draws that have a constant
-    side. For ``pearson`` it is BCa (Efron 1987; Davison & Hinkley 1997, section 5.3), corrected for bias and, by the
-    jackknife over clusters, for skewness. For rank correlations it is the percentile interval, because a cluster drawn
-    twice makes ties that no sample has, and BCa cannot correct for these. They pull draws towards 0, so the interval is
-    widened if it would exclude r. With few clusters it is too narrow.
+    The interval comes from BOOTSTRAP_ROUNDS draws of clusters within their strata. Draws with a constant side are left
+    out. For ``pearson`` it is BCa (Efron 1987; Davison & Hinkley 1997, section 5.3), with the jackknife over clusters.
+    For rank correlations it is the percentile interval, because clusters that are drawn twice cause ties, for which BCa
+    cannot correct. Such ties pull draws towards 0, so the interval is extended to include r. With few clusters it is
+    too narrow.
 
     Args:
         x: [n]
         y: [n]
-        key: Random key.
+        key: The key of the random draws.
         kind: The coefficient.
-        blocks: [n] names. None: one block.
-        clusters: [n] names. None: each row is a cluster.
-        level: Confidence level of the interval.
+        blocks: [n] the names of the blocks (default: one block).
+        clusters: [n] the names of the clusters (default: each row is a cluster).
+        level: The confidence level of the interval.
 
     Raises:
-        InputError: NaN or infinity is among the values.
+        InputError: A value is NaN or infinite.
     """
     assert 0 < level < 1, level
     left, right = np.asarray(x, np.float64), np.asarray(y, np.float64)
@@ -126,7 +125,7 @@ def correlation(
 
 
 def _points(x: Floats, y: Floats, block: Rows, cluster: Rows) -> tuple[Floats, Floats, Units]:
-    """Return the means of x and y of each cluster in each of its blocks, [k] each, and the units they belong to."""
+    """Return the mean x and mean y of each cluster in each of its blocks, [k] each, and the units."""
     of_points = groups_of(cluster * (int(block.max()) + 1) + block)
     first = np.array([rows[0] for rows in of_points], np.intp)
     means = (np.array([_mean(side[rows]) for rows in of_points]) for side in (x, y))
@@ -140,7 +139,7 @@ def _mean(values: Floats) -> float:
 
 
 def _codes(names: Codes, n: int, *, alone: bool) -> Rows:
-    """Return codes 0, 1, … [n] in order of first appearance. Without names all rows are alone, or all together."""
+    """Return codes 0, 1, … [n] in order of first appearance. Without names, ``alone`` gives each row its own code."""
     values: Sequence[str | int] = names if names is not None else range(n) if alone else [0] * n
     assert len(values) == n, (len(values), n)
     index: dict[str | int, int] = {}
@@ -148,7 +147,7 @@ def _codes(names: Codes, n: int, *, alone: bool) -> Rows:
 
 
 def _telling(x: Floats, y: Floats, units: Units, parts: Sequence[Rows]) -> int:
-    """Return the number of clusters that have a row in a block where both sides vary."""
+    """Return the number of clusters with a row in a block where both sides vary."""
     varies = np.zeros(len(x), bool)
     for rows in parts:
         varies[rows] = np.ptp(x[rows]) > 0 and np.ptp(y[rows]) > 0
@@ -219,7 +218,7 @@ def _acceleration(left_out: Floats, units: Units) -> float:
 
 
 def _bca(drawn: Floats, r: float, a: float, quantiles: Floats) -> Floats:
-    """Return the quantiles that BCa takes instead of these."""
+    """Return the quantiles that BCa uses in place of ``quantiles``."""
     below = ((drawn < r - ROUNDING).mean() + (drawn <= r + ROUNDING).mean()) / 2
     edge = 0.5 / len(drawn)
     bias = stats.norm.ppf(np.clip(below, edge, 1 - edge))
@@ -228,12 +227,12 @@ def _bca(drawn: Floats, r: float, a: float, quantiles: Floats) -> Floats:
 
 
 CHUNK = 1_000_000
-"""Largest number of array elements in a chunk of permutations."""
+"""Maximum number of array elements in a chunk of permutations."""
 
 
 @dataclass(frozen=True)
 class Units:
-    """The clusters of n points: their ``block`` [n] and ``cluster`` [n], 0, 1, …; no two points share both."""
+    """The ``block`` [n] and the ``cluster`` [n] of n points, as codes from 0. No two points share both."""
 
     block: Rows
     cluster: Rows
@@ -245,9 +244,9 @@ class Units:
 
     @property
     def strata(self) -> list[Rows]:
-        """Groups of clusters that a bootstrap draws from: those of the same blocks, and all that are alone in theirs.
+        """Groups of clusters for the bootstrap: clusters with the same blocks, and one group of all other clusters.
 
-        Blocks are chosen by the design and not sampled, so each block keeps about its size.
+        Blocks are part of the design and not sampled, so each block keeps about its size.
         """
         members: dict[tuple[int, ...], list[int]] = {}
         for unit, rows in enumerate(self.rows):
@@ -267,7 +266,7 @@ class Units:
 
 
 def groups_of(codes: NDArray[np.intp]) -> tuple[Rows, ...]:
-    """Return the rows of each code. Codes and rows are in order."""
+    """Return the rows of each code, in order of codes."""
     order = np.argsort(codes, kind="stable")
     return tuple(np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)) if len(codes) else ()
 
@@ -278,7 +277,7 @@ def arrangements(groups: Sequence[Rows]) -> int:
 
 
 def every_arrangement(groups: Sequence[Rows], n: int) -> Iterator[Rows]:
-    """Yield all permutations in chunks of [r, n]: the point that each point takes its x from."""
+    """Yield all permutations in chunks [r, n], which name the point that each point gets its x from."""
     choices = product(*(permutations(range(len(points))) for points in groups))
     while chunk := list(islice(choices, max(1, CHUNK // n))):
         yield _placed(groups, [np.array(orders, np.intp) for orders in zip(*chunk, strict=True)], n)
@@ -302,7 +301,7 @@ def _placed(groups: Sequence[Rows], orders: Sequence[Rows], n: int) -> Rows:
 
 
 def drawn_weights(units: Units, rounds: int, random: np.random.Generator) -> Floats:
-    """Return how often each point is drawn, [rounds, n], if clusters are drawn within strata with replacement."""
+    """Draw clusters with replacement within strata, and return how often each point was drawn, [rounds, n]."""
     counts = np.zeros((rounds, len(units.rows)))
     for stratum in units.strata:
         picks = random.integers(len(stratum), size=(rounds, len(stratum)))

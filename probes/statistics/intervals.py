@@ -42,9 +42,9 @@ def values_of(values: ArrayLike, dimensions: tuple[int, ...]) -> Floats:
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean and its confidence bounds, in the unit of the values. The bounds are None if n = 1.
+    """A mean and its confidence bounds, in the unit of the values.
 
-    ``within`` is the valid range of the measure, None if it is not known.
+    The bounds are None if n = 1. ``within`` is the valid range of the measure, if it is known.
     """
 
     mean: float
@@ -56,7 +56,7 @@ class Interval:
 
     @property
     def shown(self) -> Interval:
-        """The interval to show: bounds are clipped to ``within``, but never past the mean."""
+        """The interval with bounds clipped to ``within``, but never past the mean."""
         if self.within is None or self.low is None or self.high is None:
             return self
         least, most = self.within
@@ -83,9 +83,9 @@ def mean_of(values: Iterable[float | None]) -> float | None:
 def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     """Return the mean of n seeds [n] with Student's t interval.
 
-    mean ± t((1 + level) / 2; n − 1) · s / √n, with the sample standard deviation s. Seeds count as draws from a normal
-    distribution. With n = 1 the spread is not known. Scores of 0 to 100 are not clipped, since a bound outside shows
-    that n is too small. ``Interval.shown`` clips them for readers.
+    The interval is mean ± t((1 + level) / 2; n − 1) · s / √n, where s is the sample standard deviation. Seeds are
+    treated as draws from a normal distribution. Bounds may lie outside the range of the score, which shows that n is
+    too small. ``Interval.shown`` clips them.
     """
     assert 0 < level < 1, level
     array = values_of(values, (1,))
@@ -98,14 +98,14 @@ def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
 
 @lru_cache(maxsize=4096)
 def _quantile(share: float, degrees: int) -> float:
-    """Return a quantile of Student's t. A report needs few different ones, thousands of times."""
+    """Return a quantile of Student's t, cached because a report needs few different ones thousands of times."""
     return float(stats.t.ppf(share, degrees))
 
 
 def wilson_interval(share: float, n: int, level: float = 0.95) -> Interval:
-    """Return Wilson's score interval (1927), in percent, of a ``share`` (0 to 1) of ``n`` draws, n ≥ 1.
+    """Return Wilson's score interval (1927) in percent for a ``share`` (0 to 1) of ``n`` ≥ 1 draws.
 
-    SciPy's takes whole numbers of hits only; ties give shares that are none.
+    SciPy's function only takes whole numbers of hits, but ties give fractional ones.
     """
     z = float(stats.norm.ppf((1 + level) / 2))
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
@@ -114,11 +114,11 @@ def wilson_interval(share: float, n: int, level: float = 0.95) -> Interval:
     return Interval(100 * share, 100 * low, 100 * high, n, level)
 
 
-Score = Callable[[Floats], Floats]  # sums [..., k] → scores [...], as a Metric has it
-Draws = tuple[Floats, Floats]  # how often each seed [rounds, seeds] and each item [rounds, items] was drawn
+Score = Callable[[Floats], Floats]  # sums [..., k] → scores [...], as in Metric
+Draws = tuple[Floats, Floats]  # counts of draws of each seed [rounds, seeds] and each item [rounds, items]
 
 BLOCK = 2_000_000
-"""Largest number of array elements in a block of rounds."""
+"""Maximum number of array elements in a block of rounds."""
 
 
 def bootstrap_metric(
@@ -126,17 +126,16 @@ def bootstrap_metric(
 ) -> Interval:
     """Return the mean over seeds of the score of all items, with a percentile bootstrap interval.
 
-    Each round draws seeds and items with replacement, crossed: the same items for all drawn seeds, since all seeds are
-    scored on one test set (Davison & Hinkley 1997, section 3.8). ``scipy.stats.bootstrap`` cannot cross two factors.
-    The score of each drawn seed over the drawn items is averaged. With one seed the interval covers the items only.
-    Memory is that of ``stats`` and a block of rounds.
+    Each round draws seeds and items with replacement, and averages the scores of the drawn seeds over the drawn items.
+    All seeds share the drawn items (a crossed bootstrap; Davison & Hinkley 1997, section 3.8), because they were scored
+    on one test set. ``scipy.stats.bootstrap`` cannot do this. With one seed, the interval covers items only.
 
     Args:
-        stats: [seeds, items, k], the contribution of an item to each sum. Every seed was scored on the same items.
-        score: From sums [..., k] to scores [...].
-        key: Random key.
+        stats: [seeds, items, k], the contribution of each item to each sum.
+        score: A function from sums [..., k] to scores [...].
+        key: The key of the random draws.
         rounds: Number of bootstrap rounds.
-        level: Confidence level.
+        level: The confidence level.
     """
     table = values_of(stats, (3,))
     mean = _mean(table, score)
@@ -156,10 +155,10 @@ def bootstrap_difference(
     rounds: int = BOOTSTRAP_ROUNDS,
     level: float = 0.95,
 ) -> Interval:
-    """Return ``first`` − ``second``, both as in ``bootstrap_metric``, such as SUP − ZS.
+    """Return the difference ``first`` − ``second`` with a bootstrap interval, such as SUP − ZS.
 
-    If ``paired``, both have the same seeds and items in the same order, and each round draws them once for both.
-    Otherwise each side draws its own, and the numbers of seeds and items may differ.
+    The arguments are as for `bootstrap_metric`. If ``paired``, both sides have the same seeds and items in the same
+    order, and a round draws them once for both. Otherwise each side draws its own seeds and items.
     """
     left, right = values_of(first, (3,)), values_of(second, (3,))
     assert not paired or left.shape[:2] == right.shape[:2], (left.shape, right.shape)
@@ -180,7 +179,7 @@ def _mean(table: Floats, score: Score) -> float:
 
 
 def _size(table: Floats) -> int:
-    """Return the number of rounds per block, so that its draws and sums have at most BLOCK elements."""
+    """Return the number of rounds per block, whose draws and sums have at most BLOCK elements."""
     seeds, items, k = table.shape
     return int(max(1, BLOCK // max(items, seeds * k)))
 
@@ -214,9 +213,9 @@ def _interval(mean: float, drawn: Floats, table: Floats, level: float) -> Interv
 
 
 def alignment_interval(sums: NDArray[np.int64]) -> tuple[float, float] | None:
-    """Return 95 % bootstrap bounds of the alignment error rate, 0 … 1, over sentence pairs; ``sums`` is [pairs, 4].
+    """Return 95 % bootstrap bounds of the alignment error rate (0 to 1) over sentence pairs, from ``sums`` [pairs, 4].
 
-    None for one pair, and if some draw has neither an alignment link nor a sure gold link.
+    The result is None for one pair, or if a draw has neither a word alignment nor a sure gold alignment.
     """
     found = bootstrap_metric(sums[None], error_rate, key_of("alignment error rate"))
     if found.low is None or found.high is None or not math.isfinite(found.low + found.high):

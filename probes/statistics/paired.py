@@ -15,12 +15,12 @@ from probes.statistics.intervals import BLOCK, Floats, Score, generator, values_
 TEST_ROUNDS = 1_000
 """Number of permutations, as in "The Impact of Cross-Lingual Adjustment" (2022), section 4."""
 CONSTANT = 1e-9
-"""Differences of a score in percent that are at most this far apart are equal up to rounding."""
+"""Difference of two scores in percent up to which they count as equal."""
 
 
 @dataclass(frozen=True)
 class PairedTest:
-    """The result of a test of b − a over ``n`` pairs: a two-sided p, or the ``reason`` why there is none."""
+    """The result of a test of b − a over ``n`` pairs: a two-sided p, or a ``reason`` for its absence."""
 
     difference: float
     n: int
@@ -35,8 +35,8 @@ class PairedTest:
 def paired_t_test(a: ArrayLike, b: ArrayLike) -> PairedTest:
     """Test the differences b − a of items with Student's t, after averaging over seeds.
 
-    t = mean(d) / (s / √n), with n − 1 degrees of freedom. If no item differs, t = 0 and p = 1. There is no t and no p
-    for a single item, and if all items have the same difference ≠ 0, since the spread is not known.
+    t = mean(d) / (s / √n), with n − 1 degrees of freedom. If no item differs, t = 0 and p = 1. A single item, or equal
+    differences ≠ 0 for all items, have neither t nor p, because the spread is not known.
 
     Args:
         a: [items] or [seeds, items].
@@ -49,9 +49,9 @@ def paired_t_test(a: ArrayLike, b: ArrayLike) -> PairedTest:
     if not (np.abs(d) > CONSTANT).any():
         return PairedTest(mean, n, p=1.0, t=0.0)
     if n < 2:
-        return PairedTest(mean, n, reason="one item has no spread to test against")
+        return PairedTest(mean, n, reason="a t-test needs at least two items")
     if np.ptp(d) <= CONSTANT:
-        return PairedTest(mean, n, reason="the difference is the same on every item: no spread to test against")
+        return PairedTest(mean, n, reason="a t-test is not possible: the difference is the same for every item")
     found = stats.ttest_rel(right, left)
     return PairedTest(mean, n, p=float(found.pvalue), t=float(found.statistic))
 
@@ -60,15 +60,14 @@ def permutation_test(a: ArrayLike, b: ArrayLike, score: Score, key: int, rounds:
     """Test score(b) − score(a) by swapping the two systems on about half of the rows in each round.
 
     p = (1 + hits) / (1 + rounds). A hit is a round whose |difference| reaches the observed one (Phipson & Smyth 2010).
-    ``scipy.stats.permutation_test`` would permute whole arrays for each round, and other draws would change recorded p
-    values. Memory is that of the statistics and a block of rounds.
+    ``scipy.stats.permutation_test`` would be slower, because it permutes whole arrays in each round.
 
     Args:
-        a: [rows, k], the contribution of each row to the sums of ``score``. A row is the unit that may be swapped: an
-            item, or one seed's prediction if the predictions of all seeds follow one another.
-        b: The same for the other system.
-        score: From sums [..., k] to scores [...].
-        key: Random key.
+        a: [rows, k], the contribution of each row to the sums of ``score``. A row is the unit to swap: an item, or the
+            prediction of one seed for an item.
+        b: [rows, k], the contributions for the other system.
+        score: A function from sums [..., k] to scores [...].
+        key: The key of the random draws.
         rounds: Number of permutations.
     """
     assert rounds > 0, rounds
@@ -93,12 +92,12 @@ Correction = Literal["holm", "bh", "none"]
 
 
 def corrected(p_values: Sequence[float | None], method: Correction = "holm") -> list[float | None]:
-    """Return corrected p values in the same order, each at most 1. None, for a test that was not made, is not counted.
+    """Return corrected p values in the same order. A None stays None and does not count as a test.
 
     Args:
         p_values: The p values.
-        method: ``holm`` limits the chance of any false finding (Holm 1979), ``bh`` the expected share of false
-            findings (Benjamini & Hochberg 1995). ``none`` changes nothing.
+        method: ``holm`` controls the probability of any false finding (Holm 1979), ``bh`` the expected share of false
+            findings (Benjamini & Hochberg 1995), and ``none`` changes nothing.
     """
     assert method in ("holm", "bh", "none"), method
     known = np.array([p for p in p_values if p is not None], np.float64)
@@ -111,7 +110,7 @@ def corrected(p_values: Sequence[float | None], method: Correction = "holm") -> 
 
 
 def _holm(p: Floats) -> Floats:
-    """Return Holm's p values: the i-th smallest of m times m − i + 1, at least as large as the one before it."""
+    """Return Holm's p values: the i-th smallest of m is multiplied by m − i + 1 and never below its predecessor."""
     order = np.argsort(p, kind="stable")
     steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
     result = np.empty_like(p)

@@ -1,8 +1,8 @@
-"""Whether transfers differ by more than chance, from the predictions that their result files keep.
+"""Tests for differences between transfers, computed from the saved predictions.
 
-Scores that are means over items (accuracy, answers, frames) get a paired t-test over items averaged over seeds; scores
-of sums over all items (F1 of spans, macro F1, attachment) a permutation test over the predictions of all seeds one
-after the other ("The Impact of Cross-Lingual Adjustment", 2022, section 4). All p values are corrected together.
+The tests follow "The Impact of Cross-Lingual Adjustment" (2022), section 4. Scores that are means over items (accuracy,
+answers, frames) get a paired t-test over items averaged over seeds. Scores of sums over items (F1 of spans, macro F1,
+attachment) get a permutation test over the predictions of all seeds. All p values are corrected together.
 """
 
 from __future__ import annotations
@@ -48,13 +48,20 @@ Run = tuple[int, int]  # seed, setting
 
 @dataclass(frozen=True)
 class Comparison:
-    """Every file against the first one.
+    """Comparison of each result file with the first one.
 
-    rows      test, metric, system, against: which; mean, against_mean, difference, low, high: in percent, means over
-              seeds and the 95 % bootstrap interval of the difference over seeds and items; by, statistic, n, p,
-              p_corrected: the test (statistic: t, or the difference over all predictions); reason: why there is no p
-    left_out  test sets that some file does not have
-    about     what the metrics count, where their names leave that open
+    Attributes:
+        task: The task.
+        files: The paths of the result files.
+        seeds: Number of seeds.
+        correction: The correction for multiple comparisons.
+        rounds: Number of permutations.
+        swap: The unit that is permuted.
+        rows: The comparisons. ``mean``, ``against_mean`` and ``difference`` are means over seeds in percent, and
+            ``low`` and ``high`` the 95 % bootstrap interval of the difference over seeds and items. ``statistic`` is t,
+            or the difference over all predictions. A missing p has a ``reason``.
+        left_out: Test sets that are missing in some file.
+        about: An explanation of the metrics, if their names do not suffice.
     """
 
     task: str
@@ -72,7 +79,7 @@ class Comparison:
         return {"format": FORMAT, **{name: value for name, value in vars(self).items() if name != "about"}, **lists}
 
     def table(self) -> Table:
-        """For a terminal."""
+        """Return a table for the terminal."""
         names = short_names(self.files)
         caption = (
             f"percent, means over {self.seeds} seed{'s' * (self.seeds > 1)}; differences to {names[self.files[0]]} "
@@ -100,7 +107,7 @@ class Comparison:
 
 
 def short_names(files: Sequence[str]) -> dict[str, str]:
-    """File → the parts of its path that tell it from the others; the whole path where there is one file.
+    """Return the distinguishing parts of the path of each file. A single file keeps its whole path.
 
     >>> list(short_names(["runs/mlm/transfer/pos-trans.json", "runs/xlm/transfer/pos-trans.json"]).values())
     ['mlm', 'xlm']
@@ -121,24 +128,28 @@ def compare(
     rounds: int = TEST_ROUNDS,
     swap: str = "prediction",
 ) -> Comparison:
-    """Compare the first result file with each other one, on every test set that all of them have.
+    """Compare the first result file with each other file.
 
-    metrics   names (none: the main one of the first file)
-    tests     test sets: parent, zs, sup, mixed … (none: all)
-    swap      what a round of a permutation test swaps: one prediction, as in the paper, or an item with its predictions
-              of all seeds, which does not take them as independent
+    Args:
+        files: The result files.
+        metrics: The metrics to compare (default: the main metric of the first file).
+        tests: The test sets to compare: parent, zs, sup, mixed, … (default: the sets in all files).
+        correction: The correction for multiple comparisons.
+        rounds: Number of permutations.
+        swap: The unit to permute: ``prediction``, as in the paper, or ``item`` with its predictions of all seeds, which
+            does not treat them as independent.
 
-    Raises InputError for files that cannot be compared: other tasks, rules, seeds or test items; changed files.
+    Raises:
+        InputError: The files differ in task, rules of scoring, seeds or test items, or a file was changed.
     """
     if len(files) < 2:
         raise InputError("a comparison needs at least two result files", code="missing")
     for what, value, allowed in (("correction", correction, CORRECTIONS), ("swap", swap, SWAPS)):
         if value not in allowed:
-            hint = f"name one of {', '.join(allowed)}"
-            raise InputError(f"there is no {what} {value!r}", keys=what, hint=hint, code="unknown")
+            hint = f"choose from {', '.join(allowed)}"
+            raise InputError(f"unknown {what} {value!r}", keys=what, hint=hint, code="unknown")
     if rounds < 1:
-        reason = f"a permutation test needs at least one round, not {rounds}"
-        raise InputError(reason, keys="rounds", code="range")
+        raise InputError(f"must be at least 1, not {rounds}", keys="rounds", code="range")
     outcomes = [read_outcome(path) for path in files]
     check_alike(outcomes)
     first = outcomes[0]
@@ -164,7 +175,7 @@ def compare(
 
 def _named(known: Mapping[str, Any], name: str, what: str) -> Any:
     if name not in known:
-        raise InputError(f"{name!r} is no {what}", hint=f"name one of {', '.join(known)}", code="unknown")
+        raise InputError(f"{name!r} is not a {what}", hint=f"choose from {', '.join(known)}", code="unknown")
     return known[name]
 
 
@@ -193,11 +204,10 @@ def _mean(stats: Floats, metric: Metric) -> float:
 def item_test(
     before: Floats, after: Floats, metric: Metric, key: int, rounds: int = TEST_ROUNDS, swap: str = "prediction"
 ) -> PairedTest:
-    """Run the test of a metric on its statistics [runs, items, k] of the same items, in percent.
+    """Test the difference of two systems on their statistics [runs, items, k] for the same items.
 
-    A score that is a mean over items has a t-test over the items that count. Any other score has a permutation test
-    over
-    as many runs on both sides.
+    A mean over items gets a t-test over the items that count. Other scores get a permutation test, for which both
+    systems must have the same number of runs.
     """
     if not metric.of_items:
         left, right = (s.sum(axis=0) if swap == "item" else s.reshape(-1, s.shape[-1]) for s in (before, after))
@@ -213,14 +223,14 @@ def _shown(p: float | None) -> str:
 
 
 class _Seed(BaseModel):
-    """test → metric → score."""
+    """The scores of one seed: test → metric → score."""
 
     seed: StrictInt
     scores: dict[str, dict[str, StrictInt | StrictFloat | None]]
 
 
 class _Result(BaseModel):
-    """What is read of a result file."""
+    """The parts of a result file that a comparison reads."""
 
     format: Any = None
     fingerprint: str
@@ -233,7 +243,14 @@ class _Result(BaseModel):
 
 @dataclass(frozen=True)
 class Outcome:
-    """A result file, the settings of its transfer and its predictions: test → (seed, setting) → predictions."""
+    """A result file with its settings and its predictions.
+
+    Attributes:
+        path: The file.
+        result: The content of the file.
+        config: The settings of the transfer.
+        tests: Test set → (seed, setting) → predictions.
+    """
 
     path: Path
     result: _Result
@@ -241,10 +258,10 @@ class Outcome:
     tests: Mapping[str, Mapping[Run, Predictions]]
 
     def stats(self, test: str, metric: Metric) -> Floats:
-        """Return the statistics [runs, items, k] of a test.
+        """Return the statistics [runs, items, k] of a test set.
 
         Raises:
-            InputError: The predictions give another score than the one on record.
+            InputError: The recorded score does not follow from the predictions.
         """
         by_run = {run: metric.stats(part.gold, part.predicted) for run, part in sorted(self.tests[test].items())}
         for record in self.result.seeds:
@@ -252,8 +269,8 @@ class Outcome:
             found = [float(metric.score(s.sum(axis=0))) for run, s in by_run.items() if run[0] == record.seed]
             if said is not None and not abs(float(np.mean(found)) - said) <= ROUNDING:
                 reason = (
-                    f"holds {said} for {metric.name} of {test}, seed {record.seed}, but its predictions give "
-                    f"{np.mean(found):.4f}: one of the two files was changed"
+                    f"has {metric.name} {said} for {test}, seed {record.seed}, but its predictions give "
+                    f"{np.mean(found):.4f}, so one of the two files was changed"
                 )
                 raise InputError(reason, self.path, hint="run the transfer again", code="damaged")
         return np.stack(list(by_run.values()))
@@ -263,20 +280,20 @@ def read_outcome(path: Path) -> Outcome:
     """Read a result of ``synthlang transfer`` with its predictions.
 
     Raises:
-        InputError: The file is something else, or was changed.
+        InputError: The file is not such a result, or was changed.
     """
     try:
         result = _Result.model_validate(read_json(path))
     except ValidationError as error:
-        raise InputError("is no result of synthlang transfer", path, code="format") from error
+        raise InputError("is not a result of synthlang transfer", path, code="format") from error
     if result.format != RESULT_FORMAT:
         reason = f"has format {result.format}, and this version reads {RESULT_FORMAT}"
         raise InputError(reason, path, hint="run the transfer again", code="unsupported")
     config = parse(TransferConfig, {**result.settings, "task": result.task}, path)
     beside = path.with_name(result.predictions)
     if not beside.is_file():
-        reason = f"its predictions {beside.name} are not beside it"
-        raise InputError(reason, path, hint="move both files together", code="missing")
+        reason = f"the file of its predictions, {beside.name}, is missing in the same folder"
+        raise InputError(reason, path, hint="copy both files together", code="missing")
     tests: dict[str, dict[Run, Predictions]] = {}
     for part in read_predictions(beside):
         tests.setdefault(part.test, {})[part.seed, part.setting] = part
@@ -284,43 +301,44 @@ def read_outcome(path: Path) -> Outcome:
     for test, runs in tests.items():
         if (seeds := {seed for seed, _ in runs}) != known:
             found = ", ".join(map(str, sorted(seeds)))
-            reason = f"its predictions {beside.name} hold the seeds {found} for {test}: one file was changed"
-            raise InputError(reason, path, code="damaged")
+            reason = f"its predictions {beside.name} have other seeds for {test} ({found}), so one file was changed"
+            raise InputError(reason, path, hint="run the transfer again", code="damaged")
     return Outcome(path, result, config, tests)
 
 
 def check_alike(outcomes: Sequence[Outcome]) -> None:
-    """Raise InputError unless all have the task, the rules of scores and the seeds of the first."""
+    """Raise InputError unless all results have the same task, rules of scoring and seeds."""
 
     def facts(outcome: Outcome) -> dict[str, Any]:
         seeds = sorted(record.seed for record in outcome.result.seeds)
         rules = outcome.config.score.model_dump(exclude={"metric"}, exclude_defaults=True)
-        return {"the task": outcome.result.task, "rules of scores": rules, "the seeds": ", ".join(map(str, seeds))}
+        return {"it has task": outcome.result.task, "it scores by": rules, "it has seeds": ", ".join(map(str, seeds))}
 
     first = outcomes[0]
     for other in outcomes[1:]:
         for (what, mine), theirs in zip(facts(first).items(), facts(other).values(), strict=True):
             if mine != theirs:
-                reason = f"cannot be compared with {first.path}: {what} {theirs}, there {mine}"
+                reason = f"cannot be compared with {first.path}: {what} {theirs}, but {mine} there"
                 raise InputError(reason, other.path, code="conflict")
 
 
 def check_items(outcomes: Sequence[Outcome], test: str) -> None:
-    """Raise InputError unless every run of every file has the same items with the same gold values, in one order."""
+    """Raise InputError unless every run of every file has the same items and gold values in the same order."""
     first = outcomes[0]
     runs = first.tests[test]
     reference = next(iter(runs.values()))
     for outcome in outcomes:
         if outcome.tests[test].keys() != runs.keys():
-            reason = f"keeps other settings of {test} than {first.path}"
-            raise InputError(reason, outcome.path, hint="compare equal searches", code="conflict")
+            reason = f"has other combinations of settings for {test} than {first.path}"
+            hint = "compare transfers with the same search and best"
+            raise InputError(reason, outcome.path, hint=hint, code="conflict")
         for part in outcome.tests[test].values():
             if (part.ids, part.gold) == (reference.ids, reference.gold):
                 continue
-            what = f"{len(part.ids)} items, there {len(reference.ids)}"
+            what = f"{len(part.ids)} items instead of {len(reference.ids)}"
             if len(part.ids) == len(reference.ids):
                 pairs = zip(part.ids, part.gold, reference.ids, reference.gold, strict=True)
                 name = next(name for name, gold, right, truth in pairs if (name, gold) != (right, truth))
-                what = f"item {name} is another one or has other gold values"
-            reason = f"was tested on other items of {test} than {first.path}: {what}"
+                what = f"item {name} differs in its name or gold values"
+            reason = f"has other test items for {test} than {first.path}: {what}"
             raise InputError(reason, outcome.path, code="conflict")

@@ -37,71 +37,81 @@ TaskName = Annotated[str, AfterValidator(_known_task), WithJsonSchema({"enum": l
 
 
 class TargetData(StrictModel):
-    """Labelled sentences of another natural language."""
+    """Labelled sentences of a natural target language."""
 
     train: ItemsSpec | None = None
-    """The training set. Without it there is neither SUP nor Δ."""
+    """Training set. Without one there is neither SUP nor Δ."""
     dev: ItemsSpec | None = None
-    """The dev set (default: the dev split of ``train``)."""
+    """Dev set (default: the dev split of ``train``)."""
     test: ItemsSpec
-    """The test set."""
+    """Test set."""
 
 
 class DevSet(StrictModel):
-    """The dev set of a further language that takes part in the choice of a model."""
+    """The dev set of an additional language for model selection."""
 
     language: LanguageSpec
-    """The language, by its name in the run or by a spec."""
+    """Language: its name in the run, or a specification."""
     dev: ItemsSpec | None = None
-    """Its own labelled sentences (default: the source language's dev set, derived)."""
+    """Labelled sentences of this language (default: the dev set of the source language, derived)."""
 
 
 class FeaturesConfig(StrictModel):
-    """The input of the head and the weights that move."""
+    """The input of the head, and the weights to train."""
 
     tune: Literal["all", "none"] = "all"
-    """``all`` fine-tunes the body; ``none`` keeps its states as fixed features."""
+    """Weights of the body: ``all`` are fine-tuned, or ``none``, which keeps its states as fixed features."""
     layers: tuple[int, ...] = Field(default=(-1,), min_length=1)
-    """The layers whose outputs are read: 1 … N, 0 for the embeddings, −1 for the last layer."""
+    """Layers whose outputs are read: 1 … N, 0 for the embeddings, −1 for the last layer."""
     combine: Literal["mean", "concat"] = "mean"
-    """How several layers are combined: by their mean or side by side."""
+    """Combination of several layers: their ``mean``, or ``concat`` for concatenation."""
     freeze_embeddings: bool = False
-    """Keep the word embeddings fixed while the body is tuned. Otherwise the embeddings of words in the training text
-    move away from their translations, which do not move."""
+    """Whether to keep the word embeddings fixed while the body is tuned.
+
+    Otherwise embeddings of words in the training text move away from their translations, which do not move.
+    """
     freeze_language_parts: bool = True
-    """Keep the parts that belong to one language fixed (Conneau et al. 2020, section 4.3), so that a head trained
-    through the parts of one language can be tested through those of another."""
+    """Whether to keep the parts of single languages fixed (Conneau et al. 2020, section 4.3).
+
+    A head that was trained through the parts of one language can then be tested through those of another.
+    """
     top_layers: int = Field(default=0, ge=0)
-    """The number of new transformer layers between the features and the head (Conneau et al. 2020, section 5.1.2, puts
-    four on frozen features)."""
+    """Number of new transformer layers between features and head.
+
+    Conneau et al. 2020, section 5.1.2, put four layers on frozen features.
+    """
     subword: Literal["first", "last", "mean"] = "first"
-    """The vector of a word: that of its first subword, of its last subword, or the mean of all."""
+    """Vector of a word: its ``first`` or ``last`` subword, or the ``mean`` of all its subwords."""
 
 
 class HeadConfig(StrictModel):
-    """The part that predicts. ``kind`` chooses a head for words (ner, pos, slots); other tasks have one head each."""
+    """The prediction head. ``kind`` is for tasks on words (ner, pos, slots). Other tasks have a head of their own."""
 
     smoke: ClassVar[Mapping[str, Any]] = {"hidden": 16, "arc": 16, "relation": 16}
 
     kind: Literal["linear", "crf", "bilstm_crf"] = "linear"
-    """``linear`` is a linear map of a word's vector, ``crf`` adds a linear-chain CRF, and ``bilstm_crf`` puts two
-    BiLSTM layers below the CRF (Kulshreshtha et al. 2020)."""
+    """Head for words: ``linear``, a linear-chain ``crf``, or ``bilstm_crf`` with two BiLSTM layers below the CRF.
+
+    ``bilstm_crf`` is the head of Kulshreshtha et al. 2020.
+    """
     pooler: Annotated[bool, OmitDefaultFromHash()] = False
-    """Put a dense layer and tanh, as wide as the state, below the linear map of ``<s>`` (nli). It is BERT's pooler and
-    starts from the checkpoint's; an adjusted model takes that of the model before. Where a checkpoint has none, as
-    RoBERTa's, the weights are drawn anew."""
+    """Whether to put BERT's pooler (a dense layer and tanh) below the linear map of ``<s>`` (nli).
+
+    The weights come from the checkpoint, for an adjusted model from the model before the adjustment. For a checkpoint
+    without a pooler, such as RoBERTa, they are initialised randomly.
+    """
     dropout: float = Field(default=0.1, ge=0.0, lt=1.0)
-    """The dropout below the head."""
+    """Dropout below the head."""
     hidden: int = Field(default=256, ge=1)
-    """The units of each BiLSTM layer in each direction."""
+    """Units of each BiLSTM layer in each direction."""
     arc: int = Field(default=500, ge=1)
-    """The size of the arc vectors of the biaffine parser (Dozat & Manning 2017)."""
+    """Size of the arc vectors of the biaffine parser (Dozat & Manning 2017)."""
     relation: int = Field(default=100, ge=1)
-    """The size of its relation vectors."""
+    """Size of the relation vectors of the biaffine parser."""
     answer_words: int = Field(default=30, ge=1)
-    """The longest answer in words (qa). A limit in words does not depend on how a language is cut into tokens."""
+    """Maximum length of an answer in words (qa). Unlike tokens, words do not depend on the tokenizer."""
     answer_tokens: int | None = Field(default=None, ge=1)
-    """A further limit in tokens (the released script of Devlin et al. 2019 has 30; default: none)."""
+    """Additional limit of an answer in tokens (default: none). The released script of Devlin et al. 2019 uses 30."""
 
 
 class FineTuneConfig(StrictModel):
@@ -113,22 +123,25 @@ class FineTuneConfig(StrictModel):
     smoke: ClassVar[Mapping[str, Any]] = {"epochs": 1, "epoch_items": lambda _: None, "patience": lambda _: None}
 
     epochs: int = Field(default=10, ge=1)
-    """The number of epochs. The model keeps the weights of the epoch that is best on the dev set."""
+    """Number of epochs. The weights of the best epoch on the dev set are kept."""
     epoch_items: Annotated[int | None, Field(ge=1), OmitDefaultFromHash()] = None
-    """The items of an epoch, which continue through the training set pass after pass (the library of Conneau et al.
-    2020: 20,000; default: each item once)."""
+    """Number of items in an epoch (default: the whole training set).
+
+    The next epoch continues where the last one ended in the training set. The library of Conneau et al. 2020 uses
+    20,000.
+    """
     rows: int = Field(default=32, ge=1)
-    """The rows of a step."""
+    """Number of rows in a step."""
     learning_rate: float = Field(default=2e-5, gt=0.0)
-    """The peak learning rate of the body."""
+    """Peak learning rate of the body."""
     head_learning_rate: float | None = Field(default=None, gt=0.0)
-    """The peak learning rate of the head and of new layers (default: that of the body)."""
+    """Peak learning rate of the head and of new layers (default: ``learning_rate``)."""
     schedule: Literal["linear", "constant"] = "linear"
-    """The rate after the warm-up: a linear fall to 0, or a constant."""
+    """Learning rate after the warm-up: ``linear`` decay to 0, or ``constant``."""
     warmup_share: float = Field(default=0.1, ge=0.0, lt=1.0)
-    """The share of the steps over which the rate rises."""
+    """Share of the steps that are warm-up."""
     weight_decay: float = Field(default=0.0, ge=0.0)
-    """The weight decay of matrices."""
+    """Weight decay of matrices."""
     beta1: float = Field(default=0.9, ge=0.0, lt=1.0)
     """AdamW's β₁."""
     beta2: float = Field(default=0.999, ge=0.0, lt=1.0)
@@ -136,50 +149,57 @@ class FineTuneConfig(StrictModel):
     epsilon: float = Field(default=1e-8, gt=0.0)
     """AdamW's ε."""
     clip: float | None = Field(default=1.0, gt=0.0)
-    """The largest norm of the gradient (none: no limit)."""
+    """Maximum norm of the gradient (null: no limit)."""
     patience: int | None = Field(default=None, ge=1)
-    """Stop after this number of epochs without a better dev score (default: run all epochs)."""
+    """Number of epochs without a better dev score after which training stops (default: all epochs run)."""
     precision: Literal["float32", "bfloat16"] = "float32"
-    """The precision of the body's arithmetic. The head computes in float32."""
+    """Precision of the body. The head always uses float32."""
 
 
 class ScoreConfig(StrictModel):
     """Rules of scoring."""
 
     metric: str | None = None
-    """The metric that chooses epochs and settings and that Δ is computed from (default: the usual one of the task)."""
+    """Main metric, which selects epochs and settings and gives Δ (default: the usual metric of the task)."""
     repair: Literal["none", "final-type"] = "none"
-    """Repair of predicted BIO tags. ``none`` is strict: an I tag that continues nothing is no mention. ``final-type``
-    turns a standalone I-X into B-X, and B-X I-Y I-Z into B-Z I-Z I-Z (Conneau et al. 2020, section 3.2)."""
+    """Repair of predicted BIO tags: ``none``, or ``final-type`` (Conneau et al. 2020, section 3.2).
+
+    Without repair, an I tag that does not continue a mention is ignored. ``final-type`` turns a standalone I-X into
+    B-X, and B-X I-Y I-Z into B-Z I-Z I-Z.
+    """
     punctuation: bool = True
-    """Count words whose gold tag is PUNCT in the parser's main score, as CoNLL 2018 does."""
+    """Whether the main score of the parser counts words with the gold tag PUNCT, as in CoNLL 2018."""
     answers: str = Field(default="squad", pattern=r"^(squad|mlqa-[a-z]{2})$")
-    """The normalisation of answers before they are compared: ``squad``, or MLQA's rules, ``mlqa-xx``."""
+    """Normalisation of answers before comparison: ``squad``, or the rules of MLQA for a language, ``mlqa-xx``."""
 
 
 class ContinualConfig(StrictModel):
     """Continual learning: L_target + α · L_align (The Impact of Cross-Lingual Adjustment, equation 2)."""
 
     alpha: float = Field(default=0.01, ge=0.0)
-    """The weight α of the alignment loss. 0 turns it off."""
+    """Weight α of the alignment loss. 0 turns it off."""
     rows: int = Field(default=16, ge=1)
-    """The sentence pairs of a step."""
+    """Number of sentence pairs in a step."""
     pairs: dict[str, PairConfig | None] = Field(default_factory=dict)
-    """Sentence pairs with word alignments, as in an adjustment (default: the pretraining text in the derived language
-    and in the source language, which are aligned by construction)."""
+    """Sentence pairs with word alignments, as in an adjustment.
+
+    The default is the pretraining text in the source and the derived language, which is aligned by construction.
+    """
     loss: LossConfig = LossConfig(subword="mean", pulled="all")
-    """The alignment loss."""
+    """Alignment loss."""
     data: DataConfig = DataConfig(dev=0)
-    """The filters of the sentence pairs."""
+    """Filters for the sentence pairs."""
     before: Annotated[ModelName | None, OmitDefaultFromHash()] = None
-    """The model f⁰ of the regularizer: a run, a folder or a name. The default is the original model, as printed
-    ("initial values in the 'original' mBERT", equation 1): for an adjusted model the one it was adjusted from, else
-    the model itself. In a study ``cell:model`` is the model of the cell before its adjustment and ``cell:adjusted``
-    the one after."""
+    """Model f⁰ of the regularizer: a run, a folder or a name (default: the original model).
+
+    The original model of an adjusted model is the one before its adjustment, as in the paper ("initial values in the
+    'original' mBERT", equation 1). In a study, ``cell:model`` is the model of the cell before its adjustment, and
+    ``cell:adjusted`` the model after it.
+    """
 
     @property
     def has_text(self) -> bool:
-        """Whether the config names sentences of the target language, so that it need not be a derived one."""
+        """Whether the config gives sentences of the target language, which may then be a natural one."""
         return any(isinstance(pair, TextPair) for pair in self.pairs.values())
 
 
@@ -195,79 +215,94 @@ class TransferConfig(StrictModel):
     }
 
     task: TaskName = "pos"
-    """The downstream task."""
+    """Downstream task."""
     language: LanguageSpec | None = None
-    """The target language: the name of one of the run's languages (default: the first derived one), or for other models
-    the spec of a derived language."""
+    """Target language: its name in the run, or the specification of a derived language.
+
+    The default is the first derived language of the run.
+    """
     train: ItemsSpec | None = None
-    """The training set of the source language (default: the text that the run was trained on). ``SOURCE#dev`` chooses
-    another split of a source."""
+    """Training set of the source language (default: the text that the run was trained on).
+
+    ``SOURCE#dev`` selects another split of a source.
+    """
     dev: ItemsSpec | None = None
-    """The dev set of the source language (default: the dev split of ``train``, or one item in ten of it)."""
+    """Dev set of the source language (default: the dev split of ``train``, or one tenth of its items)."""
     test: ItemsSpec | None = None
-    """The test set of the source language (default: the test split of ``train``)."""
+    """Test set of the source language (default: the test split of ``train``)."""
     target: TargetData | None = None
-    """Labelled sentences of another natural language (default: those of the source language, derived)."""
+    """Labelled sentences of a natural target language (default: the source items, derived)."""
     mixed: bool | Literal["random"] = False
-    """Test pair tasks also with one text in the target language and the other in the source language. ``true`` tests
-    all items with each text in turn; ``random`` tests each item once with a text drawn at random (Impact, section
-    4.2). With a ``target``, its test set must be the translation of the source's, item for item."""
+    """Whether to also test pairs with one text in each language (Impact, section 4.2).
+
+    ``true`` tests every item twice, with either text in the target language. ``random`` tests every item once and
+    draws this text. With a ``target``, item i of its test set must translate item i of the source test set.
+    """
     chosen_by: Annotated[Literal["source", "target", "mean"], OmitDefaultFromHash()] = "source"
-    """The dev sets that choose the epoch and the settings of a model trained on the source language: its own
-    (``source``), that of the ``target`` language (Kulshreshtha et al. 2020, section 4.2), or the ``mean`` of both
-    and of ``dev_also`` (Cao et al. 2020, section 3.5). SUP is always chosen by the dev set of its own language."""
+    """Dev sets that select epoch and settings of the model trained on the source language: ``source``, ``target``
+    or ``mean``.
+
+    ``target`` follows Kulshreshtha et al. 2020, section 4.2. ``mean`` averages the dev scores of both languages and of
+    ``dev_also`` (Cao et al. 2020, section 3.5). The model trained on the target language (SUP) is always selected on
+    the dev set of that language.
+    """
     dev_also: Annotated[tuple[DevSet, ...], OmitDefaultFromHash()] = ()
-    """Dev sets of further languages for ``chosen_by: mean``. A set that is the source's or the target's own counts
-    once."""
+    """Dev sets of additional languages for ``chosen_by: mean``. A set that is given twice counts once."""
     tested_on: Annotated[Literal["test", "dev", "both"], OmitDefaultFromHash()] = "test"
-    """The sets of the scores: ``test``, ``dev`` in their place (Kulshreshtha et al. 2020, section 4.2), or ``both``,
-    which adds ``parent dev``, ``zs dev`` and ``sup dev``. Items in two languages (``mixed``) always come from the
-    test sets."""
+    """Sets to score: ``test``, ``dev`` (Kulshreshtha et al. 2020, section 4.2), or ``both``.
+
+    ``both`` adds the scores ``parent dev``, ``zs dev`` and ``sup dev``. Items in two languages (``mixed``) always come
+    from the test sets.
+    """
     sup: Annotated[bool, OmitDefaultFromHash()] = True
-    """Train a model on the target language too, where training items exist. Without it there is neither SUP nor Δ, and
-    a transfer takes half the time."""
+    """Whether to also train a model on the target language, if it has training items.
+
+    Without this model there is neither SUP nor Δ, and a transfer takes half the time.
+    """
     parser: ParserSpec | None = None
-    """A parser such as ``spacy:NAME`` that adds trees to the sentences, for languages that need them."""
+    """Parser, such as ``spacy:NAME``, for derived languages that need trees (default: none)."""
     train_items: int | None = Field(default=None, ge=1)
-    """The number of training items, the first ones of the file (default: all)."""
+    """Number of training items, from the beginning of the set (default: all)."""
     dev_items: int | None = Field(default=None, ge=1)
-    """The number of dev items (default: all)."""
+    """Number of dev items (default: all)."""
     test_items: int | None = Field(default=None, ge=1)
-    """The number of test items (default: all)."""
+    """Number of test items (default: all)."""
     length: int | None = Field(default=None, ge=8)
-    """The longest row in tokens, with its special tokens (default: the length that the model reads). Words beyond it
-    are not predicted and count as errors."""
+    """Maximum length of a row in tokens, including special tokens (default: the maximum of the model).
+
+    Words beyond the limit are not predicted and count as errors.
+    """
     stride: int = Field(default=64, ge=0)
-    """The tokens of a paragraph that its next window repeats (qa)."""
+    """Overlap of two windows of a paragraph, in tokens (qa)."""
     features: FeaturesConfig = FeaturesConfig()
-    """The input of the head and the weights that move."""
+    """Input of the head, and the weights to train."""
     head: HeadConfig = HeadConfig()
-    """The part that predicts."""
+    """Prediction head."""
     fine_tune: FineTuneConfig = FineTuneConfig()
-    """The optimizer and the length of fine-tuning."""
+    """Optimizer and length of fine-tuning."""
     score: ScoreConfig = ScoreConfig()
-    """The rules of scoring."""
+    """Rules of scoring."""
     search: dict[str, list[Any]] = Field(default_factory=dict)
-    """Dotted key → values. Every combination is fine-tuned, and ``chosen_by`` ranks them."""
+    """Grid search: dotted keys with lists of values. Every combination is fine-tuned, and ``chosen_by`` ranks them."""
     best: int = Field(default=1, ge=1)
-    """The number of combinations that are kept. Scores are means over them (Conneau et al. 2020, section 3.2)."""
+    """Number of best combinations to average scores over (Conneau et al. 2020, section 3.2)."""
     continual: ContinualConfig | None = None
-    """Continual learning beside the task (default: none)."""
+    """Continual learning during fine-tuning (default: none)."""
     rotation: RotationConfig | None = None
-    """A rotation of the features of one language (default: none)."""
+    """Rotation of the features of one language (default: none)."""
     target_model: ModelName | None = None
-    """Another model that reads the target language, on frozen features (default: none)."""
+    """Second model, which reads the target language, on frozen features (default: none)."""
 
     @property
     def aligning(self) -> ContinualConfig | None:
-        """``continual``, where its loss has a weight."""
+        """``continual`` if its loss has a weight, else None."""
         return self.continual if self.continual is not None and self.continual.alpha else None
 
     @property
     def of_source(self) -> TransferConfig:
-        """The settings without everything that the fit on the source language and its dev score do not depend on.
+        """The settings that the fit on the source language and its dev score depend on.
 
-        Of the target language only its identity stays, and only with continual learning.
+        All other settings have their defaults. The target language is kept only for continual learning.
         """
         unread: dict[str, Any] = {
             "target": None,
@@ -281,9 +316,9 @@ class TransferConfig(StrictModel):
         return self.model_copy(update=unread | ({"language": None} if self.aligning is None else {}))
 
     def of_fit(self, trained: Literal["source", "target"]) -> TransferConfig:
-        """Return the settings without everything that the fit on one language and its dev score do not depend on.
+        """Return the settings that the fit on one language and its dev score depend on.
 
-        Transfers with equal results of this function share the fit.
+        All other settings have their defaults. Transfers with equal results share the fit.
         """
         rotation = self.rotation
         if rotation is not None and (rotation.map or rotation.normalise or rotation.moves == trained):
@@ -296,10 +331,10 @@ class TransferConfig(StrictModel):
 
     @property
     def idle(self) -> list[str]:
-        """The keys that differ from their defaults and have no effect on the task."""
+        """The keys that were changed but have no effect on the task."""
         plain, used = TransferConfig(), set(TASKS[self.task].settings)
         if self.rotation is not None:
-            used.add("features.subword")  # a rotation is fitted on words, whatever the task
+            used.add("features.subword")  # a rotation is fitted on words for every task
         others = sorted({key for entry in TASKS.values() for key in entry.settings} - used)
         values = {key: operator.attrgetter(key) for key in others}
         return [key for key, value in values.items() if value(self) != value(plain)]
@@ -312,7 +347,9 @@ class TransferConfig(StrictModel):
                 hint = f"write a dotted key with a list of values, as in {{{key}.NAME: [1, 2]}}"
                 raise InputError("is a section of keys", keys=[str(key)], hint=hint, code="type")
             if str(key).split(".")[0] not in ("fine_tune", "head", "features"):
-                raise InputError("is no key of fine_tune, head or features", keys=[str(key)], code="unknown")
+                hint = "give a dotted key such as fine_tune.learning_rate"
+                reason = "is not a key of fine_tune, head or features"
+                raise InputError(reason, keys=[str(key)], hint=hint, code="unknown")
             if values == []:
                 raise InputError("has no values", keys=[str(key)], code="empty")
         return value
@@ -323,25 +360,25 @@ class TransferConfig(StrictModel):
         frozen, pairs = self.features.tune == "none", [name for name, task in TASKS.items() if task.pairs]
         no_dev = self.target is not None and self.target.dev is None and self.target.train is None
         wrong = {
-            ("target_model", "needs features that stay as they are", "set features.tune to none"): (
-                self.target_model and not frozen
-            ),
-            ("continual", "moves the body, and features.tune is none", "set features.tune to all"): (
+            ("target_model", "needs frozen features", "set features.tune to none"): (self.target_model and not frozen),
+            ("continual", "trains the body, but features.tune is none", "set features.tune to all"): (
                 self.continual and frozen
             ),
             ("mixed", "is for tasks of pairs", f"use it with {' or '.join(pairs)}"): (
                 self.mixed and self.task not in pairs
             ),
-            ("mixed", "needs one model that reads both texts", "leave target_model out"): (
+            ("mixed", "needs one model that reads both texts", "remove target_model"): (
                 self.mixed and self.target_model
             ),
-            ("mixed", "puts both languages in a row, and a rotation moves the states of one", "leave one out"): (
-                self.mixed and self.rotation
-            ),
-            ("chosen_by", f"{self.chosen_by} needs the target language's own dev set", "name target.dev"): (
+            (
+                "mixed",
+                "has both languages in a row, but a rotation is for rows of one language",
+                "remove one of them",
+            ): (self.mixed and self.rotation),
+            ("chosen_by", f"{self.chosen_by} needs a dev set of the target language", "set target.dev"): (
                 self.chosen_by != "source" and no_dev
             ),
-            ("tested_on", f"{self.tested_on} needs the target language's own dev set", "name target.dev"): (
+            ("tested_on", f"{self.tested_on} needs a dev set of the target language", "set target.dev"): (
                 self.tested_on != "test" and no_dev
             ),
             ("dev_also", "has no effect unless chosen_by is mean", "set chosen_by to mean"): (
@@ -349,8 +386,8 @@ class TransferConfig(StrictModel):
             ),
             (
                 "dev_also",
-                "needs one model that reads every language as it is",
-                "leave target_model and rotation out",
+                "needs one model for all languages, without a rotation",
+                "remove target_model and rotation",
             ): self.dev_also and (self.target_model is not None or self.rotation is not None),
         }
         for (key, reason, hint), is_wrong in wrong.items():
@@ -360,9 +397,9 @@ class TransferConfig(StrictModel):
 
 
 def combinations(config: TransferConfig) -> list[tuple[str, TransferConfig]]:
-    """Return label and settings of every combination of the values in ``search``, the last key changing fastest.
+    """Return the distinct combinations of the values in ``search`` as (label, settings).
 
-    Equal combinations come once. Without a search the settings stand alone, under the label "".
+    The last key changes fastest. Without a search, the result is the settings themselves with the label "".
 
     Raises:
         InputError: A key or a value of the search is not allowed.
@@ -386,10 +423,10 @@ def check_tried(config: TransferConfig, counts: Iterable[int]) -> None:
 
     Args:
         config: The settings.
-        counts: The number of layers of each model that reads.
+        counts: The number of layers of each model.
 
     Raises:
-        InputError: No combination can be made, ``best`` exceeds their number, or a model lacks a layer.
+        InputError: A combination is not allowed, ``best`` exceeds their number, or a model lacks a layer.
     """
     tried = combinations(config)
     if config.best > len(tried):

@@ -1,4 +1,4 @@
-"""Continual learning: the alignment loss beside that of a task (The Impact of Cross-Lingual Adjustment, equation 2)."""
+"""Continual learning: a task loss plus an alignment loss (The Impact of Cross-Lingual Adjustment, equation 2)."""
 
 from __future__ import annotations
 
@@ -17,15 +17,21 @@ from synthlang.rng import key_of
 
 
 class Continual:
-    """α · (L + λR) of ``config.rows`` sentence pairs a step (Impact, equation 2): a function of (seed, step).
+    """The loss α · (L + λR) on ``config.rows`` sentence pairs per step, which keeps the alignment during fine-tuning.
 
-    The alignment loss stands beside that of a task, so that fine-tuning does not forget the alignment. ``body`` is the
-    model that is fine-tuned, ``before`` f⁰ of R: the original model, where ``body`` is an adjusted one (equation 1);
-    None: a copy of the body as it is now, so make it before the first step. Dropout is on if the body's is, and is a
-    function of (seed, step) too. The loss has no gradient for parameters that are frozen. ``texts`` are the sentence
-    pairs (``read_aligned``).
+    The sentence pairs and the dropout of a step depend only on (seed, step).
 
-    Raises InputError for a layer that the model does not have, and for a model that cannot read both languages.
+    Args:
+        config: The settings.
+        pretrained: The model with its readers.
+        body: The model that is fine-tuned.
+        seed: The seed.
+        texts: The sentence pairs.
+        before: The model f⁰ in R, such as the original of an adjusted model (equation 1). The default is a copy of
+            ``body``, so create this object before the first step.
+
+    Raises:
+        InputError: The model lacks a layer, or cannot read both languages.
     """
 
     def __init__(
@@ -38,7 +44,7 @@ class Continual:
         before: MaskedLM | None = None,
     ) -> None:
         if pretrained.source.specials != pretrained.target.specials:
-            reason = "one model has to read both languages, and their special tokens differ"
+            reason = "needs a model with the same special tokens in both languages"
             raise InputError(reason, keys="continual", code="conflict")
         self.config, self.body, self.seed = config, body, seed
         self._align = AlignmentLoss(body, before, config.loss)

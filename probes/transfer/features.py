@@ -1,4 +1,4 @@
-"""The states that a head reads: those of a body's layers, fine-tuned or frozen, a vector for each word."""
+"""The input of a head: a state for each word from the layers of a body, fine-tuned or frozen."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from probes.transfer.tasks.base import Batch, Examples, Head
 from synthlang.errors import InputError
 from synthlang.rng import key_of
 
-MOST = 1 << 31  # bytes of memory for the states of one set; those of a larger one are computed again in each epoch
+MOST = 1 << 31  # maximum size of cached states of one set in bytes; larger ones are computed again in each epoch
 
 
 def pick_words(states: Tensor, words: Tensor, subword: str) -> Tensor:
-    """[r, 1 + k, d]: the state of ``<s>``, then one for each of ``words`` [r, k, 2], of ``states`` [r, w, d]."""
+    """Return the state of ``<s>`` and of each of ``words`` [r, k, 2] from ``states`` [r, w, d], [r, 1 + k, d]."""
     if subword != "mean":
         return at_columns(states, word_slots(words, subword))
     columns = torch.arange(states.shape[1], device=states.device)
@@ -37,28 +37,25 @@ def pick_words(states: Tensor, words: Tensor, subword: str) -> Tensor:
 
 
 def word_slots(words: Tensor, subword: str) -> Tensor:
-    """[r, 1 + k]: column 0, then the first or last column of each of ``words`` [r, k, 2]."""
+    """Return column 0, then the first or the last column of each of ``words`` [r, k, 2], [r, 1 + k]."""
     return F.pad(words[..., 1 if subword == "last" else 0], (1, 0))
 
 
 class Features(nn.Module):
-    """States [r, 1 + k, width] of the rows of a batch: that of ``<s>``, then one for each word.
+    """States [r, 1 + k, width] of a batch: the state of ``<s>`` (column 0), then one state for each word.
 
-    Rows without words have the states of all columns, [r, w, width]. Weights that nothing reads (the output, the layers
-    above the last one that is read) do not move. The new layers on top have the body's proportions; their weights are
-    drawn
-    from PyTorch's generator. ``<s>`` is column 0.
+    A batch without words gives the states of all columns, [r, w, width]. Unused weights, such as the output and the
+    layers above the last one that is read, are not trained. New layers on top have the proportions of the body and are
+    initialised by PyTorch's random generator.
 
     Args:
-        bodies: Role → the model that reads its rows. Bodies are copied, so that fine-tuning does not touch the
-            originals.
+        bodies: The model for each role. Models are copied, so the originals do not change.
         config: The settings.
-        rotations: Role → the map or normalisation of the states of its rows, layer by layer, before layers are
-            combined.
-        also_read: Layers that a further loss reads, whose weights move too.
+        rotations: The map or normalisation for each role, which is applied to each layer before layers are combined.
+        also_read: Layers that an additional loss reads, so that they must be trained.
 
     Raises:
-        InputError: A body lacks a layer, or the states of two bodies differ in size.
+        InputError: A body lacks a layer, or two bodies differ in hidden size.
     """
 
     def __init__(
@@ -73,8 +70,9 @@ class Features(nn.Module):
         copies = {id(body): copy.deepcopy(body) for body in bodies.values()}
         sizes = [str(body.shape.hidden) for body in copies.values()]
         if len(set(sizes)) > 1:
-            reason = f"the states of both models must have the same size; they have {' and '.join(sizes)}"
-            raise InputError(reason, keys="target_model", code="conflict")
+            reason = f"has another hidden size than the first model ({' and '.join(sizes)})"
+            hint = "choose a model with the same hidden size"
+            raise InputError(reason, keys="target_model", hint=hint, code="conflict")
         self.bodies = nn.ModuleList(copies.values())
         self._of = {role: list(copies).index(id(body)) for role, body in bodies.items()}
         self.layers = {role: layer_numbers(config.layers, body, "features.layers") for role, body in bodies.items()}
@@ -88,18 +86,18 @@ class Features(nn.Module):
         self.noise = Noise()
 
     def body(self, role: Role) -> MaskedLM:
-        """Return the copy that reads the rows of a role."""
+        """Return the copied body for a role."""
         body = self.bodies[self._of[role]]
         assert isinstance(body, MaskedLM)
         return body
 
     @property
     def reads_all(self) -> bool:
-        """Whether ``read`` gives all columns of rows with words too: words are picked after it."""
+        """Whether ``read`` returns all columns, so that words are selected afterwards."""
         return self.config.top_layers > 0 or self.config.subword == "mean"
 
     def train(self, mode: bool = True) -> Features:
-        """Frozen bodies stay as they are: without dropout."""
+        """Set the training mode, but keep frozen bodies in evaluation mode without dropout."""
         super().train(mode)
         if self.frozen:
             self.bodies.train(False)
@@ -116,10 +114,7 @@ class Features(nn.Module):
         return self.finish(self.read(batch), batch)
 
     def read(self, batch: Batch) -> Tensor:
-        """Return the combined states of the body.
-
-        They are those of all columns if ``reads_all`` holds or there are no words, else as in ``forward``.
-        """
+        """Return the combined states of the body: of all columns with ``reads_all`` or without words, else of words."""
         body, layers = self.body(batch.role), self.layers[batch.role]
         columns = None
         if batch.words is not None and not self.reads_all:
@@ -134,7 +129,7 @@ class Features(nn.Module):
             return torch.cat(states, -1) if self.config.combine == "concat" else torch.stack(states).mean(0)
 
     def finish(self, states: Tensor, batch: Batch) -> Tensor:
-        """From what ``read`` gave to the states of words: through the new layers, then the words picked."""
+        """Apply the new layers to the result of ``read``, and select the states of words."""
         if not self.reads_all:
             return states
         rows, width = states.shape[:2]
@@ -144,7 +139,7 @@ class Features(nn.Module):
         return states if batch.words is None else pick_words(states, batch.words, self.config.subword)
 
     def _freeze(self, body: MaskedLM, deepest: int) -> None:
-        """Keep from moving what must not or need not; ``deepest`` is the last layer that anything reads."""
+        """Freeze unused weights and weights that the settings keep fixed. ``deepest`` is the last layer in use."""
         still = {"embeddings.bias", *(name for name, _ in body.named_parameters() if name.startswith("head."))}
         if self.config.freeze_embeddings:
             still.add("embeddings.words")
@@ -156,7 +151,7 @@ class Features(nn.Module):
 
 
 def _new_layer(body: MaskedLM, parts: int) -> Layer:
-    """Return a layer like the body's, as wide as ``parts`` of its states, with random weights as RoBERTa starts."""
+    """Return a layer like those of the body but ``parts`` times as wide, initialised as in RoBERTa."""
     shape = body.shape
     sizes = {name: parts * getattr(shape, name) for name in ("heads", "hidden", "feed_forward")}
     layer = Layer(ModelConfig(**shape.model_dump() | sizes | {"layers": 1}), body.epsilon)
@@ -169,9 +164,14 @@ def _new_layer(body: MaskedLM, parts: int) -> Layer:
 
 
 class TaskModel(nn.Module):
-    """Features and a head. ``read`` of a batch (Features.read) may be given where it is known already.
+    """Features and a head.
 
-    precision    of the features' arithmetic; the head's is float32
+    The methods take the result of `Features.read` as ``read``, if it is already known.
+
+    Args:
+        features: The features.
+        head: The head, which uses float32.
+        precision: The precision of the features.
     """
 
     def __init__(self, features: Features, head: Head, precision: str = "float32") -> None:
@@ -205,13 +205,13 @@ class TaskModel(nn.Module):
 
 
 class FrozenStates:
-    """What ``Features.read`` gave for each row of a set, [n, d] in memory, without the padding."""
+    """The results of `Features.read` for all rows of a set, [n, d] each without padding, in memory."""
 
     def __init__(self, rows: list[Tensor], reads_all: bool) -> None:
         self._rows, self._reads_all = rows, reads_all
 
     def of(self, batch: Batch) -> Tensor:
-        """[r, n, d] of the rows of a batch; 0 where there is no word or column."""
+        """Return the states [r, n, d] of the rows of a batch, with 0 for padding."""
         rows = [self._rows[row] for row in batch.rows.tolist()]
         states: Tensor = rows[0].new_zeros(len(rows), _there(batch, self._reads_all).shape[1], rows[0].shape[-1])
         for row, known in zip(states, rows, strict=True):
@@ -220,10 +220,10 @@ class FrozenStates:
 
 
 def frozen_states(model: TaskModel, examples: Examples, most: int = MOST) -> FrozenStates | None:
-    """Return the states of a set, if they do not change and fit into ``most`` bytes.
+    """Return the states of a set if they do not change and fit into ``most`` bytes, else None.
 
-    They are computed in batches of their own, the longest rows first, so that they are the same in a fit that was
-    resumed. Rows of two languages are padded in the middle, by what their batch needs, so they are not kept.
+    The batches for reading do not depend on the training batches, so a resumed fit gets the same states. Rows of two
+    languages are not cached, because their padding in the middle depends on the batch.
     """
     features = model.features
     if not features.frozen or int(examples.lengths.sum()) * features.width * 4 > most:
@@ -237,14 +237,14 @@ def frozen_states(model: TaskModel, examples: Examples, most: int = MOST) -> Fro
         with torch.no_grad():
             states = model.read(batch.to(model.device)).cpu()
         there = _there(batch, features.reads_all)
-        counts = (there * torch.arange(1, there.shape[1] + 1)).amax(1)  # up to the last one that is there
+        counts = (there * torch.arange(1, there.shape[1] + 1)).amax(1)  # number of states up to the last real one
         for row, count, known in zip(rows.tolist(), counts.tolist(), states, strict=True):
             kept[row] = known[:count].clone()
     return FrozenStates(kept, features.reads_all)
 
 
 def _there(batch: Batch, reads_all: bool) -> Tensor:
-    """[r, n] which states a row has: of its columns, or of ``<s>`` and its words."""
+    """Return the mask [r, n] of states that are not padding: columns, or ``<s>`` and words."""
     if not reads_all and batch.words is not None:
         return F.pad(batch.mask, (1, 0), value=True)
     return torch.ones_like(batch.text.input_ids) if batch.text.valid is None else batch.text.valid

@@ -1,7 +1,7 @@
-"""Fine-tuning a body and a head on a task, and predicting with them.
+"""Fine-tuning of a body and a head on a task, and prediction.
 
-A fit in progress is kept in a folder, so that a killed one goes on: FOLDER/step-N/ after epoch N has the trained
-weights, the best of them and the optimizer; at the end the best weights only.
+An interrupted fit continues from its folder. FOLDER/step-N/ has the present weights, the best weights and the state of
+the optimizer after epoch N. At the end only the best weights remain.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from synthlang.rng import key_of, permutation
 
 FORMAT = 2  # raise when the same settings give other weights, or a state has other content
 KEPT = CheckpointConfig(keep=1)
-EVERY = 20  # steps between looks at the loss, for each of which a device has to be waited for
+EVERY = 20  # steps between reads of the loss, because each read waits for the device
 FUSED = ("cpu", "cuda", "mps", "xpu")  # devices that have a fused AdamW
 
 Rows = NDArray[np.int64]
@@ -45,11 +45,12 @@ History = list[dict[str, float]]
 
 @dataclass(frozen=True)
 class Fitted:
-    """What came of a fit.
+    """The result of a fit.
 
-    history   for each epoch {"epoch" from 1 on, "loss" (the mean over its steps), "dev" (the score)}
-    best      the epoch whose weights the model has: that with the best score, the first of equals
-    steps     how many were taken in all
+    Attributes:
+        history: An entry {"epoch", "loss", "dev"} for each epoch, from 1. "loss" is the mean over its steps.
+        best: The first epoch with the best dev score, whose weights the model has.
+        steps: Number of steps.
     """
 
     history: History
@@ -58,7 +59,7 @@ class Fitted:
 
     @property
     def dev(self) -> float:
-        """The dev score of that epoch."""
+        """The dev score of the best epoch."""
         return self.history[self.best - 1]["dev"]
 
 
@@ -75,16 +76,24 @@ def fine_tune(
     extra: Extra | None = None,
     report: Report = silent,
 ) -> Fitted:
-    """Fine-tune on ``train``; the model is left with the weights of the epoch that is best on ``dev``.
+    """Fine-tune on ``train``, and leave the model with the weights of the best epoch on ``dev``.
 
-    Order of rows and dropout are functions of (seed, step), and PyTorch's generators are left as they were.
+    The order of rows and the dropout depend only on (seed, step). PyTorch's random generators do not change.
 
-    also     further dev sets: an epoch's score is the mean of those on all of them
-    folder   where a state is kept after each epoch, from which a killed fit goes on to the same weights
-    extra    step → a further loss that is added to that of the task
-    report   is told of the steps, under the name ""
+    Args:
+        model: The body and the head.
+        train: The training set.
+        dev: The dev set.
+        metric: The metric that selects the epoch.
+        config: The settings.
+        seed: The seed.
+        also: Additional dev sets. The score of an epoch is then the mean over all dev sets.
+        folder: The folder for the state after each epoch, from which an interrupted fit continues.
+        extra: A function from a step to a loss that is added to the loss of the task.
+        report: Receives the progress.
 
-    Raises InputError if the loss is not finite, and if the folder's state is damaged or of another fit.
+    Raises:
+        InputError: The loss is not finite, or the state in the folder is damaged or belongs to another fit.
     """
     fit = _Fit(model, train, (dev, *also), metric, config, seed, extra, report)
     sets = (train, dev, *also)
@@ -105,7 +114,7 @@ def fine_tune(
 def predict(
     model: TaskModel, examples: Examples, rows: int = ROWS, tokens: int = TOKENS, frozen: FrozenStates | None = None
 ) -> list[Any]:
-    """Predict each item in batches of at most ``rows`` rows and, padded, ``tokens`` tokens."""
+    """Predict every item, in batches of at most ``rows`` rows and ``tokens`` tokens with padding."""
     model.eval()
     outputs: list[Any] = [None] * len(examples)
     with torch.inference_mode():
@@ -141,11 +150,11 @@ class _Fit:
 
     @cached_property
     def frozen(self) -> tuple[FrozenStates | None, ...]:
-        """The states of the training set and of each dev set where they do not change."""
+        """The states of the training set and of each dev set, if they do not change during the fit."""
         return tuple(frozen_states(self.model, examples) for examples in (self.train, *self.dev))
 
     def epoch(self, epoch: int, history: History) -> float:
-        """Train on the rows of an epoch; the mean loss of the steps. ``epoch`` counts from 0."""
+        """Train for one epoch (numbered from 0) and return the mean loss over its steps."""
         frozen = self.frozen[0]
         self.model.train()
         batches = training_batches(len(self.train), self.config.rows, self.items, self.seed, epoch)
@@ -158,19 +167,19 @@ class _Fit:
                 done = epoch * self.per_epoch + i + 1
                 total += self._sum(losses, epoch, done - len(losses))
                 losses.clear()
-                if done < self.steps:  # the last one is reported when the epoch is scored
+                if done < self.steps:  # the last step is reported with the score of the epoch
                     note = f"epoch {epoch + 1}/{self.config.epochs}, loss {total / (i + 1):.3f}{before}"
                     self.report("", done, self.steps, note)
         return total / self.per_epoch
 
     def score(self) -> float:
-        """Return the metric on the dev set in percent, of several sets its mean."""
+        """Return the metric in percent, averaged over the dev sets."""
         sets = zip(self.dev, self.frozen[1:], strict=True)
         scores = [self.metric(dev.gold, predict(self.model, dev, frozen=frozen)) for dev, frozen in sets]
         return sum(scores) / len(scores)
 
     def _step(self, step: int, rows: Rows, frozen: FrozenStates | None) -> Tensor:
-        """One optimizer step; its loss."""
+        """Do one optimizer step and return its loss."""
         for group in self.optimizer.param_groups:
             group["lr"] = self._rate(group["peak"], step)
         key = key_of("fit dropout", self.seed, step)
@@ -193,7 +202,7 @@ class _Fit:
         return learning_rate(peak, warmup, self.steps, step, self.config.schedule)
 
     def _sum(self, losses: list[Tensor], epoch: int, first: int) -> float:
-        """Return the sum of the losses of the steps from ``first`` on.
+        """Return the sum of losses, whose first step is ``first``.
 
         Raises:
             InputError: A loss or a weight is not finite.
@@ -209,12 +218,12 @@ class _Fit:
                 f"fine-tuning diverged: the loss or a weight is not finite in epoch {epoch + 1}, step "
                 f"{first + bad + 1} of {self.steps}, at the learning rate {rate:.3g}"
             )
-            raise InputError(reason, hint="lower fine_tune.learning_rate", code="failed")
+            raise InputError(reason, hint="reduce fine_tune.learning_rate", code="failed")
         return float(values.sum())
 
 
 def _optimizer(trained: dict[str, nn.Parameter], config: FineTuneConfig, device: torch.device) -> torch.optim.AdamW:
-    """AdamW with a group for each rate and decay; its decay acts on matrices only, not on biases and norms."""
+    """Return AdamW with a group for each learning rate and weight decay. Only matrices have weight decay."""
     groups: dict[tuple[float, float], list[nn.Parameter]] = {}
     for name, parameter in trained.items():
         in_body = name.startswith("features.bodies.")
@@ -228,11 +237,12 @@ def _optimizer(trained: dict[str, nn.Parameter], config: FineTuneConfig, device:
 
 
 def training_batches(count: int, rows: int, items: int, seed: int, epoch: int) -> list[Rows]:
-    """Batches of ``rows`` of the ``items`` that an epoch (from 0) takes, of pass after pass over ``count`` rows.
+    """Return the batches of an epoch (numbered from 0).
 
-    A pass has each row once, in a random order that is a function of (seed, pass). The last batch may have fewer.
-    Length plays no part: it often goes with a class, and batches of one class train badly. What is padding costs
-    little, since the model leaves it out (pretrain.model.text).
+    Epochs take ``items`` items each from consecutive passes over all ``count`` rows. A pass has each row once, in a
+    random order that depends only on (seed, pass). The last batch may be smaller. Rows are not sorted by length,
+    because length often correlates with the class. Padding costs little, because the model skips it
+    (``pretrain.model.text``).
     """
     first = epoch * items
     passes = range(first // count, -(-(first + items) // count))
@@ -245,9 +255,13 @@ def training_batches(count: int, rows: int, items: int, seed: int, epoch: int) -
 class Progress:
     """The history of a fit and the weights of its best epoch.
 
-    trained   name → what the optimizer moves
-    folder    where the state is kept; None: nowhere
-    run       fingerprint of the fit: a state of another one is refused
+    Attributes:
+        trained: The trained parameters by name.
+        optimizer: The optimizer.
+        config: The settings.
+        folder: The folder for the state, or None.
+        run: The fingerprint of the fit. The state of another fit is refused.
+        history: An entry for each finished epoch.
     """
 
     trained: Mapping[str, nn.Parameter]
@@ -260,18 +274,22 @@ class Progress:
 
     @property
     def best(self) -> int:
-        """The number of the epoch with the best dev score, the first of equals; 0 before the first one."""
+        """The number of the first epoch with the best dev score, or 0 before the end of the first epoch."""
         scores = [entry["dev"] for entry in self.history]
         return 1 + scores.index(max(scores)) if scores else 0
 
     @property
     def finished(self) -> bool:
-        """Whether all epochs are done, or patience is at an end."""
+        """Whether all epochs are done, or ``patience`` epochs passed without a better score."""
         done, patience = len(self.history), self.config.patience
         return done >= self.config.epochs or (patience is not None and done > 0 and done - self.best >= patience)
 
     def resume(self, say: Say = unheard) -> None:
-        """Go on from what the folder holds; InputError if that is damaged or of another fit."""
+        """Load the state in the folder, if there is one.
+
+        Raises:
+            InputError: The state is damaged or belongs to another fit.
+        """
         path = None if self.folder is None else latest_checkpoint(self.folder, say)
         if path is None:
             return
@@ -281,10 +299,7 @@ class Progress:
         load_checkpoint(path, self._weights(), None if self.finished else self.optimizer, self.run)
 
     def record(self, loss: float, dev: float) -> None:
-        """Record the end of an epoch: its mean loss and its score.
-
-        At the end of the fit the best weights are in place.
-        """
+        """Record the mean loss and the score of an epoch. At the end of the fit, restore the best weights."""
         self.history.append({"epoch": len(self.history) + 1, "loss": loss, "dev": dev})
         last_is_best = self.best == len(self.history)
         if self.finished and not last_is_best:
@@ -292,7 +307,7 @@ class Progress:
                 for name, parameter in self.trained.items():
                     parameter.copy_(self._best[name])
         elif last_is_best and not self.finished:
-            self._best.clear()  # or the old ones and the new ones were in memory together
+            self._best.clear()  # free the old weights before copying the new ones
             self._best = {name: parameter.detach().clone() for name, parameter in self.trained.items()}
         self._save()
 
@@ -305,14 +320,14 @@ class Progress:
         save_checkpoint(self.folder, weights, optimizer, state, KEPT)
 
     def _weights(self) -> nn.Module:
-        """Return the content of a checkpoint: the best weights, and before the end the present ones too."""
+        """Return the weights for a checkpoint: the best ones, and during the fit also the present ones."""
         if self.finished:
             return _Weights({"best": self.trained})
         return _Weights({"now": self.trained, "best": self._best})
 
 
 class _Weights(nn.Module):
-    """Tensors as the parameters of a module, in the same memory, so that checkpoints can hold them."""
+    """A module whose parameters share memory with given tensors, so that checkpoints can store them."""
 
     def __init__(self, tensors: Mapping[str, Mapping[str, Tensor]]) -> None:
         super().__init__()
@@ -325,7 +340,10 @@ class _Weights(nn.Module):
 def fit_fingerprint(
     model: nn.Module, sets: Sequence[Examples], metric: str, config: FineTuneConfig, seed: int, further: bool
 ) -> str:
-    """Of a fit from the weights that ``model`` has now on ``sets`` (training, dev and further ones)."""
+    """Return the fingerprint of a fit that starts from the present weights of ``model``.
+
+    ``sets`` are the training set, the dev set and additional dev sets.
+    """
     weights = hashlib.sha256()
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
         weights.update(name.encode())

@@ -1,4 +1,4 @@
-"""How far fine-tuning moves a body: its word embeddings row by row, and its layers as one vector."""
+"""Movement of a body during fine-tuning: of its word embeddings by row, and of its layers as one vector."""
 
 from __future__ import annotations
 
@@ -14,19 +14,17 @@ ROWS = 8192
 
 
 def movement(before: MaskedLM, after: MaskedLM) -> dict[str, float]:
-    """How far a body has moved, relative to where it was; ``after`` is a copy of ``before`` that was trained on.
+    """Return the relative movement of a body from ``before`` to its trained copy ``after``.
 
-        embeddings   the mean of ‖e′ᵢ − eᵢ‖₂ / ‖eᵢ‖₂ over the rows i of the word embeddings [rows, d] that changed
-        layers       ‖W′ − W‖₂ / ‖W‖₂, where W is one vector of all parameters of all layers (for matrices the
-                     Frobenius norm)
+        embeddings   the mean of ‖e′ᵢ − eᵢ‖₂ / ‖eᵢ‖₂ over the rows i of the word embeddings that changed
+        layers       ‖W′ − W‖₂ / ‖W‖₂, where W is the vector of all parameters of all layers
 
-    Neither has a unit: 0 is no movement, 1 one as long as the vector was. The word embeddings are one matrix, also
-    where each language has rows of its own; the output they are tied to is that matrix, too. Rows change whose tokens
-    are in the training text, and with weight decay all others as well. A row of zeros has no length to compare with and
-    is left out. The layers include those that nothing reads, and of a separate one the copies of all languages.
-    Positions, language ids, the norm below the layers and the output are in neither.
+    The value is 0 without movement, and 1 if the movement is as long as the original vector. Word embeddings include
+    the rows of all languages. Only rows of tokens in the training text change, or all rows with weight decay. Zero rows
+    are left out. Layers include unused ones, and the copies of a separate layer for all languages. Position and
+    language embeddings, the norm below the layers and the output layer are not measured.
 
-    Computed in float32 on the device of ``after``, with copies of ROWS rows or one parameter at a time.
+    Computation is in float32 on the device of ``after``.
     """
     return {
         "embeddings": _of_rows(before.embeddings.words, after.embeddings.words),
@@ -36,7 +34,7 @@ def movement(before: MaskedLM, after: MaskedLM) -> dict[str, float]:
 
 @torch.no_grad()
 def _of_rows(before: Tensor, after: Tensor) -> float:
-    """Return the mean relative movement of the rows that changed, 0 if none did."""
+    """Return the mean relative movement of the rows that changed, or 0 if no row changed."""
     total, count = 0.0, 0
     for old, new in zip(torch.split(before, ROWS), torch.split(after, ROWS), strict=True):
         length = torch.linalg.vector_norm(old.to(new.device), dim=1, dtype=torch.float32)
@@ -49,7 +47,7 @@ def _of_rows(before: Tensor, after: Tensor) -> float:
 
 @torch.no_grad()
 def _of_layers(before: MaskedLM, after: MaskedLM) -> float:
-    """Return the relative movement of all parameters of the layers together, 0 if these are all zero."""
+    """Return the relative movement of all parameters of the layers, or 0 if they are all zero."""
     lengths, moves = list[float](), list[float]()
     for old, new in zip(before.layers.parameters(), after.layers.parameters(), strict=True):
         there = old.to(new.device)

@@ -1,4 +1,4 @@
-"""The result of a transfer: one JSON file for all seeds, with intervals, and the predictions beside it."""
+"""The result of a transfer: a JSON file for all seeds with intervals, and a file of predictions beside it."""
 
 from __future__ import annotations
 
@@ -26,21 +26,26 @@ SCHEMA = pa.schema({**COLUMNS, **dict.fromkeys(("id", "gold", "prediction"), pa.
 
 
 def seed_record(result: SeedResult, metric: str) -> dict[str, Any]:
-    """One seed as JSON has it: the main scores, Δ, all scores, and what was trained."""
+    """Return the result of one seed for JSON: the main scores, Δ, all scores, and facts about the fits."""
     main = {key: result.scores[key][metric] if key in result.scores else None for key in KEYS}
     delta = None if main["sup"] is None else round(main["sup"] - main["zs"], DIGITS)  # type: ignore[operator]
     return {"seed": result.seed, **main, "delta": delta, "scores": dict(result.scores), "fits": dict(result.fits)}
 
 
 def predictions_path(path: Path) -> Path:
-    """Where the predictions of a result are: ``NAME.predictions.parquet`` beside ``NAME.json``."""
+    """Return the file of the predictions, ``NAME.predictions.parquet`` beside ``NAME.json``."""
     return path.with_name(f"{path.stem}.predictions.parquet")
 
 
 class ResultFile:
-    """A result on disk, to which seeds are added; ``name`` is the fingerprint of the transfer.
+    """A result on disk, to which seeds can be added.
 
-    Raises InputError if the file holds anything else.
+    Args:
+        path: The file, which may exist.
+        name: The fingerprint of the transfer.
+
+    Raises:
+        InputError: The file exists and is not a result of this transfer.
     """
 
     def __init__(self, path: Path, name: str) -> None:
@@ -51,15 +56,15 @@ class ResultFile:
             return
         result = read_json(path)
         if not isinstance(result, dict) or result.get("fingerprint") != name:
-            hint = "choose another file with --out"
-            raise InputError("holds another result than this transfer", path, hint=hint, code="exists")
+            hint = "give another file with --out"
+            raise InputError("is the result of a different transfer", path, hint=hint, code="exists")
         self.seeds = {record["seed"]: record for record in result["seeds"]}
         for part in read_predictions(predictions_path(path)):
             if part.seed in self.seeds:
                 self.predictions.setdefault(part.seed, []).append(part)
 
     def add(self, transfer: Transfer, result: SeedResult) -> None:
-        """Add a seed and write both files; the predictions first, so that a seed of the JSON always has them."""
+        """Add a seed and write both files. Predictions come first, so that every seed in the JSON file has them."""
         self.seeds[result.seed] = seed_record(result, transfer.main.name)
         self.predictions[result.seed] = list(result.predictions)
         order = {test: i for i, test in enumerate(transfer.tests)}
@@ -103,7 +108,7 @@ def of_sets(transfer: Transfer) -> dict[str, Any]:
 
 
 def drops(transfer: Transfer) -> dict[str, dict[str, int]]:
-    """For each set, reason → how many items, words or answers were left out or changed."""
+    """Return, for each set, the number of items, words or answers left out or changed, by reason."""
     found = {}
     for name, items in transfer.data.sets.items():
         trained: Role = "target" if name in ("target train", "target dev") else "source"
@@ -113,10 +118,10 @@ def drops(transfer: Transfer) -> dict[str, dict[str, int]]:
 
 
 def summary(metric: Metric, parts: Sequence[Predictions], name: str) -> dict[str, Any]:
-    """Mean over seeds for each test and for Δ, with two 95 % intervals.
+    """Return the mean over seeds for each test and for Δ, with two 95 % intervals.
 
-    low, high              bootstrap over seeds and items, crossed: what another seed and another test set would give
-    seeds_low, seeds_high  Student's t over seeds alone; null for one seed
+    ``low`` and ``high`` are from a crossed bootstrap over seeds and items, and cover other seeds and other test sets.
+    ``seeds_low`` and ``seeds_high`` are Student's t interval over seeds only, and null for one seed.
     """
     stats: dict[str, list[Floats]] = {}
     ids: dict[str, tuple[str, ...]] = {}
@@ -143,7 +148,7 @@ def _with_seeds(interval: Interval, seeds: Floats) -> dict[str, float | int | No
 
 
 def rows_of(result: Mapping[str, Any]) -> list[tuple[str, str, dict[str, Any], list[float | None]]]:
-    """(test, label, summary, score of each seed) for every line of a table of a result."""
+    """Return (test, label, summary, score of each seed) for every line of a table of results."""
     labels = {"parent": "parent", "sup": "SUP", "zs": "ZS", "delta": "Δ = SUP − ZS"}
     labels |= {f"{test} dev": f"{labels[test]} on dev" for test in KEYS}
     labels |= {test: test for test in result["all"] if test.startswith("mixed ")}
@@ -156,7 +161,7 @@ def rows_of(result: Mapping[str, Any]) -> list[tuple[str, str, dict[str, Any], l
 
 
 def write_predictions(path: Path, parts: Iterable[Predictions]) -> None:
-    """Write a parquet file with a row for each item, atomically, with values as JSON."""
+    """Write predictions to a parquet file with a row for each item. Values are JSON texts."""
     with atomic_file(path) as handle, pq.ParquetWriter(handle, SCHEMA, compression="zstd") as writer:
         for part in parts:
             n = len(part.ids)
@@ -166,15 +171,15 @@ def write_predictions(path: Path, parts: Iterable[Predictions]) -> None:
 
 
 def read_predictions(path: Path) -> list[Predictions]:
-    """Read the predictions that ``write_predictions`` wrote, in their order.
+    """Read the predictions that `write_predictions` wrote.
 
     Raises:
-        InputError: The file holds anything else.
+        InputError: The file has no such predictions.
     """
     try:
         table = pq.read_table(path)
         if table.schema != SCHEMA or any(table[column].null_count for column in SCHEMA.names):
-            reason = "holds no predictions: its columns have other types or gaps"
+            reason = "is not a file of predictions: its columns have wrong types or missing values"
             raise InputError(reason, path, code="format")
         parts: dict[tuple[str, int, int], tuple[list[str], list[Any], list[Any]]] = {}
         for test, seed, setting, name, gold, predicted in zip(*table.to_pydict().values(), strict=True):
@@ -182,6 +187,6 @@ def read_predictions(path: Path) -> list[Predictions]:
             for column, value in zip(values, (name, json.loads(gold), json.loads(predicted)), strict=True):
                 column.append(value)
     except (pa.ArrowException, OSError, json.JSONDecodeError) as error:
-        reason = f"cannot be read as predictions: {str(error).splitlines()[0]}"
+        reason = f"is not a file of predictions: {str(error).splitlines()[0]}"
         raise InputError(reason, path, code="format") from error
     return [Predictions(*key, tuple(ids), right, said) for key, (ids, right, said) in parts.items()]

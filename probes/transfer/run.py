@@ -1,11 +1,11 @@
-"""Zero-shot transfer: what a model trained on one language does on another one.
+"""Zero-shot transfer: fine-tuning on one language and testing on another.
 
-parent   train on the parent, test on the parent
-zs       the same model, tested on the target language
-sup      train on the target language (for a derived one: the translated training set), test on it
-delta    sup − zs, in percent points of the main metric
-mixed …  the model of parent and zs, tested on pairs of texts of which one is in each language
-… dev    the first three on the dev sets (``tested_on: both``)
+parent    trained and tested on the source language
+zs        the same model, tested on the target language
+sup       trained and tested on the target language
+delta     sup − zs, in percentage points of the main metric
+mixed …   the model of parent and zs, tested on pairs with one text in each language
+… dev     the first three scores on the dev sets (``tested_on: both``)
 """
 
 from __future__ import annotations
@@ -54,15 +54,20 @@ from synthlang.vocabularies.xlm_tokenizer import XLM
 from synthlang.vocabulary import nothing_read
 
 DIGITS = 4
-Kept = tuple[str, TransferConfig, TaskModel, Fitted]  # of a search: the label of its settings, they, what they gave
+Kept = tuple[str, TransferConfig, TaskModel, Fitted]  # one result of a search: label, settings, model, fit
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """What one fine-tuned model predicted on a test set.
+    """The predictions of one fine-tuned model on a test set.
 
-    test      ``parent``, ``zs``, ``sup``, ``mixed …`` or ``… dev``
-    setting   0, 1, …: its rank where several settings of a search are kept
+    Attributes:
+        test: ``parent``, ``zs``, ``sup``, ``mixed …`` or ``… dev``.
+        seed: The seed.
+        setting: The rank, from 0, among the kept settings of a search.
+        ids: The ids of the items.
+        gold: The gold values.
+        predicted: The predictions.
     """
 
     test: str
@@ -75,10 +80,13 @@ class Predictions:
 
 @dataclass(frozen=True)
 class SeedResult:
-    """One seed's scores and predictions.
+    """The scores and predictions of one seed.
 
-    scores   test → metric → percent, None where no item counts; the mean over the kept settings of a search
-    fits     what was trained: ``source`` and ``target`` → one record for each kept setting
+    Attributes:
+        seed: The seed.
+        scores: Test → metric → percent, averaged over the kept settings of a search. None if no item counts.
+        predictions: The predictions on all test sets.
+        fits: A record for each kept setting, under ``source`` and ``target`` for the language of training.
     """
 
     seed: int
@@ -88,10 +96,15 @@ class SeedResult:
 
 
 class Transfer:
-    """A transfer of one model: ``run(seed)`` for each seed.
+    """A transfer of one model. Call ``run`` for each seed.
 
-    store    where aligned text is kept (continual learning, rotations)
-    shared   language that is trained on → where its fits are found that other transfers need, too
+    Args:
+        pretrained: The model.
+        data: The sets.
+        config: The settings.
+        report: Receives the progress.
+        store: The store for aligned text (continual learning, rotations).
+        shared: Folders for fits that other transfers need as well, by the language of training.
     """
 
     def __init__(
@@ -104,7 +117,7 @@ class Transfer:
         shared: Mapping[Role, SharedPlace] = MappingProxyType({}),
     ) -> None:
         if config.rotation is not None and config.rotation.map is not None:
-            maps_fingerprint(user_path(config.rotation.map))  # what is wrong with it is said before anything is read
+            maps_fingerprint(user_path(config.rotation.map))  # raises its errors before anything is read
         elif config.rotation is not None and config.rotation.dictionary is not None:
             read_muse(user_path(config.rotation.dictionary))
         self.pretrained, self.data, self.config = pretrained, data, config
@@ -123,8 +136,8 @@ class Transfer:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of the scores of any seed: the model, the data, the aligned text and the settings."""
-        settings = resolved(self.config, lambda _: None)  # where data is does not matter; what it is does
+        """The fingerprint of model, data, aligned text and settings. It does not depend on the seed."""
+        settings = resolved(self.config, lambda _: None)  # paths of data do not matter, only the content
         readers = self.pretrained.source, self.pretrained.target
         parents = {
             "model": self.pretrained.fingerprint,
@@ -151,7 +164,7 @@ class Transfer:
 
     @cached_property
     def _original(self) -> Base | None:
-        """f⁰ of continual learning; None where it is the model itself."""
+        """The model f⁰ of continual learning, or None if it is the model itself."""
         return open_original(self.pretrained)
 
     @cached_property
@@ -160,7 +173,7 @@ class Transfer:
 
     @cached_property
     def _pooler(self) -> dict[str, Tensor] | None:
-        """BERT's own, of the model, or of an adjusted one that of what it was adjusted from; None: drawn anew."""
+        """The pooler of the checkpoint, or of the original of an adjusted model. None means random weights."""
         known = (self.pretrained.checkpoint, self.pretrained.original) if self.config.head.pooler else ()
         found = (pooler_of(open_base(name)) for name in known if name is not None)
         return next((one for one in found if one is not None), None)
@@ -169,7 +182,7 @@ class Transfer:
         return [[text.data.name, text.text.fingerprint] for text in self._aligned(settings)]
 
     def _aligned(self, settings: ContinualConfig | RotationConfig, seed: int = 0) -> tuple[Aligned, ...]:
-        """Read the aligned text. The sentence pairs that are drawn of it are a function of the seed."""
+        """Read the aligned text. The seed decides which sentence pairs are drawn."""
         key = repr((settings.pairs, settings.data, seed))
         if key not in self._texts:
             self._texts[key] = read_aligned(
@@ -179,14 +192,14 @@ class Transfer:
 
     @property
     def aligned(self) -> dict[str, Any]:
-        """What aligned text was read and what was left out of it, and the rotations fitted on it."""
+        """Facts about the aligned text that was read, and about the rotations fitted on it."""
         texts = {text.data.name: text for texts in self._texts.values() for text in texts}
         found = {name: {"fingerprint": t.text.fingerprint, "counts": t.data.counts} for name, t in texts.items()}
         fits = [rotation.to_json() for rotation in self._rotations.values()]
         return {**({"aligned": found} if found else {}), **({"rotations": fits} if fits else {})}
 
     def examples(self, name: str, trained: Role = "source") -> Examples:
-        """Return a set, encoded with the labels of the language that is trained on."""
+        """Return a set, encoded with the labels of the language of training."""
         key = (name, trained if self.labels["target"] is not self.labels["source"] else "source")
         if key not in self._encoded:
             items = self.data.sets[name]
@@ -195,7 +208,7 @@ class Transfer:
 
     @property
     def tests(self) -> dict[str, tuple[tuple[str, ...], Role]]:
-        """Test → the sets, and the language that the model is trained on; none where there is nothing to test."""
+        """The sets and the language of training for each test. Without test sets it is empty."""
         if "source test" not in self.data.sets:
             return {}
         mixed = tuple(name for name in self.data.sets if name.startswith(MIXED))
@@ -213,7 +226,7 @@ class Transfer:
         return tests
 
     def chosen_by(self, trained: Role) -> tuple[str, ...]:
-        """Return the dev sets whose mean score chooses the epoch and the settings of a model."""
+        """Return the dev sets whose mean score selects the epoch and the settings of a model."""
         if trained == "target" or self.config.chosen_by == "source":
             return (f"{trained} dev",)
         if self.config.chosen_by == "target":
@@ -222,11 +235,13 @@ class Transfer:
         return ("source dev", *target, *(name for name in self.data.sets if name.startswith(DEV)))
 
     def run(self, seed: int, folder: Path | None = None, keep: Path | None = None) -> SeedResult:
-        """Fine-tune with a seed and test. Settings are chosen on the dev sets of ``chosen_by``.
+        """Fine-tune with one seed, and test.
 
-        folder   where fits in progress are kept, so that a killed one goes on; None: nowhere
-        keep     where the bodies fine-tuned on the source language are written: ``seed-N``, or ``seed-N-setting-K``
-                 where a search keeps several
+        Args:
+            seed: The seed.
+            folder: The folder for fits in progress, from which an interrupted fit continues.
+            keep: The folder for the bodies fine-tuned on the source language: ``seed-N``, or ``seed-N-setting-K`` if a
+                search keeps several settings.
         """
         kept = self._tuned(seed, folder)
         models: dict[Role, list[TaskModel]] = {"source": [model for _, _, model, _ in kept], "target": []}
@@ -256,19 +271,20 @@ class Transfer:
         return SeedResult(seed, self._scores(predictions), tuple(predictions), fits)
 
     def tune(self, seed: int, folder: Path | None = None) -> tuple[MaskedLM, dict[str, Any]]:
-        """Fine-tune on the source language alone, as ``run`` does, and test nothing.
+        """Fine-tune on the source language as `run` does, without tests.
 
-        Returns the body, of a search the one that is best on the dev set, and the record of its fit.
+        Returns:
+            The body and the record of its fit. For a search, these are of the best setting on the dev set.
         """
         label, _, model, fitted = self._tuned(seed, folder)[0]
         return model.features.body("source"), self._record(label, "source", model, fitted)
 
     def _tuned(self, seed: int, folder: Path | None) -> list[Kept]:
-        """Return the fine-tuned models of the source language that a search keeps, the best one first."""
+        """Fine-tune on the source language, and return the models that a search keeps, best first."""
         kept: list[Kept] = []
         for label, config in combinations(self.config):
             kept.append((label, config, *self._fit(config, "source", seed, label, folder)))
-            # no more models stay in memory than are kept in the end
+            # drop models early, so that memory holds at most ``best`` of them
             kept = [kept[i] for i in rank([fitted.dev for *_, fitted in kept], self.config.best)]
         return kept
 
@@ -284,7 +300,7 @@ class Transfer:
     def _fit(
         self, config: TransferConfig, trained: Role, seed: int, label: str, folder: Path | None
     ) -> tuple[TaskModel, Fitted]:
-        """Fine-tune a model on a language. The same seed starts from the same head whatever the language."""
+        """Fine-tune a model on one language. The initial head depends on the seed, and not on the language."""
         language = "parent" if trained == "source" else "target"
         name = " ".join(filter(None, (self.name, f"seed {seed}", language, label)))
         progress: Report = lambda _, done, total, note: self.report(name, done, total, note)  # noqa: E731
@@ -301,7 +317,7 @@ class Transfer:
 
     @contextmanager
     def _kept(self, config: TransferConfig, trained: Role, seed: int, own: Path | None) -> Iterator[Path | None]:
-        """Where a fit is kept: in the place that transfers share if it is free, else in one's ``own`` folder."""
+        """Yield the folder for a fit: the shared folder if it is free, else the ``own`` one."""
         settings = resolved(config.of_fit(trained), lambda named: named.name)
         name = f"fit-{fingerprint('fit', settings=settings, seed=seed, trained=trained)}"
         with nullcontext() if trained not in self.shared else self.shared[trained].taken() as common:
@@ -309,7 +325,7 @@ class Transfer:
             yield None if folder is None else folder / name
 
     def _record(self, label: str, trained: Role, model: TaskModel, fitted: Fitted) -> dict[str, Any]:
-        """Return the record of a fit on a language as JSON values."""
+        """Return the record of a fit for JSON."""
         moved = movement(self.bodies[trained], model.features.body(trained))
         return {
             "setting": label,
@@ -321,11 +337,11 @@ class Transfer:
 
     @property
     def bodies(self) -> dict[Role, MaskedLM]:
-        """What reads each language before fine-tuning."""
+        """The model of each language before fine-tuning."""
         return {"source": self.pretrained.model, "target": self.pretrained.target_model}
 
     def build(self, config: TransferConfig, trained: Role, seed: int) -> TaskModel:
-        """Build the model before its first step, on the device it is trained on."""
+        """Build the model for training, on the device for training."""
         also = () if config.continual is None else config.continual.loss.layers
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(key_of("transfer", seed) >> 1)  # torch takes signed 64-bit seeds
@@ -346,9 +362,10 @@ class Transfer:
         return dict.fromkeys(self._rotations[key].reads, self._rotations[key])
 
     def check(self) -> None:
-        """Encode every set, so that whatever is wrong with one is known before anything is trained.
+        """Encode every set, so that errors appear before training.
 
-        Raises InputError for what a task refuses, and for a set of which nothing can be read or scored.
+        Raises:
+            InputError: The task rejects a set, or nothing in a set can be read or scored.
         """
         roles: tuple[Role, ...] = ("source", "target") if self.data.has_target_train else ("source",)
         sets = [(name, trained) for names, trained in self.tests.values() for name in names]
@@ -362,13 +379,13 @@ class Transfer:
                 raise InputError(f"no word of {name} has a gold label for the task {self.config.task}", code="empty")
             sums = self.main.stats(gold, self.task.majority(gold, gold)).sum(axis=0)
             if _nothing_counts(self.main, sums):
-                hint = "choose another score.metric"
+                hint = "set score.metric to another metric"
                 raise InputError(f"no item of {name} counts for {self.main.name}", hint=hint, code="empty")
         check_tried(self.config, (body.shape.layers for body in (self.pretrained.model, self.pretrained.target_model)))
 
     @cached_property
     def majority(self) -> dict[str, float]:
-        """The main score of a prediction that knows only how often what occurs in training, on each test set."""
+        """The main score of the majority baseline on each test set."""
         found = {}
         for test, (names, trained) in self.tests.items():
             train = self.examples(f"{trained} train", trained).gold
@@ -378,28 +395,28 @@ class Transfer:
 
 
 def check_one_model(config: TransferConfig, has_own_parts: bool, architecture: str = "") -> None:
-    """Raise InputError where the fine-tuned body cannot be written as one model for both languages.
+    """Raise InputError if the fine-tuned body cannot be saved as one model for both languages.
 
     Args:
-        config: Settings of the transfer.
-        has_own_parts: Whether the model has weights or embeddings for each of its languages.
-        architecture: Architecture of the model, "" where it is not known yet.
+        config: The settings of the transfer.
+        has_own_parts: Whether the model has separate weights or embeddings for its languages.
+        architecture: The architecture of the model, or "" if it is not known yet.
     """
     if any(tried.features.tune == "none" for _, tried in combinations(config)):
-        reason = "with none no body is fine-tuned, so there is none to write"
-        raise InputError(reason, keys="features.tune", hint="set all", code="conflict")
+        reason = "is none, so there is no fine-tuned model to save"
+        raise InputError(reason, keys="features.tune", hint="set it to all", code="conflict")
     if config.rotation is not None:
-        reason = "a rotation is no part of a model, so what is written would not be what was tested"
+        reason = "cannot be saved with a model, so the saved model would differ from the tested one"
         raise InputError(reason, keys="rotation", hint="set it to null", code="conflict")
     if architecture == XLM:
-        raise InputError("an XLM cannot be written", code="unsupported")
+        raise InputError("saving an XLM model is not supported", code="unsupported")
     if has_own_parts:
-        reason = "the languages of the model have weights of their own, which one fine-tuned model cannot hold"
+        reason = "saving a model with separate weights for its languages is not supported"
         raise InputError(reason, code="unsupported")
 
 
 def rank(scores: Sequence[float], best: int) -> list[int]:
-    """Return the places of the ``best`` highest dev scores, the highest first and of equals the first."""
+    """Return the indices of the ``best`` highest scores, in descending order. Ties go to the lower index."""
     return sorted(range(len(scores)), key=lambda number: -scores[number])[:best]
 
 
@@ -408,6 +425,6 @@ def _nothing_counts(metric: Metric, sums: Floats) -> bool:
 
 
 def _mean(values: list[float | None]) -> float | None:
-    """None if one is: the same items count for all settings."""
+    """Return the mean of the values, or None if any of them is None."""
     known = [value for value in values if value is not None]
     return round(float(np.mean(known)), DIGITS) if len(known) == len(values) else None

@@ -1,4 +1,4 @@
-"""Fits that several transfers need: one of them makes a fit, the others find it."""
+"""Fits that several transfers share. The first transfer trains the fit, and the others load it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from filelock import FileLock, Timeout
 
 @dataclass(frozen=True)
 class SharedPlace:
-    """A folder for the states of fits (fit.Progress), of which a finished one is loaded and not trained again.
+    """A folder for the state of a shared fit.
 
-    lock   held while somebody fits there
+    Attributes:
+        folder: The folder.
+        lock: A lock that a process holds while it trains there.
     """
 
     folder: Path
@@ -23,10 +25,10 @@ class SharedPlace:
 
     @contextmanager
     def taken(self) -> Iterator[Path | None]:
-        """Yield the folder while nobody else fits there, None if somebody does or the folder is gone."""
+        """Yield the folder, or None if another process trains there or the folder is gone."""
         try:
             self.lock.acquire(timeout=0)
-        except Timeout:  # waiting would take as long as a fit of one's own
+        except Timeout:  # waiting would take as long as training without sharing
             yield None
             return
         try:
@@ -35,7 +37,7 @@ class SharedPlace:
             self.lock.release()
 
     def delete(self) -> bool:
-        """Delete it, unless somebody fits there; whether it was."""
+        """Delete the folder unless a process trains there. Return whether it was deleted."""
         with self.taken() as folder:
             if folder is not None:
                 shutil.rmtree(folder)

@@ -1,10 +1,10 @@
-"""The data of a transfer: the split behind each set, and every set in the source language and in the target.
+"""The data of a transfer: all sets of items in the source and the target language.
 
-source train, dev, test     the items of the source language
-target train, dev, test     the same items derived, or those of another natural language
-mixed FIELD                 test items with that one text in the target language, the others in the source's; with
-                            ``mixed: random`` only those of which that text was drawn
-dev LANGUAGE                dev items of a further language that take part in the choice of a model (``dev_also``)
+source train, dev, test   items in the source language
+target train, dev, test   the same items derived, or items of a natural target language
+mixed FIELD               test items whose text FIELD is in the target language, the other text in the source
+                          language; with ``mixed: random``, only items for which this text was drawn
+dev LANGUAGE              dev items of an additional language for model selection (``dev_also``)
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from synthlang.sources.base import because, size_of
 from synthlang.tasks import TaskSet, choose, derive_task, split_for
 from synthlang.tasks.batch import TaskBatch, join_batches
 
-DEV_SHARE = 10  # without a dev split, one item in ten of the training items is held out
-COMMON = 0.9  # of the items of the smaller set have to be in the other one, and as many labels of these have to agree
-DEV, MIXED = "dev ", "mixed "  # what the names of sets of further languages, and of texts in two languages, start with
+DEV_SHARE = 10  # without a dev split, one in ten training items is held out
+COMMON = 0.9  # minimum share of shared items in the smaller set, and of shared items with equal labels
+DEV, MIXED = "dev ", "mixed "  # prefixes of the names of sets
 ONE_ONLY, OTHER_LABEL = "items of one language only", "items of another label in the other language"
 
 
 @dataclass(frozen=True)
 class Split:
-    """Items of an opened task that are not read yet."""
+    """A split of an opened task whose items have not been read yet."""
 
     task: TaskSet
     name: str
@@ -49,10 +49,10 @@ class Split:
         return fingerprint("task-split", task=self.task.fingerprint, split=self.name)
 
     def items(self, limit: int | None = None) -> TaskBatch:
-        """Return the first ``limit`` items (none: all).
+        """Return the first ``limit`` items (default: all).
 
         Raises:
-            InputError: There is no item.
+            InputError: There are no items.
         """
         batches, count = [], 0
         for batch in self.task.batches(self.name):
@@ -62,19 +62,22 @@ class Split:
                 break
         if not count:
             counts = sum((Counter(batch.counts) for batch in batches), Counter[str]())
-            raise InputError(f"the split {self.name} has no item{because(counts)}", self.task.name, code="empty")
+            raise InputError(f"the split {self.name} has no items{because(counts)}", self.task.name, code="empty")
         joined = join_batches(batches)
         return joined if limit is None or count <= limit else joined.take(np.arange(limit, dtype=np.int64))
 
 
 Splits = Mapping[str, Split]
-"""The sets of one language: train, dev and test, or some of them. No dev: it is the last tenth of train."""
+"""The sets of one language: some of train, dev and test. A missing dev set is the last tenth of train."""
 
 
 class OpenedSplits(NamedTuple):
-    """The sets of the source language, the target's own sets, and the own dev sets of further languages.
+    """The sets of a transfer that are read from data, and not derived.
 
-    The last are called by the names of their sets (``dev_also``).
+    Attributes:
+        source: The sets of the source language.
+        target: The sets of a natural target language, or None.
+        further: The dev sets of additional languages (``dev_also``), by the name of the set.
     """
 
     source: Splits
@@ -83,12 +86,12 @@ class OpenedSplits(NamedTuple):
 
 
 def open_splits(config: TransferConfig, text: str | None, length: int) -> tuple[Task, OpenedSplits]:
-    """Open the task and its sets. Every name is checked and little is read.
+    """Open the task and its sets, and check their names. Items are not read.
 
     Args:
         config: The settings.
-        text: The spec of the pretraining text, which a task without ``train`` is read from.
-        length: The number of tokens that the model reads at once.
+        text: The pretraining text, which replaces a missing ``train``.
+        length: Number of tokens that the model reads at once.
     """
     opener = _Opener(config, text, length)
     target = config.target
@@ -101,21 +104,21 @@ def open_splits(config: TransferConfig, text: str | None, length: int) -> tuple[
 
 
 def open_training(config: TransferConfig, text: str | None, length: int) -> tuple[Task, Splits]:
-    """Open the task and the sets that a model is fine-tuned on in the source language and chosen by."""
+    """Open the task, and the training and dev sets of the source language."""
     opener = _Opener(config, text, length)
     return opener.task, opener.splits(opener.train, config.dev, None)
 
 
 class _Opener:
-    """Opens sets of a task, each source once; ``train`` is the spec of those to train on."""
+    """Opens sets of a task, and each source only once. ``train`` names the training items."""
 
     def __init__(self, config: TransferConfig, text: str | None, length: int) -> None:
         self.task = task_of(config, length)
-        self.task.main_metric()  # an unknown one is an error
+        self.task.main_metric()  # raises InputError for an unknown metric
         train = config.train or text
         if train is None:
-            reason = f"the task {config.task} needs labelled sentences, and the text of the model is not known"
-            raise InputError(reason, keys="train", hint="name the source of the sentences", code="missing")
+            reason = f"must name labelled sentences for the task {config.task}, because the model is not a run"
+            raise InputError(reason, keys="train", hint="set it to a source of such sentences", code="missing")
         self.train = train
         self._opened: dict[str, TaskSet] = {}
 
@@ -142,31 +145,32 @@ class _Opener:
 
 
 def _check_apart(trained: Splits, test: Split, config: TransferConfig) -> None:
-    """Raise InputError if a test set, of either language, is also trained on or chosen by."""
+    """Raise InputError if a test set is also a training or dev set."""
     for name, split in trained.items():
         if name != "test" and split.fingerprint == test.fingerprint:
             where = f"{split.task.name}, {split.name}"
             if config.test is None and name == "train" and test is trained["test"]:
-                hint = "name one; SOURCE#dev chooses a split"
-                raise InputError(f"there is no test set beside {where}", keys="test", hint=hint, code="missing")
+                hint = "set it to another source, or to another split such as SOURCE#dev"
+                reason = f"is missing, and the only items ({where}) are for training"
+                raise InputError(reason, keys="test", hint=hint, code="missing")
             reason = f"the {name} and the test set of the task {config.task} are the same items ({where})"
-            hint = f"name another source in {name} or test; SOURCE#dev chooses a split"
+            hint = f"change {name} or test to another source, or to another split such as SOURCE#dev"
             raise InputError(reason, keys="test", hint=hint, code="conflict")
 
 
 def check_columns(language: Language, splits: Splits) -> None:
-    """Raise InputError if the language reads a column that a set has not."""
+    """Raise InputError if a set lacks a column that the language needs."""
     for split in splits.values():
         missing = [column for column in language.requires if column not in split.task.columns]
         if missing:
             reason = (
                 f"the language {language.name} needs the column {missing[0]!r}, which {split.task.name} does not have"
             )
-            raise InputError(reason, keys="language", hint="let a parser add it (parser: spacy:NAME)", code="missing")
+            raise InputError(reason, keys="language", hint="add it with a parser (parser: spacy:NAME)", code="missing")
 
 
 def parsed(splits: Splits, parser: str | None, report: Report) -> Splits:
-    """Return the same sets with trees from a parser, if there is one."""
+    """Add trees from a parser to the sets, if ``parser`` is given."""
     if parser is None:
         return splits
     from synthlang.parsing import ParsedSource, open_engine
@@ -187,9 +191,12 @@ def parsed(splits: Splits, parser: str | None, report: Report) -> Splits:
 
 @dataclass(frozen=True)
 class ItemSet:
-    """Items of one set and how each text of an item is read; ``drops``: reason → how many were left out or changed.
+    """The items of one set, with a reader for each text of an item.
 
-    What a reader left out it counts for all that was read: also of items beyond ``train_items`` and the like.
+    Attributes:
+        batch: The items.
+        readers: The readers.
+        drops: Number of items left out or changed, by reason. It may include items beyond limits like ``train_items``.
     """
 
     batch: TaskBatch
@@ -199,7 +206,14 @@ class ItemSet:
 
 @dataclass(frozen=True)
 class TransferData:
-    """Every set by its name (see above); ``language`` is the target's, bound to what it needs."""
+    """All sets of a transfer.
+
+    Attributes:
+        task: The task.
+        sets: The sets by name, as listed at the top of this file.
+        language: The target language, bound to the word counts that it needs.
+        fingerprints: The fingerprints of the data.
+    """
 
     task: Task
     sets: Mapping[str, ItemSet]
@@ -208,7 +222,7 @@ class TransferData:
 
     @property
     def has_one_dev(self) -> bool:
-        """Whether the target's own dev set is the source's: both are one language."""
+        """Whether source and target have the same dev set, because they are one language."""
         source, target = (self.fingerprints.get(role) for role in ("source", "target"))
         if not isinstance(source, Mapping) or not isinstance(target, Mapping):
             return False
@@ -216,12 +230,12 @@ class TransferData:
 
     @property
     def has_target_train(self) -> bool:
-        """Whether a model can be trained on the target language, for SUP."""
+        """Whether there is a training set in the target language, which SUP needs."""
         return "target train" in self.sets
 
 
 def load_data(config: TransferConfig, pretrained: Pretrained, report: Report = silent) -> TransferData:
-    """Read every set, and derive those of the target language."""
+    """Read all sets, and derive the sets of a derived target language."""
     task, (splits, own, also) = open_splits(config, pretrained.text, pretrained.length)
     splits = parsed(splits, config.parser, report)
     language = pretrained.target.language
@@ -234,7 +248,7 @@ def load_data(config: TransferConfig, pretrained: Pretrained, report: Report = s
     sets |= _of_target(own, sets, source, target, config)
     mixed: dict[str, ItemSet] = {}
     if config.mixed and own is not None:
-        # the first items of one set need not be the first of the other
+        # the limit applies to shared items, because the two sets may have different orders
         batches = mixed_batches(splits["test"].items(), own["test"].items(), config.test_items)
         for (number, field), batch in zip(fields, batches, strict=True):
             mixed[f"{MIXED}{field}"] = ItemSet(batch, _readers(source, target, batch, number), batch.counts)
@@ -256,9 +270,9 @@ def load_data(config: TransferConfig, pretrained: Pretrained, report: Report = s
 def _of_target(
     own: Splits | None, sets: Mapping[str, ItemSet], source: Reader, target: Reader, config: TransferConfig
 ) -> dict[str, ItemSet]:
-    """Return the target's ``own`` sets, or the source's ``sets`` derived.
+    """Return the ``own`` sets of a natural target language, or derive them from ``sets``.
 
-    Sets that only SUP needs stay out without it.
+    The training set is left out if ``config.sup`` is off.
     """
     names = ("train", "dev", "test") if config.sup else ("dev", "test")
     if own is not None:
@@ -269,7 +283,7 @@ def _of_target(
 
 
 def _drawn(mixed: Mapping[str, ItemSet]) -> dict[str, ItemSet]:
-    """Each item in one of the sets, drawn by its id, so that it is the same for all models; no set is empty."""
+    """Keep each item in one of the sets, which depends only on the id of the item and not on the model."""
     found = {}
     for number, (name, items) in enumerate(mixed.items()):
         draws = uniform_of_keys([key_of("mixed", item) for item in items.batch.ids])
@@ -282,11 +296,10 @@ def _drawn(mixed: Mapping[str, ItemSet]) -> dict[str, ItemSet]:
 def _further(
     config: TransferConfig, pretrained: Pretrained, own: Splits, known: Set[str], train: TaskSet, dev: ItemSet
 ) -> dict[str, tuple[ItemSet, str]]:
-    """Return the dev sets of further languages, each with its fingerprint.
+    """Return the dev sets of additional languages with their fingerprints.
 
-    A set is one of ``own`` or derived from the source's ``dev``, and is read by the model that reads the target. Own
-    sets
-    that are ``known`` as the source's or the target's are left out.
+    A set is one of ``own``, or is derived from the dev set of the source language. Own sets whose fingerprint is
+    ``known`` are left out.
     """
     found = {}
     for also in config.dev_also:
@@ -296,7 +309,7 @@ def _further(
         try:
             reader = pretrained.reader_of(also.language, natural=name in own)
         except InputError as error:
-            lacks = "" if name in own else f"{also.language} has no dev set of its own (dev: SOURCE), and "
+            lacks = "" if name in own else f"{also.language} has no key dev with items of its own, and "
             reason = f"{lacks}{error.reason}"
             raise InputError(reason, error.path, keys="dev_also", hint=error.hint, code=error.code) from error
         if name in own:
@@ -311,10 +324,7 @@ def _further(
 
 
 def load_training(config: TransferConfig, pretrained: Pretrained, report: Report = silent) -> TransferData:
-    """Load the sets that a model is fine-tuned on in the source language and chosen by.
-
-    Nothing is derived or tested.
-    """
+    """Load the training and dev sets of the source language only."""
     task, splits = open_training(config, pretrained.text, pretrained.length)
     splits = parsed(splits, config.parser, report)
     sets = _natural("source", splits, pretrained.source, config)
@@ -334,26 +344,23 @@ def _check_left(sets: Mapping[str, ItemSet], config: TransferConfig) -> None:
 
 
 def _bound(language: Language, pretrained: Pretrained, task: TaskSet) -> Language:
-    """Bind the language to the word counts that it needs: those of the pretraining text, or of the training items."""
+    """Bind the language to the word counts of the pretraining text or the training items, if it needs counts."""
     if not language.needs_counts:
         return language
     return bind_language(language, task.as_source() if pretrained.text is None else open_source(pretrained.text))
 
 
 def _natural(role: Role, splits: Splits, reader: Reader, config: TransferConfig) -> dict[str, ItemSet]:
-    """Return the sets of one language as they are.
-
-    Items of dev are held out of train where it has no split of its own.
-    """
+    """Return the sets of one language. A missing dev set is held out from the training set."""
     limits = {"train": config.train_items, "dev": config.dev_items, "test": config.test_items}
     items = {name: split.items(limits[name]) for name, split in splits.items()}
     if "train" in items and "dev" not in items:
         every = np.arange(len(items["train"]), dtype=np.int64)
         count = len(every) - max(1, len(every) // DEV_SHARE)
         if not count:
-            reason = "one item is too few to train on and to choose by"
+            reason = "has one item, but training and model selection need at least two"
             raise InputError(reason, splits["train"].task.name, code="range")
-        # what the reader left out of all of them is told of the training items
+        # counts of left-out items stay with the training items
         items["dev"] = replace(items["train"].take(every[count:]), counts={})
         items["train"] = items["train"].take(every[:count])
     return {
@@ -364,23 +371,30 @@ def _natural(role: Role, splits: Splits, reader: Reader, config: TransferConfig)
 
 
 def _derived(batch: TaskBatch, language: Language, source: Reader, target: Reader, field: int | None) -> ItemSet:
-    """Return the items in the target language, or with only the text ``field`` in it."""
+    """Return the items with all texts, or only the text ``field``, in the target language."""
     derived, counts = derive_task(batch, language, None if field is None else (field,))
     return ItemSet(derived, _readers(source, target, batch, field), {**batch.counts, **counts})
 
 
 def _readers(source: Reader, target: Reader, batch: TaskBatch, field: int | None) -> tuple[Reader, ...]:
-    """Of each text of an item: the target's for ``field`` (None: for all)."""
+    """Return a reader for each text: the target reader for ``field`` (None: for all texts), else the source reader."""
     return tuple(target if field in (None, number) else source for number in range(batch.texts.shape[1]))
 
 
 def mixed_batches(source: TaskBatch, target: TaskBatch, limit: int | None = None) -> list[TaskBatch]:
-    """For each field the items with that text from the target's set and the others from the source's.
+    """Return, for each field, the items with this text from the target set and the other text from the source set.
 
-    The two test sets are translations: items are the same where their ids are, those of the files or, in files without
-    ids, the numbers of the lines. So XNLI, XQuAD and MLQA are put together, whose items in one language are some of
-    those in another. The first ``limit`` items (none: all) that both sets have, in the order of the source's; answers
-    are those of the text that they are in. InputError where the sets are no translations: ids or labels differ.
+    The two test sets must be translations of each other. Items are matched by id, or by line number in files without
+    ids. A set may have only some of the items of the other, as in XNLI, XQuAD and MLQA. Answers belong to the text that
+    contains them.
+
+    Args:
+        source: The test set of the source language.
+        target: The test set of the target language.
+        limit: Maximum number of shared items, in the order of the source set (default: all).
+
+    Raises:
+        InputError: Too many ids or labels differ.
     """
     pairs, counts = _same_items(source, target)
     rows, others = np.array(pairs[:limit], np.int64).reshape(-1, 2).T
@@ -403,12 +417,12 @@ def mixed_batches(source: TaskBatch, target: TaskBatch, limit: int | None = None
 
 
 def _same_items(source: TaskBatch, target: TaskBatch) -> tuple[list[tuple[int, int]], dict[str, int]]:
-    """Return the rows of each item that both sets have with one label, and the number of items left out by reason."""
+    """Return the rows of all items with the same id and label in both sets, and counts of other items by reason."""
     place = {name: row for row, name in enumerate(target.ids)}
     shared = [(row, place[name]) for row, name in enumerate(source.ids) if name in place]
-    smaller, unlike = min(len(source), len(target)), "the test sets of the two languages are no translations"
+    smaller, unlike = min(len(source), len(target)), "the test sets of the two languages are not translations"
     if len(shared) < COMMON * smaller:
-        reason = f"{unlike} of each other: {len(shared):,} of {smaller:,} items have an id that both sets have"
+        reason = f"{unlike} of each other: only {len(shared):,} of {smaller:,} items have the same id in both"
         raise InputError(reason, keys="mixed", code="conflict")
     labels = [None if one.label is None else one.label.values() for one in (source, target)]
     kept = shared
@@ -423,6 +437,6 @@ def _same_items(source: TaskBatch, target: TaskBatch) -> tuple[list[tuple[int, i
 
 
 def _bare(batch: TaskBatch, other: Corpus) -> TaskBatch:
-    """Without labels and extra texts, and without the columns that ``other`` lacks: a parser reads one set only."""
+    """Return the items without labels and extra texts, and without columns that ``other`` lacks."""
     columns = {name: column for name, column in batch.corpus.columns.items() if name in other.columns}
     return replace(batch, corpus=replace(batch.corpus, columns=columns), label=None, extra={}, counts={})

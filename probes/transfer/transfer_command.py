@@ -1,4 +1,4 @@
-"""The command ``synthlang transfer``: reading its config, running it and printing the result."""
+"""The command ``synthlang transfer``."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from synthlang.store import Store
 def read_transfer_config(
     path: Path | None, options: Mapping[str, str | None], target: Mapping[str, str | None], overrides: list[str]
 ) -> TransferConfig:
-    """Return the config of a YAML file with the options of the command on top, then ``--set``."""
+    """Read a config, apply the options of the command to it, and then the overrides."""
     data = {} if path is None else load_yaml(path, "transfer")
     data |= {key: value for key, value in options.items() if value is not None}
     named = {key: value for key, value in target.items() if value is not None}
     if named and "test" not in named and "test" not in (data.get("target") or {}):
-        reason = "--target-train and --target-dev need the target language's own test set"
-        raise InputError(reason, "--target-test", hint="name it with --target-test SOURCE", code="missing")
+        reason = "is missing, although the target language has training or dev items"
+        raise InputError(reason, "--target-test", hint="add --target-test SOURCE", code="missing")
     if named:
         data["target"] = {**(data.get("target") or {}), **named}
     return parse(TransferConfig, override(data, overrides), path or "transfer")
@@ -57,27 +57,28 @@ def transfer_command(
 ) -> Path:
     """Transfer a model with seeds 0 … ``seeds`` − 1 and return the file of the result.
 
-    Seeds that ``out`` holds already are not run again. Rows are no longer than the model reads.
+    Seeds that are already in ``out`` are not run again.
 
     Args:
         model: A run, a folder or a name.
         config: The settings.
-        seeds: The number of fine-tuning seeds.
-        out: The file of the result (default: below the run).
-        keep: The folder of the fine-tuned models (default: they are not kept).
-        smoke: Try it in seconds, with another file name.
-        threads: The number of threads (default: chosen by the size of the model).
+        seeds: Number of fine-tuning seeds.
+        out: The file for the result (default: in the folder of the run).
+        keep: The folder for the fine-tuned models (default: models are not saved).
+        smoke: Use tiny settings and another file name.
+        threads: Number of threads (default: chosen by the size of the model).
     """
     natural = config.target is not None
     if natural and config.language is None:
-        raise InputError("another natural language needs a name", "--language", code="missing")
+        reason = "must name the natural target language"
+        raise InputError(reason, "--language", hint="give any name, such as de", code="missing")
     pretrained = open_pretrained(model, config.language, natural, config.target_model)
     if config.aligning is not None and config.aligning.before is not None:
         pretrained = replace(pretrained, original=config.aligning.before)
     use_threads(threads or threads_for(pretrained.model.shape.hidden))
     config, notes = fitted_to(config, pretrained.length)
     notes += pretrained.notes
-    idle = config.idle  # of what was asked for: a smoke run sets more
+    idle = config.idle  # before the changes of a smoke run
     path = out or _default_path(model, config, pretrained)
     if smoke:
         config, seeds, path, notes = smaller(config), 1, smoke_path(path), [NOTE, *notes]
@@ -86,7 +87,7 @@ def transfer_command(
     if keep is not None:
         _check_keep(config, pretrained)
     if path.is_dir():
-        raise InputError("is a folder", path, hint="name a JSON file with --out", code="exists")
+        raise InputError("is a folder", path, hint="give a JSON file with --out", code="exists")
     with Display() as display, only_writer(path), nullcontext() if keep is None else only_writer(keep):
         work = _work_folder(path)
         data = load_data(config, pretrained, display.report)
@@ -102,8 +103,9 @@ def transfer_command(
                 display.message(f"{name}: {reason}: {count:,}")
         lost = [seed for seed in range(seeds) if seed in file.seeds and keep is not None]
         if lost:
-            reason = "has seeds already, and their models for --save-models are gone"
-            raise InputError(reason, path, hint="name another file with --out", code="exists")
+            reason = "already has results of some seeds, whose models were not saved"
+            hint = "give another file with --out to run them again with --save-models"
+            raise InputError(reason, path, hint=hint, code="exists")
         for seed in range(seeds):
             if seed not in file.seeds:
                 file.add(transfer, transfer.run(seed, work / transfer.fingerprint[:12], keep))
@@ -114,7 +116,7 @@ def transfer_command(
 
 
 def fitted_to(config: TransferConfig, reads: int) -> tuple[TransferConfig, list[str]]:
-    """Return the config for a model that reads ``reads`` tokens at once, with a note for each key that changed."""
+    """Limit the config to a model that reads ``reads`` tokens at once, and return notes on the changes."""
     update: dict[str, int | None] = {}
     if config.length is not None and config.length > reads:
         update["length"] = None
@@ -122,7 +124,7 @@ def fitted_to(config: TransferConfig, reads: int) -> tuple[TransferConfig, list[
     if config.task == "qa" and config.stride >= rows // 2:  # windows would hardly move on, or not at all
         update["stride"] = rows // 4
     notes = [
-        f"the model reads {reads} tokens at once, so {key} {getattr(config, key)} is {value or reads}"
+        f"{key} is {value or reads} instead of {getattr(config, key)}, because the model reads {reads} tokens at once"
         for key, value in update.items()
     ]
     return config.model_copy(update=update), notes
@@ -138,27 +140,32 @@ def _check_keep(config: TransferConfig, pretrained: Pretrained) -> None:
 def _default_path(model: str, config: TransferConfig, pretrained: Pretrained) -> Path:
     run = user_path(model)
     if not is_run(run):
-        hint = "name the file of the result with --out FILE.json"
-        raise InputError("is no run folder, so the result has no place", model, hint=hint, code="missing")
+        reason = "is not a run folder, so there is no default place for the result"
+        raise InputError(reason, model, hint="give a file with --out FILE.json", code="missing")
     language = safe_name(pretrained.language_name("target"), "language name")
     return run / "transfer" / f"{config.task}-{language}.json"
 
 
 def _work_folder(path: Path) -> Path:
-    """Make the folder of unfinished work beside the result; raise InputError where nothing can be written."""
+    """Make the folder for unfinished work beside the result.
+
+    Raises:
+        InputError: The folder cannot be written.
+    """
     work = path.with_name(f"{path.stem}.work")
     try:
         work.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        hint = "name another file with --out"
+        hint = "give another file with --out"
         raise InputError(f"cannot be written: {error.strerror}", path, hint=hint, code="failed") from error
     return work
 
 
 def result_table(result: Mapping[str, Any], about: str | None = None) -> Table:
-    """Return a result as a table: the mean, two 95 % intervals (over seeds and items, over seeds alone), each seed.
+    """Return a result as a table of means, two 95 % intervals and the scores of each seed.
 
-    ``about`` is a line below the table about what the metric counts.
+    The first interval is over seeds and items, the second over seeds only. ``about`` is the caption, which explains the
+    metric.
     """
     items = result["counts"]["target test"]["items"]
     title = f"{result['task']}, {result['model']} → {result['language']} ({result['metric']}, %; {items:,} test items)"
@@ -179,10 +186,10 @@ def _bounds(low: float | None, high: float | None) -> str:
 
 
 def show_comparison(found: Comparison, out: Path | None) -> None:
-    """Print the table of a comparison, and write it to the file ``out`` if one is given."""
+    """Print a comparison, and write it to the JSON file ``out``, if given."""
     Console().print(found.table())
     for test in found.left_out:
-        Console().print(f"not compared, some file does not have it: {test}", markup=False)
+        Console().print(f"not compared, because it is missing in some file: {test}", markup=False)
     if out is not None:
         write_json(out, found.to_json())
         Console().print(f"written: {out}", soft_wrap=True, markup=False, emoji=False)

@@ -12,7 +12,7 @@ from probes.results.declared import AT_LEAST_ZERO, COEFFICIENT, SHARE, Measure, 
 from synthlang.references import ModelName
 
 ESTIMATORS = {"biased": SHARE, "debiased": COEFFICIENT}
-"""The estimators of CKA and their ranges: the debiased one may be negative."""
+"""The estimators of CKA and their ranges. The debiased estimator may be negative."""
 
 
 def _comparison(key: str) -> Tree:
@@ -40,41 +40,37 @@ Random = Literal["target", "both"]
 
 
 class CkaConfig(ProbeSettings):
-    """Settings of the states that are compared, and of the references (Conneau et al. 2020, section 5.2)."""
+    """Settings of the states to compare, and of the references (Conneau et al. 2020, section 5.2)."""
 
     smoke: ClassVar[Mapping[str, Any]] = {"sentences": 40}
 
     title: ClassVar[str] = "Similarity of layers"
     about: ClassVar[str] = (
-        "Linear CKA, from 0 to 1: how similar the representations of sentences and of their translations are, up to a "
-        "rotation; compared with models of random weights and, if given, with a paraphrase."
+        "Similarity of the representations of sentences and their translations, up to a rotation: linear CKA, from 0 "
+        "to 1. References are models with random weights and, if given, a second model of the source language."
     )
     run: ClassVar[str] = "probes.measures.cka.probe:cka_probe"
     measures: ClassVar[Tree] = MEASURES
 
     sentences: int = Field(default=10_000, ge=2)
-    """Number of sentence pairs.
+    """Number of sentence pairs, drawn from all pairs outside ``data.test``.
 
-    The seed draws them from all except those of ``data.test``; since nothing is fitted, none has to be held out.
+    CKA fits nothing, so pairs for fitting are measured as well.
     """
     pooling: Pooling = "mean"
-    """Vector of a sentence: the ``mean`` of its tokens, or the state of the ``first`` token (``<s>``).
-
-    ``words`` compares linked words instead of sentences, each by ``subword``.
-    """
+    """Items to compare: sentences by the ``mean`` of their tokens or by the ``first`` token, or aligned ``words``."""
     random: tuple[Random, ...] = ("target", "both")
-    """Lower references.
+    """Languages read by an encoder with random weights, as lower references: ``target`` (figure 7) or ``both``.
 
-    An encoder with weights drawn by the seed reads the ``target`` language and the model the source (figure 7), or it
-    reads ``both``, which measures what tokens alone give.
+    With ``both``, the similarity comes from the tokens alone.
     """
     paraphrase: ModelName | None = Field(default=None, min_length=1)
-    """Upper reference: another model of the source language, such as one of another seed.
+    """Second model of the source language, as an upper reference, such as a model with another seed (null: none).
 
-    It is a run, a folder or a name of Hugging Face, and reads the same source sentences. None: not measured.
+    It is a run, a folder or a name on Hugging Face, and reads the same source sentences.
     """
     estimator: Estimator = "biased"
-    """Estimator of the figures; the results hold both. ``biased`` is that of the paper."""
+    """Estimator in the figures: ``biased`` (as in the paper) or ``debiased``. Results contain both."""
 
     @field_validator("random")
     @classmethod

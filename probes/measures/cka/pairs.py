@@ -1,6 +1,7 @@
-"""The inputs of CKA: states of the same sentences, or of linked words, read by two sides; its references and result.
+"""The inputs of CKA, its references and its result.
 
-The references are encoders with random weights (lower) and another model of the source language (upper).
+CKA compares the states of the same sentences, or of aligned words, on two sides. The lower references are encoders
+with random weights, and the upper reference is a second model of the source language.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Pairing:
-    """Two sides that are compared: the sentences at ``rows`` of both, or their words at ``links``.
+    """Two sides to compare.
 
     Attributes:
         left: The left side.
         right: The right side.
-        rows: The sentences of both sides.
-        links: The links of all sentences of both sides. Words without a token are left out.
+        rows: The indices of the sentence pairs to compare.
+        links: The word alignments of all sentence pairs, between words that have tokens.
     """
 
     left: LanguageSide
@@ -53,7 +54,7 @@ class Pairing:
 def paired_states(
     pairing: Pairing, pooling: Pooling, report: Report = silent, task: str = ""
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """([L, n, d], [R, n, d′]) float32: item i of both is the same sentence, or a word and the one it is linked to."""
+    """Yield states [L, n, d] and [R, n, d′] of both sides, float32. Items are sentences or aligned words."""
     left, right, rows = pairing.left, pairing.right, pairing.rows
     readers = left.reader, right.reader
     data = PairData("cka", left.sentences, right.sentences, pairing.links, rows, rows, {})
@@ -65,7 +66,7 @@ def paired_states(
 def random_encoder(body: MaskedLM, key: int) -> MaskedLM:
     """Return a model of the same shape with random weights: matrices normal(0, init_std), biases 0.
 
-    The weights are a function of the shape and ``key``. The model is on the device of ``body``, without dropout.
+    The weights depend only on the shape and ``key``. The model is in evaluation mode on the device of ``body``.
     """
     tables = body.embeddings
     drawn = MaskedLM(
@@ -84,13 +85,16 @@ def random_encoder(body: MaskedLM, key: int) -> MaskedLM:
 
 
 def random_pairing(given: ProbeInput, pairing: Pairing, both: bool) -> Pairing:
-    """With random encoders on the left, or on both sides: one for both if one model reads both, else two."""
+    """Replace the model of the left side, or of both sides, by an encoder with random weights.
+
+    If one model reads both languages, one random encoder does so as well.
+    """
 
     def read_by(side: LanguageSide, body: MaskedLM) -> LanguageSide:
         return replace(side, name=f"{side.name}, random", reader=replace(side.reader, body=body))
 
     seed = given.config.seed
-    # not the seed of a training, so that the model never started from these weights
+    # a key of its own, so that no model was initialised with these weights
     left = random_encoder(pairing.left.reader.body, key_of("cka-random", seed, "target"))
     drawn = replace(pairing, left=read_by(pairing.left, left))
     if not both:
@@ -101,21 +105,23 @@ def random_pairing(given: ProbeInput, pairing: Pairing, both: bool) -> Pairing:
 
 
 def paraphrase_pairing(given: ProbeInput, pairing: Pairing, model: str) -> tuple[Pairing, Pretrained, dict[str, int]]:
-    """Read the source sentences of ``pairing`` by its right model and by ``model``.
+    """Pair the source sentences, read by the right model of ``pairing``, with the same sentences read by ``model``.
 
-    Returns the reading by ``model``, and the number of dropped pairs by reason.
+    Returns:
+        The pairing, the opened ``model``, and the number of dropped sentences by reason.
 
     Raises:
         InputError: The model cannot be opened, or lacks the subwords of the word alignments.
     """
     path = user_path(model)
-    # the language that others are derived from, in a run of ours
+    # the source language of a run
     language = open_run(path)[0].all_languages[0].name if path.exists() and is_run(path) else PARENT.name
     opened = open_pretrained(model, language)
     side, rows = pairing.right, pairing.rows
     first, unit = given.pretrained.source, given.aligned.text.unit
     if unit == "subword" and opened.source.tokenizer.fingerprint != first.tokenizer.fingerprint:
-        raise InputError(f"cka.paraphrase: the links are of subwords, and {model} has others; use links of words")
+        told = f"cka.paraphrase: word alignments are of subwords, and {model} has different subwords"
+        raise InputError(told, hint="align words instead of subwords")
     corpus = side.corpus.take(rows)  # its sentences and words have new numbers
     body = opened.model.to(side.reader.body.norm.weight.device).eval()
     sentences = [encode(reader.tokenizer.tokenizer, corpus, unit, reader.number) for reader in (first, opened.source)]
@@ -129,7 +135,7 @@ def paraphrase_pairing(given: ProbeInput, pairing: Pairing, model: str) -> tuple
         f"source sentences over the {limit} tokens of {opened.name}": int((~fits).sum()),
         f"source sentences that {opened.name} has no token of": int(empty.sum()),
     }
-    # each right word of the links with itself, where both tokenizers leave something of it
+    # align each right word with itself if both tokenizers have tokens for it
     links = pairing.links.take(rows)
     right = links.right.astype(np.int64)
     same = Links.build(links.sentence, right, right, np.ones(len(right), bool), len(links))
@@ -140,20 +146,20 @@ def paraphrase_pairing(given: ProbeInput, pairing: Pairing, model: str) -> tuple
 
 
 CHANCE = 0.05
-"""The biased CKA that unrelated states may have before a note says so."""
+"""Biased CKA of unrelated states above which a note is added."""
 ESTIMATORS: tuple[Estimator, Estimator] = ("biased", "debiased")
 
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """The layers of one side against those of the other.
+    """The comparison of all layers of one side with all layers of the other.
 
     Attributes:
         key: The key in the results.
-        label: The name for readers.
-        names: The names of the left and of the right side.
-        layers: The numbers of the layers of the left and of the right side, 0 for the embeddings.
-        widths: The dimensions of the states of the left and of the right side.
+        label: The name in tables and figures.
+        names: The names of the left and the right side.
+        layers: The layers of the left and the right side, 0 for the embeddings.
+        widths: The hidden sizes of the left and the right side.
         result: The similarities.
     """
 
@@ -165,19 +171,19 @@ class Compared:
     result: CKAResult
 
     def same_layer(self, estimator: Estimator) -> list[float | None] | None:
-        """Return CKA of layer l of one side with layer l of the other; None for sides with different layers."""
+        """Return the CKA of layers with the same number, or None for sides with different layers."""
         numbers = self.result.numbers(estimator)
         if numbers is None or self.layers[0] != self.layers[1]:
             return None
         return [row[i] for i, row in enumerate(numbers)]
 
     def mean(self, estimator: Estimator) -> float | None:
-        """Return the mean of `same_layer` over the layers where it is defined (the last row of figure 7)."""
+        """Return the mean of `same_layer` over its defined values (the last row of figure 7)."""
         known = [value for value in self.same_layer(estimator) or [] if value is not None]
         return float(f"{sum(known) / len(known):.6g}") if known else None
 
     def to_json(self) -> dict[str, Any]:
-        """Return all numbers: null where one is not defined, with the reason in "undefined"."""
+        """Return all numbers. An undefined one is null and has its reason in "undefined"."""
         same = {name: self.same_layer(name) for name in ESTIMATORS}
         return {
             "left": self.names[0],
@@ -193,17 +199,17 @@ class Compared:
         }
 
     def notes(self) -> list[str]:
-        """Return the notes that a reader of the numbers needs."""
+        """Return the notes on the numbers."""
         found = [f"cka, {self.label}: left out: {'; '.join(self.result.undefined)}"] if self.result.undefined else []
         n, width = self.result.n, max(self.widths)
         # unrelated rows spread evenly over d dimensions: E‖YᵀX‖² / (E‖XᵀX‖ E‖YᵀY‖) = n d² / (n² d + n d²)
         chance = width / (n + width)
         if self.result.debiased is None:
-            found.append(f"cka, {self.label}: {n} are too few for the debiased estimator, which needs 4")
+            found.append(f"cka, {self.label}: the debiased estimator needs at least 4 items, and there are {n}")
         if chance > CHANCE:
             found.append(
-                f"cka: {n:,} are few for {width} dimensions: the biased CKA of unrelated states can reach "
-                f"{chance:.2f}; read the debiased one"
+                f"cka: with only {n:,} items for {width} dimensions, the biased CKA of unrelated states can reach "
+                f"{chance:.2f}; use the debiased one"
             )
         if self.layers[0] != self.layers[1]:
             found.append(
@@ -213,10 +219,10 @@ class Compared:
 
 
 def compare(key: str, label: str, pairing: Pairing, pooling: Pooling, report: Report = silent) -> Compared:
-    """Read both sides once; the sums are bounded in memory (`similarity.CKA`).
+    """Read both sides and compute their CKA.
 
     Raises:
-        InputError: States are not finite, or there are fewer than 2 sentences or words.
+        InputError: States are not finite, or there are fewer than 2 items.
     """
     left, right = pairing.left, pairing.right
     layers = left.reader.layers, right.reader.layers

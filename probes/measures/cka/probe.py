@@ -1,8 +1,6 @@
-"""Probe ``cka``: the similarity of the states of sentences in two languages, every layer against every layer.
+"""The probe ``cka``: the similarity of the states of sentences in two languages, for all pairs of layers.
 
-Conneau et al. 2020, "Emerging cross-lingual structure", section 5.2 and figure 7. The lower reference is an encoder
-with random weights, the upper one another model that reads the source language. The sentences are those to measure on
-and those to fit on, since CKA fits nothing.
+Source: Conneau et al. 2020, "Emerging cross-lingual structure", section 5.2 and figure 7.
 """
 
 from __future__ import annotations
@@ -32,9 +30,9 @@ NOT_DRAWN = "sentence pairs not drawn"
 
 
 def cka_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
-    """Return the CKA of the states of the target language with those of the source, and of the references.
+    """Measure the CKA of the two languages, and the CKA of the references.
 
-    Each comparison reads its text once, one after another, so that memory is that of one; see `CkaConfig`.
+    Comparisons run one after another, so that memory holds one of them.
 
     Raises:
         InputError: There are fewer than 2 sentences, or states are not finite.
@@ -62,10 +60,10 @@ def cka_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
 
 
 def drawn_rows(given: ProbeInput) -> tuple[NDArray[np.int64], int]:
-    """Return the sentence pairs that are compared, ascending, and the number of those not drawn."""
-    every = np.sort(np.concatenate([given.data.dev, given.fitted]))  # either may be empty: nothing is held out
+    """Return the sentence pairs to compare, ascending, and the number of pairs that were not drawn."""
+    every = np.sort(np.concatenate([given.data.dev, given.fitted]))  # CKA fits nothing, so nothing is held out
     if not len(every):
-        hint = "lower data.test, or raise data.length"
+        hint = "reduce data.test, or increase data.length"
         raise InputError("no sentence pair is left", keys="cka", hint=hint, code="empty")
     wanted = given.config.of(CkaConfig).sentences
     if wanted >= len(every):
@@ -77,7 +75,7 @@ def drawn_rows(given: ProbeInput) -> tuple[NDArray[np.int64], int]:
 def _comparisons(
     given: ProbeInput, pairing: Pairing, counts: dict[str, int], notes: list[str], report: Report
 ) -> Iterator[Compared]:
-    """Yield one comparison after another; ``counts`` and ``notes`` are extended."""
+    """Yield the comparisons, and extend ``counts`` and ``notes``."""
     settings = given.config.of(CkaConfig)
     left, right = pairing.left.name, pairing.right.name
     pooling = settings.pooling
@@ -118,7 +116,7 @@ def _cell(values: Sequence[float | None]) -> str:
 
 
 def layer_map(one: Compared, estimator: Estimator, unit: str) -> Drawing | None:
-    """Draw every layer against every layer for which CKA is defined; None if there is no such pair."""
+    """Draw the CKA of all pairs of layers for which it is defined, or return None if there is no such pair."""
     table = one.result.table(estimator)
     if table is None:
         return None
@@ -149,7 +147,7 @@ def layer_map(one: Compared, estimator: Estimator, unit: str) -> Drawing | None:
 
 
 def layer_lines(found: Sequence[Compared], estimator: Estimator) -> Drawing | None:
-    """Draw the CKA of same-number layers, a line for each comparison; None if there is none."""
+    """Draw the CKA of layers with the same number, with a line per comparison, or return None without any."""
     lines = []
     for one in found:
         same = zip(one.layers[0], one.same_layer(estimator) or [], strict=False)

@@ -1,29 +1,30 @@
-"""Linear CKA: how alike two models' representations of the same sentences are, every layer against every layer.
+"""Linear CKA: the similarity of two models' representations of the same sentences, for all pairs of layers.
 
-    CKA(X, Y) = ‖YᵀX‖² / (‖XᵀX‖ ‖YᵀY‖)        of columns centred over the sentences, Frobenius norms
+    CKA(X, Y) = ‖YᵀX‖² / (‖XᵀX‖ ‖YᵀY‖)        with columns centred over the sentences, and Frobenius norms
 
-(Kornblith et al. 2019; Conneau et al. 2020, "Emerging cross-lingual structure", section 5.2, with mean-pooled subword
-states, specials left out, at layer 0, the embeddings, and after each layer). It does not change when a side is turned
-(orthogonally), moved, or scaled by one factor. It is biased: with at least as many dimensions as sentences even
-unrelated states come near 1. The debiased estimator puts HSIC₁ (Song et al. 2012) in place of the squared norms, as in
-Murphy et al. 2024; it is about 0 for unrelated states, and may be below.
+(Kornblith et al. 2019; Conneau et al. 2020, "Emerging cross-lingual structure", section 5.2, which uses mean-pooled
+subword states without special tokens.) CKA does not change when a side is rotated, shifted, or scaled by one factor. It
+is biased: with at least as many dimensions as sentences, even unrelated states come near 1. The debiased estimator
+replaces the squared norms by HSIC₁ (Song et al. 2012), as in Murphy et al. 2024. It is about 0 for unrelated states,
+and may be negative.
 
-Both follow from sums over sentences in float64, without any n × n kernel. With rows x and y of two layers about their
-means, k = ‖x‖² and l = ‖y‖², these are C = Σ x yᵀ, T = Σ k, T′ = Σ l and V = Σ k l − T T′ / n. Of the linear kernels
-K = XXᵀ and L = YYᵀ and the centring matrix H:
+Both are computed from sums over sentences in float64, without an n × n kernel. Let x and y be rows of two layers, minus
+their means, with k = ‖x‖² and l = ‖y‖². The sums are C = Σ x yᵀ, T = Σ k, T′ = Σ l and V = Σ k l − T T′ / n. For the
+linear kernels K = XXᵀ and L = YYᵀ and the centring matrix H:
 
     biased      tr(KHLH) = ‖C‖²                                                       Kornblith et al. 2019, HSIC
     debiased    tr(K̃L̃) + 1ᵀK̃1 1ᵀL̃1 / ((n − 1)(n − 2)) − 2 / (n − 2) 1ᵀK̃L̃1            Song et al. 2012, HSIC₁
                 = ‖C‖² − V n / (n − 2) − T T′ / (n − 1)
 
-without their factors of n, which cancel in CKA. K̃ is K with zeros on its diagonal. The last line holds because HSIC₁
-does not change when rows are shifted, and because about the mean K1 = 0, so that K̃1 = −k.
+Factors of n cancel in CKA and are left out. K̃ is K with a zero diagonal. The last line holds because HSIC₁ does not
+change when rows are shifted, and because centred rows have K1 = 0, so that K̃1 = −k.
 
-States are read once, so their means are known only at the end, and the sums are about points near them ("shifted
-data": Chan, Golub & LeVeque 1983, "Algorithms for Computing the Sample Variance", section 3). Let u be the d + 2
-numbers x, ‖x‖² and 1, x a state about its point, and v those of y. Σ u vᵀ is all that is needed: it ends with Σ u, Σ v
-and n, and the rest of it less Σ u Σ vᵀ / n is Q, whose first d rows and d′ columns are C. About its mean x̄ a state
-has the squared length ‖x‖² − 2x̄ᵀx + ‖x̄‖², so V = (−2x̄, 1) Q (−2ȳ, 1)ᵀ and T = Σ ‖x‖² − n ‖x̄‖².
+States are read once, so their means are only known at the end. The sums are therefore taken about points near the means
+("shifted data": Chan, Golub & LeVeque 1983, "Algorithms for Computing the Sample Variance", section 3). Let x be a
+state minus its point, and u the d + 2 numbers x, ‖x‖² and 1. Let v be the same for y. Everything follows from Σ u vᵀ:
+its last column and row are Σ u, Σ v and n. The rest minus Σ u Σ vᵀ / n is a matrix Q, whose first d rows and d′
+columns are C. Minus its mean x̄, a state has the squared length ‖x‖² − 2x̄ᵀx + ‖x̄‖². Hence V = (−2x̄, 1) Q (−2ȳ, 1)ᵀ
+and T = Σ ‖x‖² − n ‖x̄‖².
 """
 
 from __future__ import annotations
@@ -44,17 +45,18 @@ from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 
 MEMORY = 1280 * 2**20
-"""Bytes: the products of 13 × 13 layers of width 768 fit, and a process stays under 2 GB."""
+"""Memory for products, in bytes. 13 × 13 layers of width 768 fit, and a process stays under 2 GB."""
 SIDES = ("left", "right")
 CPU = torch.device("cpu")
 Pair = tuple[int, int]
-"""Two layers, or a layer with itself; the numbers of the right layers follow those of the left ones."""
+"""Two layers, or one layer twice. Left layers are numbered first, then right layers."""
 
 
 class Sums:
-    """Sums Σ u vᵀ of some pairs of layers, by blocks of fixed size, so that the sizes of batches do not matter.
+    """The sums Σ u vᵀ for some pairs of layers.
 
-    ``layers`` are the numbers of the layers in a pair, ascending; ``widths`` are those of all layers.
+    States are summed in blocks of fixed size, so that the result does not depend on the sizes of batches. ``layers``
+    are the layers that occur in a pair, ascending.
     """
 
     def __init__(self, pairs: Sequence[Pair], widths: Sequence[int], device: torch.device) -> None:
@@ -68,7 +70,7 @@ class Sums:
         self._waiting = 0
 
     def add(self, states: Sequence[Tensor]) -> None:
-        """Add n sentences: states [n, d] of each of ``layers``."""
+        """Add states [n, d] of n sentences for each layer in ``layers``."""
         done, n = 0, len(states[0])
         while done < n:
             some = min(n - done, ROWS - self._waiting)
@@ -92,15 +94,15 @@ class Sums:
         self._waiting = 0
 
     def hsic(self) -> Iterator[tuple[Pair, Tensor]]:
-        """Yield the biased and the debiased estimate of each pair, the latter for at least 4 sentences.
+        """Yield the biased and the debiased estimate of each pair. The debiased one needs at least 4 sentences.
 
-        The estimate of a layer with itself is NaN if the layer holds nothing but rounding.
+        The estimate of a layer with itself is NaN if its states differ by rounding errors only.
         """
         self._take()
         for (i, j), products in self._products.items():
             n, totals = float(products[-1, -1]), (products[:-1, -1], products[-1, :-1])
             q = torch.addr(products[:-1, :-1], *totals, alpha=-1 / n)
-            # a norm makes no copy of its squares
+            # matrix_norm does not make a copy of the squares
             biased = torch.linalg.matrix_norm(q[:-1, :-1]).square()
             about_means = [torch.cat([-2 / n * total[:-1], total.new_ones(1)]) for total in totals]
             covariance = about_means[0] @ q @ about_means[1]
@@ -109,19 +111,19 @@ class Sums:
             found = torch.stack([biased, debiased])
             if i == j:
                 equal = spreads[0] <= n * self._rounding[i] ** 2 * self._points[i].square().sum()
-                # what float32's rounding of n sentences leaves of 0, see NOTHING
+                # zero up to the rounding of n sentences in float32, see NOTHING
                 equally_far = debiased <= n * NOTHING * biased
                 found = found.masked_fill(torch.stack([equal, equal | equally_far]), math.nan)
             yield (i, j), found.cpu()
 
 
 class CKA:
-    """A fitter that gathers states batch by batch; ``result`` may be called at any time.
+    """Collects states batch by batch and computes CKA. ``result`` may be called at any time.
 
-    The products of P pairs of layers, L · R and each layer with itself, take 8 P d d′ bytes. If they and a block of all
-    layers need more than ``memory`` (bytes), the states wait in temporary files, and ``result`` reads these once for as
-    many pairs as fit, at least for one. Everything is computed on ``device``, which must have float64. ``names`` are
-    the names of the layers of each side in messages (default: left layer 0 …).
+    There are P = L · R + L + R pairs of layers, because each layer is also paired with itself. Their products take
+    8 P d d′ bytes. If this and a block of all layers exceed ``memory`` (bytes), states are stored in temporary files,
+    which ``result`` reads once for each group of pairs that fits. ``device`` must support float64. ``names`` are the
+    names of the layers of each side in messages.
     """
 
     def __init__(
@@ -147,12 +149,16 @@ class CKA:
         self._files = [] if self._sums else [LayerCache(*shape) for shape in shapes]
 
     def update(self, left: Tensor, right: Tensor) -> None:
-        """Add n sentences: states [L, n, d] and [R, n, d′]; InputError if one is not finite, and then none is added."""
+        """Add states [L, n, d] and [R, n, d′] of n sentences.
+
+        Raises:
+            InputError: A state is not finite. Then nothing is added.
+        """
         assert left.shape[1] == right.shape[1], (left.shape, right.shape)
         states = [*left, *right]
         for name, x in zip(self._names, states, strict=True):
             if not bool(x.isfinite().all()):
-                raise InputError(f"{name} gives NaN or infinity, so there is no CKA: it has diverged")
+                raise InputError(f"CKA is not defined, because the states of {name} contain NaN or infinity")
         self._n += left.shape[1]
         if self._sums:
             self._sums.add(states)
@@ -163,18 +169,18 @@ class CKA:
     def result(self, report: Report = silent) -> CKAResult:
         """Return the similarities so far.
 
-        A layer whose sentences all have the same vector has none: it is NaN, with a line in ``undefined``. The debiased
-        similarity of a layer whose sentences are equally far from each other is NaN, too.
+        The similarity of a layer with the same vector for all sentences is NaN, with a line in ``undefined``. The
+        debiased similarity is also NaN if all sentences of a layer have the same distance from each other.
 
         Args:
-            report: Receives the number of groups of pairs that are done.
+            report: Receives the progress in groups of pairs.
 
         Raises:
             InputError: There are fewer than 2 sentences.
         """
         if (n := self._n) < 2:
             told = f"CKA needs at least 2 sentences (the debiased one 4), but there are {n}"
-            raise InputError(told, keys="cka", hint="raise data.length or lower data.test", code="range")
+            raise InputError(told, keys="cka", hint="increase data.length or reduce data.test", code="range")
         found = torch.zeros(2, len(self._names), len(self._names), dtype=torch.float64)
         for done, pairs in enumerate(self.groups, 1):
             for (i, j), estimates in (self._sums or self._read(pairs)).hsic():
@@ -195,7 +201,7 @@ class CKA:
         return CKAResult(biased, debiased, n, tuple(undefined))
 
     def _read(self, pairs: Sequence[Pair]) -> Sums:
-        """Return the sums of some pairs, from the files."""
+        """Return the sums of some pairs, computed from the files."""
         sums = Sums(pairs, self._widths, self._device)
         layers = [partial(files.blocks, i) for files in self._files for i in range(files.layers)]
         for blocks in zip(*(layers[i]() for i in sums.layers), strict=True):
@@ -205,13 +211,13 @@ class CKA:
 
 @dataclass(frozen=True, eq=False)
 class CKAResult:
-    """Similarities of layers: rows are layers of the left model, columns those of the right one.
+    """Similarities of layers. Rows are layers of the left model, columns layers of the right one.
 
     Attributes:
         biased: [L, R] from 0 to 1.
         debiased: [L, R] at most 1, about 0 for unrelated layers. None with fewer than 4 sentences.
-        n: The number of sentences.
-        undefined: Why some are NaN, a line for each layer and reason.
+        n: Number of sentences.
+        undefined: Reasons for NaN, one line for each layer and reason.
     """
 
     biased: Tensor
@@ -220,11 +226,11 @@ class CKAResult:
     undefined: tuple[str, ...] = ()
 
     def table(self, estimator: Estimator) -> Tensor | None:
-        """Return the similarities [L, R], NaN where undefined; None with too few sentences for the debiased one."""
+        """Return the similarities [L, R] of an estimator, or None if it needs more sentences."""
         return self.biased if estimator == "biased" else self.debiased
 
     def numbers(self, estimator: Estimator) -> list[list[float | None]] | None:
-        """Return the similarities as JSON has them, None where undefined."""
+        """Return the similarities for JSON, with None for NaN."""
         table = self.table(estimator)
         return None if table is None else [[_number(value) for value in row] for row in table.tolist()]
 

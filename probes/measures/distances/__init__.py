@@ -21,64 +21,63 @@ BINS = 40
 Distance = Literal["l2", "cosine"]
 DISTANCES: tuple[Distance, ...] = ("l2", "cosine")
 TOPS = (1, 3, 10, 100)
-"""How many of the largest dimensions are taken together; the paper names 10 and 100."""
+"""Default counts of largest dimensions. The paper uses 10 and 100."""
 
 
 class DistancesConfig(ProbeSettings):
-    """Settings of distances of related and unrelated words ("The Impact of Cross-Lingual Adjustment", section 5.4)."""
+    """Settings of distances between related and unrelated words (Impact of Cross-Lingual Adjustment, section 5.4)."""
 
     title: ClassVar[str] = "Distances"
     about: ClassVar[str] = (
-        "Whether words that translate each other lie closer than words that do not: AUC is 0.5 by chance and 1 where "
-        "every related pair is closer than every unrelated one."
+        "Distances between translations and between unrelated words. The AUC is 0.5 by chance, and 1 if every "
+        "related pair is closer than every unrelated pair."
     )
     run: ClassVar[str] = "probes.measures.distances.probe:distances_probe"
     measures: ClassVar[Tree] = MEASURES
 
     before: dict[str, ModelName] = Field(default_factory=dict)
-    """Other models that read the same sentence pairs, such as the one before adjustment, as name → run, folder or name
-    of Hugging Face. A list takes the names of the folders.
+    """Other models to compare on the same sentence pairs, such as the model before adjustment.
+
+    Give a mapping from names to runs, folders or Hugging Face names, or a list, which takes the names of the folders.
     """
     name: str | None = Field(default=None, min_length=1)
-    """Name of the probed model beside them (None: its own name)."""
+    """Name of the probed model in comparisons (null: its own name)."""
     layer: int | None = None
-    """Layer of the histograms and pictures: 0 for the embeddings, 1 … N, and negative numbers from the last (None: the
-    last layer that is read, as in the paper).
-    """
+    """Layer of the histograms and pictures, numbered as in ``layers`` (null: the last one, as in the paper)."""
     bins: int = Field(default=BINS, ge=2, le=1000)
     """Number of bins of the histograms."""
     dimensions: tuple[int, ...] = TOPS
-    """Numbers of the largest dimensions that are left out together, to see how much depends on them.
+    """Counts of the largest dimensions to leave out, to see how much depends on them.
 
-    Without any, the sentences are read once instead of twice.
+    With an empty list, the sentences are read once instead of twice.
     """
     picture: Literal["pca", "tsne", "none"] = "pca"
-    """Picture of word pairs in a plane: principal components (``pca``), ``tsne`` (Cao et al.
+    """Picture of word pairs: principal components (``pca``), ``tsne`` (Cao et al. 2020, figure 1) or ``none``.
 
-    2020, figure 1; needs the extra ``probe``) or ``none``.
+    ``tsne`` needs the extra ``probe``.
     """
     pairs: int = Field(default=40, ge=2, le=MOST_PAIRS)
     """Number of word pairs in the picture.
 
-    The seed draws them from the ten times as many that are linked most often, of open classes where parts of speech are
-    known, with one occurrence of each.
+    They are drawn from the most frequent pairs, ten times as many, and one occurrence of each is shown. If parts of
+    speech are known, only open classes are used.
     """
 
     def check_installed(self) -> None:
         if self.picture == "tsne" and find_spec("sklearn") is None:
-            hint = "pip install 'synthlang[probe]', or take pca"
+            hint = "run pip install 'synthlang[probe]', or use pca"
             raise InputError("tsne needs scikit-learn", keys="picture", hint=hint, code="extra")
 
     def drawn(self, read: Sequence[int], count: int) -> int:
-        """Return the layer that is drawn, one of those that are ``read`` of ``count``.
+        """Return the layer of the figures in a model of ``count`` layers.
 
         Raises:
-            InputError: The layer is not among them.
+            InputError: The layer is not among the layers to ``read``.
         """
         shown = read[-1] if self.layer is None else numbered((self.layer,), count, "distances.layer")[0]
         if shown not in read:
-            reason = f"layer {shown} is not among those that are read (layers)"
-            raise InputError(reason, keys="distances.layer", code="conflict")
+            reason = f"layer {shown} is not among the layers to read"
+            raise InputError(reason, keys="distances.layer", hint="add it to layers", code="conflict")
         return shown
 
     @field_validator("before", mode="before")
@@ -88,12 +87,12 @@ class DistancesConfig(ProbeSettings):
             return value
         names = [Path(str(model)).name or str(model) for model in value]
         if len(set(names)) < len(names):
-            raise ValueError("two models have one name; give names: {NAME: MODEL, …}")
+            raise ValueError("two folders have the same name; give each a name, as in {NAME: MODEL, …}")
         return {name: str(model) for name, model in zip(names, value, strict=True)}
 
     @field_validator("dimensions")
     @classmethod
     def _counts(cls, value: tuple[int, ...]) -> tuple[int, ...]:
         if any(top < 1 for top in value) or len(set(value)) < len(value):
-            raise ValueError("dimensions are counts from 1 on, each once")
+            raise ValueError("dimensions must be different counts of at least 1")
         return tuple(sorted(value))

@@ -1,17 +1,17 @@
-"""How well two samples of distances are apart: the area under the ROC curve, with an interval for clustered pairs.
+"""The area under the ROC curve (AUC) of two samples of distances, with an interval for clustered pairs.
 
-A = P(a < b) + ½ P(a = b) for a of the first sample [n] and b of the second [m]: Mann & Whitney's U / (n m), exact by
-ranks. Its variance is that of the placements (DeLong, DeLong & Clarke-Pearson 1988): with
+For a of the first sample [n] and b of the second [m], A = P(a < b) + ½ P(a = b). This is Mann & Whitney's U / (n m),
+computed exactly by ranks. The variance follows from the placements (DeLong, DeLong & Clarke-Pearson 1988):
 
     v(a) = P(a < b) + ½ P(a = b) over all b          w(b) = P(a < b) + ½ P(a = b) over all a
 
-an a adds (v(a) − A) / n to the error of A, and a b adds (w(b) − A) / m. Pairs of words of one sentence are not
-independent, and an unrelated pair is of two sentences; so what they add is summed by sentence first, as Obuchowski
-1997, "Nonparametric Analysis of Clustered ROC Curve Data", does, with all products of two pairs that share a
-sentence on either side (Fafchamps & Gubert 2007, "The Formation of Risk Sharing Networks", equation 2.6).
+Each a contributes (v(a) − A) / n to the error of A, and each b contributes (w(b) − A) / m. Word pairs that share a
+sentence are not independent, and an unrelated pair belongs to two sentences. Contributions are therefore summed by
+sentence first (Obuchowski 1997, "Nonparametric Analysis of Clustered ROC Curve Data"), with all products of two pairs
+that share a sentence on either side (Fafchamps & Gubert 2007, "The Formation of Risk Sharing Networks", equation 2.6).
 
-Chosen over a bootstrap of sentences, which it agrees with: it has no random numbers, costs one sort instead of
-thousands, and a bootstrap has no single right weight for a pair of two sentences.
+A bootstrap over sentences gives similar intervals. It would need random numbers, thousands of sorts, and a choice of
+weight for pairs of two sentences.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ from probes.statistics import Floats, Interval
 Codes = NDArray[np.int64]
 LEVEL = 0.95
 FEW = 30
-"""With fewer sentences than this the interval is the wider of two: simulated, 95 % ones held the truth in 87 % else."""
+"""Number of sentences below which the wider of two intervals is used.
+
+In simulations with few sentences, the narrower 95 % interval contained the true value in only 87 % of cases.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +40,8 @@ class Influence:
     Attributes:
         estimate: The estimate.
         values: [k] contributions, which sum to 0 up to rounding.
-        first: [k] a sentence of each pair, codes 0 … G − 1.
-        second: [k] its other sentence, the same for a pair of one sentence.
+        first: [k] the first sentence of each pair, codes 0 … G − 1.
+        second: [k] the second sentence of each pair. It equals the first one for a pair within one sentence.
     """
 
     estimate: float
@@ -52,19 +55,19 @@ class Influence:
 
 
 def placements(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Return v [n] of the a and w [m] of the b. Both have the mean A. Time is that of sorting."""
+    """Return the placements v [n] of ``a`` and w [m] of ``b``, which both have the mean A."""
     return 1 - _below(a, b), _below(b, a)
 
 
 def _below(values: Floats, others: Floats) -> Floats:
-    """Return for each value the share of the others that are smaller, with ties as one half, [n]."""
+    """Return the share [n] of ``others`` that is smaller than each value. A tie counts one half."""
     ordered = np.sort(others)
     found: Floats = (np.searchsorted(ordered, values) + np.searchsorted(ordered, values, side="right")) / 2
     return found / len(others)
 
 
 def auc(a: Floats, b: Floats) -> float:
-    """Return the area under the curve, A, of two samples [n] and [m].
+    """Return the AUC of two samples [n] and [m].
 
     >>> auc(np.array([1.0, 2.0]), np.array([2.0, 3.0]))
     0.875
@@ -73,11 +76,13 @@ def auc(a: Floats, b: Floats) -> float:
 
 
 def standard_error(influence: Influence) -> float | None:
-    """√V with V = G / (G − 1) Σ ψ_p ψ_q over all pairs of pairs p, q that share a sentence; None with one sentence.
+    """Return √V with V = G / (G − 1) Σ ψ_p ψ_q over all p, q that share a sentence, or None with one sentence.
 
-    With S_c the sum over the pairs that have the sentence c, Σ_c S_c² counts p, q once for each sentence they share; so
-    what shares both is taken off once. V may come out at 0 or below, and with FEW sentences it is too small on average:
-    then the one by the sentences of the first words alone counts if it is larger, which errs to the safe side.
+    Here p and q are word pairs. Let S_c be the sum of ψ over the pairs with sentence c. Then Σ_c S_c² counts p, q once
+    for each shared sentence, so products of pairs that share both sentences are subtracted once.
+
+    V may be 0 or negative, and with fewer than FEW sentences it is too small on average. In these cases V is at least
+    the variance that clusters by the first sentence only, which is conservative.
     """
     psi, first, second = influence.values, influence.first, influence.second
     size = int(max(first.max(), second.max())) + 1
@@ -97,10 +102,10 @@ def standard_error(influence: Influence) -> float | None:
 
 
 def clustered_interval(influence: Influence, *, share: bool = False) -> Interval:
-    """Return the estimate with a t interval of G − 1 degrees of freedom, where ``n`` is G, the number of sentences.
+    """Return the estimate with a t interval of G − 1 degrees of freedom, where G is the number of sentences.
 
-    With ``share`` the estimate is between 0 and 1, and so is the interval, which is taken on the log odds. There are no
-    bounds with one sentence, and none for a share of exactly 0 or 1, whose spread the data do not determine.
+    With ``share``, the estimate lies between 0 and 1, and the interval is computed on log odds to stay in this range.
+    There are no bounds with only one sentence, or for a share of exactly 0 or 1.
     """
     error, value = standard_error(influence), influence.estimate
     n = len(np.unique(np.concatenate([influence.first, influence.second])))

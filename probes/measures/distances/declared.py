@@ -14,7 +14,7 @@ APART = Measure("share", PAIRS, SHARE)
 
 
 def _distance(entry: Mapping[str, Any]) -> str:
-    """Return the name of the distance of an entry."""
+    """Return the distance that an entry is about."""
     return str(entry["distance"])
 
 
@@ -30,12 +30,12 @@ LAYER: Tree = {
     "zero_vectors": Measure("words", "linked words", AT_LEAST_ZERO),
     "same_word": COUNT,
 }
-"""The measures of a distance at a layer."""
+"""The measures of one distance at one layer."""
 CHANGE: Tree = {
     "auc": _mean(Measure("share", PAIRS, COEFFICIENT)),
     **dict.fromkeys(("related", "unrelated"), _mean(Measure("distance", PAIRS))),
 }
-"""The differences of the same measures between two models."""
+"""The differences of these measures between two models."""
 DIMENSION: Tree = {"mean": Measure("squared distance or cosine", PAIRS), "auc": _mean(APART)}
 MEASURES: Tree = {
     "related": COUNT,

@@ -1,15 +1,15 @@
-"""Which few dimensions most of a distance comes from, and whether words are apart without them.
+"""The dimensions that contribute most to a distance, and the AUC without them.
 
 Source: "The Impact of Cross-Lingual Adjustment" (2022), section 5.4, after Timkey & van Schijndel 2021, "All Bark and
 No Bite: Rogue Dimensions in Transformer Language Models Obscure Representational Quality", equations 3 and 4. Over
 pairs of words x, y, dimension i contributes
 
     l2       mean of (x_i − y_i)²
-    cosine   mean of x_i y_i / (|x| |y|), which may be negative; the sum over i is the mean cosine
+    cosine   mean of x_i y_i / (|x| |y|), which may be negative and sums to the mean cosine
 
-Its share is |contribution| / Σ |contributions|: at least 0, and all sum to 1. The paper's share of the cosine divides
-by Σ contributions instead; that is the same where none is negative, but has no bound where the mean cosine is near 0.
-``of_sum`` of a ``Top`` is that.
+The share of a dimension is |contribution| / Σ |contributions|, so that shares are at least 0 and sum to 1. The paper
+divides by Σ contributions. The result is the same if none is negative, but is unbounded for a mean cosine near 0.
+``Top.of_sum`` has the value of the paper.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ RELATED, UNRELATED = 0, 1
 
 
 def shares(contributions: Tensor) -> Tensor:
-    """Return the shares of contributions [d]: at least 0, with sum 1, or all 0 where nothing contributes."""
+    """Return the share of each contribution [d]. Shares sum to 1, or are all 0 if every contribution is 0."""
     size = contributions.abs()
     return size / size.sum() if size.any() else size
 
 
 def largest(contributions: Tensor, top: int) -> Tensor:
-    """Return the dimensions with the largest shares, largest first and of equals the first, [top]."""
+    """Return the ``top`` dimensions with the largest shares, in descending order. Ties go to the lower number."""
     return torch.sort(shares(contributions), descending=True, stable=True).indices[:top]
 
 
@@ -59,7 +59,7 @@ class ContributionSums:
                 x, y = linked.left[layer, one].double(), linked.right[layer, other].double()
                 self._sums[0, kind, layer] += (x - y).square_().sum(0)
                 size = torch.linalg.vector_norm(x, dim=1) * torch.linalg.vector_norm(y, dim=1)
-                # a vector of zeros has cosine 0 to everything
+                # a zero vector has cosine 0 with every vector
                 self._sums[1, kind, layer] += (1 / size.where(size > 0, 1)) @ x.mul_(y)
 
     def means(self) -> Tensor:
@@ -70,14 +70,14 @@ class ContributionSums:
 
 @dataclass(frozen=True)
 class Top:
-    """The ``count`` largest dimensions over unrelated pairs, their share of both kinds, and the AUC without them.
+    """The largest dimensions over unrelated pairs, taken together.
 
     Attributes:
-        count: How many dimensions.
+        count: Number of dimensions.
         share: Their share over unrelated pairs.
-        of_sum: What they add to the sum of all, as a share of it; None where the sum is 0.
+        of_sum: Their share of the signed sum over all dimensions (None if the sum is 0).
         related_share: Their share over related pairs.
-        auc_without: The AUC without them.
+        auc_without: The AUC without these dimensions.
     """
 
     count: int
@@ -94,9 +94,9 @@ class Dominance:
     Attributes:
         layer: The number of the layer.
         distance: The distance.
-        mean: The mean squared L2 distance, or the mean cosine, of unrelated pairs, which the shares divide.
-        dimensions: The numbers of the ten largest dimensions.
-        shares: Their shares.
+        mean: The mean squared L2 distance, or the mean cosine, of unrelated pairs.
+        dimensions: The indices of the ten largest dimensions.
+        shares: The shares of the ten largest dimensions.
         auc: The AUC with all dimensions.
         tops: The largest dimensions together, for each count.
     """
@@ -118,11 +118,10 @@ def separations_and_dominance(
     tops: Sequence[int] = TOPS,
     block: int = BLOCK,
 ) -> tuple[list[Separation], list[Dominance]]:
-    """Return the distances at each layer, and the largest dimensions, both by layer and distance.
+    """Return the distances and the largest dimensions, both by layer and distance.
 
-    ``read`` returns the same stream of linked words each time. It is read twice, since the dimensions to leave out must
-    be known before distances without them are measured; without any top it is read once. A top that would leave no
-    dimension is left out.
+    ``read`` must return the same stream of aligned words each time. The stream is read a second time to measure
+    distances without the largest dimensions. Counts in ``tops`` that would leave no dimension are skipped.
     """
     sums, whole = ContributionSums(), DistanceSums()
     for found in pair_blocks(read(), seed, block):

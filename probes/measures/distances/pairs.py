@@ -1,7 +1,7 @@
-"""Linked words of a text that several models read alike, and unrelated pairs among them.
+"""Related word pairs that several models read, and unrelated word pairs drawn from them.
 
-All models read the same links of the same sentences, in the same order. The word x_i belongs to y_i, and is paired with
-a word y_j of another sentence.
+Related pairs are aligned words (x_i, y_i). For an unrelated pair, x_i is combined with a word y_j of another sentence.
+All models read the same pairs in the same order.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from synthlang.progress import Report, silent
 from synthlang.rng import key_of, permutation, uniform
 
 BLOCK = 2048
-"""Links among which unrelated words are drawn; at most twice as many are held."""
-ROWS = 256  # pairs whose float64 copies are held at once
+"""Word alignments per block. Unrelated words are drawn within a block, and at most two blocks are in memory."""
+ROWS = 256  # pairs that are in memory as float64 at once
 
 
 @dataclass(frozen=True)
 class PairReaders:
-    """The readers of both languages (left: target) and the longest input of a model, without its weights."""
+    """The readers of both languages and the maximum input length of a model, without its weights."""
 
     target: Reader
     source: Reader
@@ -49,13 +49,13 @@ class PairReaders:
 
 @dataclass(frozen=True, eq=False)
 class SharedText:
-    """Words and links that every model reads, and the ids of each model.
+    """Words and word alignments that every model can read, and the token ids for each model.
 
     Attributes:
-        text: The words and links.
-        rows: [n] the sentence pairs that are measured on.
-        data: The ids by the name of a model.
-        counts: What some model does not read.
+        text: The words and word alignments.
+        rows: [n] the indices of the measured sentence pairs.
+        data: The token ids by model.
+        counts: Number of alignments and sentence pairs left out, by reason.
     """
 
     text: LinkedText
@@ -64,14 +64,17 @@ class SharedText:
     counts: Mapping[str, int]
 
     def aligned(self, name: str) -> Aligned:
-        """Return the text as a model reads it."""
+        """Return the text with the token ids for a model."""
         return Aligned(self.text, self.data[name])
 
 
 def open_other(model: str, given: ProbeInput, name: str) -> Pretrained:
-    """Another model that reads the languages of ``given``; InputError if its language is another one.
+    """Open another model to read the languages of ``given``.
 
-    The words are those of ``given``, so of a model that is no run of ours only the tokenizers have to fit.
+    A model that is not a run of synthlang only needs suitable tokenizers, because the words come from ``given``.
+
+    Raises:
+        InputError: The model cannot be opened, or its run has a different language of this name.
     """
     main, config = given.pretrained, given.config
     language = main.target.language
@@ -84,18 +87,19 @@ def open_other(model: str, given: ProbeInput, name: str) -> Pretrained:
         raise error.inside("distances", "before", name) from error
     derived = opened.text is not None and main.text is not None and not config.natural
     if derived and opened.target.language.fingerprint != language.fingerprint:
-        told = f"its language {language.name} is another one than that of {main.name}"
+        told = f"its language {language.name} differs from the language of this name in {main.name}"
         raise InputError(told, keys=("distances", "before", name), code="conflict")
     return opened
 
 
 def shared_text(given: ProbeInput, models: Mapping[str, PairReaders]) -> SharedText:
-    """Return the measured sentence pairs of ``given`` as all of ``models`` can read them.
+    """Return the measured sentence pairs that all of ``models`` can read.
 
-    A link stays if every tokenizer has a token for both words, a sentence pair if it is short enough for all models.
+    A word alignment stays if every tokenizer has a token for both words. A sentence pair stays if it is short enough
+    for all models.
 
     Raises:
-        InputError: No pair is left, tokens are words, or subwords are linked that the models cut differently.
+        InputError: No pair is left, tokens are words, or alignments are of subwords and the tokenizers differ.
     """
     rows, whole = given.measured, given.aligned.text
     links = given.data.links.take(rows)
@@ -103,13 +107,13 @@ def shared_text(given: ProbeInput, models: Mapping[str, PairReaders]) -> SharedT
     readers = {name: ((one.target, text.left), (one.source, text.right)) for name, one in models.items()}
     cuts = {tuple(reader.tokenizer.fingerprint for reader, _ in sides) for sides in readers.values()}
     if text.unit == "subword" and len(cuts) > 1:
-        told = "subwords are linked, and the models cut words into different ones"
-        raise InputError(told, keys="distances.before", hint="link words", code="conflict")
+        told = "word alignments are of subwords, and the models have different subwords"
+        raise InputError(told, keys="distances.before", hint="align words instead of subwords", code="conflict")
     there, fits, encoded = np.ones(len(links.left), bool), np.ones(len(rows), bool), {}
     for name, sides in readers.items():
         for reader, _ in sides:
             if reader.tokenizer.subwords is not None:
-                told = f"the language {reader.language.name} of {name} has tokens as words, which leave none to link"
+                told = f"the language {reader.language.name} of {name} has tokens as words, so its words have no states"
                 raise InputError(told, keys="distances", code="unsupported")
         encoded[name] = [encode(one.tokenizer.tokenizer, corpus, text.unit, one.number) for one, corpus in sides]
         longest = min(given.config.data.length or models[name].length, models[name].length)
@@ -119,8 +123,8 @@ def shared_text(given: ProbeInput, models: Mapping[str, PairReaders]) -> SharedT
     kept = links.select(there)
     usable = fits & (np.diff(kept.offsets) > 0)
     if not usable.any():
-        told = "there is no linked word that all of the models read in one of the sentences"
-        raise InputError(told, keys="distances.before", hint="raise data.dev, or name other models", code="empty")
+        told = "no aligned word can be read by all of the models"
+        raise InputError(told, keys="distances.before", hint="increase data.dev, or choose other models", code="empty")
     found = np.flatnonzero(usable).astype(np.int64)
     counts = {"links to words without a subword in some model": int((~there).sum())}
     counts["sentence pairs that some model cannot read or that have no link left"] = int((~usable).sum())
@@ -130,14 +134,14 @@ def shared_text(given: ProbeInput, models: Mapping[str, PairReaders]) -> SharedT
 
 @dataclass(frozen=True, eq=False)
 class Linked:
-    """Vectors of both words of n links, at some layers.
+    """Vectors of n aligned word pairs, at some layers.
 
     Attributes:
         left: [layers, n, d].
         right: [layers, n, d].
-        sentence: [n] the sentence pair of a link, the same number wherever the pair comes again in the stream.
-        word: [n] the type of the right word, or None. Words of two links of one type are not taken as unrelated: "the"
-            is the translation of the article of every other sentence, too.
+        sentence: [n] the index of the sentence pair.
+        word: [n] the type of the right word, or None. Two pairs of the same type do not give an unrelated pair, because
+            "the" in one sentence also translates the article in another.
     """
 
     left: Tensor
@@ -149,13 +153,13 @@ class Linked:
         return len(self.sentence)
 
     def take(self, at: Tensor | slice) -> Linked:
-        """Return some of the links, in this order."""
+        """Return the word pairs at these indices."""
         word = None if self.word is None else self.word[at]
         return Linked(self.left[:, at], self.right[:, at], self.sentence[at], word)
 
     @staticmethod
     def joined(parts: Sequence[Linked]) -> Linked:
-        """Return links one after another, on the CPU."""
+        """Concatenate word pairs, on the CPU."""
         left, right = (torch.cat([getattr(part, side).cpu() for part in parts], 1) for side in ("left", "right"))
         words = [part.word.cpu() for part in parts if part.word is not None]
         return Linked(
@@ -166,7 +170,7 @@ class Linked:
 def linked_states(
     given: ProbeInput, left: LanguageSide, right: LanguageSide, rows: NDArray[np.int64]
 ) -> Iterator[Linked]:
-    """Vectors of both words of every link of the pairs at ``rows``, their sentence and the type of the right word."""
+    """Yield all aligned word pairs of the sentence pairs at ``rows``, batch by batch."""
     data, codes = given.data, right.corpus.form.codes
     for at, of_left, of_right in link_batches(data, rows, left.reader, right.reader, silent, ""):
         links = data.links.take(at)
@@ -183,11 +187,11 @@ def linked_in_order(
     task: str = "",
     block: int = BLOCK,
 ) -> Iterator[Linked]:
-    """Yield the linked words of the measured sentence pairs in an order that the seed draws.
+    """Yield the aligned word pairs of the measured sentence pairs in a random order of sentences.
 
-    The order is the same for every tokenizer. Sentences are read by length, about ``block`` links at a time, and put
-    back into the order. So unrelated words, which are drawn among neighbours in the stream, are not of sentences of
-    similar length.
+    The order depends on the seed only, and not on the tokenizer. Models read sentences sorted by length, so about
+    ``block`` word pairs at a time are put back into the random order. Unrelated words, which are drawn from nearby
+    pairs, then come from sentences of any length.
     """
     data, rows = given.data, given.measured
     rows = rows[permutation(key_of("distances-order", given.config.seed), len(rows))]
@@ -204,13 +208,13 @@ def linked_in_order(
 
 @dataclass(frozen=True, eq=False)
 class PairBlock:
-    """Links, which are the related pairs, and unrelated pairs among them.
+    """A block of related pairs, and unrelated pairs drawn from it.
 
     Attributes:
-        linked: The links.
-        query: [m] the link of the left word of an unrelated pair.
-        other: [m] the link of its right word.
-        same_word: The number of drawn pairs that were left out since both links have the same type of word.
+        linked: The related pairs.
+        query: [m] for each unrelated pair, the index of the related pair that its left word belongs to.
+        other: [m] for each unrelated pair, the index of the related pair that its right word belongs to.
+        same_word: Number of drawn pairs that were left out because both right words have the same type.
     """
 
     linked: Linked
@@ -219,7 +223,7 @@ class PairBlock:
     same_word: int
 
     def rows(self) -> Iterator[tuple[bool, Tensor, Tensor]]:
-        """Yield some pairs at a time: whether they are related, and the links of their left and right words."""
+        """Yield pairs in small parts as (related, left, right), with indices into ``linked``."""
         every = torch.arange(len(self.linked))
         for related, one, other in ((True, every, every), (False, self.query, self.other)):
             for left, right in zip(torch.split(one, ROWS), torch.split(other, ROWS), strict=True):
@@ -227,22 +231,24 @@ class PairBlock:
 
 
 def pair_blocks(batches: Iterable[Linked], seed: int, block: int = BLOCK) -> Iterator[PairBlock]:
-    """Cut a stream of links into blocks, and give each left word an unrelated right word of its block.
+    """Cut a stream of word pairs into blocks, and draw an unrelated right word for each left word.
 
-    The draw is uniform over the links of the block in other sentence pairs (Impact of Cross-Lingual Adjustment, section
-    5.4: words of unpaired sentences). It is a function of the seed and of the number of the link in the stream, so two
-    models that read the same links have the same pairs, however the links come in batches. Memory is that of 2 ·
-    ``block`` links and a batch.
+    The draw is uniform over the words of the block from other sentence pairs (Impact of Cross-Lingual Adjustment,
+    section 5.4: words of unpaired sentences). It depends only on the seed and the position in the stream. Two models
+    that read the same stream therefore get the same pairs, for any batches. Memory is 2 · ``block`` pairs and a batch.
 
     Raises:
-        InputError: Vectors hold NaN or infinity, are all zero at a layer, or no two sentence pairs are in the stream.
+        InputError: Vectors contain NaN or infinity, all vectors of a layer are zero, or the stream has fewer than two
+            sentence pairs.
     """
     key, number, apart, seen = key_of("unrelated-words", seed), 0, 0, None
     for linked in _regrouped(batches, block):
         bad = ~(linked.left.isfinite() & linked.right.isfinite()).flatten(1).all(1)
         if bool(bad.any()):
             layer = int(bad.nonzero()[0, 0])
-            raise InputError(f"word vectors of layer {layer} of those read hold NaN or infinity", code="damaged")
+            raise InputError(
+                f"word vectors contain NaN or infinity, at place {layer} of the layers read", code="damaged"
+            )
         query, other = unrelated(linked.sentence.numpy(), key, number)
         apart, drawn = apart + len(query), len(query)
         if linked.word is not None:
@@ -253,20 +259,27 @@ def pair_blocks(batches: Iterable[Linked], seed: int, block: int = BLOCK) -> Ite
         number += len(linked)
         yield PairBlock(linked, torch.from_numpy(query), torch.from_numpy(other), drawn - len(query))
     if seen is None:
-        told = "there are no linked words to measure distances of"
-        raise InputError(told, hint="align the text of the two languages first", code="empty")
+        told = "the sentence pairs have no aligned words to measure"
+        raise InputError(told, hint="give word alignments for pairs", code="empty")
     if not bool(seen.all()):
         layer = int((~seen).nonzero()[0, 0])
-        raise InputError(f"all word vectors of layer {layer} of those read are zero", code="damaged")
+        raise InputError(f"all word vectors are zero, at place {layer} of the layers read", code="damaged")
     if not apart:
-        told = "all linked words are of one sentence pair"
-        raise InputError(told, hint="unrelated words need at least two of them", code="range")
+        told = "all aligned words belong to one sentence pair, so there are no unrelated words"
+        raise InputError(told, hint="measure on at least two sentence pairs (data.dev)", code="range")
 
 
 def unrelated(sentence: NDArray[np.int64], key: int, number: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Draw for each of n links one of another sentence, uniformly: [m] links, [m] the drawn ones.
+    """Draw for each of n word pairs one pair of another sentence, uniformly.
 
-    ``sentence`` [n]; ``number`` counts the links before these. m is n, less the links that have no other sentence.
+    Args:
+        sentence: [n] the sentence of each pair.
+        key: The key of the random draw.
+        number: Number of earlier pairs in the stream.
+
+    Returns:
+        The indices [m] of the pairs, and the indices [m] of the drawn pairs. Pairs without another sentence are left
+        out.
     """
     _, own, counts = np.unique(sentence, return_inverse=True, return_counts=True)
     order = np.argsort(sentence, kind="stable")
@@ -274,16 +287,13 @@ def unrelated(sentence: NDArray[np.int64], key: int, number: int = 0) -> tuple[N
     room = len(sentence) - size
     draw = uniform(key, number + np.arange(len(sentence)))[: len(sentence)]
     picked = np.floor(draw * room).astype(np.int64)
-    picked += np.where(picked >= start, size, 0)  # the links of the own sentence are stepped over
+    picked += np.where(picked >= start, size, 0)  # skip the pairs of the same sentence
     query = np.flatnonzero(room > 0)
     return query, order[picked[query]]
 
 
 def _regrouped(batches: Iterable[Linked], block: int) -> Iterator[Linked]:
-    """Yield the same word alignments, ``block`` at a time.
-
-    The last time there are up to twice as many, so that no block is nearly empty.
-    """
+    """Yield the same word pairs in parts of ``block``. The last part has up to twice as many."""
     waiting: list[Linked] = []
     for batch in batches:
         waiting += [batch] if len(batch) else []

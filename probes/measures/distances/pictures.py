@@ -1,4 +1,4 @@
-"""Word pairs in a plane: the choice of pairs, their vectors in each model, and the figures."""
+"""Pictures of word pairs in a plane: selection of pairs, their vectors in each model, and the figures."""
 
 from __future__ import annotations
 
@@ -21,15 +21,19 @@ from synthlang.errors import InputError
 from synthlang.rng import key_of, permutation, uniform
 
 OPEN = ("ADJ", "ADV", "INTJ", "NOUN", "PROPN", "VERB")  # Universal Dependencies, "Open class words"
-POOL = 10  # times as many pairs as are drawn
-POINTS = 2  # a picture of fewer pairs shows nothing
+POOL = 10  # size of the pool, in multiples of the drawn pairs
+POINTS = 2  # minimum number of pairs in a picture
 
 
 @dataclass(frozen=True, eq=False)
 class ChosenPairs:
-    """n word pairs, those linked most often first, and for each a link of the text.
+    """The n word pairs of a picture, most frequent first, with one word alignment of the text for each.
 
-    links   [n] numbers of the links         types   [n] codes of the right words, each once
+    Attributes:
+        links: [n] indices of the word alignments.
+        types: [n] codes of the right words, all different.
+        left: The left words.
+        right: The right words.
     """
 
     links: NDArray[np.int64]
@@ -39,10 +43,11 @@ class ChosenPairs:
 
 
 def choose(shared: SharedText, pairs: int, seed: int) -> ChosenPairs:
-    """Draw word types among those that are linked most often, and one of the links of each.
+    """Draw word pairs from the most frequent ones, and one word alignment for each.
 
-    A type is paired with the type that it is linked to most, and each type is in one pair. Words without a letter are
-    left out, and words that are mostly of a closed class where the right side has parts of speech.
+    A word is paired with the word that it is aligned with most often, and each word occurs in one pair. Words without a
+    letter are left out. If the right side has parts of speech, words that mostly belong to a closed class are left out,
+    too.
     """
     text, data = shared.text, next(iter(shared.data.values()))
     best = translations(Aligned(text, replace(data, train=shared.rows)), len(text.right.form.names or ()))
@@ -61,7 +66,7 @@ def choose(shared: SharedText, pairs: int, seed: int) -> ChosenPairs:
 
 
 def _open_class(corpus: Corpus) -> NDArray[np.bool_]:
-    """[types] whether a word is mostly of an open class; all are where no part of speech is known."""
+    """Return the mask [types] of words that mostly belong to an open class. Without parts of speech, select all."""
     size = len(corpus.form.names or ())
     column = corpus.columns.get("upos")
     if column is None or column.names is None or not set(column.names) & set(OPEN):
@@ -71,7 +76,7 @@ def _open_class(corpus: Corpus) -> NDArray[np.bool_]:
 
 
 def _one_link(shared: SharedText, types: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
-    """[n] for each pair of types [n, 2] one of its links in the measured sentence pairs, drawn by the seed."""
+    """Draw one word alignment [n] in the measured sentence pairs for each pair of types [n, 2]."""
     text = shared.text
     sentence = text.links.sentence
     measured = np.flatnonzero(np.isin(sentence, shared.rows))
@@ -90,7 +95,7 @@ def _one_link(shared: SharedText, types: NDArray[np.int64], seed: int) -> NDArra
 
 
 def chosen_vectors(given: ProbeInput, chosen: ChosenPairs, layer: tuple[int, int]) -> tuple[torch.Tensor, torch.Tensor]:
-    """[n, d] vectors of the left and right words at a layer of the model of each side; other sentences are not read."""
+    """Return the vectors [n, d] of the left and the right words. ``layer`` has a number for each side."""
     data = given.data
     mask = np.zeros(len(data.links.left), bool)
     mask[chosen.links] = True
@@ -112,9 +117,9 @@ def pictures(
     method: Method,
     seed: int,
 ) -> tuple[dict[str, Any], list[Drawing], list[str]]:
-    """Return JSON by model, the figures, and notes on pictures that cannot be drawn.
+    """Return JSON values by model, the figures, and notes on pictures that cannot be drawn.
 
-    ``languages`` are those of the left and of the right side.
+    ``languages`` are the names of the left and the right language.
     """
     values: dict[str, Any] = {}
     drawings: list[Drawing] = []
@@ -124,7 +129,7 @@ def pictures(
             drawn = picture(*sides, chosen.left, chosen.right, method, seed)
         except InputError as error:
             values[name] = None
-            notes.append(f"{name}: there is no picture of word pairs: {error}")
+            notes.append(f"{name}: no picture of word pairs: {error}")
             continue
         values[name] = drawn.to_json()
         title = f"Word pairs in layer {layers[name]} of {name}"

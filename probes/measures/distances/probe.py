@@ -1,6 +1,6 @@
-"""Probe ``distances``: how far apart related and unrelated words are, in a model and in what it was before or became.
+"""The probe ``distances``: distances of related and unrelated words, in one model or before and after a change.
 
-Source: "The Impact of Cross-Lingual Adjustment" (2022), section 5.4, figures 1 and 2; pictures of word pairs after
+Source: "The Impact of Cross-Lingual Adjustment" (2022), section 5.4, figures 1 and 2. Pictures of word pairs follow
 Cao et al. 2020, figure 1.
 """
 
@@ -28,21 +28,22 @@ Vectors = tuple[torch.Tensor, torch.Tensor]
 
 
 def distances_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
-    """L2 and cosine distances of linked words and of words of other sentences, at every layer that is read.
+    """Measure L2 and cosine distances of aligned words and of words of different sentences, at every layer.
 
-    The models of ``before`` are read one after another on the same pairs and compared with the model. Memory is that
-    of two models, some thousand word vectors at all layers, and a number for each pair, distance and layer.
+    The models in ``before`` read the same pairs, one model after another, and are compared with the probed model.
+    Memory is two models, some thousand word vectors at all layers, and a number for each pair, distance and layer.
 
-    InputError where vectors cannot be compared (two models of other widths or numbers of layers), for NaN, and for what
-    the models of ``before`` cannot read.
+    Raises:
+        InputError: The models differ in hidden size or number of layers, vectors contain NaN, or a model in ``before``
+            cannot be opened or cannot read the text.
     """
     config = given.config.of(DistancesConfig)
     name = config.name or given.pretrained.name
     if name in config.before:
-        told = f"{name} is the name of the probed model, too"
-        raise InputError(told, keys="distances.before", hint="set distances.name", code="duplicate")
+        told = f"{name} is also the name of the probed model"
+        raise InputError(told, keys="distances.before", hint="set distances.name to another one", code="duplicate")
     _layers(given)
-    # the tokenizers of all models first, since they decide what is measured; weights are there one model at a time
+    # open all tokenizers first, because they decide which pairs are measured; weights are in memory one model at a time
     readers = {label: PairReaders.of(open_other(model, given, label)) for label, model in config.before.items()}
     shared = shared_text(given, {**readers, name: PairReaders.of(given.pretrained)})
     chosen = None if config.picture == "none" else choose(shared, config.pairs, given.config.seed)
@@ -59,15 +60,15 @@ def distances_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
 
 
 def _layers(given: ProbeInput) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    """Return the layers of both models (target, source), ascending, and the place of the drawn layer."""
+    """Return the layers of both models (target, source), ascending, and the index of the layer for the figures."""
     target, source = (tuple(sorted(given.layers(role))) for role in ROLES)
     widths = [given.body(role).shape.hidden for role in ROLES]
     if widths[0] != widths[1]:
-        told = f"vectors of {widths[0]} and of {widths[1]} numbers have no distance"
-        raise InputError(told, keys="distances", hint="name models of the same size", code="conflict")
+        told = f"vectors of different sizes, {widths[0]} and {widths[1]}, cannot be compared"
+        raise InputError(told, keys="distances", hint="choose models with the same hidden size", code="conflict")
     if len(target) != len(source):
-        told = f"the target has {len(target)} layers to read, the source {len(source)}"
-        raise InputError(told, keys="layers", hint="choose the same number in both", code="conflict")
+        told = f"the two models have different numbers of layers: {len(target)} and {len(source)}"
+        raise InputError(told, keys="layers", hint="list layers that both models have", code="conflict")
     shown = given.config.of(DistancesConfig).drawn(source, given.body("source").shape.layers)
     return target, source, source.index(shown)
 
@@ -75,7 +76,7 @@ def _layers(given: ProbeInput) -> tuple[tuple[int, ...], tuple[int, ...], int]:
 def _measure_one(
     label: str, model: str | None, given: ProbeInput, shared: SharedText, chosen: ChosenPairs | None, report: Report
 ) -> tuple[Measured, Vectors | None]:
-    """Measure the probed model or another one, which is freed before the next one is opened."""
+    """Measure the probed model (``model`` None) or another one."""
     opened = given.pretrained if model is None else open_other(model, given, label)
     one = replace(given, pretrained=opened, text=shared.aligned(label))
     with one.reading():
@@ -85,7 +86,7 @@ def _measure_one(
 def _measure(
     label: str, given: ProbeInput, chosen: ChosenPairs | None, report: Report
 ) -> tuple[Measured, Vectors | None]:
-    """Return the distances in a model, and the vectors of the words of its picture; errors name the model."""
+    """Return the distances in a model, and the vectors for its picture. Errors name the model."""
     try:
         of_target, of_source, at = _layers(given)
         left, right = given.side("target", layers=of_target), given.side("source", layers=of_source)
@@ -102,9 +103,9 @@ def _measure(
 
 
 def _changes(measured: Sequence[Measured]) -> dict[str, list[Change]]:
-    """Return the changes from each other model to the probed one, which is the last, layer by layer.
+    """Return the changes from each other model to the probed model (the last one), layer by layer.
 
-    Models with different layers are compared at the layer that is drawn.
+    Models with different layers are compared at the layer of the figures only.
     """
     main = measured[-1]
     found = {}
@@ -133,7 +134,7 @@ def _result(
         drawn, more, problems = pictures(vectors, layers, languages, chosen, config.picture, given.config.seed)
         drawings, said = drawings + more, said + problems
     elif config.picture != "none":
-        said.append("There is no picture of word pairs: fewer than two linked types of words are left to choose from.")
+        said.append("There is no picture of word pairs, because fewer than two suitable pairs were found.")
     same_word = {"unrelated pairs of one word": pairs.same_word} if pairs.same_word else {}
     values = {
         "model": main.name,

@@ -1,8 +1,8 @@
-"""Distances of related and of unrelated words, and how far they are apart, before and after a model is changed.
+"""Distances of related and unrelated words, and their separation before and after a change of the model.
 
-Source: "The Impact of Cross-Lingual Adjustment" (2022), section 5.4 and figures 1 and 2, with numbers beside the
-pictures: the AUC is the probability that a related pair is closer than an unrelated one (1 apart, ½ mixed). Distances
-are gathered from a stream, pair by pair, at every layer. Histograms of several models have common bins.
+The histograms follow "The Impact of Cross-Lingual Adjustment" (2022), section 5.4 and figures 1 and 2. The AUC puts a
+number on them: the probability that a related pair is closer than an unrelated one (1 for separate distributions, ½ for
+equal ones).
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 @dataclass(frozen=True, eq=False)
 class WordPairs:
-    """The measured pairs.
+    """The measured word pairs, with the attributes of `PairBlock` for the whole stream.
 
     Attributes:
-        sentence: [n] the sentences of the related pairs.
-        query: [m] the link of the left word of each unrelated pair.
-        other: [m] the link of its right word.
-        same_word: The number of unrelated pairs that were left out since both words are of one type.
+        sentence: [n] the sentence of each related pair, codes 0 … G − 1.
+        query: [m] the related pair that the left word of an unrelated pair belongs to.
+        other: [m] the related pair that the right word of an unrelated pair belongs to.
+        same_word: Number of unrelated pairs that were left out because both right words have the same type.
     """
 
     sentence: Codes
@@ -45,15 +45,15 @@ class WordPairs:
 
 @dataclass(frozen=True, eq=False)
 class Separation:
-    """Distances at one layer. The cosine distance is 1 − cos, from 0 to 2; that of a zero vector is 1.
+    """Distances at one layer. The cosine distance is 1 − cos, from 0 to 2, and 1 for a zero vector.
 
     Attributes:
         layer: The number of the layer.
-        distance: The distance.
-        related: [n] distances of linked words.
-        unrelated: [m] distances of a left word and a right word of another sentence.
-        pairs: The pairs.
-        zero: The number of words with a zero vector among the 2 n linked ones.
+        distance: The kind of distance.
+        related: [n] distances of aligned words.
+        unrelated: [m] distances of words of different sentences.
+        pairs: The word pairs.
+        zero: Number of zero vectors among the 2 n aligned words.
     """
 
     layer: int
@@ -65,11 +65,11 @@ class Separation:
 
     @cached_property
     def auc(self) -> Interval:
-        """The AUC with its interval over sentences (auc.py)."""
+        """The AUC with its interval, clustered by sentence."""
         return clustered_interval(self.influence("auc"), share=True)
 
     def influence(self, what: Literal["auc", "related", "unrelated"]) -> Influence:
-        """Return the contribution of each pair to the error of the AUC, or of the mean distance of one kind."""
+        """Return the contribution of each pair to the error of the AUC, or of the mean of one kind of pairs."""
         sentence, query, other = self.pairs.sentence, self.pairs.query, self.pairs.other
         ends = (sentence, sentence), (sentence[query], sentence[other])
         if what != "auc":
@@ -83,7 +83,7 @@ class Separation:
         return Influence(value, psi, first, second)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the numbers, without the distances."""
+        """Return summary numbers, without the single distances."""
         kinds: dict[str, Any] = {}
         for kind, values in (("related", self.related), ("unrelated", self.unrelated)):
             quantiles = {f"{q:g}": _short(x) for q, x in zip(QUANTILES, np.quantile(values, QUANTILES), strict=True)}
@@ -97,7 +97,7 @@ def _short(value: float) -> float:
 
 
 class DistanceSums:
-    """A fitter of the distances of a stream of blocks; ``kept`` [layers, d] are the dimensions to use, None all."""
+    """Collects the distances of a stream of blocks. ``kept`` is a mask [layers, d] of the dimensions to use."""
 
     def __init__(self, distances: Sequence[Distance] = DISTANCES, kept: Tensor | None = None) -> None:
         self.distances, self.kept = tuple(distances), kept
@@ -119,19 +119,19 @@ class DistanceSums:
                 apart = row_lengths(left[one] - right[other])
                 for name in self.distances:
                     found = apart if name == "l2" else _cosine(apart, lengths[0][one], lengths[1][other])
-                    # in float32 equal distances are equal whatever the order of their sums was
+                    # rounding to float32 makes ties independent of the order of summation
                     self._found.setdefault((layer, name, related), []).append(found.float())
         self._pairs.append((linked.sentence, block.query + self._links, block.other + self._links))
         self._links += len(linked)
         self._same_word += block.same_word
 
     def result(self, layers: Sequence[int] | None = None) -> list[Separation]:
-        """Return the separations by layer, then by distance; ``layers`` are their numbers (default: 0 …)."""
+        """Return the separations by layer, then by distance. The layers have the numbers ``layers`` (default: 0 …)."""
         numbers = range(len(self._zero)) if layers is None else layers
         sentence, query, other = (torch.cat(part).numpy().astype(np.int64) for part in zip(*self._pairs, strict=True))
         if not len(query):
-            told = "every unrelated pair that was drawn is of one word"
-            raise InputError(told, hint="use a text with more different words", code="empty")
+            told = "no unrelated words were found, because all right words have the same type"
+            raise InputError(told, hint="use a text with more word types", code="empty")
         codes = np.unique(sentence, return_inverse=True)[1].astype(np.int64)
         pairs = WordPairs(codes, query, other, self._same_word)
 
@@ -146,15 +146,15 @@ class DistanceSums:
 
 
 def row_lengths(rows: Tensor) -> Tensor:
-    """Return the length of each row of [n, d], [n] float64, a few rows at a time so that they fit the cache."""
+    """Return the length of each row of [n, d] as [n] float64. Rows are processed in parts that fit into the cache."""
     parts = [torch.linalg.vector_norm(part.double(), dim=-1) for part in torch.split(rows, ROWS)]
     return torch.cat(parts)
 
 
 def _cosine(apart: Tensor, left: Tensor, right: Tensor) -> Tensor:
-    """Return 1 − cos of x and y, [n], from 0 to 2: (|x − y|² − (|x| − |y|)²) / (2 |x| |y|).
+    """Return 1 − cos(x, y) = (|x − y|² − (|x| − |y|)²) / (2 |x| |y|), [n].
 
-    It is exactly 0 where x = y, and 1 for a zero vector.
+    The result is exactly 0 for x = y, and 1 for a zero vector.
     """
     twice = 2 * left * right
     found = (apart.square() - (left - right).square()) / twice.where(twice > 0, 1)
@@ -163,14 +163,14 @@ def _cosine(apart: Tensor, left: Tensor, right: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Change:
-    """The paired difference after − before: each pair is its own control. Intervals are over sentences (auc.py).
+    """Differences after − before on the same pairs, with intervals clustered by sentence.
 
     Attributes:
         layer: The number of the layer.
-        distance: The distance.
-        auc: Difference of the AUC, −1 to 1. A positive one means that related and unrelated words are farther apart.
-        related: Difference of the mean distance of related words, in its unit.
-        unrelated: Difference of the mean distance of unrelated words, in its unit.
+        distance: The kind of distance.
+        auc: Difference of the AUC, from −1 to 1. It is positive if related and unrelated words became more separate.
+        related: Difference of the mean distance of related words.
+        unrelated: Difference of the mean distance of unrelated words.
     """
 
     layer: int
@@ -181,13 +181,10 @@ class Change:
 
 
 def compare(before: Separation, after: Separation) -> Change:
-    """Return the change from one model to another, or from one layer to another, for one distance on the same pairs.
-
-    A difference of 0 on every pair has the interval [0, 0].
-    """
+    """Return the change from ``before`` to ``after``, which must have the same distance and word pairs."""
     assert before.distance == after.distance, (before.distance, after.distance)
     for name in ("sentence", "query", "other"):
-        assert np.array_equal(getattr(before.pairs, name), getattr(after.pairs, name)), "other pairs of words"
+        assert np.array_equal(getattr(before.pairs, name), getattr(after.pairs, name)), "different word pairs"
     found = [
         clustered_interval(after.influence(what).minus(before.influence(what)))
         for what in ("auc", "related", "unrelated")
@@ -197,23 +194,20 @@ def compare(before: Separation, after: Separation) -> Change:
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """Counts [bins] of related and unrelated pairs between ``edges`` [bins + 1]; the last bin has its upper edge."""
+    """Counts [bins] of related and unrelated pairs between ``edges`` [bins + 1]. The last bin includes its end."""
 
     edges: Floats
     related: NDArray[np.int64]
     unrelated: NDArray[np.int64]
 
     def to_json(self) -> dict[str, Any]:
-        """Return lists of numbers."""
+        """Return the histogram as lists of numbers."""
         edges = [float(f"{edge:.6g}") for edge in self.edges]
         return {"edges": edges, "related": self.related.tolist(), "unrelated": self.unrelated.tolist()}
 
 
 def histograms(found: Sequence[Separation], bins: int = BINS) -> list[Histogram]:
-    """Return a histogram of each of ``found``, all with the same bins, so that they can be laid side by side.
-
-    The bins have equal widths, from 0 to the largest distance of all.
-    """
+    """Return histograms with common bins of equal width, from 0 to the largest distance."""
     top = max(float(values.max()) for one in found for values in (one.related, one.unrelated))
     edges = np.linspace(0.0, top if top > 0 else 1.0, bins + 1)
     return [

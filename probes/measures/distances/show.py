@@ -20,7 +20,7 @@ from synthlang.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """The results of one model. ``shown`` is the layer of the histograms."""
+    """The results of one model. ``shown`` is the layer of its histograms."""
 
     name: str
     separations: Sequence[Separation]
@@ -29,7 +29,7 @@ class Measured:
 
     @property
     def layers(self) -> list[int]:
-        """The layers of the separations, which stand once for each distance."""
+        """The layer of each separation."""
         return [found.layer for found in self.separations]
 
     def of(self, distance: Distance) -> list[Separation]:
@@ -42,7 +42,7 @@ class Measured:
 
 
 def distance_histograms(name: str, title: str, found: Sequence[tuple[str, Separation]], bins: int = BINS) -> Drawing:
-    """Draw a panel for each model (before, after …), one under another with common bins."""
+    """Draw a panel for each model, one below the other with common bins."""
     if not found:
         raise InputError("no distances to draw", code="empty")
     panels = []
@@ -78,7 +78,7 @@ def _line(name: str, found: Sequence[Separation | Dominance]) -> Series:
 
 
 def _without_dimensions(main: Measured) -> Iterator[Drawing]:
-    """Yield for each distance the AUC with all dimensions, and without the largest ones."""
+    """Draw for each distance the AUC with all dimensions and without the largest ones."""
     for distance in DISTANCES:
         found = [one for one in main.dominance if one.distance == distance]
         if not found or not found[0].tops:
@@ -93,7 +93,7 @@ def _without_dimensions(main: Measured) -> Iterator[Drawing]:
 
 
 def tables(measured: Sequence[Measured], changes: Mapping[str, Sequence[Change]]) -> list[Table]:
-    """Return the probed model by layer, the changes against each other model, and the largest dimensions."""
+    """Return tables of the probed model by layer, of its changes from other models, and of the largest dimensions."""
     main = measured[-1]
     of_layers = Table(
         f"Distances of related and unrelated words, {main.name} (medians)",
@@ -107,7 +107,7 @@ def tables(measured: Sequence[Measured], changes: Mapping[str, Sequence[Change]]
         [_change_row(name, one) for name, found in changes.items() for one in found if one.layer == main.shown],
         texts=2,
     )
-    # a row for each count of dimensions, so that the table is no wider however many counts there are
+    # a row for each count of dimensions, because columns would make the table wider with every count
     of_dimensions = Table(
         "The largest dimensions over unrelated words",
         ("model", "layer", "distance", "AUC", "largest", "share", "AUC without"),
@@ -135,12 +135,12 @@ def _tops(model: Measured, one: Dominance) -> Iterator[list[str]]:
 
 
 def bounds(interval: Interval, form: str = ".3f") -> str:
-    """Return an interval for a cell of a table."""
+    """Return an interval as the text of a table cell."""
     return "–" if interval.low is None or interval.high is None else f"{interval.low:{form}} … {interval.high:{form}}"
 
 
 def notes(settings: DistancesConfig, measured: Sequence[Measured], same_model: bool) -> list[str]:
-    """Return the notes that a reader of the numbers needs."""
+    """Return the notes on the result."""
     said = [
         "Related words are the linked words of the measured sentence pairs. For each left word one unrelated "
         "right word is drawn at random, by the seed, from about two thousand linked words of other sentences."

@@ -17,14 +17,14 @@ from synthlang.references import UserFile
 
 
 class SentenceFiles(StrictModel):
-    """Two files of parallel lines to retrieve sentences in, such as Tatoeba (Schwenk et al. 2019)."""
+    """Two files of parallel sentences for sentence retrieval, such as Tatoeba (Schwenk et al. 2019)."""
 
     left: UserFile
     """File of the other language. Line n translates line n of ``right``."""
     right: UserFile
     """File of the source language."""
     words: Splitter = "rules"
-    """Word splitter: our ``rules`` for raw text, or ``spaces`` that separate the words already."""
+    """Tokenization: built-in ``rules`` for raw text, or ``spaces`` for tokenized text."""
 
 
 class MapsConfig(FitSettings, ProbeSettings):
@@ -32,42 +32,47 @@ class MapsConfig(FitSettings, ProbeSettings):
 
     title: ClassVar[str] = "Rotations"
     about: ClassVar[str] = (
-        "Whether a rotation maps the representations of one language onto those of the other: an orthogonal map is "
-        "fitted on some sentences and measured on others, at every layer."
+        "Retrieval of translations before and after a rotation of one language onto the other. At every layer, an "
+        "orthogonal map is fitted on some sentences and measured on others."
     )
     run: ClassVar[str] = "probes.measures.maps.probe:maps_probe"
     measures: ClassVar[Tree] = MEASURES
 
     supervision: tuple[Supervision, ...] = Field(default=SUPERVISIONS, min_length=1)
-    """Pairs of the fits, each by itself: means of all occurrences of the words of a ``dictionary``, linked words in
-    context (``parallel``), or mean vectors of parallel ``sentences`` (Emerging Cross-lingual Structure, sections
-    5.1.1 to 5.1.3).
+    """Vectors to fit a map on: ``dictionary``, ``parallel`` or ``sentences``. Each gives a map of its own.
+
+    ``dictionary`` uses the mean over all occurrences of each dictionary word, ``parallel`` aligned words in context,
+    and ``sentences`` mean vectors of parallel sentences (Emerging Cross-lingual Structure, sections 5.1.1 to 5.1.3).
     """
     dictionary: UserFile | None = None
-    """MUSE file of words of the source and of the other language.
-
-    None: the most frequent link of each word in the sentence pairs.
-    """
+    """MUSE file of translations, source words first (null: the most frequent alignment of each word)."""
     test_dictionary: UserFile | None = None
-    """MUSE file to measure on. None: ``held_out``. Pairs of the dictionary with a measured word are not fitted on."""
+    """MUSE file to measure on (null: a share ``held_out`` of the dictionary).
+
+    Pairs of ``dictionary`` that have a measured word are not used for fitting.
+    """
     held_out: float = Field(default=0.2, gt=0, lt=1)
-    """Share of the words of the dictionary that is drawn to measure on."""
+    """Share of the dictionary words to measure on, drawn at random."""
     lower: bool | None = None
-    """Whether words that differ in capital letters only are one word (None: yes if a dictionary is a file)."""
+    """Whether to ignore case (null: yes with a dictionary file)."""
     min_count: int = Field(default=1, ge=1)
-    """Smallest count of a candidate in the sentence pairs."""
+    """Minimum count of a candidate in the sentence pairs."""
     candidates: Literal["all", "linked"] = "all"
-    """Candidates of the retrieval of words in context: ``all`` words of the measured sentences, or ``linked`` ones."""
+    """Candidates in retrieval of words in context: ``all`` words of the measured sentences, or only aligned ones.
+
+    Aligned words are called ``linked``.
+    """
     sentences: SentenceFiles | None = None
-    """Further parallel sentences to retrieve."""
+    """Additional parallel sentences for sentence retrieval."""
     embeddings: bool = False
-    """Whether rows of the embedding matrix, without context, are measured for words that are one subword on both sides
-    (section 5.1.1, figure 4a). With ``static``, its vectors of the same words stand beside them.
+    """Whether to also measure rows of the embedding matrix, which have no context (section 5.1.1, figure 4a).
+
+    Words must be one subword in both languages. With ``static``, static vectors of the same words are measured, too.
     """
     static: StaticSettings | None = None
-    """Word vectors without context beside the states of the model."""
+    """Static word vectors to measure in addition to the states of the model."""
     save: str | None = None
-    """Folder of the maps: SAVE/SUPERVISION, which ``rotation.map`` of a transfer reads."""
+    """Folder to save the maps in, as SAVE/SUPERVISION, for ``rotation.map`` of a transfer."""
 
     def check_installed(self) -> None:
         check_static(self.static)
@@ -76,15 +81,15 @@ class MapsConfig(FitSettings, ProbeSettings):
     @classmethod
     def _once(cls, value: tuple[Supervision, ...]) -> tuple[Supervision, ...]:
         if len(set(value)) < len(value):
-            raise ValueError("names a supervision twice")
+            raise ValueError("must not contain a supervision twice")
         return value
 
     @property
     def fits(self) -> bool:
-        """Whether it fits something."""
+        """Whether maps are fitted."""
         return True
 
     @property
     def in_small_letters(self) -> bool:
-        """Whether words are compared in small letters."""
+        """Whether words are compared in lower case."""
         return bool(self.dictionary or self.test_dictionary) if self.lower is None else self.lower

@@ -1,4 +1,4 @@
-"""Measures of the probe ``maps``: retrieval before a map and after it."""
+"""Measures of the probe ``maps``."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ OVER = {
     "sentences": "sentence pairs",
     "files": "sentence pairs",
 }
-"""What is retrieved, and what its accuracy is over."""
+"""The unit of the accuracy of each kind of retrieval."""
 AT = (1, 5, 10)
-"""Ranks up to which a translation of a word counts as found."""
+"""Values of k for the precision P@k of word translation."""
 SCORES = ("cosine", "csls")
 
 
 def _score(over: str, by_rank: bool, title: str) -> Tree:
-    """Return the measures of a score: both directions and their mean, of words by rank."""
+    """Return the measures of a score: both directions and their mean, each by rank if ``by_rank`` is set."""
     found, mean = Measure("percent", over, PERCENT), Measure("percent", over, PERCENT, title)
     if not by_rank:
         return {"forward": found, "backward": found, "mean": mean}
@@ -32,7 +32,7 @@ def _score(over: str, by_rank: bool, title: str) -> Tree:
 
 
 def _retrieval(what: str, how: str = "") -> Tree:
-    """Return the measures of the retrieval of something; ``how`` is a part of the title of their figures."""
+    """Return the measures of one kind of retrieval. ``how`` is used in the title of their figures."""
     return {
         score: _score(OVER[what], what == "words", f"retrieval of {what} {how}, {score}" if how else "")
         for score in SCORES

@@ -1,4 +1,4 @@
-"""The dictionary of the probe ``maps``: translations between types of words, to fit on and to measure on."""
+"""The dictionary of the probe ``maps``: translations of word types, to fit on and to measure on."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ Types = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 @dataclass(frozen=True)
 class Split:
-    """Pairs (source word, word of the other language) to fit on and to measure on, which share no word.
+    """Pairs (source word, word of the other language), divided so that no word is both fitted on and measured.
 
     Attributes:
         fit: The pairs to fit on.
         test: The pairs to measure on.
-        mixed: The number of pairs that belong to neither.
+        mixed: Number of pairs in neither part.
     """
 
     fit: list[Pair]
@@ -48,16 +48,16 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Dictionary:
-    """Translations between the types of words of the fitted sentences.
+    """Translations between word types of the fitted sentences.
 
     Attributes:
-        corpora: The sentences of both sides, in small letters if words are compared so.
-        types: The codes of the candidates of each side. A row of a matrix of vectors is a place in them.
-        split: All pairs, as words.
-        fitted: Source → other language, to fit on.
-        forward: Source → other language, to measure on. It shares no word with ``fitted``.
-        backward: Other language → source, to measure on.
-        counts: What was left out.
+        corpora: The sentences of both sides, lower-cased if case is ignored.
+        types: The codes of the candidates of each side. Matrices of vectors have their rows in this order.
+        split: All pairs as words.
+        fitted: Translations from the source to the other language, to fit on.
+        forward: Translations from the source to the other language, to measure on.
+        backward: Translations from the other to the source language, to measure on.
+        counts: Number of items left out, by reason.
     """
 
     corpora: Corpora
@@ -74,7 +74,7 @@ class Dictionary:
         return [names[code] for code in self.types[side].tolist()]
 
     def measured(self) -> dict[str, Any]:
-        """Return the number of candidates, and what is measured in each direction."""
+        """Return the number of candidates, and facts about the measured translations in each direction."""
         return {
             "types": {"parent": len(self.types[1]), "other": len(self.types[0])},
             "translations": self.forward.to_json(),
@@ -82,20 +82,20 @@ class Dictionary:
         }
 
     def only(self, config: MapsConfig, kept: tuple[NDArray[np.bool_], NDArray[np.bool_]], what: str) -> Dictionary:
-        """Return the dictionary with some of the candidates of each side; ``counts`` stay as they are.
+        """Return the dictionary with the candidates at ``kept`` only. ``counts`` do not change.
 
         Raises:
-            InputError: No pair is left to fit on or to measure on. The error names the words ``what``.
+            InputError: No pair is left to fit on or to measure on. The error calls the candidates ``what``.
         """
         types = self.types[0][kept[0]], self.types[1][kept[1]]
         return _laid(config, self.corpora, types, self.split, self.counts, f" between {what}")
 
 
 def read_dictionary(given: ProbeInput) -> Dictionary:
-    """Return the dictionary to fit on and the one to measure on.
+    """Return the dictionary of the settings.
 
     Raises:
-        InputError: A file has no word of the text.
+        InputError: No word of a file occurs in the text.
     """
     config, text, data = given.config.of(MapsConfig), given.aligned.text, given.data
     corpora = (text.left, text.right)
@@ -126,7 +126,7 @@ def read_dictionary(given: ProbeInput) -> Dictionary:
 def _laid(
     config: MapsConfig, corpora: Corpora, types: Types, split: Split, counts: dict[str, int], between: str = ""
 ) -> Dictionary:
-    """Return the dictionary of the pairs between words of these types."""
+    """Return the dictionary with the pairs between these types."""
     key, path = ("maps.dictionary", user_path(config.dictionary)) if config.dictionary else ("the sentence pairs", None)
     fit, test = f"{key} that are drawn to fit on{between}", (f"{key} that are drawn to measure on{between}", path)
     if config.test_dictionary is not None:
@@ -164,7 +164,7 @@ def _split(config: MapsConfig, text: Aligned, seed: int) -> Split:
             f"of {len(pairs):,} translations {len(fit)} are left to fit on and {len(test):,} to measure on",
             user_path(config.dictionary) if config.dictionary else None,
             keys="maps.dictionary" if config.dictionary else "maps",
-            hint="name a larger dictionary, or more sentence pairs",
+            hint="give a larger dictionary, or more sentence pairs",
             code="empty",
         )
     dropped = len(pairs) - len(fit) - (0 if config.test_dictionary is not None else len(test))

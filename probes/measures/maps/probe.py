@@ -1,6 +1,6 @@
-"""Probe ``maps``: an orthogonal map of each layer between two languages, and retrieval before and after it.
+"""The probe ``maps``: an orthogonal map between two languages at each layer, and retrieval before and after it.
 
-For two monolingual models it measures how similar their spaces are (Emerging Cross-lingual Structure, section 5.1).
+With two monolingual models it measures how similar their spaces are (Emerging Cross-lingual Structure, section 5.1).
 """
 
 from __future__ import annotations
@@ -35,7 +35,15 @@ Maps = dict[Supervision, list[NormalisedMap]]
 
 @dataclass(frozen=True, eq=False)
 class _Measured:
-    """Everything that does not depend on the layer. ``layers`` are those of both models, place by place."""
+    """Everything that does not depend on the layer.
+
+    Attributes:
+        given: The input.
+        config: The settings.
+        layers: The layers of the target and of the source model. Layers at the same index are mapped to each other.
+        dictionary: The translations to fit on and to measure on.
+        text: The measured text.
+    """
 
     given: ProbeInput
     config: MapsConfig
@@ -45,7 +53,7 @@ class _Measured:
 
     @property
     def asking(self) -> dict[str, int]:
-        """The number of queries of each measure, words or sentences, in the direction with fewer."""
+        """The number of queries of each measure, in the direction with fewer queries."""
         words = min(len(answers.queries) for answers in (self.dictionary.forward, self.dictionary.backward))
         linked = min((len(np.unique(column)) for column in self.text.links.T), default=0)
         sentences, lines = len(self.text.rows), len(self.text.lines)
@@ -53,14 +61,14 @@ class _Measured:
 
 
 def maps_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
-    """Fit maps; measure the translation of words and the retrieval of words in context and of sentences.
+    """Fit maps, and measure word translation and the retrieval of words in context and of sentences.
 
-    Scores are in percent. ``forward`` is from the source language to the other one, ``before`` is without a map and
-    without normalisation.
+    Scores are in percent. ``forward`` is the direction from the source language to the other one. ``before`` has the
+    scores without map and normalisation.
 
     Raises:
-        InputError: The models differ in size or, where layers are not named, in depth; a dictionary has no word of the
-            text; a file cannot be read; or states are NaN.
+        InputError: The models differ in hidden size or number of layers, a dictionary has no word of the text, a file
+            cannot be read, or states are NaN.
     """
     measured = _prepare(given)
     config, width, layers = measured.config, given.body("source").shape.hidden, measured.layers
@@ -69,7 +77,7 @@ def maps_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     before: list[Values] = []
     maps: Maps = {name: [] for name in config.supervision}
     after: dict[Supervision, list[Values]] = {name: [] for name in config.supervision}
-    extra = _without_context(measured, report)  # first, since it is quick and what it lacks is said at once
+    extra = _without_context(measured, report)  # first, because it is quick and reports its errors early
     for group in layer_groups(len(layers[0]), width, measured.dictionary, measured.text):
         left, right = (tuple(numbers[place] for place in group) for numbers in layers)
         sides = given.side("target", layers=left), given.side("source", layers=right)
@@ -87,19 +95,19 @@ def maps_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
 def _prepare(given: ProbeInput) -> _Measured:
     widths = sorted({given.body(role).shape.hidden for role in ROLES})
     if len(widths) > 1:
-        told = f"the states of both models must have the same size; they have {widths}"
-        raise InputError(told, keys="maps", code="conflict")
+        told = f"states of different sizes, {widths[0]} and {widths[1]}, cannot be mapped"
+        raise InputError(told, keys="maps", hint="choose models with the same hidden size", code="conflict")
     layers = given.layers("target"), given.layers("source")
     if len(layers[0]) != len(layers[1]):
         depths = [len(numbers) - 1 for numbers in layers]
         told = f"the models have {depths[1]} and {depths[0]} layers"
-        raise InputError(told, keys="layers", hint="name those to compare", code="conflict")
+        raise InputError(told, keys="layers", hint="list as many layers as both models have", code="conflict")
     config = given.config.of(MapsConfig)
     return _Measured(given, config, layers, read_dictionary(given), measured_text(given, config.sentences))
 
 
 def _without_context(measured: _Measured, report: Report) -> dict[str, dict[str, Any]]:
-    """Return the scores without context that the settings ask for: static vectors and embeddings."""
+    """Return the scores of static vectors and of embeddings, if the settings request them."""
     given, dictionary, found = measured.given, measured.dictionary, dict[str, dict[str, Any]]()
     static = static_of(given, dictionary, report)
     if static is not None:
@@ -113,7 +121,7 @@ def _without_context(measured: _Measured, report: Report) -> dict[str, dict[str,
 def _fit(
     measured: _Measured, supervision: Supervision, sides: Sides, vectors: Vectors, report: Report
 ) -> tuple[NormalisedMap, ...]:
-    """Return a map for each layer of ``sides``, from the language that moves to the other one."""
+    """Fit a map for each layer of ``sides``, from the language that moves to the other one."""
     if supervision != "dictionary":
         return fit_read(measured.given, supervision, sides, measured.config, report)
     known = torch.from_numpy(measured.dictionary.fitted.pairs()[: measured.config.words])
@@ -124,7 +132,7 @@ def _fit(
 def _scores(
     measured: _Measured, group: range, vectors: Vectors, maps: Sequence[NormalisedMap] | None, report: Report
 ) -> list[Values]:
-    """Return the scores of each layer of a group, and the numbers of the fit."""
+    """Return the scores of each layer in a group. With ``maps``, they include facts about the fit."""
     config, found = measured.config, []
     device = measured.given.body("source").norm.weight.device
     for place, at in enumerate(group):
@@ -174,7 +182,7 @@ def _values(
 
 
 def _save(measured: _Measured, maps: Maps) -> None:
-    """Save the maps, if a folder is named."""
+    """Save the maps, if the settings have a folder for them."""
     config, given = measured.config, measured.given
     if config.save is None:
         return

@@ -1,4 +1,4 @@
-"""Retrieval of words, words in context and sentences of two languages, with a map or without."""
+"""Accuracy of retrieving words, words in context and sentences between two languages."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Values = dict[str, Any]
 
 
 def word_scores(x: Tensor, y: Tensor, dictionary: Dictionary, report: Report) -> Values:
-    """Return the accuracy of translating words, as MUSE measures it: {score: {direction: {"p@1": percent, …}}}.
+    """Return the accuracy of word translation as in MUSE: {score: {direction: {"p@1": percent, …}}}.
 
-    ``x`` has the types of the source language and ``y`` those of the other language; all of them are candidates.
+    ``x`` has the vectors of all types of the source language, ``y`` those of the other language. All are candidates.
     """
     there, back = dictionary.forward, dictionary.backward
     pairs, reverse = there.pairs(), back.pairs()[:, ::-1]
@@ -35,7 +35,7 @@ def word_scores(x: Tensor, y: Tensor, dictionary: Dictionary, report: Report) ->
         queries=(torch.from_numpy(there.queries), torch.from_numpy(back.queries)),
         report=report,
     )
-    # both directions have the same pairs, in another order
+    # both directions have the same pairs in a different order
     order = np.empty(len(pairs), np.int64)
     order[np.lexsort(reverse.T)] = np.lexsort(pairs.T)
     assert (pairs[order] == reverse).all(), "both directions have the same pairs"
@@ -55,28 +55,28 @@ def word_scores(x: Tensor, y: Tensor, dictionary: Dictionary, report: Report) ->
 
 
 def context_scores(x: Tensor, y: Tensor, links: NDArray[np.int64], among: str, report: Report) -> Values:
-    """Return the accuracy of retrieving linked words in context: {score: {direction: percent}}.
+    """Return the accuracy of retrieving aligned words in context: {score: {direction: percent}}.
 
     Args:
         x: Vectors of the words of the source language.
         y: Vectors of the words of the other language.
-        links: [q, 2] rows of ``x`` and ``y``.
-        among: "all" rows that are not zeros are candidates, or only the "linked" ones.
+        links: [q, 2] the rows of ``x`` and ``y`` that are aligned.
+        among: The candidates: "all" rows that are not zero, or only "linked" (aligned) ones.
         report: Receives the progress.
     """
     candidates, places = [], []
     for rows, linked in zip((x, y), links.T, strict=True):
         kept = (rows != 0).any(1).cpu().numpy() & (among == "all")
-        kept[linked] = True  # a word without a vector is a miss, and is not dropped in silence
+        kept[linked] = True  # an aligned word without a vector must count as a miss
         candidates.append(rows[torch.from_numpy(kept)])
         places.append((np.cumsum(kept) - 1)[linked])
     return _accuracy(candidates[0], candidates[1], torch.from_numpy(np.stack(places, axis=1)), report)
 
 
 def sentence_scores(x: Tensor, y: Tensor, report: Report) -> Values | None:
-    """Return the accuracy of retrieving row i of ``y`` by row i of ``x``: {score: {direction: percent}}.
+    """Return the accuracy of sentence retrieval, where row i of ``x`` translates row i of ``y``.
 
-    None with fewer than two sentences, which there is nothing to tell apart from.
+    The result is {score: {direction: percent}}, or None with fewer than two sentences.
     """
     return _accuracy(x, y, torch.arange(len(x))[:, None].expand(-1, 2), report) if len(x) > 1 else None
 
@@ -91,7 +91,7 @@ def _accuracy(x: Tensor, y: Tensor, pairs: Tensor, report: Report) -> Values:
 
 
 def _of_directions(forward: Any, backward: Any) -> Values:
-    """Return both directions and their mean, of numbers or of dicts of numbers."""
+    """Return both directions and their mean. A direction is a number or a dict of numbers."""
     if isinstance(forward, dict):
         mean: Any = {name: rounded((forward[name] + backward[name]) / 2) for name in forward}
     else:
@@ -100,10 +100,10 @@ def _of_directions(forward: Any, backward: Any) -> Values:
 
 
 def intervals(scores: Mapping[str, Any], asking: Mapping[str, int]) -> Values:
-    """Return Wilson's 95 % interval of the main number of each measure: {measure: [low, high]}.
+    """Return Wilson's 95 % interval for the main number of each measure: {measure: [low, high]}.
 
-    ``asking`` is the number of queries, words or sentences, of each measure in the direction with fewer. They are taken
-    as independent.
+    ``asking`` has the number of queries of each measure, in the direction with fewer queries. Queries are treated as
+    independent.
     """
     found: Values = {}
     for measure, count in asking.items():
@@ -115,7 +115,7 @@ def intervals(scores: Mapping[str, Any], asking: Mapping[str, int]) -> Values:
 
 
 def main_number(measure: str, scores: Mapping[str, Any] | None) -> float | None:
-    """Return the accuracy of both directions that figures and tables compare: P@1 under CSLS."""
+    """Return the number that figures and tables compare: P@1 under CSLS, averaged over both directions."""
     if scores is None:
         return None
     mean = scores["csls"]["mean"]
@@ -123,5 +123,5 @@ def main_number(measure: str, scores: Mapping[str, Any] | None) -> float | None:
 
 
 def rounded(value: float) -> float:
-    """Return a number with six digits; the others are rounding."""
+    """Return a number with six significant digits."""
     return float(f"{value:.6g}")

@@ -1,4 +1,4 @@
-"""Tables, figures and notes of the probe ``maps``: accuracies by layer, before a map and after it."""
+"""Tables, figures and notes of the probe ``maps``."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ COLUMNS = ("cosine →", "cosine ←", "CSLS →", "CSLS ←", "mean (95 % inter
 
 
 def notes(values: Values, config: MapsConfig, width: int) -> list[str]:
-    """Return the notes that a reader of the numbers needs; ``width`` is the size of the states."""
+    """Return the notes on the values. ``width`` is the size of the states."""
     found = ["the best layer is chosen on the measured data, so its number is slightly optimistic"]
     if config.supervision != ("dictionary",):
         found.append(
-            "the words of the test dictionary are held out of the dictionary, but they occur in the sentences that the "
-            "maps from linked words and from sentences are fitted on"
+            "words of the test dictionary are held out from the dictionary, but they occur in the sentences on which "
+            "the maps of linked words and of sentences are fitted"
         )
     if config.test_dictionary is None and config.dictionary is None:
         found.append("translations are the most frequent links of the sentence pairs, not a dictionary made by people")
     found += _coverage(values["measured"])
     if values["measured"]["sentence_pairs"] < 2 or (values["files"] is not None and values["files"] < 2):
-        found.append("with one sentence there is nothing to retrieve from, so retrieval of sentences is left out")
+        found.append("sentence retrieval is left out, because it needs at least two sentences")
     ranks = (layer["fit"]["rank"] for maps in values["maps"].values() for layer in maps["layers"])
     found += few_directions(min(ranks), width)
     embeddings = values["embeddings"] or {}
@@ -60,27 +60,27 @@ def notes(values: Values, config: MapsConfig, width: int) -> list[str]:
 
 
 def _coverage(measured: Values) -> Iterator[str]:
-    """Yield how much of the dictionary is measured, where that is not all of it."""
+    """Yield a note for each language in which some words of the dictionary cannot be measured."""
     for language, key in (("the parent", "translations"), ("the other language", "translations_backward")):
         found = measured[key]
         if found["queries"] < found["words"]:
             yield (
-                f"of the {found['words']:,} words of {language} in the dictionary to measure on {found['queries']:,} "
-                f"({found['coverage']:.3g} %) are measured: {found['unknown_source']:,} are not in the sentences that "
-                f"maps are fitted on, and of {found['unanswered']:,} no translation is"
+                f"{found['queries']:,} of the {found['words']:,} test words of {language} ({found['coverage']:.3g} %) "
+                f"are measured: {found['unknown_source']:,} do not occur in the sentences that maps are fitted on, "
+                f"and {found['unanswered']:,} have no translation there"
             )
 
 
 def _without_vector(what: str, static: Values | None) -> list[str]:
-    """Return the misses of static vectors that tell nothing about their quality."""
+    """Return a note on words that static vectors miss because they have no vector."""
     missing = [] if static is None else [f"{reason}: {n:,}" for reason, n in static["counts"].items() if n]
     if not missing:
         return []
-    return [f"{what}: who has no vector is not found, whatever the others are ({'; '.join(missing)})"]
+    return [f"{what}: words without a vector count as not found ({'; '.join(missing)})"]
 
 
 def _layers_of(values: Values) -> dict[str, Sequence[Values]]:
-    """Return what is compared, as lists over layers: before a map, and after the map of each supervision."""
+    """Return the scores over layers, before a map and after the map of each supervision."""
     return {"no map": values["before"]} | {FITTED[name]: maps["layers"] for name, maps in values["maps"].items()}
 
 
@@ -89,7 +89,7 @@ def _shown(values: Values) -> list[str]:
 
 
 def _static_rows(values: Values, measure: str) -> list[tuple[str, Values, Sequence[float]]]:
-    """Return (name, scores, interval) of static vectors; in context also without the vectors of the sentence."""
+    """Return (name, scores, interval) for each kind of static vectors."""
     static, named = values["static"], STATIC.get(measure, {})
     if static is None:
         return []
@@ -110,14 +110,14 @@ def sizes(values: Values, measure: str) -> str:
 
 
 def words_and_types(measured: Values) -> str:
-    """Return how many words are queries, and among how many types they are sought."""
+    """Return the numbers of query words and of candidate types as text."""
     asking = [measured[key]["queries"] for key in ("translations", "translations_backward")]
     among = [measured["types"][side] for side in ("other", "parent")]
     return f"{asking[0]:,} → and {asking[1]:,} ← words ask, among {among[0]:,} and {among[1]:,} types"
 
 
 def tables(values: Values) -> list[Table]:
-    """Return a table for each measure, with the best layer and the last one, and one of words without context."""
+    """Return a table for each measure, with the best and the last layer, and a table of words without context."""
     found = []
     for measure in _shown(values):
         rows = []
@@ -135,9 +135,9 @@ def tables(values: Values) -> list[Table]:
 
 
 def _embeddings(found: Values) -> Table:
-    """Return the table of rows of the embedding matrix, and of static vectors of the same words (figure 4a)."""
+    """Return the table of embeddings, and of static vectors for the same words (figure 4a)."""
     rows = [
-        # the intervals are of rotated vectors; without a rotation hardly any word is found
+        # only rotated vectors have an interval, because hardly any word is found without a rotation
         ["embeddings, no map", *_cells("words", found["before"], None)],
         ["embeddings, rotated", *_cells("words", found["words"], found["intervals"]["words"])],
     ]
@@ -148,7 +148,7 @@ def _embeddings(found: Values) -> Table:
 
 
 def _table(title: str, first: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """Return a table of both directions."""
+    """Return a table with columns for both directions."""
     return Table(f"{title}; → from the parent, ← to it; mean: of CSLS", [*first, *COLUMNS], rows)
 
 
@@ -161,7 +161,7 @@ def _cells(measure: str, scores: Values, interval: Sequence[float] | None) -> li
 
 
 def figures(values: Values) -> list[Drawing]:
-    """Draw a figure for each measure: lines over layers, one before a map and one after each map."""
+    """Draw a figure for each measure, with a line over layers before a map and after each map."""
     drawn = []
     for measure in _shown(values):
         lines = []

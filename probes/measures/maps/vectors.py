@@ -1,4 +1,4 @@
-"""The text that maps are measured on: words in context, links and sentence files, and their vectors at some layers."""
+"""The text that maps are measured on, and its vectors at some layers."""
 
 from __future__ import annotations
 
@@ -21,28 +21,29 @@ from synthlang.parallel.prepare import SENTENCE_TOKENS, Sentences, encode
 from synthlang.parallel.text import read_parallel
 from synthlang.progress import Report
 
-AT_ONCE = 1 << 30  # bytes of vectors that are kept at once; with more, layers are read a few at a time
+AT_ONCE = 1 << 30  # bytes of vectors in memory at once; if all layers need more, they are read in groups
 Rows = NDArray[np.int64]
 Vectors = Mapping[str, tuple[Tensor, Tensor]]
-"""Of both languages (the other one, the parent), each [layers, n, d], by what is measured with them.
+"""Vectors [layers, n, d] of the other language and of the source language, by measure.
 
-words       float64, the mean of all occurrences of each type of the dictionary's candidates
-context     of the words of the measured sentences
-sentences   the means of the measured sentences; ``files``: of further parallel sentences, where there are some
+words       the mean over all occurrences of each candidate of the dictionary, float64
+context     the words of the measured sentences
+sentences   the means of the measured sentences
+files       the means of additional parallel sentences, if there are any
 """
 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredText:
-    """The measured part of the sentence pairs and of files, of the other language and of the source language.
+    """The measured sentence pairs and sentence files. The other language stands before the source language.
 
     Attributes:
         rows: [s] the measured sentence pairs, ascending.
         words: [words] the words of each side, numbered through all words of the side.
-        links: [links, 2] places among ``words`` of the source word and of the other word of each link.
-        files: The sentences of files as ids, None without files.
-        lines: [n] the lines that are read of the files.
-        counts: What was left out of the files.
+        links: [links, 2] indices into ``words`` of the source word and the other word of each alignment.
+        files: The sentences of the files as ids, or None.
+        lines: [n] the lines of the files that are used.
+        counts: Number of lines left out, by reason.
     """
 
     rows: Rows
@@ -57,7 +58,7 @@ def measured_text(given: ProbeInput, files: SentenceFiles | None) -> MeasuredTex
     """Return the text to measure on.
 
     Raises:
-        InputError: Files cannot be read, or no pair of their lines is left.
+        InputError: The files cannot be read, or no pair of lines is left.
     """
     rows, text = np.sort(given.measured), given.aligned.text
     links = given.data.links.take(rows)
@@ -73,7 +74,7 @@ def measured_text(given: ProbeInput, files: SentenceFiles | None) -> MeasuredTex
 
 
 def _read_files(given: ProbeInput, files: SentenceFiles) -> tuple[tuple[Sentences, Sentences], Rows, dict[str, int]]:
-    """Two files of parallel lines, and which pairs are neither empty nor too long."""
+    """Return the sentences of both files, the lines that are neither empty nor too long, and counts of the others."""
     text = read_parallel(user_path(files.left), user_path(files.right), files.words)
     left, right = (
         encode(reader.tokenizer.tokenizer, corpus, "word", reader.number)
@@ -84,14 +85,15 @@ def _read_files(given: ProbeInput, files: SentenceFiles) -> tuple[tuple[Sentence
     empty, long = (lengths == 0).any(0), (lengths + SENTENCE_TOKENS > most).any(0)
     rows = np.flatnonzero(~empty & ~long)
     if not len(rows):
-        raise InputError(f"maps.sentences: none of the {len(text)} pairs of lines can be read", user_path(files.left))
+        told = f"maps.sentences: each of the {len(text)} pairs of lines is empty or longer than {most} tokens"
+        raise InputError(told, user_path(files.left))
     counts = {"lines that are empty": int(empty.sum()), f"lines over {most} tokens": int((long & ~empty).sum())}
     return (left, right), rows, counts
 
 
 def layer_groups(count: int, width: int, dictionary: Dictionary, text: MeasuredText) -> list[range]:
-    """Cut ``count`` layers into groups whose vectors take at most ``AT_ONCE`` bytes, or of one layer."""
-    # about how much one layer takes, with the copies that are made of it
+    """Cut ``count`` layers into groups of at most ``AT_ONCE`` bytes of vectors, but at least one layer."""
+    # the approximate size of one layer, with the copies that are made of it
     types, others = sum(map(len, dictionary.types)), 2 * (len(text.rows) + len(text.lines)) + sum(map(len, text.words))
     size = max(1, AT_ONCE // max(1, width * (3 * 8 * types + 2 * 4 * others)))
     return [range(first, min(first + size, count)) for first in range(0, count, size)]
@@ -106,7 +108,7 @@ def read_vectors(sides: Sides, dictionary: Dictionary, fitted: Rows, text: Measu
     found: dict[str, list[Tensor]] = {"words": [], "context": [], "sentences": []}
     for side, corpus, codes, words in zip(sides, dictionary.corpora, dictionary.types, text.words, strict=True):
         found["words"].append(anchors(replace(side, corpus=corpus), fitted, codes, report))
-        # zeros for a word that the tokenizer leaves nothing of
+        # zeros for a word without tokens
         context = torch.zeros(len(side.reader.layers), len(words), side.reader.body.shape.hidden)
         for batch in word_states(side, text.rows, report, f"words in context, {side.name}"):
             context[:, torch.from_numpy(np.searchsorted(words, batch.word.numpy()))] = batch.vectors.cpu()

@@ -1,8 +1,8 @@
 """Words without context in the probe ``maps``: static word vectors, and rows of the embedding matrix.
 
-Static vectors are normalised, rotated, put beside those of their sentence, and measured as the states of the model are
-(Cao et al. 2020, section 3.4). Rows of the embedding matrix are measured for words that are one subword (Emerging
-Cross-lingual Structure, section 5.1.1, figure 4a).
+Static vectors are normalised, rotated, extended by the vector of their sentence, and measured like the states of the
+model (Cao et al. 2020, section 3.4). Rows of the embedding matrix are measured for words that are one subword
+(Emerging Cross-lingual Structure, section 5.1.1, figure 4a).
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ NAMES = "other language", "parent"
 
 
 def static_of(given: ProbeInput, dictionary: Dictionary, report: Report) -> Static | None:
-    """Return the static vectors that ``maps.static`` asks for.
+    """Return the static vectors of the settings ``maps.static``, or None without such settings.
 
     Raises:
-        InputError: gensim is not installed, or a file holds no vectors.
+        InputError: gensim is not installed, or a file has no vectors.
     """
     config, most = given.config.of(MapsConfig).static, given.config.of(MapsConfig).words
     if config is None:
@@ -46,7 +46,7 @@ def static_of(given: ProbeInput, dictionary: Dictionary, report: Report) -> Stat
         pairs = types[0][known[:, 1]], types[1][known[:, 0]]
     else:
         pairs = linked_codes(given, corpora)
-    # the words that are measured in context, and those that are measured alone but may be too rare to be trained
+    # words measured in context, and words measured alone, some of which may be too rare for training
     wanted = [
         np.union1d(corpus.form.codes[words_of(corpus.offsets, given.measured)], own)
         for corpus, own in zip(corpora, types, strict=True)
@@ -61,9 +61,10 @@ def static_scores(
     text: MeasuredText,
     report: Report,
 ) -> dict[str, Any]:
-    """Return ``words`` and ``context`` as for the maps, ``alone``, the ``fit``, and how many words have no vector.
+    """Return the scores of static vectors after a rotation.
 
-    ``alone`` is ``context`` without the vectors of the sentence.
+    ``words`` and ``context`` are as for the states. ``alone`` is ``context`` without the vectors of sentences. The
+    result also has the ``fit`` and the number of words without a vector.
 
     Raises:
         InputError: The vectors have different sizes.
@@ -88,13 +89,13 @@ def static_scores(
 
 
 def _type_vectors(sides: Sequence[StaticVectors], dictionary: Dictionary) -> tuple[Tensor, Tensor]:
-    """Return the vector of each candidate of both languages, [types, d]; zeros for a word without one."""
+    """Return the vectors [types, d] of the candidates of both languages, with zeros for missing vectors."""
     left, right = (one.vectors_of(dictionary.words(side)) for side, one in enumerate(sides))
     return left, right
 
 
 def _missed_words(dictionary: Dictionary, left: Tensor, right: Tensor) -> dict[str, int]:
-    """Return how many measured words have no vector, or no translation with one.
+    """Return the number of measured words without a vector, or without a translation that has one.
 
     ``left`` [types, d] are the vectors of the other language, ``right`` those of the source language.
     """
@@ -113,15 +114,14 @@ def _missed_words(dictionary: Dictionary, left: Tensor, right: Tensor) -> dict[s
 def embedding_scores(
     given: ProbeInput, dictionary: Dictionary, static: Static | None, report: Report
 ) -> dict[str, Any]:
-    """Return the accuracy of translating words that are one subword on both sides, among all types that are.
+    """Return the accuracy of word translation by embeddings, for types that are one subword.
 
-    ``words`` is after a rotation that is fitted on such words alone, ``before`` is without it. ``static`` has word
-    vectors of the same types, normalised and rotated in the same way. A word in small letters is its most frequent form
-    in the sentences that is one subword.
+    ``before`` has the scores without a rotation, and ``words`` the scores after a rotation that is fitted on such types
+    only. ``static`` has the scores of static vectors of the same types. A lower-cased type is represented by its most
+    frequent form that is one subword.
 
     Raises:
-        InputError: Fewer than two pairs to fit on, or none to measure on, are one subword on both sides and have static
-            vectors.
+        InputError: Fewer than two pairs are left to fit on, or none to measure on.
     """
     config = given.config.of(MapsConfig)
     ids, counts = [], dict[str, int]()
@@ -151,13 +151,13 @@ def embedding_scores(
 
 
 def subwords_of_types(given: ProbeInput, dictionary: Dictionary, side: int) -> tuple[NDArray[np.int64], dict[str, int]]:
-    """Return the id of each type of a side, −1 where it is not one subword, and how many these are, by reason."""
+    """Return the id of each type of a side, or −1 unless it is one subword, and the number of such types by reason."""
     reader, text = given.reader(ROLES[side]), given.aligned.text
     written, small = (text.left, text.right)[side], dictionary.corpora[side]
     place = np.full(len(small.form.names or ()), -1, np.int64)
     place[dictionary.types[side]] = np.arange(len(dictionary.types[side]))
     words = words_of(written.offsets, given.fitted)
-    # how types are written in the sentences that maps are fitted on: each type and form once, the most frequent first
+    # the forms of each type in the fitted sentences, most frequent first
     pairs = np.stack([place[small.form.codes[words]], written.form.codes[words]], axis=1)
     distinct, counts = np.unique(pairs[pairs[:, 0] >= 0], axis=0, return_counts=True)
     types, forms = distinct[np.lexsort((distinct[:, 1], -counts, distinct[:, 0]))].T
@@ -176,16 +176,16 @@ def subwords_of_types(given: ProbeInput, dictionary: Dictionary, side: int) -> t
 def _rotated(
     vectors: tuple[Tensor, Tensor], few: Dictionary, config: MapsConfig, name: str, report: Report
 ) -> dict[str, Any]:
-    """Return ``words``, ``fit`` and ``intervals``.
+    """Fit a rotation and return ``words``, ``fit`` and ``intervals``.
 
-    The vectors [types, d] are those of the other language, then those of the source language.
+    ``vectors`` [types, d] has the other language before the source language.
     """
     known = torch.from_numpy(few.fitted.pairs()[: config.words])
     left, right = vectors[0][known[:, 1]], vectors[1][known[:, 0]]
     there = (left != 0).any(1) & (right != 0).any(1)
     if int(there.sum()) < 2:
-        told = f"of the pairs of {WHAT} {int(there.sum())} can be fitted on"
-        raise InputError(told, keys=name, hint="name a larger dictionary, or more sentence pairs", code="range")
+        told = f"needs at least two pairs of {WHAT} to fit a rotation on, and found {int(there.sum())}"
+        raise InputError(told, keys=name, hint="give a larger dictionary, or more sentence pairs", code="range")
     x, y = (left[there], right[there]) if config.moves == "target" else (right[there], left[there])
     fitted = fit_map(x, y, config.normalise, rounds=config.rounds)
     words = word_scores(*MovingMap(fitted, config.moves).apply(vectors), few, report)

@@ -18,83 +18,83 @@ Variant = Literal["context", "types"]
 
 
 class RotationSettings(FitSettings):
-    """Settings of an orthogonal map of each layer, fitted on the sentences that are not measured."""
+    """Settings of an orthogonal map for each layer, fitted on sentences outside the measured ones."""
 
     normalise: Method = "none"
     supervision: Literal["parallel", "sentences"] = "parallel"
-    """Pairs of the fit: linked words in context, ``parallel`` (Cao et al.
+    """Vectors to fit the map on: aligned words in context (``parallel``), or means of parallel ``sentences``.
 
-    2020, equation 1; Wang et al. 2019), or mean vectors of parallel ``sentences`` (Aldarmaki & Diab 2019). A dictionary
-    is no choice here, since its vectors are means of types and words in context are compared; the probe ``maps`` has
-    it.
+    Aligned words are used by Cao et al. 2020 (equation 1) and Wang et al. 2019, sentences by Aldarmaki & Diab 2019. The
+    probe ``maps`` can also fit on a dictionary.
     """
 
 
 class RetrievalConfig(ProbeSettings):
-    """Settings of the retrieval of words, whose translations are looked for (Cao et al. 2020, section 3.2).
+    """Settings of word retrieval, which searches for translations of words (Cao et al. 2020, section 3.2).
 
-    Three sets of pairs are scored. ``linked`` has all links of the measured sentences, ``unlike`` those that
-    ``exact_matches`` leaves, and ``counted`` those of them that ``seen`` leaves, too. The headline is about
-    ``counted``.
+    Three sets of word pairs are scored. ``linked`` has all aligned words of the measured sentences. ``unlike`` leaves
+    out pairs by ``exact_matches``. ``counted`` also leaves out pairs by ``seen``, and gives the main score.
     """
 
     title: ClassVar[str] = "Words in context"
     about: ClassVar[str] = (
-        "How often the nearest neighbour of a word, among the words of all sentences of the other language, is "
-        "the word that it is linked to in the translation of its sentence, in percent (Cao et al. 2020)."
+        "Percentage of words whose nearest neighbour, among the words of all sentences of the other language, is "
+        "the word that they are aligned with in the translation of their sentence (Cao et al. 2020)."
     )
     run: ClassVar[str] = "probes.measures.retrieval.probe:retrieval_probe"
     measures: ClassVar[Tree] = MEASURES
 
     variants: tuple[Variant, ...] = Field(default=("context", "types"), min_length=1)
-    """Items of the retrieval.
+    """Words to retrieve: every word in its sentence (``context``), or the first occurrence of each type (``types``).
 
-    In ``context``, every word of the measured sentences is an item. In ``types``, only the first occurrence of each
-    type is (non-contextual retrieval in the paper), and a link counts if both its words are.
+    The paper calls ``types`` non-contextual retrieval. A word alignment then counts only if both words are first
+    occurrences.
     """
     candidates: Literal["all", "aligned"] = "all"
-    """Candidates: ``all`` words of the measured sentences of the other language (as the paper has it), or the
-    ``aligned`` ones, which have a link (as the released code has it, without its sentence tokens).
+    """Candidates in the other language: ``all`` words of the measured sentences, or only ``aligned`` ones.
+
+    The paper describes ``all``. The released code uses ``aligned``, and also sentence tokens, which are left out here.
     """
     k: int = Field(default=10, ge=1)
     """Number of neighbours in the densities of CSLS."""
     exact_matches: Literal["drop", "keep"] = "drop"
-    """Treatment of pairs of words that are written alike: ``drop`` (as in the paper) or ``keep``."""
+    """Treatment of word pairs that are spelled alike: ``drop`` (as in the paper) or ``keep``."""
     seen: Literal["drop", "keep"] = "drop"
-    """Treatment of pairs of types that are linked in the sentences that maps are fitted on: ``drop`` (as in the paper)
-    or ``keep``. They compete as candidates in either case.
+    """Treatment of type pairs that are aligned in the fitted sentences: ``drop`` (as in the paper) or ``keep``.
+
+    Their words remain candidates in either case.
     """
     parser: ParserSpec | None = None
-    """Parser of parts of speech where the text has none: ``spacy:NAME`` or ``stanza:NAME``, for the language of
-    ``tag_words``.
+    """Parser for parts of speech if the text has none: ``spacy:NAME`` or ``stanza:NAME``.
+
+    It must be for the language of ``tag_words``.
     """
     tag_words: Annotated[Literal["parent", "other"], OmitDefaultFromHash()] = "parent"
-    """Language whose word gives a link its part of speech: the source (``parent``), or the ``other`` language by its
-    own tagger (Cao et al. 2020, section 5.2: spaCy, polyglot for Bulgarian).
+    """Language whose word gives a pair its part of speech: the source language (``parent``) or the ``other`` one.
+
+    Cao et al. 2020, section 5.2, tag the other language with spaCy, and with polyglot for Bulgarian.
     """
     tag_pairs: Pairs = "linked"
-    """Set of pairs that is broken down by part of speech.
+    """Set of word pairs to break down by part of speech.
 
-    Cao et al. 2020 (table 4) keep the seen pairs, and have punctuation and numerals, which are mostly written alike.
+    Cao et al. 2020 (table 4) keep seen pairs, and also punctuation and numerals, which are mostly spelled alike.
     """
     rank_pairs: Pairs = "unlike"
-    """Set of pairs that is broken down by difference of frequency rank (figure 3)."""
+    """Set of word pairs to break down by difference of frequency rank (figure 3)."""
     rank_bins: int = Field(default=10, ge=1)
-    """Largest number of bins of equally many pairs."""
+    """Maximum number of bins. Each has the same number of word pairs."""
     examples: Annotated[tuple[str, ...], OmitDefaultFromHash()] = ()
-    """Words of the source language.
+    """Words of the source language to show as examples (appendix A.3).
 
-    Some occurrences of each are listed in their sentences, with the nearest word of the other language (appendix A.3).
+    Some occurrences of each are listed with their sentence and the nearest word of the other language.
     """
     rotation: RotationSettings | None = None
-    """Map of the states before words are compared (table 3, "Word-aligned BERT (rotation)").
-
-    None: the states as they are.
-    """
+    """Map of the states before words are compared: "Word-aligned BERT (rotation)" in table 3 (null: no map)."""
     static: StaticSettings | None = None
-    """Word vectors without context, beside those of their sentence, in place of the states of the model (section 3.4
-    and table 3, "Aligned fastText + sentence"). They are rotated by all links of the sentences that maps are fitted
-    on. A word without a vector is no candidate, and its links count as not found.
+    """Static word vectors in place of the states: "Aligned fastText + sentence" in table 3 (section 3.4).
+
+    The vector of the sentence is appended to each word vector. The rotation is fitted on all word alignments of the
+    fitted sentences. A word without a vector is not a candidate, and its alignments count as not found.
     """
 
     def check_installed(self) -> None:
@@ -103,7 +103,7 @@ class RetrievalConfig(ProbeSettings):
     @model_validator(mode="after")
     def _one(self) -> RetrievalConfig:
         if self.rotation is not None and self.static is not None:
-            raise ValueError("rotation moves a model's states, static vectors stand in their place: give one of them")
+            raise ValueError("rotation and static exclude each other, because rotation is for states of the model")
         return self
 
     @property

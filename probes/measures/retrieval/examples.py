@@ -18,13 +18,16 @@ from synthlang.progress import Report, silent
 
 Numbers = NDArray[np.int64]
 SHOWN = 5
-"""Most occurrences of a word."""
+"""Maximum number of occurrences shown for a word."""
 
 
 def asking(corpus: Corpus, candidates: Numbers, words: Sequence[str]) -> Numbers:
-    """Return the first SHOWN candidates that are each of ``words``, in small or capital letters.
+    """Return the first SHOWN occurrences of each of ``words`` among the candidates, ignoring case.
 
-    ``candidates`` are words of a corpus, ascending.
+    Args:
+        corpus: The sentences.
+        candidates: Word numbers in the corpus, ascending.
+        words: The words to look for.
     """
     names = [name.casefold() for name in corpus.form.names or ()]
     found = []
@@ -43,18 +46,18 @@ def examples_of(
     k: int,
     report: Report = silent,
 ) -> list[dict[str, Any]]:
-    """Return the nearest word of the other language under CSLS for occurrences of ``words`` of the source language.
+    """Return occurrences of ``words`` of the source language with their nearest words of the other language.
 
-    An example has both words, their sentences with the word in guillemets, the similarity ``csls``, and whether the two
-    are ``linked``.
+    An example has both words, their sentences with the word in guillemets, the similarity ``csls``, and ``linked``,
+    which is true for aligned words.
 
     Args:
-        corpora: The sentences of the left and of the right side.
-        one: The candidates and links.
+        corpora: The sentences of the left and the right side.
+        one: The candidates and word alignments.
         vectors: The vectors of the candidates of both sides.
         rows: The row of each candidate in ``vectors``.
         words: The words of the source language.
-        k: Neighbours in the densities of CSLS.
+        k: Number of neighbours in the densities of CSLS.
         report: Receives the progress.
     """
     asked = asking(corpora[1], one.right, words)
@@ -82,7 +85,7 @@ def examples_of(
 
 
 def in_context(corpus: Corpus, word: int) -> tuple[str | None, str | None]:
-    """Return a word of a corpus, and its sentence with the word in guillemets; None for −1, which is no word."""
+    """Return a word and its sentence with the word in guillemets. For the number −1, return (None, None)."""
     if word < 0:
         return None, None
     sentence = int(np.searchsorted(corpus.offsets, word, side="right")) - 1
@@ -92,7 +95,7 @@ def in_context(corpus: Corpus, word: int) -> tuple[str | None, str | None]:
 
 
 def example_table(found: Sequence[dict[str, Any]], names: tuple[str, str], read: str) -> Table:
-    """Return the examples as a table; ``names`` are those of the source and of the other language."""
+    """Return the examples as a table. ``names`` are the names of the source and the other language."""
     header = [f"word of {names[0]}", f"nearest word of {names[1]}", "linked", "CSLS"]
     rows = [[one["sentence"], one["in"] or "–", "yes" if one["linked"] else "no", _score(one["csls"])] for one in found]
     return Table(f"Words in context and the nearest one, {names[0]} → {names[1]}, {read}", header, rows, texts=3)

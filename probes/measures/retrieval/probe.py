@@ -1,7 +1,7 @@
-"""Probe ``retrieval``: contextual word retrieval (Cao et al. 2020, sections 3.2, 5.2 and 5.3), layer by layer.
+"""The probe ``retrieval``: contextual word retrieval (Cao et al. 2020, sections 3.2, 5.2 and 5.3), layer by layer.
 
-A word in a sentence of one language counts as found if, among all words of all sentences of the other language, its
-nearest one under CSLS is the word that it is linked with. Accuracy is the percentage of words that are found.
+A word counts as found if its nearest word under CSLS, among all words of all sentences of the other language, is the
+word that it is aligned with. The accuracy is the percentage of words that are found.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from synthlang.progress import Report, silent
 
 @dataclass(frozen=True, eq=False)
 class _Measured:
-    """The words and links of each variant, and the source of their vectors. The headline is that of its last layer."""
+    """The words and word pairs of each variant, and the source of their vectors."""
 
     given: ProbeInput
     config: RetrievalConfig
@@ -61,21 +61,19 @@ class _Measured:
 
 
 def retrieval_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
-    """Return the accuracy at every layer, by part of speech and by difference of frequency rank.
+    """Measure the accuracy at every layer, by part of speech and by difference of frequency rank.
 
-    In the values, ``forward`` has the queries of the source language and ``backward`` those of the other language. All
-    scores are in percent (0 to 100), and None where there are no words to measure on. A bin of ``ranks`` stands at the
-    median of its differences, or at 1 if that is less. ``drop`` is the accuracy of the first bin minus that of the
-    last.
+    All scores are in percent (0 to 100), or None without words to measure. ``forward`` has the queries of the source
+    language, ``backward`` those of the other language. A bin of ``ranks`` stands at the median of its differences, but
+    at 1 or more.
 
-    Memory is that of the vectors of one layer, or of tiles of them where they are large. The vectors of all layers lie
-    in files meanwhile and are rotated on their way there. A rotation holds 2 · layers · d² beside a batch, static
-    vectors those of all their words.
+    Memory holds the vectors of one layer, or tiles of a large layer, because the vectors of all layers lie in temporary
+    files. Fitting a rotation needs 2 · layers · d² more, and static vectors are held whole.
     """
     config, text, rows = given.config.of(RetrievalConfig), given.aligned.text, np.sort(given.measured)
     if len(rows) < 2:
-        told = "one sentence pair has no words of other sentences to confuse"
-        raise InputError(told, keys="data.dev", hint="measure on more sentence pairs", code="range")
+        told = "must leave at least two sentence pairs to measure, so that other sentences provide wrong candidates"
+        raise InputError(told, keys="data.dev", hint="increase it, or give more sentence pairs", code="range")
     source = source_of(given, rows, report)
     tagged = text.right if config.tag_words == "parent" else text.left
     tags = None if text.unit == "subword" else tags_of(tagged, rows, config.parser, report)
@@ -119,7 +117,7 @@ def retrieval_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
 def _by_layer(
     measured: _Measured, report: Report
 ) -> tuple[dict[Variant, list[dict[str, Any]]], dict[Variant, Retrieved], list[dict[str, Any]]]:
-    """Return the scores of every layer for each variant, the credits at the last layer, and the examples there."""
+    """Return the scores of every layer by variant, and the credits and examples at the last layer."""
     given, source = measured.given, measured.source
     found: dict[Variant, list[dict[str, Any]]] = {variant: [] for variant in measured.items}
     best: dict[Variant, Retrieved] = {}
@@ -154,7 +152,7 @@ def _by_layer(
 def _candidates(
     one: Items, kept: Sequence[WordVectors], matrices: tuple[Matrix, Matrix]
 ) -> tuple[tuple[Matrix, Matrix], tuple[Numbers, Numbers]]:
-    """Return the vectors of the candidates of a variant, some rows of the layer or all, and the row of each."""
+    """Return the vectors that hold the candidates of a variant at one layer, and the row of each candidate."""
     sides: list[tuple[Matrix, Numbers]] = []
     for vectors, matrix, words in zip(kept, matrices, (one.left, one.right), strict=True):
         rows: Any = vectors.rows(words)
@@ -170,8 +168,8 @@ def _candidates(
 def _retrieve(
     one: Items, vectors: tuple[Matrix, Matrix], at: tuple[Numbers, Numbers], k: int, report: Report
 ) -> Retrieved:
-    """Search among the candidates, whose rows are ``at``."""
-    links = -1 - one.links  # a word without a vector is none of the rows
+    """Search among the candidates. ``at`` has the row of each candidate in ``vectors``."""
+    links = -1 - one.links  # a negative row for a word without a vector
     for i, words in enumerate((one.left, one.right)):
         linked = one.links[:, i]
         there = np.isin(linked, words)
@@ -180,7 +178,7 @@ def _retrieve(
 
 
 def _summary(one: Items, found: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the numbers of words and links, the accuracy of chance, and the scores of each layer."""
+    """Return the numbers of candidates and word pairs, the accuracy of chance, and the scores of each layer."""
     sizes = {"left": len(one.left), "right": len(one.right)}
     chance = 50 * sum(1 / size for size in sizes.values()) if all(sizes.values()) else None
     links = {name: int(chosen.sum()) for name, chosen in one.sets.items()}
@@ -199,9 +197,9 @@ def _tags(measured: _Measured, best: Mapping[Variant, Retrieved], tags: Tags) ->
 
 
 def _ranks(measured: _Measured, variant: Variant, retrieved: Retrieved, rows: Numbers) -> Series | None:
-    """Return the accuracy by |difference of frequency rank| of both words of a link.
+    """Return the accuracy by the absolute difference of the frequency ranks of two aligned words.
 
-    Frequencies are those in the measured and the fitted sentences.
+    Frequencies are counted in the measured and the fitted sentences.
     """
     one, text = measured.items[variant], measured.text
     chosen = one.sets[measured.config.rank_pairs]
@@ -216,11 +214,10 @@ def _ranks(measured: _Measured, variant: Variant, retrieved: Retrieved, rows: Nu
 
 
 def _rank_values(series: Series, variant: Variant, measured: _Measured) -> dict[str, Any]:
-    """Return the values of the accuracy by difference of rank.
+    """Return the accuracy by difference of frequency rank as JSON values.
 
-    ``drop`` is the accuracy of the links that differ least minus that of those that differ most. It is None where ranks
-    hardly differ: equal differences then leave half of the bins or fewer, and the last has far more links than the
-    others.
+    ``drop`` is the accuracy of the first bin (smallest differences) minus the accuracy of the last one. It is None if
+    at most half of the bins remain after equal differences are merged, because the bins then have very different sizes.
     """
     config = measured.config
     return {

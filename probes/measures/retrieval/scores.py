@@ -1,7 +1,4 @@
-"""Retrieval of words: the candidates, the linked pairs, and the share of words that find their translation.
-
-Both directions are scored, under CSLS and cosine, with intervals, and also by part of speech.
-"""
+"""Word retrieval: candidates, aligned word pairs, and the share of words that find their translation."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class LinkedWords:
-    """Sentence pairs with links, as the words of each side see them."""
+    """Sentence pairs with word alignments, on the level of words."""
 
     left: Corpus
     right: Corpus
@@ -39,13 +36,13 @@ class LinkedWords:
 
     @cached_property
     def types(self) -> tuple[Numbers, Numbers]:
-        """A number for each way of writing a word, the same on both sides: [words of the corpus] of each side."""
+        """The type of every word of each corpus. Words with the same spelling have the same number on both sides."""
         return shared_codes(self.left, self.right)
 
     def links(self, rows: Numbers) -> tuple[Numbers, Numbers]:
-        """Return the left [q] and the right [q] word of the links of the sentence pairs at ``rows``.
+        """Return the left [q] and right [q] words of all alignments in the sentence pairs at ``rows``.
 
-        Words are numbered through each corpus.
+        Words are numbered through the whole corpus of each side.
         """
         links = self.data.links.take(rows)
         sentence = rows[links.sentence]
@@ -54,15 +51,15 @@ class LinkedWords:
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """The candidates of both sides, and the links between them.
+    """The candidates of both sides, and the aligned word pairs.
 
     Attributes:
-        left: [n] words of the left corpus, ascending; all of them have a vector.
-        right: [m] words of the right corpus, ascending; all of them have a vector.
-        links: [q, 2] a left and a right word.
-        sets: Name of a set → whether each link [q] belongs to it.
-        lost: [q] whether a word of the link has no vector, so that the link counts as not found.
-        counts: How many words and links were left out, by reason.
+        left: [n] words of the left corpus that have a vector, ascending.
+        right: [m] words of the right corpus that have a vector, ascending.
+        links: [q, 2] the left and the right word of each pair.
+        sets: For each set of pairs, the mask [q] of its members.
+        lost: [q] the mask of pairs with a word that has no vector. These count as not found.
+        counts: Number of words and pairs left out, by reason.
     """
 
     left: Numbers
@@ -81,15 +78,15 @@ def items(
     variant: Variant,
     known: tuple[Mask, Mask] | None = None,
 ) -> Items:
-    """Return the candidates and links of the sentence pairs ``measured``.
+    """Return the candidates and aligned word pairs of the sentence pairs ``measured``.
 
     Args:
         text: The sentence pairs.
-        measured: The sentence pairs that are measured.
-        fitted: The sentence pairs that maps are fitted on. A pair of types that they link counts as seen.
+        measured: The indices of the measured sentence pairs.
+        fitted: The indices of the fitted sentence pairs. Their aligned types count as seen.
         config: The settings.
-        variant: Whether every word or the first occurrence of each type is an item.
-        known: Which words of each corpus have a vector (None: all with a subword).
+        variant: ``context`` for every word, ``types`` for the first occurrence of each type.
+        known: Masks of the words of each corpus with a vector (default: all words with a subword).
     """
     rows = np.sort(measured)
     links = np.stack(text.links(rows), 1)
@@ -135,16 +132,16 @@ def items(
 
 
 def frequency_ranks(types: Numbers, offsets: Numbers, rows: Numbers) -> NDArray[np.float64]:
-    """Return the rank of each type by its frequency in the sentences at ``rows``, 1 for the most frequent.
+    """Return the frequency rank of each type in the sentences at ``rows``, with 1 for the most frequent.
 
-    Equally frequent types share the mean of their ranks. Types that do not occur have rank 0.
+    Types with the same frequency have the mean of their ranks. Types that do not occur have rank 0.
 
     Returns:
         [number of types].
     """
     counts = np.bincount(types[words_of(offsets, rows)], minlength=int(types.max(initial=0)) + 1)
     amounts, of_type, sizes = np.unique(counts, return_inverse=True, return_counts=True)
-    last = np.cumsum(sizes[::-1])[::-1]  # of the types that are as frequent: the last one's rank
+    last = np.cumsum(sizes[::-1])[::-1]  # the largest rank among types of the same frequency
     ranks = (last - (sizes - 1) / 2)[of_type]
     return np.where(amounts[of_type] > 0, ranks, 0.0)
 
@@ -157,8 +154,8 @@ GROUPS = {
     "closed class": ("DET", "ADP", CONJUNCTION, "PRON", "AUX"),
     "open class": ("NOUN", "ADV", "ADJ", "VERB"),
 }
-"""Cao et al. 2020, table 4, which leaves out PART, SYM, INTJ and X."""
-ONE = {"CCONJ": CONJUNCTION, "SCONJ": CONJUNCTION}  # one tag in the tag set of the paper
+"""Groups of parts of speech in Cao et al. 2020, table 4. PART, SYM, INTJ and X belong to none."""
+ONE = {"CCONJ": CONJUNCTION, "SCONJ": CONJUNCTION}  # the paper has one tag for both
 
 Accuracy = dict[str, Any]
 Credits = NDArray[np.float64]
@@ -166,12 +163,12 @@ Credits = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Retrieved:
-    """Credit per link: 1 for a word that found one of its translations, 1/t in a t-way tie, else 0.
+    """Credit per word pair: 1 for a word that found one of its translations, 1/t in a t-way tie, else 0.
 
     Attributes:
         links: [q, 2] rows of both sides.
-        credits: Similarity → credit [q] of both directions, forward and backward.
-        zeros: The number of rows of zeros on the left and on the right.
+        credits: For each similarity, the credits [q] of the forward and the backward direction.
+        zeros: Number of zero vectors on the left and on the right.
     """
 
     links: NDArray[np.int64]
@@ -179,17 +176,19 @@ class Retrieved:
     zeros: tuple[int, int]
 
     def accuracy(self, chosen: NDArray[np.bool_], similarity: str) -> Accuracy | None:
-        """Return the percentage (0 to 100) of words that find a translation, or None without a link.
+        """Return the percentage (0 to 100) of words that find a translation, or None without a word pair.
 
-        ``forward``: words of the source language query those of the other language; ``backward`` is the other
-        direction, and ``mean`` that of both. Its interval (``low``, ``high``) is Wilson's for as many draws as the
-        direction with fewer words has: both directions of a pair are one draw, and words of one sentence are taken as
-        independent. ``links`` is the number of links, ``asking`` that of queries in each direction. Each word counts
-        once.
+        In the direction ``forward``, words of the source language are the queries. Each word is one query. The
+        interval of the ``mean`` of both directions is Wilson's, with the smaller number of queries as sample size,
+        because both directions of a pair are one draw. Words of one sentence are treated as independent.
 
         Args:
-            chosen: [q] which links count.
+            chosen: [q] the mask of the pairs that count.
             similarity: "csls" or "cosine".
+
+        Returns:
+            The percentages with the interval ``low``, ``high``; the number of pairs, ``links``; and the number of
+            queries of each direction, ``asking``.
         """
         if not chosen.any():
             return None
@@ -210,7 +209,7 @@ class Retrieved:
         }
 
     def of_links(self) -> Credits:
-        """Return the mean of both directions under CSLS, [q]."""
+        """Return the mean credit of both directions under CSLS, [q]."""
         forward, backward = self.credits["csls"]
         return (forward + backward) / 2
 
@@ -223,21 +222,21 @@ def retrieve(
     report: Report = silent,
     lost: NDArray[np.bool_] | None = None,
 ) -> Retrieved:
-    """Search in both directions.
+    """Search for nearest neighbours in both directions.
 
     Args:
         left: [n, d] vectors.
         right: [m, d] vectors.
-        links: [q, 2] rows of ``left`` and ``right``.
-        k: Neighbours in the densities of CSLS.
+        links: [q, 2] rows of ``left`` and ``right``. A negative number stands for a word without a row.
+        k: Number of neighbours in the densities of CSLS.
         report: Receives the progress.
-        lost: [q] links with a word that has no row. They earn nothing, and negative numbers stand for such words.
+        lost: [q] the mask of pairs with a word that has no row. Their credit is 0.
     """
     there = np.ones(len(links), bool) if lost is None else ~lost
     found = nearest(right, left, torch.from_numpy(links[there, ::-1].copy()), k=k, report=report)
 
     def credits(way: Direction, similarity: str, asking: NDArray[np.int64]) -> Credits:
-        """Return the credit of a query over all its links; in a t-way tie each of its links is chosen with 1/t."""
+        """Return the credit of each query, summed over its pairs. In a t-way tie each pair counts 1/t."""
         credit = np.zeros(len(links))
         credit[there] = getattr(way, similarity).credit.cpu().numpy()
         _, word = np.unique(asking, return_inverse=True)
@@ -255,9 +254,9 @@ class Tags:
     """Parts of speech of the words of a corpus.
 
     Attributes:
-        codes: [words of the corpus] numbers into ``names``; −1 is unknown.
+        codes: [words of the corpus] indices into ``names``, or −1 for unknown.
         names: The parts of speech.
-        source: The text or the parser that they are from.
+        source: The origin of the tags: the text, or a parser.
     """
 
     codes: NDArray[np.int64]
@@ -266,9 +265,9 @@ class Tags:
 
 
 def tags_of(corpus: Corpus, rows: NDArray[np.int64], parser: str | None, report: Report = silent) -> Tags | None:
-    """Return the column ``upos``, or the tags of a parser for the sentences at ``rows``; None without either.
+    """Return the tags of the sentences at ``rows``, from the column ``upos`` or from a parser.
 
-    A word of a sentence that the parser cannot parse has no tag.
+    Without either, the result is None. Words of a sentence that the parser cannot parse have no tag.
 
     Raises:
         InputError: The parser is not installed.
@@ -299,15 +298,15 @@ def tags_of(corpus: Corpus, rows: NDArray[np.int64], parser: str | None, report:
 
 
 def by_tag(retrieved: Retrieved, chosen: NDArray[np.bool_], tag: NDArray[np.int64], names: Sequence[str]) -> Any:
-    """Return the accuracy under CSLS by the part of speech of the right word, and by groups of parts of speech.
+    """Return the accuracy under CSLS by part of speech and by groups of parts of speech.
 
-    The ``average`` of a group is the mean over its tags, as the paper's table has it; ``pooled`` is that over its
-    words. ``left_out`` counts the links with another tag, or none.
+    The ``average`` of a group is the mean over its tags, as in the table of the paper. The accuracy over all words of
+    the group is ``pooled``. ``left_out`` counts pairs with another tag or without one.
 
     Args:
         retrieved: The credits.
-        chosen: [q] which links count.
-        tag: [q] the tag of the right word of each link.
+        chosen: [q] the mask of the pairs that count.
+        tag: [q] the tag of each pair.
         names: The names of the tags.
     """
     groups: dict[str, Any] = {}

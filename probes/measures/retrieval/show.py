@@ -18,7 +18,7 @@ from probes.statistics import Interval
 
 LEVEL = 0.95
 FEW = 50
-"""Fewer links say little: the interval of an accuracy of 50 % is then wider than 27 points."""
+"""Minimum number of word pairs for a figure. With fewer, the interval of an accuracy of 50 % exceeds 27 points."""
 
 VARIANTS = {"context": "words in context", "types": "types (their first occurrence)"}
 SHORT = {"context": "in context", "types": "types"}
@@ -29,7 +29,7 @@ Values = Mapping[str, Any]
 
 
 def kinds_of(settings: RetrievalConfig) -> Kinds:
-    """Return the names of the sets of pairs."""
+    """Return the display name of each set of word pairs."""
     alike = " not written alike" if settings.exact_matches == "drop" else ""
     unseen = "unseen pairs" if settings.seen == "drop" else "pairs"
     named = {"linked": "pairs", "unlike": f"pairs{alike}", "counted": f"{unseen}{alike}"}
@@ -37,7 +37,7 @@ def kinds_of(settings: RetrievalConfig) -> Kinds:
 
 
 def tables(values: Values, names: Names, kinds: Kinds) -> list[Table]:
-    """Return the tables: by layer for each variant, by part of speech, and the examples."""
+    """Return the tables by layer (one per variant), by part of speech, and of examples."""
     made = [_by_layer(values, variant, names, kinds) for variant in values["variants"]]
     if values["tags"] is not None:
         made.append(_by_tag(values["tags"], names, kinds, read_of(values, values["tags"]["layer"])))
@@ -47,7 +47,7 @@ def tables(values: Values, names: Names, kinds: Kinds) -> list[Table]:
 
 
 def read_of(values: Values, layer: int) -> str:
-    """Return the name of the vectors of a layer."""
+    """Return the display name of the vectors of a layer."""
     if values["static"] is not None:
         return "static vectors"
     return f"layer {layer}" if values["rotation"] is None else f"layer {layer}, rotated"
@@ -113,7 +113,7 @@ def _interval(score: Values) -> Interval:
 
 
 def drawings(values: Values, ranks: Series | None, names: Names, kinds: Kinds) -> list[Drawing]:
-    """Draw the accuracy by layer, by part of speech and by difference of rank, where there are values."""
+    """Draw the accuracy by layer, by part of speech and by difference of frequency rank, if there are values."""
     both = f"{names[0]} and {names[1]}"
     made = []
     kind = drawn_kind(values)
@@ -153,7 +153,7 @@ PAIRS = {"counted": "pairs that count", "unlike": "pairs not written alike", "li
 
 
 def drawn_kind(values: Values) -> str:
-    """Return the set of pairs that the figures show: the counted pairs or, if they are few, the next larger set."""
+    """Return the smallest set of word pairs with at least FEW pairs in each variant, for the figures."""
     for kind in ("counted", "unlike"):
         if all(found["links"][kind] >= FEW for found in values["variants"].values()):
             return kind
@@ -180,13 +180,13 @@ def _bars(found: Values | None) -> list[Bar]:
 
 
 def notes_of(values: Values, settings: RetrievalConfig, unit: str, same_model: bool, width: int) -> Sequence[str]:
-    """Return the notes that a reader needs; ``width`` is the size of the vectors."""
+    """Return the notes on the result. ``width`` is the size of the vectors."""
     notes = []
     dropped = [
         text
         for text, how in (
             ("written alike (exact_matches)", settings.exact_matches),
-            ("linked in the fitted sentences too (seen)", settings.seen),
+            ("aligned in the fitted sentences (seen)", settings.seen),
         )
         if how == "drop"
     ]
@@ -194,9 +194,9 @@ def notes_of(values: Values, settings: RetrievalConfig, unit: str, same_model: b
         links = found["links"]
         if links["counted"] < FEW and links["linked"] > links["counted"]:
             notes.append(
-                f"retrieval, {SHORT[variant]}: only {links['counted']:,} of {links['linked']:,} links are left without "
-                f"those {' and those '.join(dropped)}; read the columns of pairs not written alike and of all linked "
-                "pairs instead, or set retrieval.seen: keep"
+                f"retrieval, {SHORT[variant]}: only {links['counted']:,} of {links['linked']:,} word pairs count, "
+                f"because pairs {' or '.join(dropped)} are dropped; read the columns of the larger sets of pairs "
+                "instead, or set retrieval.seen: keep"
             )
     notes += [
         f"retrieval, {SHORT[variant]}, layer {layer['layer']}: {count:,} word vectors are zero, "
@@ -206,25 +206,25 @@ def notes_of(values: Values, settings: RetrievalConfig, unit: str, same_model: b
         if (count := sum(layer["zero_vectors"].values()))
     ]
     if values["tags"] is None:
-        reason = "links are between subwords" if unit == "subword" else "the text has none; name retrieval.parser"
+        reason = "word alignments are of subwords" if unit == "subword" else "the text has none; set retrieval.parser"
         notes.append(f"retrieval: there are no results by part of speech: {reason}")
     found_words = {one["word"].casefold() for one in values.get("examples", ())}
     notes += [
-        f"retrieval.examples: {word} is no word of the measured sentences"
+        f"retrieval.examples: {word} does not occur in the measured sentences"
         for word in settings.examples
         if word.casefold() not in found_words
     ]
     if values["ranks"] is None:
-        notes.append("retrieval: there are no results by frequency rank: no link is left in retrieval.rank_pairs")
+        notes.append("retrieval: there are no results by frequency rank: the set retrieval.rank_pairs is empty")
     elif len(values["ranks"]["bins"]) < 2:
-        notes.append("retrieval: linked words hardly differ in frequency rank, so there is no figure of it")
+        notes.append("retrieval: there is no figure by frequency rank: aligned words have almost the same rank")
     if not same_model and not settings.fits:
-        notes.append("retrieval: vectors of two models are compared as they are, without a map between their spaces")
+        notes.append("retrieval: vectors of two models are compared without a map between their spaces")
     if values["rotation"] is not None:
         notes += few_directions(min(fit["rank"] for fit in values["rotation"]["fit"]), width)
-    # misses of static vectors that say nothing of their quality
+    # misses because a word has no static vector, which are no sign of bad vectors
     return notes + [
-        f"retrieval, {SHORT[variant]}: {lost:,} of the {found['links']['counted']:,} counted links have a word "
+        f"retrieval, {SHORT[variant]}: {lost:,} of the {found['links']['counted']:,} counted word pairs have a word "
         "without a static vector, and count as not found"
         for variant, found in values["variants"].items()
         if (lost := found["lost"]["counted"])

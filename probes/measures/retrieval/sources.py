@@ -1,7 +1,7 @@
-"""The vectors of the words that the probe ``retrieval`` compares, and the files that hold them.
+"""The word vectors that the probe ``retrieval`` compares, and their files.
 
-There are three sources: the states of a model as they are; the states after an orthogonal map of each layer (Cao et al.
-2020, equation 1); and static vectors, the vector of a word beside those of its sentence (section 3.4).
+There are three sources of vectors (Cao et al. 2020): the states of a model, its states after an orthogonal map of each
+layer (equation 1), and static vectors with the vector of the sentence appended (section 3.4).
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 
 Layer = tuple[int, int]
-"""Numbers of a layer of the model of the left and of the right language."""
+"""Numbers of a layer in the model of the left and of the right language."""
 Known = tuple[NDArray[np.bool_], NDArray[np.bool_]]
-"""[words of the left corpus], [words of the right corpus]: which have a vector."""
+"""Masks [words of the left corpus] and [words of the right corpus] of the words with a vector."""
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A reader of the measured sentences.
+    """A source of vectors for the words of the measured sentences.
 
     Attributes:
-        layers: The layers that have vectors; static vectors have layer 0 only.
+        layers: The layers that have vectors. Static vectors have layer 0 only.
         width: The size of a vector.
-        read: 0 (left) or 1 (right) → vectors of the words of the sentences of that side, batch by batch.
-        known: Which words have a vector; None: all that have a token.
-        facts: Facts for the result: {"rotation": …, "static": …}, None where there is no such thing.
+        read: A function from the side (0 left, 1 right) to the word vectors of that side, batch by batch.
+        known: Masks of the words with a vector, or None if all words with a token have one.
+        facts: Values ``rotation`` and ``static`` for the result.
     """
 
     layers: Sequence[Layer]
@@ -52,12 +52,12 @@ class Source:
 
     @property
     def last(self) -> int:
-        """The place of the last layer."""
+        """The index of the last layer in ``layers``."""
         return max(range(len(self.layers)), key=lambda i: self.layers[i])
 
 
 def source_of(given: ProbeInput, measured: NDArray[np.int64], report: Report = silent) -> Source:
-    """Return the source that the settings ask for; maps are fitted here.
+    """Return the source of vectors in the settings. Fit its maps, if it has any.
 
     Raises:
         InputError: The states of two models cannot be compared, or no measured word has a static vector.
@@ -67,12 +67,12 @@ def source_of(given: ProbeInput, measured: NDArray[np.int64], report: Report = s
         return _static(given, config.static, measured, report)
     left, right = given.layers("target"), given.layers("source")
     if len(left) != len(right):
-        told = f"of the two models {len(left)} and {len(right)} layers are read"
-        raise InputError(told, keys="layers", hint="name those to compare", code="conflict")
+        told = f"the two models have different numbers of layers: {len(left)} and {len(right)}"
+        raise InputError(told, keys="layers", hint="list layers that both models have", code="conflict")
     widths = given.body("target").shape.hidden, given.body("source").shape.hidden
     if widths[0] != widths[1]:
-        told = f"vectors of {widths[0]} and of {widths[1]} numbers cannot be compared"
-        raise InputError(told, keys="retrieval", hint="name models of the same size", code="conflict")
+        told = f"vectors of different sizes, {widths[0]} and {widths[1]}, cannot be compared"
+        raise InputError(told, keys="retrieval", hint="choose models with the same hidden size", code="conflict")
     layers = list(zip(left, right, strict=True))
     sides = given.side("target"), given.side("source")
     rotation, facts = config.rotation, None
@@ -94,11 +94,11 @@ def source_of(given: ProbeInput, measured: NDArray[np.int64], report: Report = s
 def _static(
     given: ProbeInput, config: TrainedVectors | LoadedVectors, measured: NDArray[np.int64], report: Report
 ) -> Source:
-    """Return static vectors, those of the other language rotated onto those of the source language (section 3.4).
+    """Return static vectors, with the other language rotated onto the source language (section 3.4).
 
-    The rotation is fitted on all links of the fitted sentences. The sentence is part of every vector: "during word
-    retrieval, we concatenate each word vector with a vector representing its sentence", and both blocks of table 3 name
-    the row "Aligned fastText + sentence". The words alone are ``pools: []``.
+    The rotation is fitted on a dictionary, or on all word alignments of the fitted sentences. As in the paper, the
+    vector of the sentence is appended to every word vector: "during word retrieval, we concatenate each word vector
+    with a vector representing its sentence". With ``pools: []`` the words stand alone.
     """
     corpora = given.aligned.text.left, given.aligned.text.right
     words = [words_of(corpus.offsets, measured) for corpus in corpora]
@@ -114,7 +114,7 @@ def _static(
     for there, at, role in zip(known, words, ROLES, strict=True):
         if not there[at].any():
             told = f"no measured word of {given.name(role)} has a vector"
-            raise InputError(told, keys="retrieval.static", hint="name vectors of this language", code="empty")
+            raise InputError(told, keys="retrieval.static", hint="give vectors of this language", code="empty")
 
     def read(i: int) -> Iterator[WordStates]:
         start = 0
@@ -128,19 +128,19 @@ def _static(
 
 
 class WordVectors:
-    """Float32 vectors of words at each layer, in temporary files of 4 · layers · n · d bytes."""
+    """Word vectors of each layer in temporary files, 4 · layers · n · d bytes in all."""
 
     def __init__(self, layers: int, width: int, device: torch.device) -> None:
         self._files, self._device = LayerCache(layers, width), device
         self._words = np.zeros(0, np.int64)
 
     def write(self, batches: Iterable[WordStates], words: NDArray[np.int64], name: str) -> None:
-        """Keep the vectors of ``words`` (ascending).
+        """Store the vectors of ``words`` (ascending) from all batches.
 
         Raises:
-            InputError: A vector holds NaN or infinity, or the disk is full.
+            InputError: A vector contains NaN or infinity, or the disk is full.
         """
-        wanted = np.zeros(int(words.max(initial=-1)) + 2, bool)  # one place more, for words after the last one
+        wanted = np.zeros(int(words.max(initial=-1)) + 2, bool)  # the extra last entry stands for all later words
         wanted[words] = True
         written = [self._words]
         for batch in batches:
@@ -148,18 +148,18 @@ class WordVectors:
             kept = wanted[np.minimum(number, len(wanted) - 1)]
             vectors = batch.vectors[:, torch.from_numpy(kept).to(batch.vectors.device)].float().cpu()
             if not bool(vectors.isfinite().all()):
-                raise InputError(f"{name}: the states of its words hold NaN or infinity", code="damaged")
+                raise InputError(f"{name}: word vectors contain NaN or infinity", code="damaged")
             self._files.write(vectors)
             written.append(number[kept])
         self._words = np.concatenate(written)
 
     def rows(self, words: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the row of each of ``words`` in a layer; all of them were kept."""
+        """Return the row of each word in a layer. All words must have been stored."""
         order = np.argsort(self._words, kind="stable")
         found = order[np.searchsorted(self._words, words, sorter=order)]
         assert np.array_equal(self._words[found], words), "words that were kept"
         return found
 
     def layer(self, number: int) -> Matrix:
-        """Return the layer at a place, [n, d]: a tensor on the device, or a memory map for a large layer."""
+        """Return a layer [n, d] as a tensor on the device, or a large one as a memory map."""
         return self._files.layer(number, self._device)

@@ -25,11 +25,11 @@ from synthlang.store import Store
 
 NOTHING: Mapping[str, Any] = {"types": 0, "candidates": None, "scores": None, "bands": [], "counts": {}}
 BANDS = (100, 1000, 5000)
-"""The last rank of each band of frequency; one more band has all the rest."""
+"""The last frequency rank of each band. The remaining words form one more band."""
 
 
 def alignment_of_run(run: Path, config: PretrainConfig, store: Store, report: Report = silent) -> dict[str, Any]:
-    """Open a finished run and return ``probe_alignment`` of its final weights."""
+    """Return `probe_alignment` for the final weights of a finished run."""
     _, artifacts = open_run(run, config, report)
     return probe_alignment(trained_model(run, config, artifacts), config, artifacts, store)
 
@@ -44,21 +44,22 @@ def probe_alignment(
     headline: str | None = None,
     language_ids: bool = False,
 ) -> dict[str, Any]:
-    """Return the alignment of each language, in percent, over all types, those in the dictionary and those held out.
+    """Return the alignment of each language in percent, over all types, dictionary types and held-out types.
 
-    Types are the ids that occur in the training text of both languages, without the special ones. ``in_dictionary``
-    means the dictionary of the config, also for a run that did not use it, so that objectives are compared on the same
-    types. Without pairs of rows (a language with the vocabulary of the source, and no dictionary) ``scores`` and
-    ``candidates`` are null and ``bands`` is empty.
+    Types are the ids, except special ones, that occur in the training text of both languages. ``in_dictionary`` refers
+    to the dictionary of the config, even if no objective used it, so that objectives are compared on the same types. A
+    language with the vocabulary of the source language and no dictionary has no word pairs. Then ``scores`` and
+    ``candidates`` are null, and ``bands`` is empty.
 
-    ``candidates`` counts the rows of the ``parent`` and of the ``other`` language among which a translation is sought.
-    Rows that both have are counted under ``shared``; each of them competes for all words but its own
-    (pretrain/word_pairs.py). ``counts`` has what was left out, and rows of zeros, which are near no other row.
+    ``candidates`` has the number of rows of the ``parent`` and the ``other`` language in which translations are
+    searched. Rows of both languages are also counted as ``shared``. A shared row is a candidate for every word except
+    its own (``pretrain/word_pairs.py``). ``counts`` has the number of items left out by reason, and of zero rows, which
+    are near no other row.
 
-    ``bands`` are the same scores by the frequency of the source type in the training text, most frequent first:
-    ``{"from": 101, "to": 1000, "types": …, "scores": …}``. Ranks include the last one, which is null for the rest.
-    Ranks count every type that occurs, and of equally frequent ones the smaller id first. A band may have fewer
-    ``types`` than ranks, since not every type has a translation. The types of other bands still compete as neighbours.
+    ``bands`` has the same scores by frequency rank of the source type in the training text:
+    ``{"from": 101, "to": 1000, "types": …, "scores": …}``. "to" is included in the band, and null in the last one. Ties
+    in frequency go to the smaller id. A band may have fewer ``types`` than ranks, because not every type has a
+    translation. Types of other bands remain candidates.
 
     Args:
         model: The model.
@@ -67,8 +68,8 @@ def probe_alignment(
         store: The store of the run, for a dictionary that no term of the objective reads.
         bands: The last rank of each band.
         report: Receives the progress.
-        headline: The language whose values stand beside ``languages`` (default: the first after the source language).
-        language_ids: Whether the embedding of its language is added to each row, in a model that has such embeddings.
+        headline: The language whose values are also at the top level (default: the first derived language).
+        language_ids: Whether to add the embedding of the language to each row, if the model has such embeddings.
     """
     dictionary = artifacts.dictionary
     if dictionary is None and any(len(c.pairs) for c in artifacts.candidates):
@@ -113,17 +114,17 @@ def _language(
 
 
 def candidate_numbers(candidates: tuple[NDArray[np.int64], NDArray[np.int64]], shared: int) -> dict[str, int]:
-    """Return how many rows compete in each language, and how many of them are rows of both."""
+    """Return the number of candidates in each language, and of candidates that both languages share."""
     return {"parent": len(candidates[0]), "other": len(candidates[1]), "shared": shared}
 
 
 def zero_rows(credits: WordCredits, names: tuple[str, str]) -> dict[str, int]:
-    """Return how many candidates of each language are rows of zeros, without the languages that have none."""
+    """Return the number of zero rows among the candidates of each language that has any."""
     return {f"rows of zeros, {name}": n for name, n in zip(names, credits.zeros, strict=True) if n}
 
 
 def frequency_ranks(counts: NDArray[np.int64], types: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the rank by count, from 1, of each of the ``types`` (ids, ascending), 0 for other ids: [ids]."""
+    """Return the frequency rank [ids] of each id in ``types`` (ascending), from 1, and 0 for other ids."""
     ranks = np.zeros(len(counts), np.int64)
     ranks[types[np.argsort(-counts[types], kind="stable")]] = np.arange(1, len(types) + 1)
     return ranks
@@ -132,7 +133,7 @@ def frequency_ranks(counts: NDArray[np.int64], types: NDArray[np.int64]) -> NDAr
 def band_scores(
     credits: WordCredits, in_dictionary: torch.Tensor, ranks: NDArray[np.int64], bands: Sequence[int]
 ) -> list[dict[str, Any]]:
-    """Return the scores of the words in each band; ``ranks`` [n] are those of the words (see `probe_alignment`)."""
+    """Return the scores of each band (see `probe_alignment`). ``ranks`` [n] are the frequency ranks of the words."""
     result = []
     for before, last in pairwise((0, *bands, None)):
         assert before is not None, "only the last band is open"
@@ -147,9 +148,9 @@ SCORES = ("n", "cosine →", "cosine ←", "cosine mean", "CSLS mean")
 
 
 def subset_table(values: Mapping[str, Any], names: Names) -> Table:
-    """Return a table of all words, those in the dictionary and the others.
+    """Return a table of all words, dictionary words and held-out words.
 
-    ``names`` are those of the source and of the other language.
+    ``names`` are the names of the source and the other language.
     """
     sizes = f"{values['candidates']['other']:,} and {values['candidates']['parent']:,}"
     title = f"Word-embedding alignment, {names[0]} ↔ {names[1]}, among {sizes} words (%)"
@@ -158,7 +159,7 @@ def subset_table(values: Mapping[str, Any], names: Names) -> Table:
 
 
 def band_table(bands: Sequence[Mapping[str, Any]], language: str) -> Table:
-    """Return a table of all words by their frequency in the text of the source language."""
+    """Return a table of the words by their frequency rank in the text of the source language."""
     rows = [[f"{band['from']:,} – {band['to'] or '…'}", *_cells(band["scores"]["all"])] for band in bands]
     return Table(f"The same by frequency rank in the parent's text, {language} (%)", ("ranks", *SCORES), rows)
 
@@ -172,13 +173,13 @@ def _cells(scores: Mapping[str, Any] | None) -> list[str]:
 
 
 def notes_of(values: Mapping[str, Any]) -> list[str]:
-    """Return the notes that a reader of the numbers needs."""
+    """Return the notes on the values."""
     notes = [f"words: {values['reason']}"] if "reason" in values else []
     shared = (values["candidates"] or {}).get("shared", 0)
     if shared:
         notes.append(
-            f"words: {shared:,} embeddings belong to both languages; each competes for every word but its own, "
-            "and pairs that share one are left out"
+            f"words: {shared:,} embeddings are shared by both languages; word pairs that share one are left out, "
+            "and a shared embedding is a candidate for every word except its own"
         )
     zeros = sum(n for reason, n in values["counts"].items() if reason.startswith("rows of zeros"))
     if zeros:

@@ -1,4 +1,4 @@
-"""The alignment of words that a dictionary names, in models whose translations are not known."""
+"""Word-embedding alignment by a dictionary, for models whose word translations are not known."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class _Candidates:
-    """The competing words of one language.
+    """The candidate words of one language.
 
     Attributes:
         name: The name of the language.
         model: The model that reads the language.
         reader: The reader of the language.
-        ids: The ids that compete, ascending.
+        ids: The ids of the candidates, ascending.
         seen: Whether the ids are known to occur in the training text.
-        language_ids: Whether the embedding of the language is added to each row.
+        language_ids: Whether to add the embedding of the language to each row.
     """
 
     name: str
@@ -61,19 +61,19 @@ class _Candidates:
         return rows
 
     def vectors(self) -> Tensor:
-        """Return the vectors of all competing ids, [n, d]."""
+        """Return the vectors of all candidates, [n, d]."""
         with torch.no_grad():
             return rows_of(self.model, self.tensor(self.ids), self.reader.number, self.language_ids)
 
 
 def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeResult:
-    """Return the alignment of the words of a MUSE file that are one token in both languages.
+    """Measure the alignment of the words in a MUSE file that are one token in both languages.
 
-    They are sought among all tokens of the other language. These are the ids in the training text if the model is a run
-    of ours, and otherwise all ids of the tokenizer; special tokens never count.
+    For a run of synthlang, the candidates are the ids in its training text. For other models they are all ids of the
+    tokenizer. Special tokens are never candidates.
 
     Raises:
-        InputError: No pair is left, the embeddings have different sizes, or they hold NaN.
+        InputError: No pair is left, the embeddings have different sizes, or they contain NaN.
     """
     sides = _candidates(given, "source"), _candidates(given, "target")
     pairs, counts = _pairs(user_path(name), sides, given.same_model)
@@ -101,14 +101,14 @@ def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeRe
     notes = notes_of(values)
     if unknown:
         notes.append(
-            f"words: which tokens occur in training is not known of {' and '.join(dict.fromkeys(unknown))}: all tokens "
-            "of the tokenizer that are not special compete, never-trained ones and those of other languages too"
+            f"words: the training text of {' and '.join(dict.fromkeys(unknown))} is not known, so all tokens of the "
+            "tokenizer are candidates, including untrained ones and tokens of other languages"
         )
     return ProbeResult(values, [subset_table(values, names)], (), notes, words_sentence(values))
 
 
 def _candidates(given: ProbeInput, role: Role) -> _Candidates:
-    """Return the ids that occur in training if the model is a run of ours, else all that are not special."""
+    """Return the candidates: the ids in the training text of a run, or all ids of another model."""
     reader, second = given.reader(role), given.config.model2 if role == "target" else None
     folder = given.run if second is None else model_path(second)
     known = folder is not None and is_run(folder)
@@ -122,7 +122,7 @@ def _candidates(given: ProbeInput, role: Role) -> _Candidates:
 
 
 def _pairs(path: Path, sides: tuple[_Candidates, _Candidates], same_model: bool) -> tuple[Ids, dict[str, int]]:
-    """Return the pairs [n, 2] of ids that are compared, each once, and the number of the others by reason."""
+    """Return the distinct pairs [n, 2] of ids to compare, and the number of other pairs by reason."""
     words = read_muse(path)
     ids = np.stack([single_tokens(side.reader, [pair[i] for pair in words]) for i, side in enumerate(sides)], axis=1)
     left, counts = np.ones(len(ids), bool), dict[str, int]()
@@ -145,13 +145,13 @@ def _pairs(path: Path, sides: tuple[_Candidates, _Candidates], same_model: bool)
     counts["pairs of a word that had one"] = len(kept) - len(found)
     if not len(found):
         reasons = ", ".join(f"{n} {reason}" for reason, n in counts.items() if n)
-        told = f"no pair of the {len(words)} in the dictionary can be compared: {reasons}"
-        raise InputError(told, path, hint="name another dictionary", code="empty")
+        told = f"none of its {len(words)} word pairs can be compared: {reasons}"
+        raise InputError(told, path, hint="use a dictionary with words that are single tokens", code="empty")
     return found, counts
 
 
 def _shared(sides: tuple[_Candidates, _Candidates]) -> Ids:
-    """[s, 2] the ids of each language that are one row of the model that both have."""
+    """Return the pairs [s, 2] of ids of both languages that share a row of the model."""
     rows = [side.rows(side.ids) for side in sides]
     _, first, second = np.intersect1d(rows[0], rows[1], return_indices=True)
     return np.stack([sides[0].ids[first], sides[1].ids[second]], axis=1)

@@ -1,8 +1,7 @@
-"""Probe ``words``: word-embedding alignment, by bands of frequency and over the checkpoints of a run.
+"""The probe ``words``: word-embedding alignment, by bands of frequency and over the checkpoints of a run.
 
-In a run of ours the rows of a word and of its translation are known (pretrain/word_pairs.py), also after an adjustment
-or fine-tuning. For other models a dictionary names words, and those that are one token in both languages are compared
-(named.py).
+A run of synthlang knows the embeddings of a word and its translation (``pretrain/word_pairs.py``), also after an
+adjustment or fine-tuning. For other models a dictionary gives the translations (``named.py``).
 """
 
 from __future__ import annotations
@@ -34,13 +33,12 @@ SUBSETS = ("all", "in_dictionary", "held_out")
 
 
 def words_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
-    """Return the alignment of the rows of words with those of their translations, in percent (0 to 100).
+    """Measure the alignment of word embeddings with those of their translations, in percent (0 to 100).
 
     Raises:
-        InputError: The language is none of the run, or is its source language, which has no rows of its own; or the
-            embeddings hold NaN.
+        InputError: The language is the source language or not a language of the run, or embeddings contain NaN.
     """
-    opened = given.pretrained.run if given.same_model else None  # also of a model that was made of the run
+    opened = given.pretrained.run if given.same_model else None  # set also for a model that was made from the run
     names = [] if opened is None else [language.name for language in opened[1].languages]
     number = names.index(given.pretrained.target.tokenizer.name) if names else 0
     dictionary = given.config.of(WordsConfig).dictionary
@@ -57,11 +55,11 @@ def words_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
 def _of_run(
     given: ProbeInput, config: PretrainConfig, artifacts: Artifacts, number: int, store: Store, report: Report
 ) -> ProbeResult:
-    """Return the alignment of one language of a run, for the run itself also over its checkpoints."""
+    """Measure one language of a run. If the model is the run itself, also measure its checkpoints."""
     language, run = artifacts.languages[number].name, given.run
 
     def measured(model: MaskedLM, at: str, report: Report = silent) -> dict[str, Any]:
-        """Return the alignment of all languages; an error names the model, and ``at`` the checkpoint."""
+        """Return the alignment of all languages. An error names the model and the checkpoint ``at``."""
         try:
             own = given.config.of(WordsConfig)
             return probe_alignment(model, config, artifacts, store, own.bands, report, language, own.language_ids)
@@ -80,10 +78,10 @@ def _of_run(
     drawings = _emergence(over, language)
     if not drawings and not more:
         more.append(
-            "words: the run keeps one checkpoint only, so when alignment emerges is not shown (checkpoints.keep)"
+            "words: the emergence of alignment is not shown, because the run keeps one checkpoint (checkpoints.keep)"
         )
     elif not drawings:
-        more.append("words: one checkpoint is left, so when alignment emerges is not shown")
+        more.append("words: the emergence of alignment is not shown, because only one checkpoint is left")
     return ProbeResult({**values, "checkpoints": over}, tables, drawings, notes + more, words_sentence(values))
 
 
@@ -92,8 +90,8 @@ def _over_checkpoints(
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the scores of each checkpoint, and notes on damaged ones.
 
-    An entry is ``{"step", "languages": language → all scores}``. The checkpoints are those that the config of the run
-    keeps, whatever else its folder has, since a run is shared with others.
+    An entry is ``{"step", "languages": language → all scores}``. Only checkpoints that the config of the run keeps are
+    read, because the folder may have more of them for other users of the run.
     """
     folder, model = run / "checkpoints", new_model(config, artifacts)
     over, notes = [], []
@@ -103,13 +101,13 @@ def _over_checkpoints(
             load_weights(folder / f"step-{step}" / "model.safetensors", model)
             over.append({"step": step, "languages": measured(model, f", checkpoint step-{step}")["languages"]})
         else:
-            notes.append(f"words: checkpoint step-{step} is damaged and left out")
+            notes.append(f"words: checkpoint step-{step} is damaged and was skipped")
         report("alignment over checkpoints", done, len(steps), "")
     return over, notes
 
 
 def _emergence(over: Sequence[Mapping[str, Any]], language: str) -> tuple[Drawing, ...]:
-    """Return a line for each subset of the words, the mean of both directions, if there are several checkpoints."""
+    """Draw a line over checkpoints for each subset of the words, if there are several checkpoints."""
     lines = []
     for subset in SUBSETS:
         points = [(one["step"], (one["languages"][language]["scores"] or {}).get(subset)) for one in over]

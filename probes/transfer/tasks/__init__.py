@@ -1,1 +1,1 @@
-"""The downstream tasks, one file each; base.py says what a task is, entry.py has ours, table.py all of them."""
+"""The downstream tasks. ``base.py`` defines a task, and ``entry.py`` and ``table.py`` list the tasks."""

@@ -1,6 +1,6 @@
-"""Exact match and F1 of answers, after the normalisation of SQuAD or of MLQA.
+"""Exact match and F1 of answers after normalisation as in SQuAD or MLQA.
 
-Gold ``{"answers": [texts]}``, prediction ``{"answer": text}``, "" for none.
+A gold value has the form ``{"answers": [texts]}``, and a prediction ``{"answer": text}`` with "" for no answer.
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ ARTICLES = {
     "es": r"\b(un|una|unos|unas|el|la|los|las)\b",
     "vi": r"\b(của|là|cái|chiếc|những)\b",
     "de": r"\b(ein|eine|einen|einem|eines|einer|der|die|das|den|dem|des)\b",
-    "ar": "ال",  # anywhere in a word: the rule's other half, "white space, then it, then the start", never matches
+    "ar": "ال",  # anywhere in a word; the second half of MLQA's rule never matches
     "hi": "",
     "zh": "",
 }
-"""What MLQA (Lewis et al. 2020) takes for articles; each becomes a space."""
+"""Articles by language in MLQA (Lewis et al. 2020). They are replaced by spaces."""
 HAN = re.compile("([\u4e00-\u9fa5])")
 
 
 @dataclass(frozen=True)
 class Rules:
-    """How answers are compared.
+    """Rules for comparing answers.
 
-    words       text → its normalised words
-    filtered    SQuAD 2: a gold answer without a normalised word is none
+    Attributes:
+        words: A function from a text to its normalised words.
+        filtered: Whether to drop gold answers without normalised words, as in SQuAD 2.
     """
 
     words: Callable[[str], list[str]]
@@ -43,7 +44,7 @@ class Rules:
 
 
 class _Deleted(dict[int, int | None]):
-    """Table for str.translate that deletes punctuation: ASCII's and, if ``wide``, all of Unicode's categories P."""
+    """A table for str.translate that deletes ASCII punctuation, and with ``wide`` all Unicode punctuation."""
 
     def __init__(self, wide: bool) -> None:
         super().__init__({ord(mark): None for mark in string.punctuation})
@@ -55,18 +56,25 @@ class _Deleted(dict[int, int | None]):
 
 
 def rules_of(name: str) -> Rules:
-    """``squad`` (v2, which scores answers as v1.1 does unless one has no normalised word) or ``mlqa-xx``."""
+    """Return the rules ``squad`` (version 2) or ``mlqa-xx``.
+
+    Raises:
+        InputError: The rules are unknown.
+    """
     if name == "squad":
         return Rules(_words(ARTICLES["en"], False, False), filtered=True)
     language = name.removeprefix("mlqa-")
     if language == name or language not in ARTICLES:
         known = ", ".join(("squad", *(f"mlqa-{code}" for code in sorted(ARTICLES))))
-        raise InputError(f"there are no rules {name!r}", keys="answers", hint=f"name one of {known}", code="unknown")
+        raise InputError(f"unknown rules {name!r}", keys="answers", hint=f"choose from {known}", code="unknown")
     return Rules(_words(ARTICLES[language], True, language == "zh"), filtered=False)
 
 
 def _words(articles: str, wide: bool, letters: bool) -> Callable[[str], list[str]]:
-    """Lower case, no punctuation, no articles, white space; ``letters``: a Chinese character is a word."""
+    """Return a function that splits a text into normalised words: lower case, no punctuation, no articles.
+
+    With ``letters``, every Chinese character is a word.
+    """
     deleted, article = _Deleted(wide), re.compile(articles) if articles else None
 
     def words(text: str) -> list[str]:
@@ -78,11 +86,12 @@ def _words(articles: str, wide: bool, letters: bool) -> Callable[[str], list[str
 
 
 def answer_metrics(answers: str = "squad") -> dict[str, Metric]:
-    """F1, exact match, both over questions with an answer, and the share of right ones over those without.
+    """Return F1 and exact match over all questions, over answerable ones, and accuracy over unanswerable ones.
 
-    answers   the rules of normalisation: ``squad``, ``mlqa-en`` … (see ``rules_of``). InputError for unknown ones
+    The best score over the gold answers counts. An empty prediction is correct only for an unanswerable question.
 
-    The best over the gold answers counts. To say nothing is right where there is no answer, and only there.
+    Args:
+        answers: The rules of normalisation (see `rules_of`).
     """
     rules = rules_of(answers)
     scored: tuple[tuple[str, Compare, tuple[bool, ...]], ...] = (
@@ -98,7 +107,7 @@ def answer_metrics(answers: str = "squad") -> dict[str, Metric]:
 def _scores(
     rules: Rules, compare: Compare, counted: tuple[bool, ...]
 ) -> Callable[[Sequence[Any], Sequence[Any]], list[float]]:
-    """Scores of items; ``counted``: those with an answer (True), those without (False)."""
+    """Return a function that scores items. ``counted`` selects answerable (True) and unanswerable (False) ones."""
 
     def scores(gold: Sequence[Any], predictions: Sequence[Any]) -> list[float]:
         return [
@@ -110,10 +119,7 @@ def _scores(
 
 
 def _best(rules: Rules, compare: Compare, answers: Sequence[str], said: str) -> float:
-    """Return the best score of a prediction over the gold answers.
-
-    Without an answer the right prediction is nothing.
-    """
+    """Return the best score of a prediction over the gold answers. Without a gold answer, "" scores 1."""
     gold, words = [rules.words(text) for text in answers], rules.words(said)
     if rules.filtered:
         gold = [answer for answer in gold if answer]
@@ -125,6 +131,6 @@ def _exact(gold: list[str], said: list[str]) -> float:
 
 
 def _f1(gold: list[str], said: list[str]) -> float:
-    """Of the words in common; 0 where there are none, also where both sides are empty (so has MLQA)."""
+    """Return F1 over words. As in MLQA, it is 0 if both sides are empty."""
     common = sum((Counter(gold) & Counter(said)).values())
     return 2 * common / (len(gold) + len(said)) if common else 0.0

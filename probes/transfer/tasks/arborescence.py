@@ -1,15 +1,14 @@
 """Maximum spanning arborescence with exactly one child of the root: the best dependency tree.
 
-Chu & Liu (1965), Edmonds (1967): every word takes its best head; a cycle becomes one node, whose incoming arcs cost
-what they lose against the cycle's own; and so on until there is none. NetworkX has the algorithm without the limit
-on the root (and in Python objects, far slower), SciPy has undirected trees only.
+In the algorithm of Chu & Liu (1965) and Edmonds (1967), every word takes its best head. A cycle is contracted to one
+node, and an arc into it is scored by its gain over the arc of the cycle that it replaces. This is repeated until no
+cycle is left. NetworkX does not limit the children of the root and is far slower, and SciPy has undirected trees only.
 
-Exactly one child: the usual ways are a large penalty on the root's arcs, which rounds the scores away, or one run for
-each child, which costs a factor n. Here a score is a pair (level, score) that is compared level first: an arc of the
-root has level 1, a forbidden one n + 2, others 0, and the lowest sum of levels wins. The algorithm only compares,
-adds and subtracts, so it is right for pairs as for numbers: it finds a tree with the fewest forbidden arcs, then the
-fewest children of the root, then the highest score. Levels are integers, so this "penalty" is exact; scores are
-rounded as float64 sums are.
+A large penalty on the arcs of the root would lose digits of the scores, and one run for each child of the root would
+cost a factor n. Here a score is a pair (level, score), and levels are compared first. The level is 1 for an arc of the
+root, n + 2 for a forbidden arc and 0 for others, and the lowest sum of levels wins. The algorithm only compares, adds
+and subtracts, so it works on pairs. It finds a tree with the fewest forbidden arcs, then the fewest children of the
+root, then the highest score.
 """
 
 from __future__ import annotations
@@ -19,19 +18,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from synthlang.errors import InputError
 
-NEVER = 1 << 50  # level of what is no arc; sums of levels stay far below
+NEVER = 1 << 50  # level of a pair of nodes that is not an arc, far above any sum of levels
 Heads = NDArray[np.int64]
 
 
 def arborescences(scores: ArrayLike, lengths: ArrayLike) -> list[Heads]:
-    """For each sentence [n] the head of each word, 0 for the root: the tree with the highest sum of scores.
+    """Return the tree with the highest sum of scores for each sentence.
 
-    scores   [r, k, 1 + k] float, k ≥ 1: of word i + 1 (row i) under head j, where 0 is the root; −inf: forbidden. A
-             word under itself is always forbidden, whatever its score
-    lengths  [r] words of each sentence; what is beyond is not read
+    Time is O(n³) at worst, and O(n²) without a Python loop if the best heads already form a tree. Ties go to the lower
+    head.
 
-    O(n³) at worst, O(n²) and no loop where the best heads are a tree already. Among equal heads the first one is tried
-    first; the result is a function of the scores. InputError for NaN or +inf, and where every tree has a forbidden arc.
+    Args:
+        scores: [r, k, 1 + k] float, k ≥ 1, the score of word i + 1 (row i) with head j, where 0 is the root. −inf
+            forbids an arc.
+        lengths: [r] number of words of each sentence.
+
+    Returns:
+        The head of each word [n], 0 for the root, for each sentence.
+
+    Raises:
+        InputError: A score is NaN or +inf, or every tree has a forbidden arc.
     """
     table, sizes = np.array(scores, dtype=np.float64), np.asarray(lengths, dtype=np.int64)
     words = table.shape[1]
@@ -41,8 +47,8 @@ def arborescences(scores: ArrayLike, lengths: ArrayLike) -> list[Heads]:
     columns = np.concatenate([np.ones((len(sizes), 1), bool), here], axis=1)
     real = here[:, :, None] & columns[:, None, :]
     if np.isnan(table[real]).any() or np.isposinf(table[real]).any():
-        hint = "lower its learning rate"
-        raise InputError("arc scores are NaN: the training of the parser diverged", hint=hint, code="failed")
+        hint = "use a lower learning rate"
+        raise InputError("training of the parser diverged: arc scores are NaN", hint=hint, code="failed")
     table[~real] = -np.inf
     heads: Heads = table.argmax(axis=2)
     finite = np.isfinite(np.take_along_axis(table, heads[:, :, None], axis=2)[:, :, 0]) | ~here
@@ -54,9 +60,9 @@ def arborescences(scores: ArrayLike, lengths: ArrayLike) -> list[Heads]:
 
 
 def _is_tree(heads: Heads, here: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """[r] whether the words of each sentence [r, k] all reach the root, which has one child (or no word)."""
+    """Return the mask [r] of sentences whose heads [r, k] form a tree with one child of the root."""
     above = np.concatenate([np.zeros((len(heads), 1), np.int64), heads], axis=1)
-    for _ in range(int(heads.shape[1]).bit_length()):  # each time twice as far up
+    for _ in range(int(heads.shape[1]).bit_length()):  # each step doubles the distance to the ancestor
         above = np.take_along_axis(above, above, axis=1)
     children = ((heads == 0) & here).sum(axis=1)
     found: NDArray[np.bool_] = (above == 0).all(axis=1) & ((children == 1) | ~here.any(axis=1))
@@ -64,9 +70,10 @@ def _is_tree(heads: Heads, here: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _best_tree(scores: NDArray[np.float64]) -> Heads:
-    """Of one sentence: take the best heads, contract a cycle of them to a node, and so on; then open the cycles again.
+    """Return the best tree of one sentence.
 
-    level, score [m, m] are those of node i under node j, where 0 is the root; a contracted cycle is the last node.
+    In the tables ``level`` and ``score`` [m, m], row i is a node, column j its head, and 0 the root. A contracted cycle
+    is the last node.
     """
     level, score = _tables(scores)
     opened = []
@@ -77,11 +84,11 @@ def _best_tree(scores: NDArray[np.float64]) -> Heads:
         if not len(cycle):
             break
         outside = np.setdiff1d(np.arange(len(level)), cycle)
-        # what an arc into the cycle gains against the cycle's own, which it replaces
+        # gain of an arc into the cycle over the arc of the cycle that it replaces
         gain_level = level[np.ix_(cycle, outside)] - level[cycle, best[cycle]][:, None]
         gain_score = score[np.ix_(cycle, outside)] - score[cycle, best[cycle]][:, None]
-        entry = _first_best(gain_level.T, gain_score.T)  # [outside] where in the cycle an arc from there arrives
-        leave = _first_best(level[np.ix_(outside, cycle)], score[np.ix_(outside, cycle)])  # and one to there begins
+        entry = _first_best(gain_level.T, gain_score.T)  # [outside] node of the cycle where an arc from outside arrives
+        leave = _first_best(level[np.ix_(outside, cycle)], score[np.ix_(outside, cycle)])  # node where an arc leaves
         opened.append((best, cycle, outside, entry, leave))
         level, score = (
             np.block([
@@ -97,13 +104,13 @@ def _best_tree(scores: NDArray[np.float64]) -> Heads:
         heads[cycle[entry[entered_from]]] = outside[entered_from]
         best = heads
     if np.isneginf(scores[np.arange(len(scores)), best[1:]]).any() or (best[1:] == 0).sum() != 1:
-        reason = "no tree with one root avoids the arcs with score −inf"
+        reason = "every tree with one child of the root has a forbidden arc (score −inf)"
         raise InputError(reason, hint="allow more arcs", code="range")
     return best[1:]
 
 
 def _tables(scores: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Levels and scores [n + 1, n + 1] of scores [n, n + 1]."""
+    """Return levels and scores [n + 1, n + 1] for scores [n, n + 1]."""
     size = len(scores) + 1
     level, score = np.full((size, size), NEVER), np.zeros((size, size))
     forbidden = np.isneginf(scores)
@@ -115,16 +122,16 @@ def _tables(scores: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.
 
 
 def _first_best(level: NDArray[np.int64], score: NDArray[np.float64]) -> Heads:
-    """[m] the first of the best columns of each row: those of the lowest level with the highest score."""
+    """Return the best column [m] of each row: lowest level, then highest score, then lowest index."""
     lowest = level == level.min(axis=1, keepdims=True)
     found: Heads = np.where(lowest, score, -np.inf).argmax(axis=1)
     return found
 
 
 def _cycle(best: Heads) -> Heads:
-    """Return the nodes of a cycle of heads [m], none if all nodes reach the root."""
+    """Return the nodes of a cycle in the heads [m], or none if all nodes reach the root."""
     above = best
-    for _ in range(len(best).bit_length()):  # each time twice as far up
+    for _ in range(len(best).bit_length()):  # each step doubles the distance to the ancestor
         above = above[above]
     if not above.any():
         return np.zeros(0, np.int64)

@@ -1,4 +1,4 @@
-"""What every downstream task makes of its items (rows of tokens, and what is to be predicted on them), and offers."""
+"""The interface of a downstream task: items, rows of tokens, targets, heads and metrics."""
 
 from __future__ import annotations
 
@@ -24,20 +24,23 @@ from synthlang.errors import InputError
 from synthlang.tasks import TaskSet
 from synthlang.tasks.batch import TaskBatch
 
-NO_LABEL = -100  # of a target that no loss counts
+NO_LABEL = -100  # a target that losses ignore
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of a step.
+    """The rows of a step.
 
-    words    [rows, k, 2] int64: first and last column of the subwords of each word that is predicted; None: every
-             column is
-    mask     [rows, k] bool: which words are there, [rows, width] which columns may be predicted
-    targets  name → what is to be learned, [rows] or [rows, k], as the task's head has it; NO_LABEL for nothing
-    rows     [rows] their numbers in the Examples
-    word_of  [rows, width] the number of the word that a column is part of, where ``mask`` is set; None: one each
-    packed   where the words are in ``mask``, for what is costly at padding; None: it is computed there, too
+    Attributes:
+        text: The tokens.
+        words: [rows, k, 2] int64, the first and the last column of the subwords of each word to predict. None if the
+            items to predict are columns.
+        mask: [rows, k] bool, the words that exist. Without ``words``, [rows, width], the columns to predict.
+        targets: The targets by name, [rows] or [rows, k]. NO_LABEL marks a missing target.
+        role: The role of the language.
+        rows: [rows] the indices of the rows in the Examples.
+        word_of: [rows, width] the index of the word that a column belongs to, or None if each column is a word.
+        packed: The positions of words in ``mask``, which saves work at padding, or None.
     """
 
     text: Text
@@ -60,11 +63,12 @@ class Batch:
 
 @dataclass(frozen=True)
 class Examples(ABC):
-    """The items of one set in one language, encoded.
+    """The encoded items of one set in one language.
 
-    ids     of the items
-    gold    what is right for each item, as JSON has it; what that is depends on the task
-    counts  reason → how many items or words were left out or cut
+    Attributes:
+        ids: The ids of the items.
+        gold: The gold value of each item, in the JSON form of the task.
+        counts: Number of items or words that were left out or cut, by reason.
     """
 
     ids: tuple[str, ...]
@@ -77,50 +81,54 @@ class Examples(ABC):
     @property
     @abstractmethod
     def lengths(self) -> NDArray[np.int64]:
-        """[rows] how many tokens each row has; an item may have several rows (windows)."""
+        """The length [rows] of each row in tokens. An item may have several rows (windows)."""
 
     @property
     def around(self) -> int:
-        """How many tokens of a row are of no text."""
+        """Number of special tokens in a row."""
         return 2
 
     @abstractmethod
     def batch(self, rows: NDArray[np.int64]) -> Batch:
-        """Return the rows with these numbers, padded to the longest of them."""
+        """Return the rows at these indices, padded to the longest of them."""
 
     @abstractmethod
     def predictions(self, outputs: Sequence[Any]) -> list[Any]:
-        """For each item the prediction, in the form of ``gold``; ``outputs`` are what the head decoded for each row."""
+        """Return the prediction for each item, in the form of ``gold``, from the decoded ``outputs`` of all rows."""
 
     def __len__(self) -> int:
         return len(self.lengths)
 
 
-Labels = Mapping[str, tuple[str, ...]]  # what can be predicted: "tags" → names of tags
+Labels = Mapping[str, tuple[str, ...]]  # the labels to predict, such as "tags" → names of tags
 
 
 class Head(nn.Module, ABC):
-    """Base of a head, which reads states [rows, 1 + k, d] float32: that of ``<s>``, then one for each word.
+    """The base class of a head.
 
-    The states of a batch without words are those of all columns, [rows, width, d]. ``TaskModel`` calls a head outside
-    autocast, since log-sums and arc scores need the digits.
+    A head reads states [rows, 1 + k, d] in float32: the state of ``<s>``, then one state for each word. For a batch
+    without words it reads the states of all columns, [rows, width, d]. Heads run outside autocast, because log-sums and
+    arc scores need the precision.
     """
 
     @abstractmethod
     def loss(self, states: Tensor, batch: Batch) -> Tensor:
-        """Return the mean loss over the labelled parts of the batch in nats, 0 (with a gradient) without any."""
+        """Return the mean loss over the targets of the batch in nats, or 0 (with a gradient) without targets."""
 
     @abstractmethod
     def decode(self, states: Tensor, batch: Batch) -> list[Any]:
-        """Return the best prediction for each row, as the task's ``Examples.predictions`` reads it."""
+        """Return the best prediction for each row, in the form that ``Examples.predictions`` reads."""
 
 
 READS = 512
-"""Tokens: what a model reads of which nothing is known, as BERT and RoBERTa do."""
+"""Default maximum length of a row in tokens, as for BERT and RoBERTa."""
 
 
 class Task(ABC):
-    """A downstream task. Predictions and gold values are JSON values, one for each item; each task says which."""
+    """A downstream task.
+
+    Gold values and predictions are JSON values, one for each item, in a form that the task defines.
+    """
 
     name: ClassVar[str]
 
@@ -129,9 +137,7 @@ class Task(ABC):
 
     @abstractmethod
     def open(self, spec: str) -> TaskSet:
-        """Open the labelled items that ``spec`` names, with or without the task's scheme (``ner:``).
-
-        Opening costs no reading.
+        """Open the labelled items of ``spec`` without reading them. The scheme of the task (``ner:``) is optional.
 
         Raises:
             InputError: The items lack something that the task needs.
@@ -139,54 +145,55 @@ class Task(ABC):
 
     @abstractmethod
     def labels(self, train: TaskBatch) -> Labels:
-        """Return the labels that can be predicted: those that occur in training, sorted.
+        """Return the labels in training, sorted. Only these can be predicted.
 
         Raises:
-            InputError: There is nothing to learn.
+            InputError: The training set has too few labels.
         """
 
     @abstractmethod
     def encode(self, batch: TaskBatch, readers: Sequence[Reader], labels: Labels) -> Examples:
         """Encode the items as rows, with one reader for each text of an item.
 
-        A label that is not among ``labels`` is no target. It stays in ``gold`` and is always an error.
+        A label outside ``labels`` is not a target. It stays in ``gold`` and always counts as an error.
         """
 
     @abstractmethod
     def head(self, hidden: int, labels: Labels) -> Head:
-        """Return a new head for states of width ``hidden``, with weights drawn from PyTorch's generator."""
+        """Return a new head for states of width ``hidden``, initialised by PyTorch's random generator."""
 
     @abstractmethod
     def metrics(self) -> dict[str, Metric]:
-        """By name; the first one is the main one unless the config chooses another."""
+        """Return the metrics by name. The first one is the main metric, unless the config names another."""
 
     @abstractmethod
     def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:
-        """Predict each item of ``test`` (gold values) from the frequencies of the gold values of ``train`` alone."""
+        """Predict the items of ``test`` from label frequencies in ``train`` only. Both are gold values."""
 
     def check_length(self, bert: bool) -> None:  # noqa: B027  most tasks read rows of any length
-        """InputError for rows in which a model, of BERT's kind or not, cannot read the items."""
+        """Raise InputError if rows are too short for the items. ``bert`` selects BERT's special tokens."""
 
     def main_metric(self) -> Metric:
-        """Return the metric that chooses settings and that Δ is computed from.
+        """Return the metric that selects settings and gives Δ.
 
         Raises:
-            InputError: The task has no metric of the name in the config.
+            InputError: The task does not have the metric in the config.
         """
         metrics, name = self.metrics(), self.config.score.metric
         if name is None:
             return next(iter(metrics.values()))
         if name not in metrics:
-            hint = f"name one of {', '.join(metrics)}"
-            raise InputError(f"the task {self.name} has no {name!r}", keys="score.metric", hint=hint, code="unknown")
+            hint = f"choose from {', '.join(metrics)}"
+            reason = f"the task {self.name} has no metric {name!r}"
+            raise InputError(reason, keys="score.metric", hint=hint, code="unknown")
         return metrics[name]
 
 
 def task_of(config: TransferConfig, reads: int = READS) -> Task:
-    """Return the task that a config names, for a model that reads rows of ``reads`` tokens.
+    """Return the task of a config, for a model that reads rows of ``reads`` tokens.
 
     Raises:
-        InputError: The rows of the config are longer.
+        InputError: The config has longer rows.
     """
     if (config.length or 0) > reads:
         reason = f"{config.length} exceeds the {reads} tokens that the model reads"
@@ -196,13 +203,13 @@ def task_of(config: TransferConfig, reads: int = READS) -> Task:
 
 
 def most_frequent(names: Iterable[str]) -> str:
-    """Return the most frequent name, the first by name of equally frequent ones, "" of none."""
+    """Return the most frequent name, or "" without names. Ties are broken alphabetically."""
     counts = names if isinstance(names, Counter) else Counter(names)
     return min(counts, key=lambda name: (-counts[name], name), default="")
 
 
 def classes_of(column: Column, names: Sequence[str]) -> tuple[NDArray[np.int64], int]:
-    """[labels] the place of each one among ``names``, NO_LABEL if it is none of them, and how many are not."""
+    """Return the index [labels] of each label in ``names``, or NO_LABEL, and the number of labels not in ``names``."""
     index = {name: i for i, name in enumerate(names)}
     table = np.asarray([index.get(name, NO_LABEL) for name in column.names or ()], np.int64)
     classes = table[column.codes]

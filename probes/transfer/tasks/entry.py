@@ -1,7 +1,7 @@
-"""What is known of a downstream task before it is loaded, and a line on each of ours.
+"""The list of built-in downstream tasks. It does not import PyTorch.
 
-A new task is a file with a subclass of ``probes.transfer.tasks.base.Task`` and a line here: its name is then a value of
-``TransferConfig.task`` and of ``synthlang transfer --task``. Nothing here imports PyTorch.
+To add a task, write a file with a subclass of ``probes.transfer.tasks.base.Task`` and add a line here. The name is then
+a value of ``TransferConfig.task`` and of ``synthlang transfer --task``.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TaskEntry:
-    """A line of the table.
+    """A line of the table of tasks.
 
-    place     ``module:class``, which is loaded, with PyTorch, when the task is run
-    settings  dotted keys of TransferConfig that it reads and not every task does
-    pairs     whether an item has two texts, so that each can be in a language of its own (``mixed``)
+    Attributes:
+        place: The class of the task as ``module:class``, which is imported when the task runs.
+        settings: The dotted keys of TransferConfig that are specific to this task.
+        pairs: Whether an item has two texts, which may then be in two languages (``mixed``).
     """
 
     place: str

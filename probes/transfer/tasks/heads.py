@@ -1,4 +1,4 @@
-"""Heads that several tasks share: a class for a row, and a label for each word, with a BiLSTM and a CRF."""
+"""Heads that several tasks share: classification of rows, and tagging of words with a BiLSTM and a CRF."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ LSTM_LAYERS = 2
 
 
 def mean_loss(scores: Tensor, target: Tensor) -> Tensor:
-    """Cross entropy in nats of scores [..., c] against classes [...], mean over those that are not NO_LABEL.
+    """Return the mean cross entropy in nats of scores [..., c] and classes [...].
 
-    0 with a gradient where there is none.
+    NO_LABEL is ignored. Without any label, the result is 0 with a gradient.
     """
     flat, gold = scores.reshape(-1, scores.shape[-1]), target.reshape(-1)
     total = F.cross_entropy(flat, gold, ignore_index=NO_LABEL, reduction="sum")
@@ -26,9 +26,9 @@ def mean_loss(scores: Tensor, target: Tensor) -> Tensor:
 
 
 class ClassifyHead(Head):
-    """A class for each row: dropout and a linear map of the state of ``<s>``, or of tanh(W · state + b) (``pooler``).
+    """A class for each row: a linear map of the state of ``<s>``, with dropout and optionally a pooler below.
 
-    ``target`` is the name of what is learned in a batch.
+    The pooler computes tanh(W · state + b). ``target`` is the name of the target in a batch.
     """
 
     def __init__(
@@ -41,35 +41,33 @@ class ClassifyHead(Head):
         self.linear = nn.Linear(hidden, classes)
 
     def take_pooler(self, weights: Mapping[str, Tensor]) -> None:
-        """Start the pooler from a checkpoint's, ``weight`` [d, d] and ``bias`` [d]; of another width it stays."""
+        """Copy the pooler of a checkpoint, ``weight`` [d, d] and ``bias`` [d], unless its width differs."""
         for name, parameter in self.pooler.named_parameters():
             given = weights[name.rpartition(".")[2]]
             if given.shape == parameter.shape:
                 parameter.data.copy_(given)
 
     def scores(self, states: Tensor) -> Tensor:
-        """States [r, 1 + k, d] → [r, classes]."""
+        """Return the scores [r, classes] for states [r, 1 + k, d]."""
         y: Tensor = self.linear(self.dropout(self.pooler(states[:, 0])))
         return y
 
     def loss(self, states: Tensor, batch: Batch) -> Tensor:
-        """Cross entropy, mean over the rows that have a label."""
+        """Return the mean cross entropy over rows with a label."""
         return mean_loss(self.scores(states), batch.targets[self.target])
 
     @torch.no_grad()
     def decode(self, states: Tensor, batch: Batch) -> list[int]:  # noqa: ARG002
-        """Return the best class of each row, the first of equals."""
+        """Return the best class of each row. Ties go to the first class."""
         best: list[int] = self.scores(states).argmax(dim=1).tolist()
         return best
 
 
 class TagHead(Head):
-    """A class for each word: linear, with a CRF, or with a BiLSTM and a CRF, as ``config.kind`` says.
+    """A class for each word: linear, with a CRF, or with a BiLSTM and a CRF (``config.kind``).
 
-    The words of each row come first in its mask.
-
-    Words without a label, such as those whose gold tag does not occur in training, are left out of the loss of a
-    linear head. Under a CRF a sentence needs a whole path, so all tags of such a word are summed over (Crf).
+    Words without a label, such as words with a tag that does not occur in training, are left out of the loss of a
+    linear head. A CRF needs a whole path, so it sums over all tags of such a word.
     """
 
     def __init__(self, *, hidden: int, classes: int, config: HeadConfig) -> None:
@@ -82,7 +80,7 @@ class TagHead(Head):
         self.crf = None if config.kind == "linear" else Crf(classes)
 
     def scores(self, states: Tensor, mask: Tensor) -> Tensor:
-        """States [r, 1 + k, d] → [r, k, classes], the emissions of the CRF if there is one."""
+        """Return the scores [r, k, classes] for states [r, 1 + k, d]. They are the emissions of a CRF."""
         words = states[:, 1:]
         if self.lstm is not None:
             words = self.lstm(words, mask)
@@ -90,7 +88,7 @@ class TagHead(Head):
         return y
 
     def loss(self, states: Tensor, batch: Batch) -> Tensor:
-        """Cross entropy, or −log p of the paths, divided by the number of labelled words."""
+        """Return the cross entropy, or −log p of the paths, divided by the number of labelled words."""
         tags = batch.targets["tags"].masked_fill(~batch.mask, NO_LABEL)
         scores = self.scores(states, batch.mask)
         if self.crf is None:
@@ -124,8 +122,8 @@ class BiLstm(nn.Module):
         self.width = 2 * width
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
-        """[r, k, d], words first in each row of the mask [r, k] → [r, k, 2 · width]; padding is never read."""
-        # one step at least, which packed sequences ask for: in a row without words nobody looks at it
+        """Map states [r, k, d] to [r, k, 2 · width]. In each row of the mask [r, k], words come before padding."""
+        # packed sequences need at least one step, whose result is not used in a row without words
         lengths = mask.sum(dim=1).clamp(min=1).cpu()
         packed = pack_padded_sequence(self.dropout(states), lengths, batch_first=True, enforce_sorted=False)
         y, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=states.shape[1])
@@ -137,9 +135,8 @@ class Crf(nn.Module):
     """Linear-chain conditional random field (Lafferty, McCallum & Pereira 2001).
 
     p(tags | sentence) ∝ exp score(tags), where score(y) = start[y₁] + Σᵢ emissions[i, yᵢ] + Σᵢ transitions[yᵢ, yᵢ₊₁] +
-    end[yₙ]. Emissions are [r, k, c] with k ≥ 1, and the mask [r, k] has the words of each sentence first. A sentence
-    without words has one (empty) path with score 0. Everything is a sum of logarithms (logsumexp), so float32 does not
-    overflow.
+    end[yₙ]. Emissions are [r, k, c] with k ≥ 1. In each row of the mask [r, k], words come before padding. A sentence
+    without words has one empty path with score 0. Sums use logsumexp, so float32 does not overflow.
     """
 
     def __init__(self, tags: int) -> None:
@@ -149,7 +146,7 @@ class Crf(nn.Module):
         self.transitions = nn.Parameter(torch.empty(tags, tags).uniform_(-0.1, 0.1))
 
     def log_partition(self, emissions: Tensor, mask: Tensor) -> Tensor:
-        """[r] log Σ exp score over all paths; an emission of −inf forbids a tag there."""
+        """Return log Σ exp score over all paths, [r]. An emission of −inf forbids a tag."""
         alpha = self.start + emissions[:, 0]
         for place in range(1, emissions.shape[1]):
             further = torch.logsumexp(alpha[:, :, None] + self.transitions, dim=1) + emissions[:, place]
@@ -158,7 +155,7 @@ class Crf(nn.Module):
         return torch.where(mask[:, 0], total, torch.zeros_like(total))
 
     def score(self, emissions: Tensor, tags: Tensor, mask: Tensor) -> Tensor:
-        """[r] the score of one path for each sentence; tags [r, k], anything where there is no word."""
+        """Return the score [r] of the path ``tags`` [r, k] of each sentence. Tags at padding are ignored."""
         path = tags.masked_fill(~mask, 0)
         own = emissions.gather(2, path[:, :, None])[:, :, 0]
         steps = self.transitions[path[:, :-1], path[:, 1:]]
@@ -168,10 +165,10 @@ class Crf(nn.Module):
         return inner + ends.masked_fill(~mask[:, 0], 0.0)
 
     def log_likelihood(self, emissions: Tensor, tags: Tensor, mask: Tensor) -> Tensor:
-        """[r] log p of the tags [r, k] of each sentence.
+        """Return log p of the tags [r, k] of each sentence, [r].
 
-        A word whose tag is negative (NO_LABEL) may have any: the paths of all its tags are summed, as for a path that
-        is only partly observed. A sentence without a tag has log-likelihood 0.
+        A word with a negative tag (NO_LABEL) may have any tag, and the sum is over all its tags. A sentence without
+        tags has log-likelihood 0.
         """
         open_words = tags < 0
         if bool((open_words & mask).any()):
@@ -180,12 +177,12 @@ class Crf(nn.Module):
             numerator = self.log_partition(emissions.masked_fill(~allowed, -torch.inf), mask)
         else:
             numerator = self.score(emissions, tags, mask)
-        free = (open_words | ~mask).all(dim=1)  # both sums are the same then: not even a rounded gradient is left
+        free = (open_words | ~mask).all(dim=1)  # both sums are equal then, and rounding must not leave a gradient
         return (numerator - self.log_partition(emissions, mask)).masked_fill(free, 0.0)
 
     @torch.no_grad()
     def viterbi(self, emissions: Tensor, mask: Tensor) -> list[list[int]]:
-        """Return the best path of each sentence, of equal ones that with the lowest tags from the end."""
+        """Return the best path of each sentence. Ties go to the lowest tag, from the last word backwards."""
         rows, words, tags = emissions.shape
         alpha = self.start + emissions[:, 0]
         stay = torch.arange(tags, device=emissions.device).expand(rows, tags)

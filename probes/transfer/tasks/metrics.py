@@ -1,6 +1,6 @@
-"""Metrics as sums over items and a score of the sums, so that intervals and tests can draw items anew.
+"""Metrics as a score of sums over items, so that intervals and tests can resample items.
 
-Here is what several tasks count: ratios, labels of words, classes, spans. What a task alone scores is in its file.
+This file has the metrics that several tasks share. Metrics of one task are in the file of the task.
 """
 
 from __future__ import annotations
@@ -19,20 +19,23 @@ Stats = Callable[[Sequence[Any], Sequence[Any]], Floats]
 Repair = Literal["none", "final-type"]
 
 UNCOUNTED = float("nan")  # the score of an item that a metric does not count
-NOTHING = ""  # as gold: not labelled, so not counted; as prediction: nothing was said
+NOTHING = ""  # an unlabelled word, which does not count, or an empty prediction
 INSIDE = ("B-", "I-")
 OUTSIDE = "O"
 
 
 @dataclass(frozen=True)
 class Metric:
-    """``score`` of the sums of ``stats``, in percent.
+    """A metric in percent: ``score`` applied to the sums of ``stats`` over items.
 
-    stats    (gold, predictions), one of each for each item → [items, k] float64: what an item adds to each sum
-    score    sums [..., k] → [...]: vectorised over leading dimensions; 0 where nothing was to be found
-    of_items whether it is the mean of what single items score, so that tests over items apply; ``stats`` [items, 2] are
-             then the item's score from 0 to 1, and 1 where the item counts (both 0 where it does not)
-    about    what it counts, where the name leaves that open; stands under the tables it is in
+    Attributes:
+        name: The name.
+        stats: A function of gold values and predictions of all items. It returns [items, k] float64, the contribution
+            of each item to each sum.
+        score: A function from sums [..., k] to scores [...]. The score is 0 if there is nothing to find.
+        of_items: Whether the metric is a mean of scores of single items, so that tests over items apply. ``stats``
+            [items, 2] are then the score of the item from 0 to 1, and 1. Both are 0 for an item that does not count.
+        about: An explanation for captions, if the name does not suffice.
     """
 
     name: str
@@ -56,7 +59,7 @@ def defined(metrics: Iterable[Metric]) -> str | None:
 
 
 def item_metric(name: str, values: Callable[[Sequence[Any], Sequence[Any]], ArrayLike], about: str = "") -> Metric:
-    """Of a function (gold, predictions) → [items] scores from 0 to 1, UNCOUNTED where the item does not count."""
+    """Make a metric of a function (gold, predictions) → scores [items] from 0 to 1, or UNCOUNTED."""
 
     def stats(gold: Sequence[Any], predictions: Sequence[Any]) -> Floats:
         assert len(gold) == len(predictions), (len(gold), len(predictions))
@@ -67,13 +70,13 @@ def item_metric(name: str, values: Callable[[Sequence[Any], Sequence[Any]], Arra
 
 
 def percent(part: Floats, whole: Floats) -> Floats:
-    """100 · part / whole, 0 where the whole is 0."""
+    """Return 100 · part / whole, or 0 if the whole is 0."""
     result: Floats = 100 * np.divide(part, whole, out=np.zeros(np.shape(whole)), where=whole > 0)
     return result
 
 
 def share(sums: Floats) -> Floats:
-    """Map sums (hits, all) [..., 2] to hits in percent of all."""
+    """Map sums (hits, all) [..., 2] to the percentage of hits."""
     return percent(sums[..., 0], sums[..., 1])
 
 
@@ -84,7 +87,14 @@ def f1(sums: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class WordLabels:
-    """What is said of the words of all items: ``item`` [words] is the number of the item, of ``items``, of each."""
+    """Gold and predicted labels of the words of all items.
+
+    Attributes:
+        items: Number of items.
+        item: [words] the index of the item of each word.
+        gold: [words] the gold labels.
+        predicted: [words] the predicted labels.
+    """
 
     items: int
     item: Codes
@@ -93,14 +103,14 @@ class WordLabels:
 
     @staticmethod
     def of(gold: Sequence[Sequence[Any]], predictions: Sequence[Sequence[Any]]) -> WordLabels:
-        """Every item has as many predictions as words."""
+        """Flatten the labels of all items. Every item must have a prediction for each word."""
         lengths = [len(values) for values in gold]
         assert lengths == [len(values) for values in predictions], "there must be a prediction for every word"
         item = np.repeat(np.arange(len(lengths), dtype=np.int64), np.asarray(lengths, np.int64))
         return WordLabels(len(lengths), item, list(chain.from_iterable(gold)), list(chain.from_iterable(predictions)))
 
     def with_gold(self) -> WordLabels:
-        """Without the words whose gold label is ""."""
+        """Return the words that have a gold label."""
         if NOTHING not in self.gold:
             return self
         kept = [i for i, label in enumerate(self.gold) if label != NOTHING]
@@ -108,17 +118,17 @@ class WordLabels:
         return WordLabels(self.items, self.item[kept], gold, predicted)
 
     def same(self, part: Callable[[Any], Any] = lambda label: label) -> NDArray[np.bool_]:
-        """[words] whether the (``part`` of the) predicted label is that of gold."""
+        """Return the mask [words] of correct labels. Only ``part`` of a label is compared."""
         return np.fromiter((part(g) == part(p) for g, p in zip(self.gold, self.predicted, strict=True)), bool)
 
     def sums(self, *columns: ArrayLike) -> Floats:
-        """[items, columns]: of each column [words] the sum in every item."""
+        """Return the sum of each column [words] over the words of each item, [items, columns]."""
         sums = [np.bincount(self.item, np.asarray(c, np.float64), minlength=self.items) for c in columns]
         return np.stack(sums, axis=1).astype(np.float64)
 
 
 def word_accuracy(name: str = "accuracy") -> Metric:
-    """Return the metric of the share of labelled words with the right label."""
+    """Return the share of labelled words with the correct label, as a metric."""
 
     def hits(gold: Sequence[Any], predictions: Sequence[Any]) -> Floats:
         words = WordLabels.of(gold, predictions).with_gold()
@@ -128,7 +138,7 @@ def word_accuracy(name: str = "accuracy") -> Metric:
 
 
 def micro_f1(name: str, outside: Sequence[str] = (NOTHING,)) -> Metric:
-    """F1 of the labels of all words together, but for those ``outside``, which say nothing."""
+    """Return micro F1 of word labels as a metric. The labels ``outside`` are not counted as classes."""
 
     def pooled(gold: Sequence[Any], predictions: Sequence[Any]) -> Floats:
         words = WordLabels.of(gold, predictions).with_gold()
@@ -141,7 +151,7 @@ def micro_f1(name: str, outside: Sequence[str] = (NOTHING,)) -> Metric:
 
 
 def word_macro_f1() -> Metric:
-    """Mean F1 of the labels that occur in gold; that of a label that is never predicted is 0."""
+    """Return the mean F1 over the gold labels as a metric. A label that is never predicted has an F1 of 0."""
 
     def counts(gold: Sequence[Any], predictions: Sequence[Any]) -> Floats:
         return class_counts(WordLabels.of(gold, predictions).with_gold())
@@ -150,10 +160,9 @@ def word_macro_f1() -> Metric:
 
 
 def class_counts(labels: WordLabels) -> Floats:
-    """[items, 3 · classes]: how often each class of gold is right, is gold, is predicted in each item.
+    """Return the number of correct, gold and predicted words of each class in each item, [items, 3 · classes].
 
-    A class that is never gold has no column: what is taken for it is missing from the right ones, which is all that
-    macro F1 needs.
+    Classes that are never gold have no column, because macro F1 does not need them.
     """
     number = {name: i for i, name in enumerate(sorted(set(labels.gold) - {NOTHING}))}
     right, said = (
@@ -170,7 +179,7 @@ def class_counts(labels: WordLabels) -> Floats:
 
 
 def mean_f1(sums: Floats) -> Floats:
-    """Map sums of ``class_counts`` [..., 3 · classes] to the mean F1 of the classes with a gold label, in percent."""
+    """Map sums of ``class_counts`` [..., 3 · classes] to the mean F1 over classes with a gold label, in percent."""
     right, gold, predicted = np.moveaxis(sums.reshape(*sums.shape[:-1], 3, sums.shape[-1] // 3), -2, 0)
     occurs = gold > 0
     each = 2 * right / np.where(occurs, gold + predicted, 1)
@@ -179,10 +188,10 @@ def mean_f1(sums: Floats) -> Floats:
 
 
 def mentions_of(tags: Sequence[str]) -> list[tuple[int, int, str]]:
-    """Return the mentions of one sentence: (first word, word after the last, type).
+    """Return the mentions of one sentence as (first word, word after the last, type).
 
-    A mention is B-X and the I-X right after it. An I that continues no mention of its type is none (seqeval with
-    mode="strict" and scheme=IOB2).
+    A mention is B-X with the I-X that follow directly. Other I tags are ignored, as in seqeval with mode="strict" and
+    scheme=IOB2.
 
     >>> mentions_of(["B-PER", "I-PER", "I-LOC", "B-LOC"])
     [(0, 2, 'PER'), (3, 4, 'LOC')]
@@ -192,9 +201,9 @@ def mentions_of(tags: Sequence[str]) -> list[tuple[int, int, str]]:
 
 
 def span_counts(gold: Sequence[Any], predictions: Sequence[Any], repair: Repair = "none") -> Floats:
-    """[items, 3]: mentions that are right (the same words and type), gold mentions, predicted mentions.
+    """Return the number of correct, gold and predicted mentions of each item, [items, 3].
 
-    Predictions are repaired first if ``repair`` says so, gold tags never.
+    A mention is correct if its words and type agree with gold. ``repair`` applies to predictions only.
     """
     words = WordLabels.of(gold, [repaired(tags, repair) for tags in predictions])
     kinds = _kinds([*words.gold, *words.predicted])
@@ -202,7 +211,7 @@ def span_counts(gold: Sequence[Any], predictions: Sequence[Any], repair: Repair 
     for tags in (words.gold, words.predicted):
         kind = _kind_codes(tags, kinds)
         ends = _ends(tags, words.item, kind)
-        # at its first word a mention is told by its end and its type
+        # a mention is encoded at its first word by its end and its type
         codes.append(np.where(ends < 0, -1, ends * (len(kinds) + 1) + kind))
     right, said = codes
     return words.sums((right == said) & (right >= 0), right >= 0, said >= 0)
@@ -213,15 +222,15 @@ def _kinds(tags: Sequence[str]) -> list[str]:
 
 
 def _kind_codes(tags: Sequence[str], kinds: Sequence[str]) -> Codes:
-    """[words] the type of each tag; −1 outside."""
+    """Return the index [words] of the type of each tag, or −1 for O."""
     number = {f"{prefix}{kind}": i for i, kind in enumerate(kinds) for prefix in INSIDE}
     return np.fromiter((number.get(tag, -1) for tag in tags), np.int64)
 
 
 def _ends(tags: Sequence[str], item: Codes, kind: Codes) -> Codes:
-    """[words] at the first word of a mention the row after its last one; −1 elsewhere."""
+    """Return the end of the mention that starts at each word (the index after its last word), or −1, [words]."""
     begins = np.fromiter((tag[:2] == "B-" for tag in tags), bool)
-    # a run of words of one type, none of them a B but the first, is a mention if it starts with B
+    # a run of words of one type, with no B after the first word, is a mention if it starts with B
     goes_on = np.zeros(len(kind), bool)
     goes_on[1:] = (kind[1:] == kind[:-1]) & (item[1:] == item[:-1]) & ~begins[1:]
     starts = np.flatnonzero(~goes_on)
@@ -233,19 +242,17 @@ def _ends(tags: Sequence[str], item: Codes, kind: Codes) -> Codes:
 
 
 def repaired(tags: Sequence[str], repair: Repair = "final-type") -> list[str]:
-    """Return the tags of a sentence, with each run of them made one legal mention of the type of its last tag.
+    """Return the tags of a sentence with every run of tags turned into one legal mention.
 
-    A run starts at B, or at an I after O or at the start, and goes on through every I whatever its type. So a
-    standalone
-    I-X becomes B-X, and B-X I-Y I-Z becomes B-Z I-Z I-Z (Conneau et al. 2020, "Emerging Cross-lingual Structure",
-    section
-    3.2). Legal tags stay.
+    A run starts at B, or at an I after O or at the start, and continues through every I of any type. The mention has
+    the type of the last tag. A standalone I-X becomes B-X, and B-X I-Y I-Z becomes B-Z I-Z I-Z (Conneau et al. 2020,
+    "Emerging Cross-lingual Structure", section 3.2).
 
     >>> repaired(["I-LOC", "O", "B-PER", "I-ORG", "I-LOC", "B-PER"])
     ['B-LOC', 'O', 'B-LOC', 'I-LOC', 'I-LOC', 'B-PER']
     """
     result = list(tags)
-    final: str | None = None  # type of the run that ends at a later word
+    final: str | None = None  # type of the present run, read from its end
     if repair == "none":
         return result
     for i in range(len(result) - 1, -1, -1):

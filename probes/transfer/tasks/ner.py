@@ -1,4 +1,7 @@
-"""Named entities: a BIO tag for each word. Gold and predictions: ``["B-PER", "O"]``; O for a word that was not read."""
+"""Named entity recognition: a BIO tag for each word.
+
+Gold values and predictions have the form ``["B-PER", "O"]``. A word beyond the maximum length is predicted as O.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ from synthlang.tasks.batch import TaskBatch
 
 
 class Ner(TagTask):
-    """Words with the column ``ner``; all but inserted ones have a gold tag."""
+    """Named entity recognition: a tag (column ``ner``) for each word, except for inserted words."""
 
     name = "ner"
     requires = ("ner",)
@@ -40,25 +43,25 @@ class Ner(TagTask):
         return not_inserted(corpus)
 
     def labels(self, train: TaskBatch) -> Labels:
-        """``tags``: O, and B and I of every kind of entity in training."""
+        """Return ``tags``: O, and B and I of every type of entity in training."""
         tags = span_tags(train.corpus.columns["ner"], self.has_gold(train.corpus))
         if len(tags) == 1:
-            reason = "no word of the training set is part of an entity, so there is nothing to learn"
+            reason = "the training set has no entities"
             raise InputError(reason, code="empty")
         return {"tags": tags}
 
     def metrics(self) -> dict[str, Metric]:
-        """F1, precision and recall of entities (strict BIO); of words, F1 of tags other than O, and accuracy.
+        """Return F1, precision and recall of entities (strict BIO), and F1 and accuracy of words.
 
-        ``token_f1`` takes each tag as a class (B-PER is not I-PER): the NER score of "The Impact of Cross-Lingual
-        Adjustment" (2022), section 4.
+        ``token_f1`` treats each tag except O as a class, so B-PER and I-PER differ. It is the NER score of "The Impact
+        of Cross-Lingual Adjustment" (2022), section 4.
         """
 
         def spans(gold: Sequence[Any], predictions: Sequence[Any]) -> Floats:
             return span_counts(gold, predictions, self.config.score.repair)
 
         return named(
-            Metric("span_f1", spans, f1, about="F1 of entities, right if their type and both ends are"),
+            Metric("span_f1", spans, f1, about="F1 of entities, which are correct if their type and both ends are"),
             Metric("span_precision", spans, lambda sums: percent(sums[..., 0], sums[..., 2])),
             Metric("span_recall", spans, lambda sums: percent(sums[..., 0], sums[..., 1])),
             micro_f1("token_f1", outside=(OUTSIDE, NOTHING)),
@@ -66,17 +69,16 @@ class Ner(TagTask):
         )
 
     def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:
-        """Predict the same for every item: each word an entity of one kind, or all of them one entity.
+        """Predict entities of one type everywhere: either each word, or each whole sentence.
 
-        The kind and the form are those with the highest F1 on ``train``. All O, the most frequent tag, would find
-        nothing.
+        The choice has the highest F1 on ``train``. The most frequent tag, O, would have an F1 of 0.
         """
         kind, whole = best_guess(train)
         return [[f"{'I' if whole and i else 'B'}-{kind}" for i in range(len(tags))] for tags in test]
 
 
 def best_guess(train: Sequence[Sequence[str]]) -> tuple[str, bool]:
-    """Return the kind of entity to guess everywhere, and whether as one entity of all words, by strict F1."""
+    """Return the best type of entity to predict everywhere, and whether to predict whole sentences, by strict F1."""
     right: Counter[tuple[str, bool]] = Counter()
     mentions = 0
     for tags in train:

@@ -1,6 +1,6 @@
-"""Classification of pairs of texts: XNLI, MNLI, SICK, RTE and any other pairs with a label.
+"""Classification of pairs of texts: XNLI, MNLI, SICK, RTE and other labelled pairs.
 
-Gold and predictions: ``"entailment"``.
+Gold values and predictions are names of classes such as ``"entailment"``.
 """
 
 from __future__ import annotations
@@ -37,18 +37,22 @@ UNSEEN = "items with a label that training does not have"
 
 
 class Nli(PairTask):
-    """A class for each pair. A pair that is too long loses tokens of its longer text, from the end."""
+    """Classification of text pairs. A pair that is too long is cut at the end of its longer text."""
 
     name: ClassVar[str] = "nli"
     kind: ClassVar[Kind] = "classes"
     fields: ClassVar[tuple[str, str]] = FIELDS
 
     def labels(self, train: TaskBatch) -> Labels:
-        """``label``: those of training, in the order of the hub's data sets. InputError for fewer than two."""
+        """Return ``label``, the classes in training, in the order of the data sets on the hub.
+
+        Raises:
+            InputError: Training has fewer than two classes.
+        """
         assert train.label is not None and train.label.names is not None, "a task of classes has labels"
         seen = {train.label.names[code] for code in np.unique(train.label.codes).tolist()}
         if len(seen) == 1:
-            reason = f"every training item is {min(seen)!r}, and the task nli needs at least two labels"
+            reason = f"all training items have the label {min(seen)!r}, but the task nli needs at least two labels"
             raise InputError(reason, code="range")
         return {"label": order_labels(seen)}
 
@@ -79,7 +83,7 @@ class Nli(PairTask):
         return ClassifyHead(hidden=hidden, classes=classes, dropout=settings.dropout, pooler=settings.pooler)
 
     def metrics(self) -> dict[str, Metric]:
-        """Accuracy, and the mean F1 of the classes that occur in gold; "" is no class, and as gold does not count."""
+        """Return accuracy, and mean F1 over the gold classes. Items with the gold value "" do not count."""
 
         def right(gold: Sequence[Any], predictions: Sequence[Any]) -> list[float]:
             return [UNCOUNTED if g == NOTHING else float(g == p) for g, p in zip(gold, predictions, strict=True)]
@@ -91,13 +95,13 @@ class Nli(PairTask):
         return named(item_metric("accuracy", right), Metric("macro_f1", counts, mean_f1))
 
     def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:
-        """Predict the most frequent class of training, of equally frequent ones the first by name."""
+        """Predict the most frequent class of training for every item."""
         return [most_frequent(train)] * len(test)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClassExamples(PairExamples):
-    """A row for each pair; ``label`` [items] is an index into ``names``, NO_LABEL for another one."""
+    """Encoded pairs, one row each. ``label`` [items] has indices into ``names``, or NO_LABEL."""
 
     label: NDArray[np.int64]
     names: tuple[str, ...]

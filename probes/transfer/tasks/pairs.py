@@ -1,10 +1,11 @@
-"""Tasks of two texts, which are one row of tokens, as RoBERTa and BERT have them.
+"""Tasks on two texts, which form one row of tokens as in RoBERTa and BERT.
 
     <s> a </s> </s> b </s>          RoBERTa (Liu et al. 2019, section 2.1)
     <s> a </s> b </s>               BERT (Devlin et al. 2019, section 3), token type 1 from ``b`` on
 
-Texts of two languages of a model stand in two blocks of columns, each padded for itself, so that every column is of one
-language (separate layers and embeddings, language ids). Positions go on without a gap: a row means what it does alone.
+Two texts in different languages stand in two blocks of columns, and each block has its own padding. Every column then
+belongs to one language, which separate layers and embeddings need. Positions are numbered without a gap, so a row has
+the same result in every batch.
 
     <s> a a </s> .  .  | </s> b b b </s> .          positions  0 1 2 3 - - | 4 5 6 7 8 -
 """
@@ -30,17 +31,18 @@ from synthlang.tasks.base import Kind
 from synthlang.tasks.batch import TaskBatch
 
 Ints = NDArray[np.int64]
-MULTIPLE = 8  # of which the width of a block is one: so that there are few shapes
+MULTIPLE = 8  # widths of blocks are multiples of this, so that few shapes occur
 
 
 @dataclass(frozen=True, eq=False)
 class FieldTokens:
-    """The tokens of all texts of one field, as one language reads them.
+    """The tokens of all texts of one field, encoded for one language.
 
-    ids      [tokens] int32
-    words    [words + 1] where the tokens of each word start; the words are those of the field's texts in order
-    texts    [texts + 1] where the words of each text of the batch start; texts of other fields have none
-    form     [words] the words
+    Attributes:
+        ids: [tokens] int32.
+        words: [words + 1] the first token of each word of the field.
+        texts: [texts + 1] the first word of each text of the batch. Texts of other fields are empty.
+        form: [words] the words.
     """
 
     ids: NDArray[np.int32]
@@ -50,10 +52,14 @@ class FieldTokens:
 
     @staticmethod
     def of(batch: TaskBatch, field: int, reader: Reader) -> FieldTokens:
-        """Encode the texts of a field. InputError for a language of tokens that the model reads as words."""
+        """Encode the texts of a field.
+
+        Raises:
+            InputError: The language has tokens as words, which the model cannot read.
+        """
         mine = batch.field_of_text == field
         corpus = batch.corpus.take(np.flatnonzero(mine[batch.text_of_sentence]).astype(np.int64))
-        # only the words that occur: those of the other field are of another language, maybe not even words
+        # encode only words that occur, because words of the other field may belong to another language
         used = np.flatnonzero(np.bincount(corpus.form.codes, minlength=len(corpus.form.names or ())))
         place = np.zeros(len(corpus.form.names or ()), np.int32)
         place[used] = np.arange(len(used))
@@ -70,14 +76,14 @@ class FieldTokens:
         return first, self.words[self.texts[texts + 1]] - first
 
     def strings(self, start: int, stop: int) -> str:
-        """Return the words ``start`` … ``stop`` − 1 of the field, with a space between each two."""
+        """Return the words ``start`` … ``stop`` − 1 of the field, separated by spaces."""
         names = self.form.names or ()
         return " ".join(names[code] for code in self.form.codes[start:stop].tolist())
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairExamples(Examples):
-    """Items whose rows have two texts."""
+    """Encoded items with two texts in each row."""
 
     rows: PairRows
 
@@ -91,15 +97,15 @@ class PairExamples(Examples):
 
 
 def separators(bert: bool) -> int:
-    """How many tokens of a row are of neither text."""
+    """Return the number of special tokens in a row."""
     return 3 if bert else 4
 
 
 def longest_first(a: Ints, b: Ints, room: int) -> tuple[Ints, Ints]:
-    """How many tokens of two texts of ``a`` and ``b`` tokens are left in ``room``.
+    """Return the lengths to which two texts of ``a`` and ``b`` tokens are cut to fit into ``room``.
 
-    The longer one is cut token by token from its end, and both in turn once they are equal, as ``longest_first`` of
-    Hugging Face's tokenizers does; of an odd ``room`` the text that was longer (of equal ones the second) has one more.
+    The longer text is cut first, and both in turn once they are equal, as with ``longest_first`` in the tokenizers of
+    Hugging Face. If ``room`` is odd, the longer text (or the second of equal ones) gets the extra token.
     """
     short = np.where(np.minimum(a, b) > room // 2, room // 2, np.minimum(a, b))
     long = np.minimum(np.maximum(a, b), room - short)
@@ -110,12 +116,13 @@ def longest_first(a: Ints, b: Ints, room: int) -> tuple[Ints, Ints]:
 class PairRows:
     """Rows of two texts.
 
-    ids      of all texts of each field
-    start    [rows, 2] the first token of each text of a row
-    size     [rows, 2] how many tokens it has there
-    readers  of the two fields, of one model
-    length   the widest row
-    block    width of the block of the first texts where languages differ; None: as the rows of a batch need it
+    Attributes:
+        ids: The tokens of each field.
+        start: [rows, 2] the first token of each text of a row.
+        size: [rows, 2] the number of tokens of each text in the row.
+        readers: The readers of the two fields, which belong to one model.
+        length: The maximum length of a row.
+        block: The width of the block of first texts, if languages differ. None adapts it to each batch.
     """
 
     ids: tuple[NDArray[np.int32], NDArray[np.int32]]
@@ -131,12 +138,12 @@ class PairRows:
 
     @property
     def role(self) -> Role:
-        """That of the batches: the target's where either text is in its language."""
+        """The role of the batches: ``target`` if either text is in the target language."""
         return "target" if any(reader.role == "target" for reader in self.readers) else "source"
 
     @cached_property
     def lengths(self) -> Ints:
-        """[rows] tokens."""
+        """The number of tokens of each row, [rows]."""
         total: Ints = self.size.sum(axis=1) + self.around
         return total
 
@@ -146,11 +153,11 @@ class PairRows:
 
     @property
     def in_blocks(self) -> bool:
-        """Whether the two texts are of two languages of the model and stand in two blocks."""
+        """Whether the two texts have different languages and stand in two blocks."""
         return self.readers[0].number != self.readers[1].number
 
     def begin(self, rows: Ints) -> Ints:
-        """[rows] the column of the first token of the second text, in a batch of these rows."""
+        """Return the column [rows] of the first token of the second text, in a batch of these rows."""
         gap = separators(self.readers[0].bert) - 2  # separators between the texts
         if self.in_blocks:
             return np.full(len(rows), self._first_block(rows) + gap - 1)
@@ -158,7 +165,7 @@ class PairRows:
         return first + 1 + gap
 
     def text(self, rows: Ints) -> Text:
-        """Return the rows as an encoder reads them, padded to the longest of them."""
+        """Return the rows as input of an encoder, padded to the longest of them."""
         specials, bert = self.readers[0].specials, self.readers[0].bert
         begin, (a, b) = self.begin(rows), self.size[rows].T
         head = self._first_block(rows) if self.in_blocks else 0
@@ -195,7 +202,7 @@ class PairRows:
         return _rounded(int(self.size[rows, 0].max()) + 2) if self.block is None else self.block
 
     def with_block(self) -> PairRows:
-        """Return the same rows with one width of the first block, so that a column means the same in all batches."""
+        """Return the same rows with a fixed width of the first block, so that columns agree between batches."""
         block = _rounded(int(self.size[:, 0].max(initial=0)) + 2)
         return replace(self, block=block)
 
@@ -205,19 +212,19 @@ def _rounded(width: int) -> int:
 
 
 class PairTask(Task):
-    """A task whose items have two texts; ``kind`` and ``fields`` are those that its data must have."""
+    """A task on two texts. Its data must have this ``kind`` and these ``fields``."""
 
     kind: ClassVar[Kind]
     fields: ClassVar[tuple[str, str]]
 
     def open(self, spec: str) -> TaskSet:
-        """Open the labelled items that ``spec`` names.
+        """Open labelled items.
 
         Raises:
-            InputError: The items are of another task.
+            InputError: The items belong to another task.
         """
         task = open_task(spec if is_task(spec) else f"{self.name}:{spec}")
         if task.kind != self.kind or task.fields != self.fields:
-            reason = f"holds items of {task.name}; the task {self.name} needs {' and '.join(self.fields)}"
+            reason = f"has items of {task.name}, but the task {self.name} needs {' and '.join(self.fields)}"
             raise InputError(reason, spec, code="conflict")
         return task

@@ -1,7 +1,7 @@
 """Dependency parsing: a head and a relation for each word, by a deep biaffine parser (Dozat & Manning 2017).
 
-Predictions: ``[[2, "det"], [0, "root"]]``, heads 1-based, 0 the root; ``[-1, ""]`` for a word that was not read. Gold
-has a third value for each word, its upos.
+A prediction has the form ``[[2, "det"], [0, "root"]]``. Heads are 1-based, and 0 is the root. A word beyond the maximum
+length is predicted as ``[-1, ""]``. Gold values also have the UPOS tag of each word.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from synthlang.errors import InputError
 from synthlang.tasks.batch import TaskBatch
 
 HEADLESS = "words whose head was left out"
-NO_TREES = "no word of the training set has a head and a relation, so there is nothing to learn"
+NO_TREES = "the training set has no trees: no word has a head and a relation"
 LEFT, RIGHT = -1, 1
 PUNCT = "PUNCT"
-SLOPE = 0.1  # of the leaky ReLU, as in Dozat & Manning's code
+SLOPE = 0.1  # negative slope of the leaky ReLU, as in the code of Dozat & Manning
 
 
 class Parsing(WordTask):
-    """Sentences with the columns ``upos``, ``head`` and ``deprel``; relations are learned with their subtypes."""
+    """Dependency parsing: a head and a relation for each word (columns ``upos``, ``head`` and ``deprel``)."""
 
     name = "parsing"
     requires = ("upos", "head", "deprel")
@@ -46,7 +46,7 @@ class Parsing(WordTask):
         return is_named(corpus.columns["deprel"])
 
     def labels(self, train: TaskBatch) -> Labels:
-        """``relations``: those of training; ``root``: the one that roots have, most of them if they differ."""
+        """Return ``relations``, all relations in training with subtypes, and ``root``, the most frequent of roots."""
         column, heads = train.corpus.columns["deprel"], train.corpus.columns["head"].codes
         named = self.has_gold(train.corpus)
         roots = np.bincount(column.codes[named & (heads == 0)], minlength=len(column.names or ()))
@@ -59,7 +59,7 @@ class Parsing(WordTask):
         """Encode a head and a relation for each word.
 
         Raises:
-            InputError: The words of the language are tokens.
+            InputError: The language changes tokens instead of words.
         """
         language = readers[0].language
         if language.on_tokens:
@@ -85,15 +85,15 @@ class Parsing(WordTask):
         return ParserHead(hidden, len(names), self.config.head, root_relation=names.index(root))
 
     def metrics(self) -> dict[str, Metric]:
-        """Attachment scores with gold words, where precision and recall of CoNLL 2018 are one share.
+        """Return attachment scores.
 
-        las            share of words with the right head and the right relation up to ":" (CoNLL 2018)
-        uas            share of words with the right head
-        las_subtypes   as las, of whole relations
-        …_without_punct   the same of words whose gold upos is not PUNCT
+            las               share of words with the correct head and relation up to ":" (CoNLL 2018)
+            uas               share of words with the correct head
+            las_subtypes      share of words with the correct head and whole relation
+            …_without_punct   the same without words whose gold UPOS tag is PUNCT
 
-        ``score.punctuation`` says which come first. A word with the predicted head −1 is an error; one whose gold
-        head is −1 has no head to be found and does not count.
+        Words are given, so precision and recall of CoNLL 2018 are equal. ``score.punctuation`` decides which scores
+        come first. A predicted head −1 is an error, and words with the gold head −1 do not count.
         """
         endings = ("", "_without_punct") if self.config.score.punctuation else ("_without_punct", "")
         rights: dict[str, Callable[[Any], Any]] = {
@@ -110,10 +110,11 @@ class Parsing(WordTask):
         )
 
     def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:
-        """Every word on its left neighbour, the first one the root; or on the right one, the last the root.
+        """Attach every word to its left neighbour, or every word to its right neighbour.
 
-        The side is the one with more right heads in ``train``; the relation is the most frequent one of the words
-        that are right there, and that of a root the most frequent one of roots.
+        The word without a neighbour is the root. The side is the one with more correct heads in ``train``. The relation
+        is the most frequent one among the words that are correct there, and for the root the most frequent one of
+        roots.
         """
         right: dict[int, Counter[str]] = {side: Counter() for side in (LEFT, RIGHT)}
         roots: Counter[str] = Counter()
@@ -132,25 +133,24 @@ class Parsing(WordTask):
 
 @dataclass(frozen=True, kw_only=True)
 class TreeExamples(WordExamples):
-    """Sentences with trees.
+    """Encoded sentences with trees.
 
-    Heads of targets and of a head's outputs count the words that are read; those of gold and predictions count all
-    words
-    with a label. Both are 1-based, and 0 is the root.
+    In targets and in the outputs of the head, heads are numbered among the words that were read. In gold values and
+    predictions they are numbered among all labelled words. Numbers are 1-based, and 0 is the root.
     """
 
     relations: tuple[str, ...]
 
     def predictions(self, outputs: Sequence[Any]) -> list[Any]:
-        """[items] head and relation of each word; ``outputs`` are those of the words that are read."""
+        """Return head and relation of each word of each item. ``outputs`` cover the words that were read."""
         words = self.words
         pairs = np.asarray(list(chain.from_iterable(outputs)), np.int64).reshape(-1, 2)
-        read = np.flatnonzero(words.read)  # [read words] the place of each among all words
+        read = np.flatnonzero(words.read)  # [read words] the index of each among all words
         counts = np.diff(words.read_offsets)
         shift, before = np.repeat(words.read_offsets[:-1], counts), np.repeat(words.offsets[:-1], counts)
         heads = np.full(len(words.read), -1, np.int64)
         relations = np.full(len(words.read), len(self.relations), np.int64)
-        # a root's place is looked up too, and not used
+        # the lookup for roots is not used
         heads[read] = np.where(pairs[:, 0] > 0, read[np.maximum(pairs[:, 0] - 1, 0) + shift] + 1 - before, 0)
         relations[read] = pairs[:, 1]
         names = (*self.relations, "")
@@ -159,13 +159,13 @@ class TreeExamples(WordExamples):
 
 
 def _heads(words: LabelledWords) -> NDArray[np.int64]:
-    """[words] heads in the numbering of items, whose sentences follow each other; −1 where there is none."""
+    """Return the head of each word, numbered through all sentences of its item, or −1, [words]."""
     heads = words.column("head").codes.astype(np.int64)
     return np.where(heads > 0, heads + words.starts[words.index], heads)
 
 
 def _targets(words: LabelledWords, heads: NDArray[np.int64]) -> NDArray[np.int64]:
-    """[words] the same in the numbering of the words that are read; NO_LABEL where the head is not there."""
+    """Return the heads [words] numbered among the words that were read, or NO_LABEL if the head was not read."""
     counts = np.diff(words.offsets)
     number: NDArray[np.int64] = np.cumsum(words.read) - np.repeat(words.read_offsets[:-1], counts)
     place = np.maximum(heads - 1, 0) + np.repeat(words.offsets[:-1], counts)
@@ -174,12 +174,12 @@ def _targets(words: LabelledWords, heads: NDArray[np.int64]) -> NDArray[np.int64
 
 
 def _neighbour(number: int, side: int, size: int) -> int:
-    """Return the word on one side of word ``number`` of ``size``, 1-based, 0 where there is none."""
+    """Return the 1-based number of the neighbour of a word on one side, or 0 at the end of the sentence."""
     return number + side if 1 <= number + side <= size else 0
 
 
 def attached(part: Callable[[Any], Any], punctuation: bool) -> Stats:
-    """[items, 2] the words whose ``part`` is right, and those that count."""
+    """Return a function that counts, for each item, the words whose ``part`` is correct and the words that count."""
 
     def stats(gold: Sequence[Any], predictions: Sequence[Any]) -> Floats:
         words = WordLabels.of(gold, predictions)
@@ -190,10 +190,11 @@ def attached(part: Callable[[Any], Any], punctuation: bool) -> Stats:
 
 
 class ParserHead(Head):
-    """Arc scores s[i, j] = dᵢᵀ U hⱼ + bᵀ hⱼ (their equation 6) and relation scores [dᵢ; 1]ᵀ Uᵣ [hⱼ; 1] (equation 3).
+    """The biaffine parser of Dozat & Manning 2017.
 
-    The root is the state of ``<s>``. Bilinear weights start at 0, all heads equally likely. With ``root_relation``
-    (its number) an arc from the root is decoded with it and no other arc is; None: each arc has its best relation.
+    Arcs have the scores s[i, j] = dᵢᵀ U hⱼ + bᵀ hⱼ (equation 6), and relations [dᵢ; 1]ᵀ Uᵣ [hⱼ; 1] (equation 3). The
+    state of ``<s>`` stands for the root. Bilinear weights start at 0, so that all heads are equally likely. With
+    ``root_relation``, this relation is decoded for the arc of the root and for no other arc.
     """
 
     def __init__(self, hidden: int, relations: int, config: HeadConfig, root_relation: int | None = None) -> None:
@@ -207,7 +208,7 @@ class ParserHead(Head):
         self.relation = nn.Parameter(torch.zeros(relations, config.relation + 1, config.relation + 1))
 
     def arcs(self, states: Tensor, mask: Tensor) -> Tensor:
-        """[r, k, 1 + k]: the score of each word under the root and each word; −inf under itself and padding."""
+        """Return the score of every word under the root and every word, [r, k, 1 + k], −inf for impossible arcs."""
         dependents, heads = with_one(self.arc_dependent(states[:, 1:])), self.arc_head(states)
         scores: Tensor = dependents @ self.arc @ heads.transpose(1, 2)
         words = mask.shape[1]
@@ -218,7 +219,7 @@ class ParserHead(Head):
     def labels(self, states: Tensor, heads: Tensor, words: Packed | None = None) -> Tensor:
         """Return the score [r, k, relations] of each relation between each word and its head [r, k].
 
-        The score is 0 where ``words`` marks no word.
+        Outside the positions in ``words`` the score is 0.
         """
         dependents, above = with_one(self.relation_dependent(states[:, 1:])), with_one(self.relation_head(states))
         above = above.gather(1, heads[:, :, None].expand(-1, -1, above.shape[2]))
@@ -228,10 +229,9 @@ class ParserHead(Head):
         return y if words is None else words.pad(y)
 
     def loss(self, states: Tensor, batch: Batch) -> Tensor:
-        """Return the cross entropy of the heads plus that of the relations at the gold heads.
+        """Return the mean cross entropy of heads plus the mean cross entropy of relations at the gold heads.
 
-        Each is a mean over the words that have a head, or a head and a relation. A gold head must be a word of the row
-        or 0.
+        The means are over words with a head, and over words with a head and a relation.
         """
         heads = batch.targets["heads"].masked_fill(~batch.mask, NO_LABEL)
         relations = batch.targets["relations"].masked_fill(heads < 0, NO_LABEL)
@@ -241,7 +241,7 @@ class ParserHead(Head):
 
     @torch.no_grad()
     def decode(self, states: Tensor, batch: Batch) -> list[list[tuple[int, int]]]:
-        """For each word that is there (head, relation) of the best tree with one root, then the best relations."""
+        """Return (head, relation) for each word: the best tree with one root, and the best relation of each arc."""
         lengths = batch.mask.sum(dim=1)
         scores = self.arcs(states, batch.mask).double().cpu().numpy()
         trees = [torch.from_numpy(tree) for tree in arborescences(scores, lengths.cpu().numpy())]
@@ -255,18 +255,18 @@ class ParserHead(Head):
 
 
 class Mlp(nn.Module):
-    """One layer: linear, leaky ReLU, dropout."""
+    """A layer of linear map, leaky ReLU and dropout."""
 
     def __init__(self, hidden: int, width: int, dropout: float) -> None:
         super().__init__()
         self.linear, self.active, self.dropout = nn.Linear(hidden, width), nn.LeakyReLU(SLOPE), nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        """[..., hidden] → [..., width]."""
+        """Map [..., hidden] to [..., width]."""
         y: Tensor = self.dropout(self.active(self.linear(x)))
         return y
 
 
 def with_one(x: Tensor) -> Tensor:
-    """[..., d] → [..., d + 1]: a constant 1, so that a bilinear form has linear terms and a bias."""
+    """Append a constant 1 to vectors [..., d], which gives a bilinear form linear terms and a bias."""
     return torch.cat([x, x.new_ones(*x.shape[:-1], 1)], dim=-1)

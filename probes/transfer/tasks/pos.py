@@ -1,6 +1,6 @@
 """Part-of-speech tagging: a UPOS tag for each word.
 
-Gold and predictions have the form ``["DET", "NOUN"]``, with "" for a word that was not read.
+Gold values and predictions have the form ``["DET", "NOUN"]``. A word beyond the maximum length is predicted as "".
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from synthlang.tasks.batch import TaskBatch
 
 
 class Pos(TagTask):
-    """Words with the column ``upos``; a word without a tag (``_``) is neither trained on nor counted."""
+    """Part-of-speech tagging: a tag (column ``upos``) for each word. Words without a tag (``_``) are ignored."""
 
     name = "pos"
     requires = ("upos",)
@@ -41,15 +41,15 @@ class Pos(TagTask):
         return is_named(corpus.columns["upos"])
 
     def labels(self, train: TaskBatch) -> Labels:
-        """``tags``: those of training."""
+        """Return ``tags``, the tags in training."""
         tags = names_in(train.corpus.columns["upos"], self.has_gold(train.corpus))
         if not tags:
-            reason = "no word of the training set has a UPOS tag, so there is nothing to learn"
+            reason = "the training set has no UPOS tags"
             raise InputError(reason, code="empty")
         return {"tags": tuple(tags)}
 
     def metrics(self) -> dict[str, Metric]:
-        """Accuracy over words, the mean over tags of F1, F1 of all words together, and F1 of runs of one tag."""
+        """Return accuracy, macro F1 over tags, micro F1 over words, and F1 of runs of one tag."""
         return named(word_accuracy(), word_macro_f1(), micro_f1("micro_f1"), Metric("run_f1", run_counts, f1))
 
     def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:
@@ -59,11 +59,12 @@ class Pos(TagTask):
 
 
 def run_counts(gold: Sequence[Any], predictions: Sequence[Any]) -> Floats:
-    """[items, 3]: runs that are right (the same words and tag), runs of gold, of the predictions.
+    """Return the number of correct, gold and predicted runs of each item, [items, 3].
 
-    A run is as many neighbouring words as have one tag. That is what the released code of ALIGN-MLM calls F1 of POS: it
-    gives tags without B and I to seqeval, which takes each change of the tag for the border of a mention. (The
-    first letter is B or I to it, so that CCONJ and SCONJ are one type there and each SCONJ and SYM is a run; not here.)
+    A run is a maximal sequence of words with one tag, and correct if words and tag agree. The released code of
+    ALIGN-MLM computes this score as F1 of POS, because it passes tags without B and I to seqeval, which starts a
+    mention at each change of tag. (seqeval also reads the first letter of a tag as B or I, so that CCONJ and SCONJ have
+    one type. This is not reproduced.)
     """
     words = WordLabels.of(gold, predictions).with_gold()
     number = {tag: code for code, tag in enumerate(sorted({*words.gold, *words.predicted} - {NOTHING}))}
@@ -73,7 +74,7 @@ def run_counts(gold: Sequence[Any], predictions: Sequence[Any]) -> Floats:
         starts = np.ones(len(codes), bool)
         starts[1:] = (codes[1:] != codes[:-1]) | (words.item[1:] != words.item[:-1])
         first = np.flatnonzero(starts)
-        # at its first word a run is told by its end and its tag
+        # a run is encoded at its first word by its end and its tag
         told = np.full(len(codes), -1, np.int64)
         told[first] = np.append(first[1:], len(codes)) * len(number) + codes[first]
         ends.append(np.where(codes < 0, -1, told))

@@ -1,10 +1,10 @@
 """Extractive question answering: SQuAD 1.1 and 2.0, XQuAD, MLQA (Rajpurkar et al. 2016, 2018; Lewis et al. 2020).
 
-A row is a question and a window of its context. In a language of tokens the words of a text are its tokens, and answers
-are compared token by token.
+A row is a question and a window of its context. In a language of tokens, answers are compared token by token.
 
-Gold: ``{"answers": ["the cat", …], "opening": …}``, no answers where there is none; ``opening`` are the first words of
-the context, for the majority baseline. Prediction: ``{"answer": "the cat"}``, "" for none.
+A gold value has the form ``{"answers": ["the cat", …], "opening": …}``, with an empty list for an unanswerable
+question. ``opening`` has the first words of the context, for the majority baseline. A prediction has the form
+``{"answer": "the cat"}``, with "" for no answer.
 """
 
 from __future__ import annotations
@@ -38,22 +38,26 @@ Ints = NDArray[np.int64]
 Candidate = tuple[float, int, int]  # score, first and last token (or column)
 Answers = tuple[float, list[Candidate]]
 
-OPENING = 8  # words of a context that are kept with the gold answers, for the majority baseline
+OPENING = 8  # number of words in ``opening``
 EMPTY = "answers not learned, they have no token"
 NO_ROW = "answers not learned, no row holds all of them"
 LONG = "answers that are never given, they are too long"
-STEP_SHARE = 4  # a window moves on by at least a quarter of what the stride leaves
+STEP_SHARE = 4  # a window advances by at least a quarter of the room that the stride leaves
 
 
 class Qa(PairTask):
-    """A span of the context for each question, or none. Learned is the first answer, all gold ones count as right."""
+    """Question answering: a span of the context, or no answer. The first gold answer is learned, all are correct."""
 
     name: ClassVar[str] = "qa"
     kind: ClassVar[Kind] = "spans"
     fields: ClassVar[tuple[str, str]] = FIELDS
 
     def labels(self, train: TaskBatch) -> Labels:
-        """``no_answer``: ``yes`` if training has a question without an answer. InputError if it has no answer."""
+        """Return ``no_answer``, which is ``yes`` if training has an unanswerable question, else empty.
+
+        Raises:
+            InputError: Training has no answers.
+        """
         if not len(train.answers):
             raise InputError("no question of the training set has an answer", code="empty")
         return {"no_answer": ("yes",) if len(np.unique(train.answers.item)) < len(train) else ()}
@@ -62,7 +66,7 @@ class Qa(PairTask):
         """Encode the windows of every question.
 
         Raises:
-            InputError: The stride leaves no room to move on.
+            InputError: The stride is too large for the length.
         """
         length, stride = self.length, self.config.stride
         asker, teller = readers
@@ -93,7 +97,7 @@ class Qa(PairTask):
         )
 
     def check_length(self, bert: bool) -> None:
-        """InputError for a stride that leaves no room to move on."""
+        """Raise InputError if the stride is too large for the length."""
         longest_question(self.length, self.config.stride, separators(bert))
 
     def head(self, hidden: int, labels: Labels) -> Head:  # noqa: ARG002  the span is chosen among columns
@@ -101,13 +105,13 @@ class Qa(PairTask):
         return AnswerHead(hidden=hidden, dropout=head.dropout, words=head.answer_words, tokens=head.answer_tokens)
 
     def metrics(self) -> dict[str, Metric]:
-        """F1 of words and exact match; also of the questions with and without an answer apart."""
+        """Return F1 of words and exact match, for all questions and for those with and without an answer."""
         return answer_metrics(self.config.score.answers)
 
     def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:
-        """Predict one span for all items, or no answer, whichever has the better F1 in training.
+        """Predict the first words of every context, or no answer, whichever has the better F1 in training.
 
-        The span is the first words of the context, as many as the median answer has (at most 8).
+        The number of words is that of the median answer, but at most 8.
         """
         lengths = [len(gold["answers"][0].split(" ")) for gold in train if gold["answers"]]
         words = int(np.median(lengths)) if lengths else 0
@@ -121,12 +125,14 @@ class Qa(PairTask):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AnswerExamples(PairExamples):
-    """A row for each window of each question.
+    """Encoded questions, with a row for each window.
 
-    windows   in tokens of the item's context; ``rows`` has the same in tokens of all contexts
-    context   the tokens and words of all contexts
-    answer    [rows, 2] first and last token of the first gold answer, counted in the window; −1 −1: not all of it there
-    no_answer whether training has questions without an answer, so that one may be predicted
+    Attributes:
+        windows: The windows, in tokens of the context of the item.
+        context: The tokens and words of all contexts.
+        answer: [rows, 2] the first and the last token of the first gold answer within the window, or (−1, −1) if the
+            window does not contain all of it.
+        no_answer: Whether training has unanswerable questions, so that "" may be predicted.
     """
 
     windows: Windows
@@ -135,7 +141,7 @@ class AnswerExamples(PairExamples):
     no_answer: bool
 
     def batch(self, rows: Ints) -> Batch:
-        """Return the windows with these numbers. A span may begin and end in the context; 0 0 is no answer."""
+        """Return the windows at these indices. Spans are columns of the context, and (0, 0) is no answer."""
         text, begin = self.rows.text(rows), self.rows.begin(rows)[:, None]
         columns = np.arange(text.input_ids.shape[1])
         mask = (columns == 0) | ((columns >= begin) & (columns < begin + self.windows.size[rows][:, None]))
@@ -148,10 +154,10 @@ class AnswerExamples(PairExamples):
         return Batch(text, None, torch.from_numpy(mask), targets, self.rows.role, rows, word_of)
 
     def predictions(self, outputs: Sequence[Any]) -> list[Any]:
-        """Return the words that the best span of all windows touches, with a space between each two.
+        """Return the words of the best span over all windows.
 
-        The answer is None if its score is below that of no answer, the smallest of all windows (the rule of SQuAD 2.0's
-        baselines, with threshold 0), in case training has questions without an answer.
+        If training has unanswerable questions, "" is predicted when the lowest null score of all windows exceeds the
+        score of the span (the rule of the SQuAD 2.0 baselines with threshold 0).
         """
         bounds = np.searchsorted(self.windows.item, np.arange(len(self.ids) + 1)).tolist()
         moved = (self.windows.start - self.rows.begin(np.arange(len(self)))).tolist()  # from columns to tokens
@@ -168,7 +174,7 @@ class AnswerExamples(PairExamples):
         return [{"answer": answer} for answer in self._words(spans + texts[:, None])]
 
     def _words(self, spans: Ints) -> list[str]:
-        """Return the words that the tokens first … last of each span [items, 2] belong to, "" where last < first."""
+        """Return the words that contain the tokens first … last of each span [items, 2], or "" if last < first."""
         words = np.searchsorted(self.context.words, spans.astype(np.int32), side="right") - 1
         last = np.where(spans[:, 1] < spans[:, 0], words[:, 0] - 1, words[:, 1])
         return [
@@ -179,7 +185,10 @@ class AnswerExamples(PairExamples):
 def _first_answers(
     batch: TaskBatch, context: FieldTokens, windows: Windows, head: HeadConfig
 ) -> tuple[Ints, dict[str, int]]:
-    """[windows, 2] the first answer of each item, counted in the window, −1 −1 where it is not whole; and why not."""
+    """Return the first answer of each item within each window, [windows, 2], and counts of answers not learned.
+
+    The span is (−1, −1) if the window does not contain the whole answer.
+    """
     found = np.full((len(batch), 2), -1, np.int64)
     item, which = np.unique(batch.answers.item, return_index=True)
     text = batch.texts[item, 1]
@@ -200,7 +209,7 @@ def _first_answers(
 
 
 def _gold(batch: TaskBatch, context: FieldTokens) -> list[dict[str, Any]]:
-    """Return the gold value of each item: its answers, each text once, and the first words of its context."""
+    """Return the gold value of each item: its distinct answers, and the first words of its context."""
     texts, _ = answer_texts(batch)
     bounds = np.searchsorted(batch.answers.item, np.arange(len(batch) + 1)).tolist()
     openings: dict[int, str] = {}
@@ -215,11 +224,12 @@ def _gold(batch: TaskBatch, context: FieldTokens) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Windows:
-    """The windows of all items, those of an item together and in order.
+    """The windows of all items.
 
-    item    [windows] sorted
-    start   [windows] the first token of the window, counted in the item's text
-    size    [windows] tokens
+    Attributes:
+        item: [windows] the index of the item, ascending.
+        start: [windows] the first token of the window in the context of the item.
+        size: [windows] the number of tokens.
     """
 
     item: Ints
@@ -228,12 +238,12 @@ class Windows:
 
     @staticmethod
     def over(sizes: Ints, room: Ints, stride: int) -> Windows:
-        """Windows of at most ``room`` tokens over texts of ``sizes`` tokens; ``stride`` tokens come again in the next.
+        """Lay windows of at most ``room`` tokens over texts of ``sizes`` tokens, with an overlap of ``stride`` tokens.
 
-        The last one is the first that reaches the end, as with ``stride`` of Hugging Face's tokenizers. An empty text
-        has one empty window.
+        As in the tokenizers of Hugging Face, the first window that reaches the end is the last one. An empty text has
+        one empty window.
         """
-        assert (room > stride).all(), "windows must move on"
+        assert (room > stride).all(), "windows must advance"
         step = room - stride
         count = 1 + np.maximum(-((room - sizes) // step), 0)  # rounded up: the number of steps to the end
         number, item = ranges(np.zeros_like(count), count)
@@ -242,33 +252,32 @@ class Windows:
 
 
 def longest_question(length: int, stride: int, separators: int) -> int:
-    """How many tokens of a question are read: at most half a row, and so few that its windows move on well.
+    """Return the maximum length of a question: at most half a row, and short enough for its windows to advance.
 
-    InputError if ``stride`` leaves no room in rows of ``length`` tokens.
+    Raises:
+        InputError: The stride is too large for rows of this length.
     """
     room = length - separators
     free = room - stride
     limit = min(room // 2, free - max(1, free // STEP_SHARE))
     if limit < 1:
-        reason = f"{stride} leaves no room to move on in rows of length {length}"
+        reason = f"{stride} is too large for rows of length {length}"
         raise InputError(reason, keys="stride", hint=f"set it below {room - 1}", code="range")
     return limit
 
 
 def best_answer(start: Ints, size: Ints, found: Sequence[Sequence[Candidate]]) -> Candidate:
-    """Return the best span of the windows of one item in tokens of its text, (−∞, 0, −1) where there is no candidate.
+    """Return the best span of one item as (score, first, last), or (−∞, 0, −1) without candidates.
 
-    A span counts in the window where it has most context, since the other windows see it from the edge. If no span
-    does,
-    all count. Of equal scores that of the first window counts. The released script for SQuAD (Devlin et al. 2019,
-    ``max_context``) looks at the first token only. Where windows overlap by less than two answers, that is often a
-    window
-    that does not hold all of the answer, and then it could never be given.
+    A span only counts in the window where it has most context. If no candidate meets this condition, all count. Ties go
+    to the first window. The released script for SQuAD (Devlin et al. 2019, ``max_context``) chooses the window by the
+    first token of the span only. With small overlaps, this window often lacks the end of the answer, which could then
+    never be predicted.
 
     Args:
         start: [windows] the first token of each window.
         size: [windows] the number of tokens of each window.
-        found: [windows] candidates (score, first, last) with tokens of the item's text, the best first.
+        found: [windows] candidates (score, first, last) in tokens of the context of the item, best first.
     """
     assert len(start) == len(found), "one output for each window"
     every = sorted(
@@ -282,7 +291,10 @@ def best_answer(start: Ints, size: Ints, found: Sequence[Sequence[Candidate]]) -
 
 
 def _widest(start: Ints, size: Ints, first: int, last: int) -> int:
-    """Return the window where a span has most context: the smaller of both sides, and a little for a long window."""
+    """Return the window where a span has most context.
+
+    The context is the smaller distance from both ends of the window, plus a small bonus for long windows.
+    """
     if len(start) == 1:
         return 0
     inside = np.minimum(first - start, start + size - 1 - last)
@@ -290,11 +302,14 @@ def _widest(start: Ints, size: Ints, first: int, last: int) -> int:
 
 
 class AnswerHead(Head):
-    """A start and a stop score for each column (Devlin et al. 2019, section 4.3); column 0 stands for no answer.
+    """A start and a stop score for each column (Devlin et al. 2019, section 4.3). Column 0 stands for no answer.
 
-    best     so many spans are kept of each row
-    words    answers have at most so many words
-    tokens   and at most so many columns; None: no limit
+    Args:
+        hidden: The width of the states.
+        dropout: The dropout rate.
+        best: Number of best spans that are kept for each row.
+        words: Maximum number of words in an answer.
+        tokens: Maximum number of tokens in an answer (default: no limit).
     """
 
     def __init__(
@@ -306,12 +321,12 @@ class AnswerHead(Head):
         self.linear = nn.Linear(hidden, 2)
 
     def scores(self, states: Tensor) -> Tensor:
-        """States [r, w, d] → start and stop scores [2, r, w]."""
+        """Return start and stop scores [2, r, w] for states [r, w, d]."""
         y: Tensor = self.linear(self.dropout(states))
         return y.permute(2, 0, 1)
 
     def loss(self, states: Tensor, batch: Batch) -> Tensor:
-        """Return the mean of the cross entropies of start and stop over column 0 and the columns of the mask."""
+        """Return the mean of the cross entropies of start and stop, over column 0 and the columns in the mask."""
         allowed = batch.mask.clone()
         allowed[:, 0] = True
         start, stop = self.scores(states).masked_fill(~allowed, -torch.inf)
@@ -319,10 +334,9 @@ class AnswerHead(Head):
 
     @torch.no_grad()
     def decode(self, states: Tensor, batch: Batch) -> list[Answers]:
-        """For each row (score of no answer, best spans first); scores are sums of the two columns' scores.
+        """Return (score of no answer, best spans) for each row. The score of a span is start score plus stop score.
 
-        All columns of a span are in the mask, which but for column 0 is one run of columns. Of equal spans the one that
-        starts first, then the shorter one.
+        Ties go to the span that starts first, then to the shorter one.
         """
         start, stop = self.scores(states).double().cpu().numpy()
         mask = batch.mask.cpu().numpy()
@@ -333,10 +347,7 @@ class AnswerHead(Head):
     def _spans(
         self, start: Floats, stop: Floats, mask: NDArray[np.bool_], word_of: NDArray[np.int64]
     ) -> list[tuple[float, int, int]]:
-        """Return the best spans of a row [w].
-
-        All spans form a table [context, longest] of first column and length − 1.
-        """
+        """Return the best spans of a row [w], from a table of all spans by first column and length − 1."""
         context = 1 + np.flatnonzero(mask[1:])
         if not len(context):
             return []

@@ -1,6 +1,7 @@
-"""Slot filling: a BIO tag for each word of an utterance, and its intent.
+"""Slot filling: a BIO tag for each word of an utterance, and the intent of the utterance.
 
-Gold and predictions: ``{"slots": ["O", "B-city"], "intent": "flight"}``; O for a word that was not read.
+Gold values and predictions have the form ``{"slots": ["O", "B-city"], "intent": "flight"}``. A word beyond the maximum
+length is predicted as O.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from synthlang.tasks.batch import TaskBatch
 
 UNSEEN_INTENT = "items with an intent that training does not have"
 FRAME = (
-    "share of utterances with the right intent and exactly the gold slots, as spans with type and both ends; "
-    "not of equal tag sequences: an I without its B is no slot, unless score.repair makes it one"
+    "share of utterances with the correct intent and exactly the gold slots, compared as spans with type and both "
+    "ends; an I tag without a B tag is not a slot, unless score.repair makes it one"
 )
 
 
 class Slots(WordTask):
-    """Utterances with the column ``slot``, each with an intent; all words but inserted ones have a gold tag."""
+    """Slot filling: an utterance has an intent, and a slot tag (column ``slot``) for each word."""
 
     name = "slots"
     requires = ("slot",)
@@ -40,7 +41,7 @@ class Slots(WordTask):
         return not_inserted(corpus)
 
     def labels(self, train: TaskBatch) -> Labels:
-        """``tags``: O, and B and I of every slot in training; ``intents``: those of training."""
+        """Return ``tags`` (O, and B and I of every slot in training) and ``intents``."""
         tags = span_tags(train.corpus.columns["slot"], self.has_gold(train.corpus))
         return {"tags": tags, "intents": tuple(names_in(_intents(train), np.ones(len(train), bool)))}
 
@@ -67,7 +68,7 @@ class Slots(WordTask):
         return SlotsHead(hidden=hidden, **sizes, config=self.config.head)
 
     def metrics(self) -> dict[str, Metric]:
-        """Slot F1 (strict spans), intent accuracy, and the share of items whose slots and intent are all right."""
+        """Return slot F1 (strict spans), intent accuracy, and frame accuracy (all slots and the intent correct)."""
 
         def slots(gold: Sequence[Any], predictions: Sequence[Any]) -> Floats:
             right, said = ([frame["slots"] for frame in frames] for frames in (gold, predictions))
@@ -80,18 +81,18 @@ class Slots(WordTask):
             counts = slots(gold, predictions)
             return (counts == counts[:, :1]).all(axis=1) & np.asarray(intents(gold, predictions), bool)
 
-        spans = Metric("slot_f1", slots, f1, about="F1 of slots, right if their type and both ends are")
+        spans = Metric("slot_f1", slots, f1, about="F1 of slots, which are correct if their type and both ends are")
         return named(spans, item_metric("intent_accuracy", intents), item_metric("frame_accuracy", frames, FRAME))
 
     def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:
-        """Predict the most frequent intent and no slot."""
+        """Predict the most frequent intent and no slots."""
         intent = most_frequent(frame["intent"] for frame in train)
         return [{"slots": [OUTSIDE] * len(frame["slots"]), "intent": intent} for frame in test]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SlotsExamples(TagExamples):
-    """Utterances; their intents are targets of items."""
+    """Encoded utterances with the names of their intents."""
 
     intents: tuple[str, ...]
 
@@ -103,9 +104,9 @@ class SlotsExamples(TagExamples):
 
 
 class SlotsHead(Head):
-    """A TagHead for the slots and a ClassifyHead for the intent over the same states; its loss is the sum of theirs.
+    """A TagHead for slots and a ClassifyHead for the intent, on the same states. Their losses are added.
 
-    ``decode`` gives (intent, a tag for each word that is there) of each row.
+    ``decode`` returns (intent, tags of the words) for each row.
     """
 
     def __init__(self, *, hidden: int, tags: int, intents: int, config: HeadConfig) -> None:
@@ -122,5 +123,5 @@ class SlotsHead(Head):
 
 def _intents(batch: TaskBatch) -> Column:
     if batch.label is None:
-        raise InputError("the utterances have no intent, which the task slots needs", code="missing")
+        raise InputError("the task slots needs utterances with an intent", code="missing")
     return batch.label

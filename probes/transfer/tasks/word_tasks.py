@@ -1,7 +1,7 @@
-"""Tasks that label the words of a text: which words have a label, their rows, and those with one tag a word.
+"""Tasks that label the words of a text: the words with a label, their rows, and tasks with one tag per word.
 
-text     the cats .            words      the   cats   .
-tokens   <s> Ġthe Ġcat s Ġ. </s>  columns  1 1   2 3    4 4
+text     the cats .               words      the   cats   .
+tokens   <s> Ġthe Ġcat s Ġ. </s>  columns    1 1   2 3    4 4
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from synthlang.vocabulary import starts_word
 
 Rows = NDArray[np.int64]
 
-ROUND_WIDTH = 8  # rows are padded to a multiple of it, so that few shapes occur
+ROUND_WIDTH = 8  # rows are padded to a multiple of this, so that few shapes occur
 CUT = "words beyond the length"
 TOKENLESS = "words without a token"
 UNLABELLED = "words without a gold label"
@@ -42,16 +42,19 @@ UNSEEN = "words with a label that training does not have"
 
 @dataclass(frozen=True)
 class LabelledWords:
-    """The words of items that have a gold label, those of an item next to each other, and the rows they stand in.
+    """The words of items that have a gold label, and the rows that contain them.
 
-    ids       [tokens + 1] the rows one after another with their ``<s>`` and ``</s>``; the last one fills up rows
-    bounds    [rows + 1] where each row starts
-    corpus    these words only; heads and tags are those of sentences without the other words
-    index     [words] where each stands in ``corpus``
-    offsets   [items + 1]
-    starts    [words of corpus] 0-based place of the first word of each one's sentence in its text
-    columns   [words, 2] first and last column of its subwords
-    read      [words] whether all of its subwords are in the row, and there is one
+    Attributes:
+        reader: The tokenizer and language.
+        ids: [tokens + 1] the tokens of all rows with their ``<s>`` and ``</s>``, and one padding token.
+        bounds: [rows + 1] the first token of each row.
+        corpus: Only these words. Heads and tags refer to sentences without the other words.
+        index: [words] the index of each word in ``corpus``.
+        offsets: [items + 1] the first word of each item.
+        starts: [words of corpus] the position of the first word of the sentence in its text, from 0.
+        columns: [words, 2] the first and the last column of the subwords of each word.
+        read: [words] whether the word has subwords, and all of them are in the row.
+        counts: Number of words that were not read or have no label, by reason.
     """
 
     reader: Reader
@@ -66,7 +69,7 @@ class LabelledWords:
     counts: Mapping[str, int]
 
     def text(self, rows: Rows) -> Text:
-        """Return the rows with these numbers, padded to the longest of them, rounded up."""
+        """Return the rows at these indices, padded to a multiple of ROUND_WIDTH."""
         at = padded_places(self.bounds, rows, ROUND_WIDTH)
         return Text.of(torch.from_numpy(self.ids[at]), self.reader.number, torch.from_numpy(at >= 0)).without_padding()
 
@@ -76,27 +79,26 @@ class LabelledWords:
 
     @cached_property
     def read_offsets(self) -> Rows:
-        """[items + 1] ``offsets`` of the words that are read alone."""
+        """The first read word of each item among all read words, [items + 1]."""
         return np.concatenate([[0], np.cumsum(self.read)]).astype(np.int64)[self.offsets]
 
     def lists(self, values: list[Any]) -> list[list[Any]]:
-        """[items] the values of each item's words."""
+        """Divide the values of all words into a list for each item."""
         return [values[start:stop] for start, stop in pairwise(self.offsets.tolist())]
 
 
 def words_of(batch: TaskBatch, reader: Reader, length: int, has_gold: NDArray[np.bool_]) -> LabelledWords:
-    """Return the words of a batch with a gold label, in rows of at most ``length`` tokens. Longer rows are cut.
+    """Return the words of a batch with a gold label, in rows that are cut to ``length`` tokens.
 
     Args:
         batch: The items.
-        reader: The tokenizer and language that read them.
-        length: The longest row.
-        has_gold: [words] the words with a label. Where the words of a language are tokens, the label of a word
-            stands on
-            its first token; the other tokens are no words.
+        reader: The tokenizer and language.
+        length: The maximum length of a row.
+        has_gold: [words] the mask of words with a label. In a language of tokens, the first token of a word has the
+            label, and the other tokens are ignored.
 
     Raises:
-        InputError: The model reads the tokens of a language as words.
+        InputError: The language has tokens as words, which the model cannot read.
     """
     encoded, corpus, texts = reader.encode(batch.corpus), batch.corpus, batch.texts[:, 0]
     text_starts = encoded.word_offsets[batch.word_offsets]  # [texts + 1] in tokens
@@ -106,14 +108,14 @@ def words_of(batch: TaskBatch, reader: Reader, length: int, has_gold: NDArray[np
     if reader.language.on_tokens:
         first = starts_word(corpus.form, reader.language.script)
     real = has_gold & first
-    if not real.all():  # labels follow as in any rewrite: heads count the words that are left, mentions start with B
+    if not real.all():  # a rewrite keeps labels consistent: heads are renumbered, and mentions start with B
         corpus = edit(corpus, corpus.form, real, []).apply(corpus)
     first_sentence = np.searchsorted(batch.text_of_sentence, np.arange(len(batch.field_of_text) + 1))
     borders = corpus.offsets[first_sentence]  # [texts + 1] in words of the corpus
     index, _ = ranges(borders[texts], borders[texts + 1])
     offsets = np.concatenate([[0], np.cumsum(np.diff(borders)[texts])]).astype(np.int64)
     starts = (corpus.offsets[:-1] - borders[:-1][batch.text_of_sentence])[corpus.sentence_of_word]
-    own = np.flatnonzero(real)[index]  # [words] the number of each in the batch
+    own = np.flatnonzero(real)[index]  # [words] the index of each word in the batch
     text = np.repeat(np.arange(len(kept)), np.diff(batch.word_offsets))[own]
     pieces = np.diff(encoded.word_offsets)[own]
     column = 1 + encoded.word_offsets[own] - text_starts[text]
@@ -126,7 +128,7 @@ def words_of(batch: TaskBatch, reader: Reader, length: int, has_gold: NDArray[np
 
 
 def _with_specials(tokens: Rows, text_starts: Rows, kept: Rows, texts: Rows, reader: Reader) -> tuple[Rows, Rows]:
-    """Return the tokens of each item's text between ``<s>`` and ``</s>``, and the bounds of the rows."""
+    """Return rows with the text of each item between ``<s>`` and ``</s>``, and the bounds of the rows."""
     index, _ = ranges(text_starts[texts], text_starts[texts] + kept[texts])
     bounds = np.concatenate([[0], np.cumsum(kept[texts] + 2)]).astype(np.int64)
     ids = np.empty(int(bounds[-1]) + 1, np.int64)
@@ -139,10 +141,10 @@ def _with_specials(tokens: Rows, text_starts: Rows, kept: Rows, texts: Rows, rea
 
 
 def padded_places(bounds: Rows, rows: Rows, multiple: int = 1) -> Rows:
-    """[rows, width] where the values of lists stand that lie one after another; −1 beyond the end of a list.
+    """Return the indices [rows, width] that lay out concatenated lists as padded rows, −1 for padding.
 
-    Of values with one more at their end that one is what fills up rows. Width is that of the longest of the
-    lists, at least 1, rounded up to a ``multiple``.
+    The index −1 selects the last value, so a padding value can be appended to the values. The width is the length of
+    the longest list, but at least 1, rounded up to a ``multiple``.
 
     >>> padded_places(np.array([0, 1, 4]), np.array([1, 0]))
     array([[ 1,  2,  3],
@@ -156,10 +158,12 @@ def padded_places(bounds: Rows, rows: Rows, multiple: int = 1) -> Rows:
 
 @dataclass(frozen=True, kw_only=True)
 class WordExamples(Examples):
-    """Items whose words are labelled, a row an item.
+    """Encoded items with labelled words, one row each.
 
-    targets        name → [words] what is to be learned of each, NO_LABEL for nothing
-    item_targets   name → [items]
+    Attributes:
+        words: The labelled words.
+        targets: The targets [words] by name, NO_LABEL for none.
+        item_targets: The targets [items] by name.
     """
 
     words: LabelledWords
@@ -172,13 +176,13 @@ class WordExamples(Examples):
 
     @cached_property
     def _read(self) -> tuple[Rows, dict[str, Rows]]:
-        """Columns and targets of the words that are read, each with one more that fills up rows."""
+        """Columns and targets of the words that were read, each followed by a padding value."""
         read = self.words.read
         targets = {name: np.append(values[read], NO_LABEL) for name, values in self.targets.items()}
         return np.append(self.words.columns[read], [[0, 0]], axis=0), targets
 
     def batch(self, rows: Rows) -> Batch:
-        """Return the rows with these numbers, with only the words that are read."""
+        """Return the rows at these indices, with the words that were read."""
         at = padded_places(self.words.read_offsets, rows)
         columns, of_words = self._read
         targets = {name: values[at] for name, values in of_words.items()}
@@ -196,16 +200,16 @@ class WordExamples(Examples):
 
 
 class WordTask(Task):
-    """A task whose labels stand on words. ``requires`` are the columns that its items must have."""
+    """A task that labels words. ``requires`` has the columns that its items must have."""
 
     requires: ClassVar[tuple[str, ...]]
 
     def open(self, spec: str) -> TaskSet:
-        """Open a task set, or any source with the columns that the task needs."""
+        """Open a task set, or any source that has the required columns."""
         scheme = spec.partition(":")[0]
         if is_task(spec) and scheme not in (self.name, "slots"):  # slots: is a source too
-            reason = f"names items of the task {scheme}, and this is the task {self.name}"
-            raise InputError(reason, spec, code="conflict")
+            reason = f"has items of the task {scheme}, but the task is {self.name}"
+            raise InputError(reason, spec, hint=f"set the task to {scheme}, or use other items", code="conflict")
         task = open_task(spec if scheme == self.name and ":" in spec else f"{self.name}:{spec}")
         require_columns(task.as_source(), self.requires, task.name, f"the task {self.name}")
         return task
@@ -215,18 +219,19 @@ class WordTask(Task):
 
     @abstractmethod
     def has_gold(self, corpus: Corpus) -> NDArray[np.bool_]:
-        """[words] which have a gold label: one that a transform inserted has none."""
+        """Return the mask [words] of words with a gold label. Inserted words have none."""
 
 
 def is_named(column: Column) -> NDArray[np.bool_]:
-    """[words] whether a label is one: ``_`` stands for none, in CoNLL-U and on words that were inserted."""
+    """Return the mask [words] of labels other than ``_``, which stands for none."""
     return np.asarray([name != INSERTED_TAG for name in column.names or ()], bool)[column.codes]
 
 
 def not_inserted(corpus: Corpus) -> NDArray[np.bool_]:
-    """[words] whether a word was there before any transform, for labels that do not tell (an inserted word is ``O``).
+    """Return the mask [words] of words that no transform inserted.
 
-    Transforms that insert read UPOS and relations, so these tell: ``_``, without a head.
+    An inserted word has no head, and ``_`` as its UPOS tag and relation. BIO tags do not show this, because it has the
+    tag ``O``.
     """
     inserted = np.ones(len(corpus.form.codes), bool)
     for name in ("upos", "deprel"):
@@ -237,13 +242,13 @@ def not_inserted(corpus: Corpus) -> NDArray[np.bool_]:
 
 
 def names_in(column: Column, among: NDArray[np.bool_]) -> list[str]:
-    """Return the names that occur ``among`` [words], sorted."""
+    """Return the names in the column at the mask ``among`` [words], sorted."""
     return sorted({(column.names or ())[code] for code in np.unique(column.codes[among]).tolist()})
 
 
 @dataclass(frozen=True, kw_only=True)
 class TagExamples(WordExamples):
-    """A tag for each word; ``unread`` is what is predicted for a word that was not read."""
+    """Encoded items with a tag for each word. ``unread`` is the prediction for a word that was not read."""
 
     tags: tuple[str, ...]
     unread: str
@@ -252,7 +257,7 @@ class TagExamples(WordExamples):
         return self.tags_of(outputs)
 
     def tags_of(self, outputs: Iterable[Iterable[int]]) -> list[list[str]]:
-        """For each item the tag of each word, from the classes of those that were read."""
+        """Return the tags of the words of each item, from the classes of the words that were read."""
         classes = np.full(len(self.words.read), len(self.tags), np.int64)
         classes[self.words.read] = np.fromiter(chain.from_iterable(outputs), np.int64)
         names = (*self.tags, self.unread)
@@ -260,7 +265,10 @@ class TagExamples(WordExamples):
 
 
 class TagTask(WordTask):
-    """Words with a tag each, in the first column of ``requires``; ``unread`` as in TagExamples."""
+    """A task with a tag for each word, in the first column of ``requires``.
+
+    ``unread`` is the prediction for a word that was not read.
+    """
 
     unread: ClassVar[str]
 
@@ -283,6 +291,6 @@ class TagTask(WordTask):
 
 
 def span_tags(column: Column, among: NDArray[np.bool_]) -> tuple[str, ...]:
-    """O and both tags of each kind of span that occurs ``among`` [words], sorted."""
+    """Return O, and the B and I tags of each type of span at the mask ``among`` [words], sorted."""
     kinds = {name[2:] for name in names_in(column, among) if name != OUTSIDE}
     return tuple(sorted({OUTSIDE, *(f"{letter}-{kind}" for kind in kinds for letter in "BI")}))
