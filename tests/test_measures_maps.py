@@ -208,7 +208,7 @@ def test_two_models_that_differ_by_a_turn(runs, tmp_path, moves):
                 torch.testing.assert_close(saved[layer].linear().apply(one), other, atol=1e-3, rtol=0)
     values_of(given)  # maps of an earlier probe are replaced
     (tmp_path / "maps" / "parallel" / "maps.json").unlink()
-    with pytest.raises(InputError, match="holds no maps"):
+    with pytest.raises(InputError, match="not a folder of maps"):
         values_of(given)
 
 
@@ -299,7 +299,7 @@ REFUSED = [
     ("run", {"dictionary": "one", "test_dictionary": "one"}, {}, "give a larger dictionary, or more sentence pairs"),
     ("run", {"dictionary": "gone"}, {}, "gone"),
     ("run", {"sentences": {"left": "two", "right": "long"}}, {}, "each of the 2 pairs of lines is empty or longer"),
-    ("run", {"save": "taken"}, {}, "holds no maps; name another folder"),
+    ("run", {"save": "taken"}, {}, "not a folder of maps; set maps.save to another folder"),
     ("broken", {}, {}, "NaN or infinity"),
     ("run", {}, {"data": {"dev": 0}}, "no sentence pair is left to measure on"),
     ("run", {"supervision": ["parallel", "parallel"]}, {}, "twice"),
