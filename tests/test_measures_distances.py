@@ -318,7 +318,7 @@ def test_two_models_of_other_widths_or_depths(bert, tmp_path):
         bert, settings(tmp_path, before=[str(tmp_path / "list layers that both models have")], pairs=4, name="bert")
     )
     assert list(found.values["models"]) == ["list layers that both models have", "bert"]
-    assert [(c["layer"], c["distance"]) for c in found.values["changes"]["the same number in both"]] == [
+    assert [(c["layer"], c["distance"]) for c in found.values["changes"]["list layers that both models have"]] == [
         (3, "l2"), (3, "cosine"),
     ]  # fmt: skip
     assert any("layers 5 and 3" in note for note in found.notes)

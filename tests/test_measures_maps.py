@@ -282,7 +282,7 @@ def test_one_sentence_is_not_retrieved(runs):
     assert all(layer["sentences"] is None and layer["context"] for layer in found.values["before"])
     assert any("sentence retrieval is left out" in note for note in found.notes)
     assert [drawing.name for drawing in found.figures] == ["maps-words", "maps-context"]
-    with pytest.raises(InputError, match="nothing is left of them without their mean"):
+    with pytest.raises(InputError, match="vectors cannot be centred"):
         values_of(
             subject_of(
                 runs["shared"], layers=[2], data={"dev": 20, "sentences": 1}, maps={"supervision": ["sentences"]}

@@ -46,9 +46,9 @@ def test_t_without_spread() -> None:
     thirds = np.array([[0.1, 0.7], [0.2, 0.1], [0.3, 0.4]])
     assert paired_t_test(thirds, thirds[::-1]).p == 1
     shifted = paired_t_test(thirds, thirds + 0.3)
-    assert (shifted.t, shifted.p) == (None, None) and "same on every item" in str(shifted.reason)
+    assert (shifted.t, shifted.p) == (None, None) and "the same for every item" in str(shifted.reason)
     one = paired_t_test([1.0], [2.0])
-    assert (one.p, one.difference, one.n) == (None, 1.0, 1) and "one item" in str(one.reason)
+    assert (one.p, one.difference, one.n) == (None, 1.0, 1) and "at least two items" in str(one.reason)
     with pytest.raises(InputError):
         paired_t_test([], [])
 

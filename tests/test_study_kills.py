@@ -195,13 +195,13 @@ def test_failed_cells_are_reported_and_the_rest_go_on(partly_failed):
     assert "tokens do not fill one row of length 48" in short["error"]
     assert "Traceback" in short["log"]
     assert not short["stages"]
-    assert single["error"] == f"pos:{sources[1]}: one item is too few to train on and to choose by"
+    assert single["error"] == f"pos:{sources[1]}: has one item, but training and model selection need at least two"
     assert set(single["stages"]) == {"pretrain", "alignment"}
     assert (sound["status"], sound["error"]) == ("done", None)
     assert [row["cell"] for row in rows_of(folder / "out")] == [f"trans, {sources[2]}"] * 2
     page = (folder / "out" / "report.md").read_text(encoding="utf-8")
     assert "do not fill one row of length 48" in page
-    assert "too few to train on" in page
+    assert "need at least two" in page
     logs = sorted(path.read_text().splitlines()[0] for path in (folder / "out" / "logs").iterdir())
     assert logs == sorted([short["error"], single["error"]])
 

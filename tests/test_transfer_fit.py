@@ -223,7 +223,7 @@ def test_what_cannot_be_fitted_is_one_clear_line():
     error = refusal(fitted, extra=lambda step: torch.tensor(float("nan") if step == 9 else 0.0))
     assert str(error) == (
         "fine-tuning diverged: the loss or a weight is not finite in epoch 2, step 10 of 24, at the learning rate "
-        "0.00682; lower fine_tune.learning_rate"
+        "0.00682; reduce fine_tune.learning_rate"
     )
 
 
