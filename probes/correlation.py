@@ -141,7 +141,6 @@ class GroupCorrelation:
     Attributes:
         group: The name of the group, or ``all``.
         within: Columns whose values rows must share to be compared.
-        result: The correlation.
     """
 
     group: str

@@ -32,8 +32,6 @@ class StateReader:
     """A model that reads one side of aligned text.
 
     Attributes:
-        body: The model.
-        specials: The ids of the special tokens.
         layers: The layers to read, 0 … N.
         subword: The subword that stands for a word.
     """
@@ -53,10 +51,8 @@ class LanguageSide:
     """One language of the sentence pairs, with its reader.
 
     Attributes:
-        name: The name of the language.
         corpus: The sentences as words.
         sentences: The same sentences as token ids. Row r of both sides form a sentence pair.
-        reader: The reader of the sentences.
     """
 
     name: str

@@ -32,11 +32,8 @@ class ProbeInput:
     the role ``target`` and stands on the left.
 
     Attributes:
-        pretrained: The models.
-        config: The settings.
         run: The folder of the model, if it is a run of synthlang.
         store: The store of the run.
-        report: Receives the progress.
         text: The sentence pairs, if they have been read already. All of them are measured.
     """
 

@@ -84,8 +84,6 @@ class Static:
     The other language stands before the source language.
 
     Attributes:
-        config: The settings.
-        corpora: The sentences of both languages.
         pairs: [n], [n] codes of words that are translations of each other.
         vectors: The vectors of each language, before any rotation.
     """

@@ -49,7 +49,6 @@ class Rotation:
 
     Attributes:
         moves: The language whose states are mapped.
-        layers: The layers of the features.
         maps: The map of each layer. With linear maps, states of the other language stay unchanged. With other maps,
             they are normalised.
         counts: Number of sentence pairs left out, by reason.

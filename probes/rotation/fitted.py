@@ -30,8 +30,6 @@ class NormalisedMap:
     """A map from vectors of the left language to the normalised space of the right one.
 
     Attributes:
-        left: The normaliser of the left language.
-        right: The normaliser of the right language.
         fit: The orthogonal map between normalised vectors, with facts about the fit.
         zeros: Number of pairs left out because a vector was zero.
     """

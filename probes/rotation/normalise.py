@@ -48,7 +48,6 @@ class Normaliser:
     """A fitted normalisation.
 
     Attributes:
-        method: The method.
         rounds: Number of rounds of an iterative method.
         means: The mean that each step ``centre`` subtracts, [steps, d] float64.
         rows: Number of rows that the means were fitted on.

@@ -49,7 +49,6 @@ class Fit:
     """A fitted map from x to y, with facts about the fit.
 
     Attributes:
-        map: The map.
         pairs: Number of pairs of rows.
         rank: Number of directions that the pairs determine. Other directions are rotated as little as possible.
         residual: The mean squared distance between W x and y.

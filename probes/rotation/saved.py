@@ -38,7 +38,6 @@ class About(StrictModel):
         target: The layers in the model of the other language.
         subword: The subword that stands for a word.
         supervision: The vectors that the maps were fitted on.
-        model: The fingerprint of the models.
         language: The name of the other language.
     """
 
@@ -115,8 +114,6 @@ class SavedMaps:
 
     Attributes:
         maps: The map of each layer, by its number in the model of the source language.
-        about: The description.
-        name: The fingerprint of the content.
     """
 
     maps: Mapping[int, NormalisedMap]

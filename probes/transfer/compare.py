@@ -51,12 +51,6 @@ class Comparison:
     """Comparison of each result file with the first one.
 
     Attributes:
-        task: The task.
-        files: The paths of the result files.
-        seeds: Number of seeds.
-        correction: The correction for multiple comparisons.
-        rounds: Number of permutations.
-        swap: The unit that is permuted.
         rows: The comparisons. ``mean``, ``against_mean`` and ``difference`` are means over seeds in percent, and
             ``low`` and ``high`` the 95 % bootstrap interval of the difference over seeds and items. ``statistic`` is t,
             or the difference over all predictions. A missing p has a ``reason``.
@@ -246,9 +240,6 @@ class Outcome:
     """A result file with its settings and its predictions.
 
     Attributes:
-        path: The file.
-        result: The content of the file.
-        config: The settings of the transfer.
         tests: Test set → (seed, setting) → predictions.
     """
 

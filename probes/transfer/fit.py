@@ -50,7 +50,6 @@ class Fitted:
     Attributes:
         history: An entry {"epoch", "loss", "dev"} for each epoch, from 1. "loss" is the mean over its steps.
         best: The first epoch with the best dev score, whose weights the model has.
-        steps: Number of steps.
     """
 
     history: History
@@ -257,11 +256,8 @@ class Progress:
 
     Attributes:
         trained: The trained parameters by name.
-        optimizer: The optimizer.
-        config: The settings.
         folder: The folder for the state, or None.
         run: The fingerprint of the fit. The state of another fit is refused.
-        history: An entry for each finished epoch.
     """
 
     trained: Mapping[str, nn.Parameter]

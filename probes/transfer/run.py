@@ -63,11 +63,7 @@ class Predictions:
 
     Attributes:
         test: ``parent``, ``zs``, ``sup``, ``mixed …`` or ``… dev``.
-        seed: The seed.
         setting: The rank, from 0, among the kept settings of a search.
-        ids: The ids of the items.
-        gold: The gold values.
-        predicted: The predictions.
     """
 
     test: str
@@ -83,9 +79,7 @@ class SeedResult:
     """The scores and predictions of one seed.
 
     Attributes:
-        seed: The seed.
         scores: Test → metric → percent, averaged over the kept settings of a search. None if no item counts.
-        predictions: The predictions on all test sets.
         fits: A record for each kept setting, under ``source`` and ``target`` for the language of training.
     """
 

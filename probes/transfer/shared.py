@@ -16,7 +16,6 @@ class SharedPlace:
     """A folder for the state of a shared fit.
 
     Attributes:
-        folder: The folder.
         lock: A lock that a process holds while it trains there.
     """
 

@@ -194,8 +194,6 @@ class ItemSet:
     """The items of one set, with a reader for each text of an item.
 
     Attributes:
-        batch: The items.
-        readers: The readers.
         drops: Number of items left out or changed, by reason. It may include items beyond limits like ``train_items``.
     """
 
@@ -209,10 +207,8 @@ class TransferData:
     """All sets of a transfer.
 
     Attributes:
-        task: The task.
         sets: The sets by name, as listed at the top of this file.
         language: The target language, bound to the word counts that it needs.
-        fingerprints: The fingerprints of the data.
     """
 
     task: Task

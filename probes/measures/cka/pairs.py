@@ -39,8 +39,6 @@ class Pairing:
     """Two sides to compare.
 
     Attributes:
-        left: The left side.
-        right: The right side.
         rows: The indices of the sentence pairs to compare.
         links: The word alignments of all sentence pairs, between words that have tokens.
     """
@@ -155,12 +153,10 @@ class Compared:
     """The comparison of all layers of one side with all layers of the other.
 
     Attributes:
-        key: The key in the results.
         label: The name in tables and figures.
         names: The names of the left and the right side.
         layers: The layers of the left and the right side, 0 for the embeddings.
         widths: The hidden sizes of the left and the right side.
-        result: The similarities.
     """
 
     key: str

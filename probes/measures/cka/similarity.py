@@ -216,7 +216,6 @@ class CKAResult:
     Attributes:
         biased: [L, R] from 0 to 1.
         debiased: [L, R] at most 1, about 0 for unrelated layers. None with fewer than 4 sentences.
-        n: Number of sentences.
         undefined: Reasons for NaN, one line for each layer and reason.
     """
 

@@ -73,7 +73,6 @@ class Top:
     """The largest dimensions over unrelated pairs, taken together.
 
     Attributes:
-        count: Number of dimensions.
         share: Their share over unrelated pairs.
         of_sum: Their share of the signed sum over all dimensions (None if the sum is 0).
         related_share: Their share over related pairs.
@@ -92,8 +91,6 @@ class Dominance:
     """The largest dimensions at one layer for one distance.
 
     Attributes:
-        layer: The number of the layer.
-        distance: The distance.
         mean: The mean squared L2 distance, or the mean cosine, of unrelated pairs.
         dimensions: The indices of the ten largest dimensions.
         shares: The shares of the ten largest dimensions.

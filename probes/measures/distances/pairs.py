@@ -211,7 +211,6 @@ class PairBlock:
     """A block of related pairs, and unrelated pairs drawn from it.
 
     Attributes:
-        linked: The related pairs.
         query: [m] for each unrelated pair, the index of the related pair that its left word belongs to.
         other: [m] for each unrelated pair, the index of the related pair that its right word belongs to.
         same_word: Number of drawn pairs that were left out because both right words have the same type.

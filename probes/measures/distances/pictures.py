@@ -32,8 +32,6 @@ class ChosenPairs:
     Attributes:
         links: [n] indices of the word alignments.
         types: [n] codes of the right words, all different.
-        left: The left words.
-        right: The right words.
     """
 
     links: NDArray[np.int64]

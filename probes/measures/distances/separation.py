@@ -48,11 +48,8 @@ class Separation:
     """Distances at one layer. The cosine distance is 1 − cos, from 0 to 2, and 1 for a zero vector.
 
     Attributes:
-        layer: The number of the layer.
-        distance: The kind of distance.
         related: [n] distances of aligned words.
         unrelated: [m] distances of words of different sentences.
-        pairs: The word pairs.
         zero: Number of zero vectors among the 2 n aligned words.
     """
 
@@ -166,8 +163,6 @@ class Change:
     """Differences after − before on the same pairs, with intervals clustered by sentence.
 
     Attributes:
-        layer: The number of the layer.
-        distance: The kind of distance.
         auc: Difference of the AUC, from −1 to 1. It is positive if related and unrelated words became more separate.
         related: Difference of the mean distance of related words.
         unrelated: Difference of the mean distance of unrelated words.

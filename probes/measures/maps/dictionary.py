@@ -53,7 +53,6 @@ class Dictionary:
     Attributes:
         corpora: The sentences of both sides, lower-cased if case is ignored.
         types: The codes of the candidates of each side. Matrices of vectors have their rows in this order.
-        split: All pairs as words.
         fitted: Translations from the source to the other language, to fit on.
         forward: Translations from the source to the other language, to measure on.
         backward: Translations from the other to the source language, to measure on.

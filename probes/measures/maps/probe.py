@@ -38,11 +38,8 @@ class _Measured:
     """Everything that does not depend on the layer.
 
     Attributes:
-        given: The input.
-        config: The settings.
         layers: The layers of the target and of the source model. Layers at the same index are mapped to each other.
         dictionary: The translations to fit on and to measure on.
-        text: The measured text.
     """
 
     given: ProbeInput

@@ -255,7 +255,6 @@ class Tags:
 
     Attributes:
         codes: [words of the corpus] indices into ``names``, or −1 for unknown.
-        names: The parts of speech.
         source: The origin of the tags: the text, or a parser.
     """
 

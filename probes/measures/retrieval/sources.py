@@ -38,7 +38,6 @@ class Source:
 
     Attributes:
         layers: The layers that have vectors. Static vectors have layer 0 only.
-        width: The size of a vector.
         read: A function from the side (0 left, 1 right) to the word vectors of that side, batch by batch.
         known: Masks of the words with a vector, or None if all words with a token have one.
         facts: Values ``rotation`` and ``static`` for the result.

@@ -35,9 +35,6 @@ class _Candidates:
     """The candidate words of one language.
 
     Attributes:
-        name: The name of the language.
-        model: The model that reads the language.
-        reader: The reader of the language.
         ids: The ids of the candidates, ascending.
         seen: Whether the ids are known to occur in the training text.
         language_ids: Whether to add the embedding of the language to each row.

@@ -32,12 +32,10 @@ class Batch:
     """The rows of a step.
 
     Attributes:
-        text: The tokens.
         words: [rows, k, 2] int64, the first and the last column of the subwords of each word to predict. None if the
             items to predict are columns.
         mask: [rows, k] bool, the words that exist. Without ``words``, [rows, width], the columns to predict.
         targets: The targets by name, [rows] or [rows, k]. NO_LABEL marks a missing target.
-        role: The role of the language.
         rows: [rows] the indices of the rows in the Examples.
         word_of: [rows, width] the index of the word that a column belongs to, or None if each column is a word.
         packed: The positions of words in ``mask``, which saves work at padding, or None.
@@ -66,7 +64,6 @@ class Examples(ABC):
     """The encoded items of one set in one language.
 
     Attributes:
-        ids: The ids of the items.
         gold: The gold value of each item, in the JSON form of the task.
         counts: Number of items or words that were left out or cut, by reason.
     """

@@ -29,7 +29,6 @@ class Metric:
     """A metric in percent: ``score`` applied to the sums of ``stats`` over items.
 
     Attributes:
-        name: The name.
         stats: A function of gold values and predictions of all items. It returns [items, k] float64, the contribution
             of each item to each sum.
         score: A function from sums [..., k] to scores [...]. The score is 0 if there is nothing to find.
@@ -90,7 +89,6 @@ class WordLabels:
     """Gold and predicted labels of the words of all items.
 
     Attributes:
-        items: Number of items.
         item: [words] the index of the item of each word.
         gold: [words] the gold labels.
         predicted: [words] the predicted labels.

@@ -45,7 +45,6 @@ class LabelledWords:
     """The words of items that have a gold label, and the rows that contain them.
 
     Attributes:
-        reader: The tokenizer and language.
         ids: [tokens + 1] the tokens of all rows with their ``<s>`` and ``</s>``, and one padding token.
         bounds: [rows + 1] the first token of each row.
         corpus: Only these words. Heads and tags refer to sentences without the other words.
@@ -161,7 +160,6 @@ class WordExamples(Examples):
     """Encoded items with labelled words, one row each.
 
     Attributes:
-        words: The labelled words.
         targets: The targets [words] by name, NO_LABEL for none.
         item_targets: The targets [items] by name.
     """
