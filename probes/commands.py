@@ -39,12 +39,6 @@ FAILED = 20
 def run_study(name: Path, out: Path | None, options: StudyOptions, overrides: list[str]) -> StudyRun:
     """Run a study and print its table of results. With ``dry_run``, only print its plan.
 
-    Args:
-        name: A YAML file, or the name of a study in the catalogue.
-        out: The study folder (default: ``runs/NAME``).
-        options: Options of the command.
-        overrides: Changes ``KEY=VALUE`` to the config.
-
     Raises:
         SystemExit: With code 143 after SIGTERM.
     """

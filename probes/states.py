@@ -122,16 +122,9 @@ def _first_links(data: PairData, words: int, seed: int) -> PairData:
 
 
 def anchors(side: LanguageSide, rows: NDArray[np.int64], types: NDArray[np.int64], report: Report = silent) -> Tensor:
-    """Return the mean vector of each word type over its occurrences (Kulshreshtha et al. 2020, equation 6).
+    """Return the mean vector of each type over its occurrences in the sentences at ``rows``, [layers, n, d] float64.
 
-    Args:
-        side: The language.
-        rows: The sentences to read.
-        types: [n] codes of words in the corpus of the side.
-        report: Receives the progress.
-
-    Returns:
-        [layers, n, d] float64.
+    ``types`` [n] are codes of words in the corpus of the side. See Kulshreshtha et al. 2020, equation 6.
     """
     distinct, place = np.unique(types, return_inverse=True)
     number = np.full(len(side.corpus.form.names or ()), -1)
@@ -169,19 +162,10 @@ def sentence_means(
     report: Report = silent,
     task: str = "",
 ) -> Tensor:
-    """Return a vector for each sentence: the mean of its tokens, or the state of ``<s>``.
+    """Return a vector for each sentence at ``rows`` (ascending), [layers, rows, d] float32 on the CPU.
 
-    Args:
-        sentences: The sentences of one language.
-        reader: The reader of the language.
-        rows: The indices of the sentences, ascending.
-        first: Whether to take the state of ``<s>``. The mean leaves out special tokens, and is 0 for a sentence without
-            other tokens.
-        report: Receives the progress.
-        task: The name of the progress.
-
-    Returns:
-        [layers, rows, d] float32 on the CPU.
+    With ``first``, the vector is the state of ``<s>``. Otherwise it is the mean of the tokens without special ones, or
+    0 for a sentence without other tokens.
     """
     device = reader.body.norm.weight.device
     found = torch.zeros(len(reader.layers), len(rows), reader.body.shape.hidden)

@@ -24,17 +24,7 @@ def write_page(
     found: Mapping[str, ProbeResult],
     table: Mapping[str, type[ProbeSettings]] = PROBES,
 ) -> Path:
-    """Write ``probes.html``, one file with every table and figure.
-
-    Args:
-        folder: The folder of the page.
-        values: The content of probes.json.
-        found: The results by probe.
-        table: The settings by probe.
-
-    Returns:
-        The path of the page.
-    """
+    """Write ``probes.html``, one file with every table and figure. ``values`` is the content of probes.json."""
     sections = [_summary(values["notes"], found, table)]
     sections += [Section(table[name].title, _blocks(table[name], result)) for name, result in found.items()]
     together = values["cka_against_retrieval"]

@@ -139,13 +139,8 @@ def read_static(
 ) -> Static:
     """Read or train static vectors.
 
-    Args:
-        given: The input of the probe.
-        config: The settings.
-        corpora: The sentences of both sides.
-        wanted: [types] for each side, the codes of the measured words. fastText also makes vectors for unseen ones.
-        pairs: Codes of words that are translations of each other.
-        report: Receives the progress.
+    ``wanted`` has the codes of the measured words of each side, because fastText makes vectors for unseen words, too.
+    ``pairs`` has the codes of translations.
 
     Raises:
         InputError: gensim is not installed, or a file has no vectors.

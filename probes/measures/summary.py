@@ -22,13 +22,7 @@ def cka_sentence(values: Values) -> str:
 
 
 def retrieval_sentence(values: Values, kind: str, told: str) -> str:
-    """Return the share of words whose nearest word is the translation, at the last layer.
-
-    Args:
-        values: The values of the probe.
-        kind: The set of word pairs.
-        told: The name of this set in the sentence.
-    """
+    """Return the share of words in the set ``kind`` whose nearest word is the translation, at the last layer."""
     variant = values["headline"]["variant"]
     layer = values["variants"][variant]["layers"][-1]
     accuracy = (layer["pairs"][kind]["csls"] or {}).get("mean")

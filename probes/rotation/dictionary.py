@@ -124,14 +124,9 @@ def translation_set(
     key: str = "the dictionary",
     path: Path | None = None,
 ) -> TranslationSet:
-    """Look up the pairs of a dictionary in two vocabularies, which map words to rows.
+    """Look up the pairs of a dictionary in two vocabularies, which map words to rows. Case matters.
 
-    Args:
-        pairs: The pairs. Case matters.
-        source: The vocabulary of the source language.
-        target: The vocabulary of the target language.
-        key: The name of the dictionary in errors.
-        path: The file of the dictionary, for errors.
+    Errors call the dictionary ``key`` and name its file ``path``.
 
     Raises:
         InputError: No pair has both words in the vocabularies.

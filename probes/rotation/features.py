@@ -111,16 +111,7 @@ def fit_rotation(
 
     Vectors come from the models before fine-tuning. If there are more than ``config.words``, the vectors of randomly
     drawn sentence pairs are used. With dictionary supervision, these are the first words in the file, or the most
-    frequent words.
-
-    Args:
-        config: The settings.
-        features: The layers and the subword to read.
-        pretrained: The models, which do not change.
-        seed: The seed of the random draw.
-        store: The store for aligned text.
-        report: Receives the progress.
-        texts: The sentence pairs, if they have been read already.
+    frequent words. ``texts`` are the sentence pairs, if they have been read already.
 
     Raises:
         InputError: Sentence pairs or a dictionary cannot be read, no dictionary word occurs in the sentences, models

@@ -127,14 +127,8 @@ def fit_layers(
     Each side has its own normalisation, fitted to the pairs. Pairs with a zero vector are left out and counted. The
     pairs are read once, and methods that fit means store them in temporary files. Memory is layers · d² and a batch.
 
-    Args:
-        pairs: The pairs of vectors, batch by batch.
-        layers: Number of layers.
-        width: The size of a vector.
-        method: The normalisation.
-        rounds: Number of rounds of an iterative normalisation.
-        centre: Whether the map moves to the mean of the right side. With the method ``none``, this is the map of
-            Kulshreshtha et al. 2020, equation 5.
+    With ``centre``, the map moves to the mean of the right side. With the method ``none``, this is the map of
+    Kulshreshtha et al. 2020, equation 5.
 
     Raises:
         InputError: The sides differ in width, a vector is not finite, or no pair is left.

@@ -33,14 +33,8 @@ def train_vectors(
 ) -> StaticVectors:
     """Train vectors for the words of a corpus. The most frequent words come first.
 
-    The result depends only on the corpus and the settings, for one version of gensim and one type of processor.
-
-    Args:
-        config: The settings.
-        corpus: The sentences.
-        also: Additional words, such as words of test sentences. With ``fasttext``, an unseen word gets the mean vector
-            of its n-grams.
-        report: Receives the progress.
+    The result depends only on the corpus and the settings, for one version of gensim and one type of processor. With
+    ``fasttext``, words in ``also`` that were not seen get the mean vector of their n-grams.
 
     Raises:
         InputError: gensim is not installed, no word is frequent enough, or training diverges.

@@ -419,11 +419,7 @@ def combinations(config: TransferConfig) -> list[tuple[str, TransferConfig]]:
 
 
 def check_tried(config: TransferConfig, counts: Iterable[int]) -> None:
-    """Check every combination of the search, and its layers against the models.
-
-    Args:
-        config: The settings.
-        counts: The number of layers of each model.
+    """Check every combination of the search, and its layers against models with ``counts`` layers.
 
     Raises:
         InputError: A combination is not allowed, ``best`` exceeds their number, or a model lacks a layer.

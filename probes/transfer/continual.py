@@ -19,16 +19,9 @@ from synthlang.rng import key_of
 class Continual:
     """The loss α · (L + λR) on ``config.rows`` sentence pairs per step, which keeps the alignment during fine-tuning.
 
-    The sentence pairs and the dropout of a step depend only on (seed, step).
-
-    Args:
-        config: The settings.
-        pretrained: The model with its readers.
-        body: The model that is fine-tuned.
-        seed: The seed.
-        texts: The sentence pairs.
-        before: The model f⁰ in R, such as the original of an adjusted model (equation 1). The default is a copy of
-            ``body``, so create this object before the first step.
+    The sentence pairs and the dropout of a step depend only on (seed, step). ``before`` is the model f⁰ in R, such as
+    the original of an adjusted model (equation 1). Its default is a copy of ``body``, the model that is fine-tuned, so
+    create this object before the first step.
 
     Raises:
         InputError: The model lacks a layer, or cannot read both languages.

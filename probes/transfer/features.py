@@ -166,12 +166,8 @@ def _new_layer(body: MaskedLM, parts: int) -> Layer:
 class TaskModel(nn.Module):
     """Features and a head.
 
-    The methods take the result of `Features.read` as ``read``, if it is already known.
-
-    Args:
-        features: The features.
-        head: The head, which uses float32.
-        precision: The precision of the features.
+    ``precision`` is for the features, and the head uses float32. Methods take the result of `Features.read` as ``read``
+    if it is already known.
     """
 
     def __init__(self, features: Features, head: Head, precision: str = "float32") -> None:

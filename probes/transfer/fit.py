@@ -79,17 +79,9 @@ def fine_tune(
 
     The order of rows and the dropout depend only on (seed, step). PyTorch's random generators do not change.
 
-    Args:
-        model: The body and the head.
-        train: The training set.
-        dev: The dev set.
-        metric: The metric that selects the epoch.
-        config: The settings.
-        seed: The seed.
-        also: Additional dev sets. The score of an epoch is then the mean over all dev sets.
-        folder: The folder for the state after each epoch, from which an interrupted fit continues.
-        extra: A function from a step to a loss that is added to the loss of the task.
-        report: Receives the progress.
+    With additional dev sets ``also``, the score of an epoch is the mean over all dev sets. ``folder`` is for the state
+    after each epoch, from which an interrupted fit continues. ``extra`` maps a step to a loss that is added to the loss
+    of the task.
 
     Raises:
         InputError: The loss is not finite, or the state in the folder is damaged or belongs to another fit.

@@ -38,11 +38,7 @@ def predictions_path(path: Path) -> Path:
 
 
 class ResultFile:
-    """A result on disk, to which seeds can be added.
-
-    Args:
-        path: The file, which may exist.
-        name: The fingerprint of the transfer.
+    """A result on disk, to which seeds can be added. ``name`` is the fingerprint of the transfer.
 
     Raises:
         InputError: The file exists and is not a result of this transfer.

@@ -92,13 +92,8 @@ class SeedResult:
 class Transfer:
     """A transfer of one model. Call ``run`` for each seed.
 
-    Args:
-        pretrained: The model.
-        data: The sets.
-        config: The settings.
-        report: Receives the progress.
-        store: The store for aligned text (continual learning, rotations).
-        shared: Folders for fits that other transfers need as well, by the language of training.
+    ``store`` keeps aligned text (continual learning, rotations). ``shared`` has folders for fits that other transfers
+    need as well, by the language of training.
     """
 
     def __init__(

@@ -22,13 +22,7 @@ SHOWN = 5
 
 
 def asking(corpus: Corpus, candidates: Numbers, words: Sequence[str]) -> Numbers:
-    """Return the first SHOWN occurrences of each of ``words`` among the candidates, ignoring case.
-
-    Args:
-        corpus: The sentences.
-        candidates: Word numbers in the corpus, ascending.
-        words: The words to look for.
-    """
+    """Return the first SHOWN occurrences of each of ``words`` among the candidates (ascending), ignoring case."""
     names = [name.casefold() for name in corpus.form.names or ()]
     found = []
     for word in words:

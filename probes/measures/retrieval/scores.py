@@ -300,13 +300,8 @@ def by_tag(retrieved: Retrieved, chosen: NDArray[np.bool_], tag: NDArray[np.int6
     """Return the accuracy under CSLS by part of speech and by groups of parts of speech.
 
     The ``average`` of a group is the mean over its tags, as in the table of the paper. The accuracy over all words of
-    the group is ``pooled``. ``left_out`` counts pairs with another tag or without one.
-
-    Args:
-        retrieved: The credits.
-        chosen: [q] the mask of the pairs that count.
-        tag: [q] the tag of each pair.
-        names: The names of the tags.
+    the group is ``pooled``. ``left_out`` counts pairs with another tag or without one. ``chosen`` [q] is the mask of
+    the pairs that count, and ``tag`` [q] has indices into ``names``.
     """
     groups: dict[str, Any] = {}
     seen = np.zeros(len(chosen), bool)

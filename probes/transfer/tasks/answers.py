@@ -89,9 +89,7 @@ def answer_metrics(answers: str = "squad") -> dict[str, Metric]:
     """Return F1 and exact match over all questions, over answerable ones, and accuracy over unanswerable ones.
 
     The best score over the gold answers counts. An empty prediction is correct only for an unanswerable question.
-
-    Args:
-        answers: The rules of normalisation (see `rules_of`).
+    ``answers`` names the rules of normalisation (`rules_of`).
     """
     rules = rules_of(answers)
     scored: tuple[tuple[str, Compare, tuple[bool, ...]], ...] = (

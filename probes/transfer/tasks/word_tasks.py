@@ -89,12 +89,8 @@ class LabelledWords:
 def words_of(batch: TaskBatch, reader: Reader, length: int, has_gold: NDArray[np.bool_]) -> LabelledWords:
     """Return the words of a batch with a gold label, in rows that are cut to ``length`` tokens.
 
-    Args:
-        batch: The items.
-        reader: The tokenizer and language.
-        length: The maximum length of a row.
-        has_gold: [words] the mask of words with a label. In a language of tokens, the first token of a word has the
-            label, and the other tokens are ignored.
+    ``has_gold`` [words] is the mask of words with a label. In a language of tokens, the first token of a word has the
+    label, and the other tokens are ignored.
 
     Raises:
         InputError: The language has tokens as words, which the model cannot read.
