@@ -1,5 +1,6 @@
-"""Settings of all tests: offline, no time limits inside a test, one thread; figures are painted and not rendered."""
+"""Settings of all tests: offline, no time limits inside a test, one thread; figures are empty."""
 
+import gc
 import multiprocessing
 import os
 from collections.abc import Iterator
@@ -15,10 +16,26 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # examples are reproducible, and a slow machine is no failure
-settings.register_profile("synthlang", deadline=None, derandomize=True)
+settings.register_profile("synthlang", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("synthlang")
-RENDERED: list[bool] = []
-"""Has an entry while figures are rendered."""
+DRAWN: list[str] = []
+"""Has an entry while figures are ``painted`` or ``rendered``."""
+EMPTY = '<svg xmlns="http://www.w3.org/2000/svg"></svg>'
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_waits_for_a_disk() -> Iterator[None]:
+    """No test pulls the plug, and what a killed process has written stays without it, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
+
+
+def pytest_collection_finish() -> None:
+    """Everything imported stays: there is no use in looking through it again and again for garbage."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -43,27 +60,37 @@ def one_server_of_processes() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def unrendered() -> Iterator[None]:
-    """Figures are painted, but laid out and rendered only with `rendered`: that takes most of the time of a report."""
-    from probes.figures import drawing  # and matplotlib with it
+def undrawn() -> Iterator[None]:
+    """Figures are empty but for tests that want them `painted` or `rendered`: it is most of the time of a report."""
+    from probes.figures import drawing, lines, printed, scatter  # and matplotlib with it
 
-    real = drawing._Canvas.print_svg, drawing.png
+    draw, print_svg, png = drawing.draw, drawing._Canvas.print_svg, drawing.png
 
     def empty(self: Any, file: Any, **options: Any) -> None:
-        if RENDERED or "draw" in vars(self.figure):  # in which case matplotlib asks what would draw it
-            real[0](self, file, **options)
+        if "rendered" in DRAWN or "draw" in vars(self.figure):  # in which case matplotlib asks what would draw it
+            print_svg(self, file, **options)
         else:
-            file.write(b'<svg xmlns="http://www.w3.org/2000/svg"></svg>')
+            file.write(EMPTY.encode())
 
     with pytest.MonkeyPatch.context() as patch:
+        for module in (drawing, lines, printed, scatter):
+            patch.setattr(module, "draw", lambda *given: draw(*given) if DRAWN else EMPTY)
         patch.setattr(drawing._Canvas, "print_svg", empty)
-        patch.setattr(drawing, "png", lambda *given: real[1](*given) if RENDERED else b"")
+        patch.setattr(drawing, "png", lambda *given: png(*given) if "rendered" in DRAWN else b"")
         yield
+
+
+@pytest.fixture
+def painted() -> Iterator[None]:
+    """All of a figure is made, but not laid out and rendered."""
+    DRAWN.append("painted")
+    yield
+    DRAWN.clear()
 
 
 @pytest.fixture
 def rendered() -> Iterator[None]:
     """With the figures that users get."""
-    RENDERED.append(True)
+    DRAWN.append("rendered")
     yield
-    RENDERED.clear()
+    DRAWN.clear()

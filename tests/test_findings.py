@@ -48,11 +48,26 @@ def paper_study(folder: Path, scale: str = "tiny", axes: dict[str, list[str]] = 
     return folder
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study of a paper in run/, and docs/findings/ with that study kept."""
+    folder = tmp_path_factory.mktemp("made")
+    archive_studies([paper_study(folder / "run")], folder / "docs" / "findings" / STUDIES)
+    return folder
+
+
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
+def project(tmp_path: Path, made: Path) -> Path:
     """The folder of findings with one study of a paper, kept."""
-    archive_studies([paper_study(tmp_path / "run")], tmp_path / "docs" / "findings" / STUDIES)
-    return tmp_path / "docs" / "findings"
+    return Path(shutil.copytree(made, tmp_path, dirs_exist_ok=True)) / "docs" / "findings"
+
+
+@pytest.fixture(scope="module")
+def written(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with its pages."""
+    folder = Path(shutil.copytree(made, tmp_path_factory.mktemp("written"), dirs_exist_ok=True))
+    write_findings(folder / "docs" / "findings", folder / "docs" / "findings.md")
+    return folder
 
 
 def page(folder: Path) -> str:
@@ -373,8 +388,8 @@ DAMAGES = [
 
 
 @pytest.mark.parametrize(("damage", "place", "code"), DAMAGES)
-def test_a_damaged_folder_or_one_of_another_version_is_refused(damage, place, code, project):
-    page(project)
+def test_a_damaged_folder_or_one_of_another_version_is_refused(damage, place, code, written, tmp_path):
+    project = Path(shutil.copytree(written, tmp_path, dirs_exist_ok=True)) / "docs" / "findings"
     before = project.with_suffix(".md").read_bytes()
     damage(project / STUDIES / "align_mlm-table3-tiny")
     assert refused(page, project) == (place, code)

@@ -49,6 +49,7 @@ def joined(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.usefixtures("painted")
 @pytest.mark.parametrize("make", [plain, replicated, beside_papers, joined], ids=lambda make: make.__name__)
 def test_the_report(make, tmp_path):
     folder = make(tmp_path / "study")

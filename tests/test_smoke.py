@@ -36,6 +36,7 @@ def test_every_run_becomes_one_of_seconds_that_fits_together(name):
     assert small.model.layers == config.model.layers and small.batch.length == config.batch.length
 
 
+@pytest.mark.usefixtures("painted")
 def test_a_study_a_run_and_what_is_made_of_it_at_the_first_try(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     run = tmp_path / "runs" / "mlm-trans+inv-tiny-smoke"
