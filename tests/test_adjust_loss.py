@@ -1,6 +1,7 @@
 """The loss of an adjustment against a plain one, a sentence at a time; where its gradients go; vectors of words."""
 
 import copy
+from itertools import cycle, product
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "norm": {"distance": "norm", "layers": (-2, -1)},
     "mean of terms": {"reduction": "mean", "hold": 2.0},
 }
+
+CASES = dict.fromkeys([*product(KINDS, ["default", "all layers, mean"]), *zip(cycle(KINDS), SETTINGS)])
+"""Two settings with each kind of model, and each setting with one kind."""
 
 
 @pytest.fixture(scope="module")
@@ -136,8 +140,7 @@ class Plain:
         return pull + s.hold * hold, pairs, held_words
 
 
-@pytest.mark.parametrize("name", SETTINGS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "name"), CASES)
 def test_the_loss_and_its_gradients_are_those_of_a_plain_one(folders, kind, name):
     settings = LossConfig(**SETTINGS[name])
     frozen = AutoModelForMaskedLM.from_pretrained(folders[kind]).eval()

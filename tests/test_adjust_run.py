@@ -130,7 +130,7 @@ def command(config, run):
 def test_killed_it_ends_as_the_whole_one(model, whole, tmp_path):
     numbers = random.Random(0)
     for target in (6, 18, None):
-        process = forked(run_one, settings(model, log_every=1), tmp_path / "run")
+        process = forked(run_one, settings(model, log_every=3), tmp_path / "run")
         deadline = time.monotonic() + 120
         while target and time.monotonic() < deadline:
             rows = read_metrics(tmp_path / "run" / "metrics.jsonl")
@@ -143,7 +143,7 @@ def test_killed_it_ends_as_the_whole_one(model, whole, tmp_path):
         assert process.exitcode == (-signal.SIGKILL if target else 0)
     one, two = (load_file(folder / "export" / "model.safetensors") for folder in (tmp_path / "run", whole))
     assert all(torch.equal(one[key], two[key]) for key in one)
-    assert [row["step"] for row in read_metrics(tmp_path / "run" / "metrics.jsonl")] == list(range(36))
+    assert [row["step"] for row in read_metrics(tmp_path / "run" / "metrics.jsonl")] == [*range(0, 36, 3), 35]
 
 
 # with a small epsilon Adam turns rounding errors of a gradient near 0 into whole steps
@@ -151,7 +151,7 @@ SMOOTH = {"learning_rate": 1e-3, "epsilon": 1e-2}
 
 
 def test_two_processes_and_accumulation_give_the_same(model, tmp_path):
-    data = settings(model, dropout=False, epochs=1, log_every=1, optimizer=SMOOTH)
+    data = settings(model, dropout=False, epochs=1, log_every=5, optimizer=SMOOTH)
     (tmp_path / "c.yaml").write_text(yaml.safe_dump(data))
     two_processes(main, tmp_path / "c.yaml", "--out", tmp_path / "two")
     run_one(data, tmp_path / "one")

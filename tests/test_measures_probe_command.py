@@ -39,7 +39,6 @@ def test_every_preset_is_a_config(name):
     assert set(read_probe_config(Path(name), {}, []).probes) <= set(PROBES)
 
 
-@pytest.mark.usefixtures("rendered")
 def test_one_command_gives_the_whole_report_of_a_run(run, capsys):
     folder = probe_command(str(run), read_probe_config(None, {}, SMALL), None)
     assert folder == run / "probes"
