@@ -92,6 +92,7 @@ def test_it_is_cka_of_sentences_read_alone(models, kind, pooling, monkeypatch):
             assert held["mean"]["biased"] == pytest.approx(np.mean(same), rel=1e-5)
 
 
+@pytest.mark.usefixtures("painted")
 def test_what_is_not_defined_is_said_and_not_drawn(models, tmp_path):
     found = probe(subject_of(models["shared"], sentences=20, pooling="first", random=[]))
     held = found.values["comparisons"]["languages"]
@@ -148,6 +149,7 @@ def test_random_encoders(models):
         assert random_pairing(given, pairing, False).right.reader.body is pretrained.model
 
 
+@pytest.mark.usefixtures("painted")
 def test_chosen_layers(models):
     found = probe(subject_of(models["shared"], layers=[0, -1], sentences=30, random=["both"], estimator="debiased"))
     every = probe(subject_of(models["shared"], sentences=30, random=["both", "both"])).values["comparisons"]

@@ -224,6 +224,7 @@ def test_candidates_and_rare_words(runs):
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
+@pytest.mark.usefixtures("painted")
 def test_models_of_hugging_face_with_natural_text(tmp_path, kind):
     left = ["le petit chien voit un chat noir .", "un chat noir voit le chien .", "le chien !", "un petit chat ."] * 4
     right = ["the small dog sees a black cat .", "a black cat sees the dog .", "the dog !", "a small cat ."] * 4

@@ -176,6 +176,7 @@ def test_conditions_that_are_not_read_are_counted_once_and_figures_without_any_n
     assert "without a figure: d, es." in text and "measures.csv has 3 others" in text
 
 
+@pytest.mark.usefixtures("painted")
 def test_densities_have_area_one_whatever_the_bins(monkeypatch):
     one, areas = separated(0)[0], []
     monkeypatch.setattr(Axes, "stairs", lambda _, heights, edges, **kw: areas.append(float(heights @ np.diff(edges))))
