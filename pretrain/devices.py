@@ -124,5 +124,7 @@ def seed(key: int, device: torch.device) -> None:
         import torch_xla
 
         torch_xla.manual_seed(key)
+    elif device.type == "cpu":
+        torch.default_generator.manual_seed(key)  # torch.manual_seed keeps a stack for each device not in use
     else:
         torch.manual_seed(key)

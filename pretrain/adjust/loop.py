@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
 from accelerate import Accelerator
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from pretrain import devices
 from pretrain.adjust.batches import PairBatches, WordPairs
 from pretrain.adjust.config import AdjustConfig
 from pretrain.adjust.loss import AlignmentLoss
@@ -43,7 +43,8 @@ class AdjustStep(GradientStep[WordPairs]):
 
     def seed(self, step: int, micro: int) -> None:
         if micro == 0:  # one key for all micro-batches of the step
-            torch.manual_seed(key_of("adjust-dropout", self.config.seed, step, self.accelerator.process_index) >> 1)
+            key = key_of("adjust-dropout", self.config.seed, step, self.accelerator.process_index)
+            devices.seed(key >> 1, self.accelerator.device)
 
     def counts(self, batch: WordPairs) -> dict[str, int]:
         return self.loss.counts(batch)

@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from pretrain import devices
 from pretrain.checkpoints import latest_checkpoint, load_checkpoint, save_checkpoint
 from pretrain.config import CheckpointConfig
 from pretrain.optim import learning_rate
@@ -174,7 +175,7 @@ class _Fit:
         for group in self.optimizer.param_groups:
             group["lr"] = self._rate(group["peak"], step)
         key = key_of("fit dropout", self.seed, step)
-        torch.manual_seed(key >> 1)  # takes signed 64-bit seeds
+        devices.seed(key >> 1, self.model.device)  # torch takes signed 64-bit seeds
         self.model.features.seed_dropout(key)
         batch = self.train.batch(rows)
         read = None if frozen is None else frozen.of(batch).to(self.model.device, non_blocking=True)
