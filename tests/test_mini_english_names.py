@@ -43,7 +43,7 @@ def test_the_task_has_the_columns_of_the_corpus():
 
 def test_zipf_makes_rare_words_more_frequent_and_its_usual_value_changes_nothing():
     def rare(zipf: str) -> float:
-        source = open_source(f"builtin:mini-english?types=2000&sentences=4000&zipf={zipf}")
+        source = open_source(f"builtin:mini-english?types=1000&sentences=2000&zipf={zipf}")
         assert isinstance(source, MiniEnglish)
         counts = dict.fromkeys(source.lexicon.tags, 0)
         for batch in source.batches("train"):

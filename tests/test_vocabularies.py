@@ -73,7 +73,7 @@ def copied(natural, store):
     return build_id_space(VocabularySpec(size=330, min_frequency=1), named, store)[0]
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(text=anything, which=st.sampled_from([1, 2]))
 def test_encoding_the_derived_text_is_encoding_the_text_plus_the_offset(copied, text, which):
     offset = which * copied.languages[0].size
@@ -266,7 +266,7 @@ def test_joined_shares_exactly_the_strings_that_both_have(joined, own_bpes):
     assert {i: names[i] for i in OURS.all} == dict(enumerate(SPECIAL_TOKENS))
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(text=anything)
 def test_joined_cuts_as_each_members_own_bpe(joined, own_bpes, text):
     for member, own in zip(joined.languages, own_bpes, strict=True):
@@ -369,7 +369,7 @@ def prefixed_tokenizers(parents):
     return prefixed(parents)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(text=any_text)
 def test_encoding_is_that_of_each_language_under_its_own_ids(parents, prefixed_tokenizers, text):
     start = 5

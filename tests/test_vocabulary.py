@@ -34,7 +34,7 @@ def shifted(ids, size):
     return [i if i < 5 else i + size for i in ids]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     text=st.one_of(anything, st.sampled_from(TEXT), st.just("a<mask>b <unk> </s>c")),
     name=st.sampled_from(sorted(SCRIPTS)),
