@@ -20,21 +20,21 @@ def pretrain(
     smoke: bool = False,
     threads: int | None = None,
 ) -> Path:
-    """Pretrain by a config. A finished run is left as it is, and any other continues.
+    """Pretrain a model. An unfinished run in the folder continues, and a finished one is left as it is.
 
     Args:
-        config: A YAML file, or the name of a run of the catalogue, ``align_mlm/trans+inv/tiny``.
+        config: A YAML file, or the name of a run of the catalogue, such as ``align_mlm/trans+inv/tiny``.
         out: The run folder (default: ``runs/NAME``).
         overrides: Dotted keys and their values, ``{"objective.alpha": 5.0}``, or texts as for ``--set``.
-        smoke: Whether to try it in seconds: everything small, in ``OUT-smoke``, with numbers that mean nothing.
+        smoke: Try the run in seconds with small settings, in ``OUT-smoke``. Its numbers mean nothing.
         threads: Threads of this process (default: ``OMP_NUM_THREADS``, else the fastest number).
 
     Returns:
-        The run folder: ``export/LANGUAGE`` is a Hugging Face model of each language, ``metrics.jsonl`` holds the
-            losses.
+        The run folder. ``export/LANGUAGE`` is a Hugging Face model of each language, and ``metrics.jsonl`` holds the
+        losses.
 
     Raises:
-        SystemExit: With code 143 after SIGTERM, when a checkpoint is saved.
+        SystemExit: SIGTERM ended the run after a checkpoint was saved (code 143).
     """
     from pretrain.train import run
     from synthlang.catalogue import run_folder
@@ -56,11 +56,11 @@ def run_adjustment(
     smoke: bool = False,
     threads: int | None = None,
 ) -> Path:
-    """Pull the words of sentence pairs together in a finished model, and hold the rest in place.
+    """Fine-tune a finished model so that aligned words of sentence pairs move together and others stay in place.
 
     Args:
-        model: A finished run, a folder or a name of Hugging Face (None: the one that the config names).
-        config: A YAML file, or a name of the catalogue, ``tiny``.
+        model: A finished run, a model folder or a name on the hub (default: the model of the config).
+        config: A YAML file, or a name of the catalogue, such as ``tiny``.
         out: The output folder, whose ``export/`` is the adjusted model. An unfinished adjustment in it continues.
         overrides: As for ``pretrain``.
         smoke: As for ``pretrain``.
@@ -82,10 +82,10 @@ def push(folder: str | Path, repo: str, *, public: bool = False) -> str:
     """Upload a finished run, or one language of it, to the hub and return its address.
 
     Args:
-        folder: A run, whose languages become folders beside one card, or ``RUN/export/LANGUAGE``, which becomes the
-            repository.
+        folder: A run, which becomes a repository with a folder for each language, or ``RUN/export/LANGUAGE``, which
+            becomes a repository itself.
         repo: USER/NAME.
-        public: Whether the repository is public. It is private by default.
+        public: Make a new repository public. It is private by default.
     """
     from pretrain.model_push import push_model_to_hub
 

@@ -1,7 +1,7 @@
 """Word-embedding alignment: the share of words whose nearest row is the row of their translation.
 
-Source: ALIGN-MLM (Tang et al. 2022), the alignment score, here in both directions and also under CSLS (Conneau et
-al. 2018, equation 4). With p_i, d_i the rows of word i in the source and in the derived language and cos their
+This is the alignment score of ALIGN-MLM (Tang et al. 2022), in both directions and also under CSLS (Conneau et al.
+2018, equation 4). p_i and d_i are the rows of word i in the source and in the derived language, and cos is their
 cosine:
 
     forward(i)  = 1 if argmax_j s(p_i, d_j) = i else 0          j over ALL candidates of the derived language
@@ -10,9 +10,8 @@ cosine:
     s = 2 cos(p, d) - r(p) - r(d)                               for ``csls``
     r(x) = mean cosine of x to its k nearest candidates of the other language
 
-A score is 100 times the mean over the words of a subset. Candidates are the rows of a language, including those
-without a translation. Where both languages share one row, it is no candidate of itself: no row is its own
-neighbour.
+A score is 100 times the mean over the words of a subset. Candidates are all rows of a language, also rows without a
+translation. A row that both languages share is not a candidate of itself.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from synthlang.progress import Report, silent
 
 @dataclass(frozen=True)
 class Retrieval:
-    """Percent (0-100) of words whose nearest row is that of their translation."""
+    """Percentage of words whose nearest row is the row of their translation."""
 
     forward: float
     """Source → derived, the direction of the paper."""
@@ -43,7 +42,7 @@ class Retrieval:
 
 @dataclass(frozen=True)
 class SubsetAlignment:
-    """The scores of ``n`` words. Every other word still competes as a neighbour."""
+    """The scores of ``n`` words. All other words still compete as neighbours."""
 
     n: int
     cosine: Retrieval
@@ -52,7 +51,7 @@ class SubsetAlignment:
 
 @dataclass(frozen=True)
 class AlignmentScores:
-    """Scores of all words, of those in the training dictionary and of the rest. None stands for an empty set."""
+    """Scores of all words, of the words in the training dictionary and of the rest. An empty set has None."""
 
     all: SubsetAlignment | None
     in_dictionary: SubsetAlignment | None
@@ -76,11 +75,11 @@ class WordCredits:
         return len(self.cosine[0])
 
     def scores(self, in_dictionary: Tensor, words: Tensor | None = None) -> AlignmentScores:
-        """Return the scores of ``words``, of those in the dictionary, and of the rest. Other words still compete.
+        """Return the scores of ``words``, of the ones in the dictionary, and of the rest. Other words still compete.
 
         Args:
-            in_dictionary: Whether each word is in the dictionary, [n] bool.
-            words: Whether each word counts, [n] bool (default: all).
+            in_dictionary: True for words in the dictionary, [n] bool.
+            words: True for words to score, [n] bool (default: all).
         """
         inside = in_dictionary.cpu()
         words = torch.ones_like(inside) if words is None else words.cpu()
@@ -111,17 +110,16 @@ def pair_credits(
 ) -> WordCredits:
     """Return the credit of each of the ``pairs`` [q, 2] of rows of ``parent`` [n, d] and of ``derived`` [m, d].
 
-    All rows are candidates. ``shared`` [s, 2] are the places of rows that both languages have: a shared row
-    competes for all words but its own. The caller leaves out special tokens, types never seen in training and types
-    whose image is their own row.
+    All rows are candidates. ``shared`` [s, 2] are the places of rows that both languages share. A shared row competes
+    for all words but its own. The caller leaves out special tokens, types that never occur in training and types whose
+    translation is their own row.
 
-    A tie for the maximum (within TIE) between t rows, the translation among them, counts 1/t: the expectation of
-    breaking it at random, so a collapsed embedding scores 100/n and not 100. A row of zeros has cosine 0 to
-    everything, and its word is a miss in both directions. Similarities are float32 whatever the input. ``k`` is
-    limited to the number of rows. ``names`` are those of the two sides in errors.
+    If the translation is tied with t − 1 other rows (within TIE), the credit is 1/t, the expectation of a random
+    choice. A collapsed embedding therefore scores 100/n. The word of a row of zeros is a miss in both directions.
+    Similarities are float32. ``k`` is limited to the number of rows, and errors use the ``names`` of the two sides.
 
     Raises:
-        InputError: There is NaN or infinity.
+        InputError: A row has NaN or infinity.
 
     >>> rows, pairs = torch.eye(3), torch.arange(3).unsqueeze(1).expand(-1, 2)
     >>> pair_credits(rows, rows[[0, 2, 1]], pairs).scores(torch.tensor([True, False, False])).all.cosine.forward

@@ -20,8 +20,8 @@ class RunLanguage:
 
     Attributes:
         spec: The spec of the source.
-        language: The language, bound to what it needs.
-        copies: Further copies of ``train`` with other draws.
+        language: The language, bound to its word counts and vocabulary.
+        copies: Further copies of ``train`` with other random draws.
     """
 
     name: str
@@ -36,10 +36,7 @@ class RunLanguage:
 
 @dataclass(frozen=True)
 class Parallel:
-    """Sentence pairs of two languages.
-
-    ``rows`` [n, 2] are the sentences' rows in the shards of each side.
-    """
+    """Sentence pairs of two languages. ``rows`` [n, 2] are the rows of the sentences in the shards of each side."""
 
     left: int
     right: int
@@ -53,8 +50,8 @@ class Artifacts:
     """The data that a run trains on. The first language is the source language.
 
     Attributes:
-        candidates: Every pair of ids that is known to be a translation. ``dictionary`` is a part of them.
-        own_rows: Whether each language has an embedding of its own.
+        candidates: All pairs of ids that are translations, of which ``dictionary`` is a part.
+        own_rows: True if each language has a separate embedding.
     """
 
     id_space: IdSpace

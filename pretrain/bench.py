@@ -1,4 +1,4 @@
-"""``python -m pretrain.bench`` runs synthlang_bench/pretrain.py, which none of the packages imports."""
+"""Entry point of ``python -m pretrain.bench``, which runs ``synthlang_bench/pretrain.py``."""
 
 from __future__ import annotations
 

@@ -77,10 +77,7 @@ def build_objective(config: PretrainConfig, artifacts: Artifacts, device: torch.
 
 
 def _corpora(config: PretrainConfig, artifacts: Artifacts) -> dict[str, Corpus]:
-    """Return the corpora that a run trains on.
-
-    They are the text of each language, and the sentence pairs if a term reads them.
-    """
+    """Return the corpora of a run: the text of each language, and the sentence pairs if a term uses them."""
     names = [language.name for language in artifacts.languages]
     pairs = artifacts.parallel if config.objective.needing("pairs") else ()
     found = {name: frozenset({number}) for number, name in enumerate(names)}
@@ -88,10 +85,10 @@ def _corpora(config: PretrainConfig, artifacts: Artifacts) -> dict[str, Corpus]:
 
 
 def train_batches(config: PretrainConfig, artifacts: Artifacts, report: Report = silent) -> Batches:
-    """Return the batches that a run trains on: the rows of all its terms, those of one language first.
+    """Return the training batches, with the rows of all terms. Monolingual rows come first.
 
     Raises:
-        InputError: A split does not fill a row, or there is no usable pair.
+        InputError: A split does not fill a row, or there is no usable sentence pair.
     """
     texts = _Texts(config, artifacts, report)
     found = dict.fromkeys(source for term in config.objective.on for source in term.rows(config.objective, texts))
@@ -106,10 +103,9 @@ def train_batches(config: PretrainConfig, artifacts: Artifacts, report: Report =
 
 
 def dev_batches(config: PretrainConfig, artifacts: Artifacts, language: int) -> Batches:
-    """Return rows of one language's dev split. Rows and masks are the same in every run.
+    """Return the batches of a language's dev split. Rows and masks are the same in every run.
 
-    They are plain MLM, so that perplexity is that of masked words, and have the optional fields that the batches of
-    training have.
+    They are masked for plain MLM and have the same optional fields as training batches.
     """
     own = artifacts.languages[language]
     assert own.dev is not None, f"{own.name} has no dev split"
@@ -121,7 +117,7 @@ def dev_batches(config: PretrainConfig, artifacts: Artifacts, language: int) -> 
 
 
 def build_masker(config: PretrainConfig, artifacts: Artifacts, for_dev: bool = False) -> Masker:
-    """Return the masker of the rows of a run. A dev split is masked for plain MLM."""
+    """Return the masker of a run. A dev split is masked for plain MLM."""
     space, objective = artifacts.id_space, config.objective
     seed, relabels = VALIDATION_SEED if for_dev else config.seed, {}
     rate = (config.validation.mask_rate if for_dev else None) or objective.mask_rate
@@ -129,7 +125,7 @@ def build_masker(config: PretrainConfig, artifacts: Artifacts, for_dev: bool = F
         if relabel := term.relabel(objective, artifacts, objective.uses_language_ids):
             relabels[term.name] = relabel
     trained = [trained_types(language.train.counts, space.specials.all) for language in artifacts.languages]
-    # A softmax over one language, which separate embeddings also have, predicts and reads only that language's words.
+    # A softmax over one language, as with separate embeddings, predicts and reads only words of that language.
     own = config.sharing.softmax == "language"
     tables = random_word_tables(trained, "same-language" if own else objective.random_words)
     length = config.batch.length
@@ -139,11 +135,10 @@ def build_masker(config: PretrainConfig, artifacts: Artifacts, for_dev: bool = F
 def sampling_weights(
     monolingual: Sequence[RowSource], sizes: Sequence[float], exponent: float, parallel: Sequence[RowSource] = ()
 ) -> tuple[Fraction, ...]:
-    """Return the share of each source, monolingual ones first. They sum to 1.
+    """Return the share of each source, monolingual ones first. The shares sum to 1.
 
     Among monolingual rows a language has q ∝ size ** exponent, where size is its number of sentences (Lample &
-    Conneau 2019, section 3.1) or a number that was given. Rows of pairs are mixed in uniformly: each source of them
-    has its share of all rows.
+    Conneau 2019, section 3.1) or a given number. Sources of sentence pairs have their share of all rows.
     """
     powers = [Fraction(float(size) ** exponent) for size in sizes]
     own = sum(source.rows for source in monolingual)
@@ -153,7 +148,7 @@ def sampling_weights(
 
 
 class _Texts:
-    """The rows of the training text."""
+    """The rows of the training text, built on first use."""
 
     def __init__(self, config: PretrainConfig, artifacts: Artifacts, report: Report) -> None:
         self.config, self.artifacts, self.report = config, artifacts, report
@@ -172,7 +167,7 @@ class _Texts:
     def pairs(self, share: float) -> list[RowSource]:
         if not self.artifacts.parallel:
             hint = "add a language derived from the source, or parallel"
-            raise InputError("the term tlm needs sentence pairs, and there are none", hint=hint, code="missing")
+            raise InputError("the term tlm needs sentence pairs, but there are none", hint=hint, code="missing")
         names = [language.name for language in self.artifacts.languages]
         batch, seed, specials = self.config.batch, self.config.seed, self.artifacts.id_space.specials
         alone = batch.packing == "sentence"

@@ -1,4 +1,4 @@
-"""Model cards: a header that the hub reads, a description, the perplexities, all settings, fingerprints."""
+"""Model cards with a header for the hub, a description, perplexities, settings and fingerprints."""
 
 from __future__ import annotations
 
@@ -17,15 +17,12 @@ LOADING = """from transformers import AutoModelForMaskedLM, AutoTokenizer
 model = AutoModelForMaskedLM.from_pretrained({repo!r}, subfolder={language!r})
 tokenizer = AutoTokenizer.from_pretrained({repo!r}, subfolder={language!r})"""
 FOLDERS = re.compile(r"(?<![\w./~-])/(?:[^/'\"\n]+/)+")
-"""The folders of an absolute path, which mean nothing to readers on other machines."""
+"""The folders of an absolute path, which cards leave out."""
 WORDS = "It expects words with one space between each two, punctuation standing apart."
 
 
 def language_card(language: str, config: PretrainConfig, run: Path, name: str, parents: Mapping[str, str]) -> str:
-    """Return the card of the export of one language.
-
-    ``name`` is the run's fingerprint, and ``parents`` are the fingerprints of its data.
-    """
+    """Return the card of one language's export. ``name`` is the run's fingerprint, ``parents`` those of its data."""
     shared = "Every language has these weights; only the tokenizer differs."
     if config.sharing.separates or config.objective.uses_language_ids:
         shared = f"These are the weights as **{language}** uses them; parts of other languages are left out."
@@ -34,7 +31,7 @@ def language_card(language: str, config: PretrainConfig, run: Path, name: str, p
 
 
 def run_card(repo: str, config: PretrainConfig, run: Path, name: str, parents: Mapping[str, str]) -> str:
-    """Return the card of all exports of a run, which are one folder for each language in the repository ``repo``."""
+    """Return the card of a repository ``repo`` with all exports of a run, one folder for each language."""
     languages = [language.name for language in config.all_languages]
     listed = ", ".join(f"`{language}`" for language in languages)
     about = f"{_what(config)} There is a folder for each language: {listed}. Each has a tokenizer. {WORDS}"

@@ -1,4 +1,4 @@
-"""Checkpoints: safetensors and JSON, written atomically, verified by checksum when read.
+"""Checkpoints in safetensors and JSON, which are written atomically and verified by checksum.
 
     checkpoints/step-N/   model.safetensors  optimizer.safetensors  state.json  manifest.json
 
@@ -41,9 +41,9 @@ def save_checkpoint(
     policy: CheckpointConfig,
     writes: bool = True,
 ) -> None:
-    """Write the checkpoint of ``state["step"]`` into ``folder`` and delete those that the policy no longer keeps.
+    """Write the checkpoint of ``state["step"]``, and delete checkpoints that the policy no longer keeps.
 
-    ``state["best"]``, if present, is the step of the best checkpoint, which stays. All processes that share a model
+    ``state["best"]``, if present, is the step of the best checkpoint, which is kept. All processes that share a model
     call this function, and one of them ``writes``.
     """
     weights = {name: _on_cpu(tensor) for name, tensor in model.named_parameters()}
@@ -60,13 +60,13 @@ def save_checkpoint(
         write_json(temporary / "manifest.json", {"format": FORMAT, "sha256": sums})
     kept = {*kept_steps(policy, state["step"]), state.get(BEST)}
     for step in steps_in(folder):
-        if step not in kept:  # a later checkpoint is damaged, since training continued from one before it
+        if step not in kept:  # also later steps: they are damaged, since training continued from an earlier one
             shutil.rmtree(folder / f"step-{step}")
 
 
 @contextmanager
 def disk_errors() -> Iterator[None]:
-    """Turn the error of safetensors for a full disk into an OSError."""
+    """Convert the error of safetensors for a full disk to an OSError."""
     try:
         yield
     except SafetensorError as error:
@@ -77,12 +77,10 @@ def disk_errors() -> Iterator[None]:
 
 
 def latest_checkpoint(folder: Path, say: Say = unheard) -> Path | None:
-    """Return the newest checkpoint whose checksums hold, or None if there is no checkpoint.
-
-    ``say`` gets a line on each damaged one.
+    """Return the newest undamaged checkpoint, or None if there is no checkpoint. ``say`` receives warnings.
 
     Raises:
-        InputError: There are checkpoints, and all are damaged.
+        InputError: All checkpoints are damaged.
     """
     if folder.exists():
         remove_leftovers(folder)
@@ -91,28 +89,23 @@ def latest_checkpoint(folder: Path, say: Say = unheard) -> Path | None:
         path = folder / f"step-{step}"
         if is_sound(path):
             return path
-        say(f"the checkpoint {path} is damaged (a file is missing or differs from its checksum); using the one before")
+        say(f"the checkpoint {path} is damaged (a file is missing or changed); using the previous one")
     if steps:
         hint = "delete the folder to start again"
-        raise InputError("every checkpoint is damaged", folder, hint=hint, code="damaged")
+        raise InputError("all checkpoints are damaged", folder, hint=hint, code="damaged")
     return None
 
 
 def selected_checkpoint(folder: Path, last: int) -> Path:
-    """Return the checkpoint that represents a finished run of ``last`` steps.
-
-    It is the best one where the run selected by perplexity, otherwise the last.
+    """Return the checkpoint of a finished run of ``last`` steps: the best one if the run selects it, or the last.
 
     Raises:
-        InputError: It is not sound. An older one is another model, which must not represent this run.
+        InputError: The checkpoint is damaged or gone. An older one must not replace it.
     """
     path = folder / f"step-{last}"
     if not is_sound(path):
-        reason = (
-            "the last checkpoint of the finished run is damaged, gone or of another version, and an older one is "
-            "another model"
-        )
-        hint = "copy it again, or delete done.json and run the same command again, which continues from the one before"
+        reason = "the last checkpoint of the finished run is damaged, gone or of another version"
+        hint = "copy it again, or delete done.json and run the same command to continue from an older checkpoint"
         raise InputError(reason, path, hint=hint, code="damaged")
     best = read_json(path / "state.json").get(BEST)
     if best is None:
@@ -126,7 +119,7 @@ def selected_checkpoint(folder: Path, last: int) -> Path:
 
 
 def check_finite(model: nn.Module, step: int, folder: Path) -> None:
-    """Check that all weights are finite after ``step`` steps. The loss would show it only one step later.
+    """Check that all weights are finite after ``step`` steps, since the loss shows it only one step later.
 
     Raises:
         InputError: A weight is NaN or infinite.
@@ -139,14 +132,11 @@ def check_finite(model: nn.Module, step: int, folder: Path) -> None:
 
 
 def is_sound(path: Path) -> bool:
-    """Return whether every file of a checkpoint exists and has its checksum.
-
-    A checkpoint of another format is not sound.
-    """
+    """Return whether a checkpoint has the present format and every file has its checksum."""
     try:
         manifest = read_json(path / "manifest.json")
     except (InputError, OSError):
-        return False  # a full disk or a copy may have truncated it; the caller tries an older one
+        return False  # a full disk or a copy may have truncated it
     sums = manifest.get("sha256") if isinstance(manifest, dict) else None
     if not isinstance(sums, dict) or sums.keys() != FILES or manifest.get("format") != FORMAT:
         return False
@@ -156,14 +146,14 @@ def is_sound(path: Path) -> bool:
 def load_checkpoint(
     path: Path, model: nn.Module, optimizer: torch.optim.Optimizer | None = None, run: str | None = None
 ) -> dict[str, Any]:
-    """Copy a checkpoint's weights (and optimizer state) into place, and return its state.
+    """Load the weights and the optimizer state of a checkpoint, and return its state.
 
     Raises:
-        InputError: The checkpoint belongs to another run than the one with the fingerprint ``run``.
+        InputError: The checkpoint does not belong to the run with the fingerprint ``run``.
     """
     state: dict[str, Any] = read_json(path / "state.json")
     if run is not None and state.get("run") != run:
-        reason = f"is a checkpoint of another config (run {state.get('run')}, this one is {run})"
+        reason = f"is a checkpoint of another config (run {state.get('run')}, not {run})"
         raise InputError(reason, path, code="changed")
     load_weights(path / "model.safetensors", model)
     if optimizer is not None:
@@ -172,21 +162,21 @@ def load_checkpoint(
 
 
 def load_weights(path: Path, model: nn.Module) -> None:
-    """Copy weights into a model. Names and shapes must be the same on both sides.
+    """Copy weights from a file into a model.
 
     Raises:
-        InputError: They differ.
+        InputError: Names or shapes differ.
     """
     weights = load_file(path)
     parameters = dict(model.named_parameters())
     if weights.keys() != parameters.keys():
         names = sorted(weights.keys() ^ parameters.keys())
-        reason = f"does not fit the model, since only one of the two has the weights {', '.join(names[:3])}"
+        reason = f"does not fit the model: only one of them has the weights {', '.join(names[:3])}"
         raise InputError(reason, path, code="conflict")
     for name, parameter in parameters.items():
         if weights[name].shape != parameter.shape:
             shapes = f"{list(weights[name].shape)}, not {list(parameter.shape)}"
-            raise InputError(f"does not fit the model, since {name} is {shapes}", path, code="conflict")
+            raise InputError(f"does not fit the model: {name} has the shape {shapes}", path, code="conflict")
     with torch.no_grad():
         for name, parameter in parameters.items():
             parameter.copy_(part_of(weights[name], parameter))

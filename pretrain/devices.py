@@ -1,6 +1,6 @@
-"""The devices of a launch: its processes, the use of torch.compile, and the needs of XLA (TPUs).
+"""The devices of a launch: processes, torch.compile, and XLA (TPUs).
 
-XLA records operations and compiles them when a graph is marked as complete.
+XLA records operations, and compiles them when a graph is marked as complete.
 """
 
 from __future__ import annotations
@@ -16,22 +16,21 @@ from synthlang.errors import Code, InputError
 if TYPE_CHECKING:
     from accelerate import Accelerator, PartialState
 
-# Compiling takes about as long as some hundred steps of a large model, and saves a part of each step.
+# Compiling takes as long as some hundred steps of a large model.
 ENOUGH_STEPS = 2_000
 WIDE = 192
-"""The width of a model from which bfloat16 is faster than float32 on a CPU that has AMX.
+"""Smallest width of a model for which bfloat16 is faster than float32 on a CPU with AMX.
 
-A step took 2.1 times as long at 64, 1.4 at 128, .86 at 192 and .48 at 256. Without AMX, at 256, it took 1.6
-(AVX-512 with bfloat16), 3.5 (AVX-512) and 17 (AVX2) times as long, on a Xeon with oneDNN limited to these
-instructions.
+Compared with float32, a step took 1.4 times as long at width 128 and 0.86 times at width 192. Without AMX it took 1.6
+to 17 times as long at width 256 (a Xeon, with oneDNN limited to other instructions).
 """
 
 
 def process_state() -> PartialState:
     """Return Accelerate's state of this process. The first call joins the processes of the launch.
 
-    On a machine without an accelerator the state must be created with ``cpu``. Otherwise a launch of several
-    processes silently becomes as many runs of one.
+    Without an accelerator the state must be created with ``cpu``. Otherwise the processes of a launch silently become
+    independent runs.
     """
     from accelerate import PartialState
     from accelerate.utils import is_torch_xla_available, parse_flag_from_env
@@ -52,7 +51,7 @@ def accelerator_of(unused: bool, **options: Any) -> Accelerator:
     from accelerate.utils import parse_flag_from_env
 
     if parse_flag_from_env("ACCELERATE_USE_FSDP"):
-        hint = "leave that out, and set shard: true in the config"
+        hint = "leave it out, and set shard: true in the config"
         raise InputError("the launch has the option --use_fsdp", hint=hint, code="unsupported")
     on_cpu = process_state().device.type == "cpu"  # called before Accelerator, which would not join processes on CPUs
     handlers = [DistributedDataParallelKwargs(find_unused_parameters=unused)]
@@ -60,28 +59,27 @@ def accelerator_of(unused: bool, **options: Any) -> Accelerator:
 
 
 def faster_precision(hidden: int, device: torch.device) -> str | None:
-    """Return the precision that is faster on a CPU for a model of this width, or None for other devices."""
+    """Return the faster precision on a CPU for a model of this width, or None for other devices."""
     if device.type != "cpu":
         return None
     return "bfloat16" if hidden >= WIDE and torch.cpu.get_capabilities().get("amx_bf16") else "float32"
 
 
 def should_compile(choice: str, device: torch.device, steps: int) -> bool:
-    """Return whether a run of ``steps`` steps compiles them. ``choice`` is auto, on or off.
+    """Return whether a run of ``steps`` steps is compiled. ``choice`` is auto, on or off.
 
-    ``auto`` compiles on CUDA, in a run that is long enough. On a CPU compiled steps were not faster (V = 16k, d =
-    256, 4 layers, float32: 1.24 s against 1.16 s, bfloat16: 0.80 s both), since dropout is cheap without it, and
-    compiling took 30 s and more.
+    ``auto`` compiles long runs on CUDA. On a CPU compiled steps were not faster (1.24 s against 1.16 s in float32 with
+    V = 16k, d = 256 and 4 layers), and compiling took at least 30 s.
 
     Raises:
-        InputError: ``choice`` is on, and compiling cannot work.
+        InputError: ``choice`` is on, but compiling is not possible.
     """
     if choice == "on":
         reason = None
         if device.type == "cpu" and not any(map(shutil.which, ("g++", "clang++", "c++"))):
-            reason = "compiling needs a C++ compiler (g++ or clang++) on a CPU, and there is none"
+            reason = "compiling for a CPU needs a C++ compiler (g++ or clang++), but there is none"
         elif device.type == "cuda" and not _has_triton():
-            reason = "compiling needs the package triton on a GPU, and it is not installed"
+            reason = "compiling for a GPU needs the package triton, which is not installed"
         elif device.type not in ("cpu", "cuda"):
             reason = f"compiling is not supported on the device {device.type}"
         if reason is not None:
@@ -96,10 +94,7 @@ def _has_triton() -> bool:
 
 
 def finish(device: torch.device) -> None:
-    """Run the recorded operations on XLA; do nothing elsewhere.
-
-    Without it each step's graph would hold all steps before it.
-    """
+    """Run the recorded operations on XLA, so that the graph of a step does not include the steps before it."""
     if device.type == "xla":
         import torch_xla
 
@@ -107,7 +102,7 @@ def finish(device: torch.device) -> None:
 
 
 def sum_gradients(optimizer: torch.optim.Optimizer, device: torch.device) -> None:
-    """Average the gradients over all replicas on XLA, as DDP does elsewhere. Accelerate wraps no model there."""
+    """Average the gradients over all replicas on XLA, where Accelerate does not use DDP."""
     if device.type == "xla":
         import torch_xla.core.xla_model as xm
 
@@ -119,7 +114,7 @@ def sum_gradients(optimizer: torch.optim.Optimizer, device: torch.device) -> Non
 
 
 def seed(key: int, device: torch.device) -> None:
-    """Seed the device's own generator with 63 bits. torch.manual_seed does not affect that of XLA."""
+    """Seed the generator of a device with 63 bits, since torch.manual_seed does not affect XLA."""
     if device.type == "xla":
         import torch_xla
 

@@ -1,4 +1,4 @@
-"""Exports: for each language a plain masked language model with its tokenizer, which loads without synthlang."""
+"""Exports: a masked language model with its tokenizer for each language, which load without synthlang."""
 
 from __future__ import annotations
 
@@ -40,16 +40,13 @@ def export_model(model: MaskedLM, artifacts: Artifacts, config: PretrainConfig, 
 
 
 def _limit(folder: Path, positions: int) -> None:
-    """Write the model's maximal number of tokens to the tokenizer's settings, so that truncation=True cuts there."""
+    """Write the model's largest number of tokens to the tokenizer's settings, for truncation=True."""
     path = folder / "tokenizer_config.json"
     write_json(path, {**read_json(path), "model_max_length": positions})
 
 
 def verify(folder: Path, weights: Mapping[str, Tensor], carried: bool = False) -> None:
-    """Load the export with transformers alone.
-
-    Every key must be there, and no other key unless some are ``carried`` along.
-    """
+    """Check that transformers loads the export with equal weights and no further keys, unless some are ``carried``."""
     from transformers import AutoModelForMaskedLM
     from transformers.utils import logging
 

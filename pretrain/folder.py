@@ -1,7 +1,4 @@
-"""The content of a run folder that can be read without weights.
-
-It is metrics.jsonl, the steps that have a checkpoint, and the size of each file of the export.
-"""
+"""Facts of a run folder that need no weights: metrics.jsonl, steps with checkpoints, sizes of exported files."""
 
 from __future__ import annotations
 
@@ -14,13 +11,13 @@ from pretrain.config import CheckpointConfig, PretrainConfig
 from synthlang.files import TEMPORARY, append_line, atomic_file, read_json
 
 BEST = "best"
-"""The key of a checkpoint's state that holds the step of the best one."""
+"""Key in the state of a checkpoint for the step of the best checkpoint."""
 
 
 def kept_steps(policy: CheckpointConfig, last: int) -> list[int]:
-    """Return the steps whose checkpoints a policy keeps at step ``last``, ascending, without the best one.
+    """Return the sorted steps whose checkpoints a policy keeps at step ``last``, without the best one.
 
-    Only steps that are due count, so a checkpoint that was saved when the run was stopped changes nothing.
+    Only due steps count, so a checkpoint that was saved when the run was stopped has no effect.
 
     >>> kept_steps(CheckpointConfig(every=100, keep=2, archive=400), 950)
     [400, 800, 900, 950]
@@ -33,9 +30,9 @@ def kept_steps(policy: CheckpointConfig, last: int) -> list[int]:
 
 
 def own_steps(folder: Path, policy: CheckpointConfig, last: int) -> list[int]:
-    """Return the steps of the checkpoints that a finished run of ``last`` steps has by a policy, with the best one.
+    """Return the steps of the checkpoints that a finished run of ``last`` steps should have, with the best one.
 
-    ``folder`` may hold others, of another policy, and may lack some that were deleted.
+    ``folder`` may hold further checkpoints of another policy, and some may have been deleted.
     """
     best = read_json(folder / f"step-{last}" / "state.json").get(BEST)
     return sorted({*kept_steps(policy, last)} | ({best} if best is not None else set()))
@@ -47,11 +44,11 @@ def steps_in(folder: Path) -> list[int]:
 
 
 EXPORT = "export"  # the folder in a run, and the key in done.json
-CARD = "README.md"  # a file for people, who may change it
+CARD = "README.md"  # users may change it
 
 
 def export_sizes(run: Path) -> dict[str, int]:
-    """Return the bytes of each file below ``run/export`` that a model is read from."""
+    """Return the size in bytes of each file of the export, except cards."""
     folder = run / EXPORT
     names = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if path.is_file()}
     return {
@@ -62,19 +59,13 @@ def export_sizes(run: Path) -> dict[str, int]:
 
 
 def is_as_exported(run: Path, done: Mapping[str, Any]) -> bool:
-    """Return whether every file of the export has the size that ``done``, the run's done.json, records.
-
-    A version that recorded no sizes counts as unchanged.
-    """
+    """Return whether every file of the export has the size that the run's done.json records, if it records any."""
     files = ((run / EXPORT / name, size) for name, size in done.get(EXPORT, {}).items())
     return all(path.is_file() and path.stat().st_size == size for path, size in files)
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """Return the lines up to the first that cannot be read.
-
-    A kill may cut the last line short, and a crash of the machine may damage more.
-    """
+    """Return the lines up to the first damaged one, since a kill or a crash may have cut the file."""
     if not path.exists():
         return []
     rows = []
@@ -90,10 +81,9 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
 
 
 def selected_row(run: Path, config: PretrainConfig) -> dict[str, Any]:
-    """Return the line of the log at the step whose checkpoint is selected, or {} if the log ends before the last step.
+    """Return the line of the log at the selected checkpoint, or {} if the log ends before the last step.
 
-    The best step is found as the run found it (Trainer._note_best), so the log alone determines it, and the weights
-    may be gone.
+    The best step is found in the log as in ``Trainer._note_best``, so the weights are not needed.
     """
     rows = {row["step"]: row for row in read_metrics(run / "metrics.jsonl")}
     if config.steps not in rows:
@@ -107,17 +97,14 @@ def selected_row(run: Path, config: PretrainConfig) -> dict[str, Any]:
 
 
 class MetricsLog:
-    """Metrics log of a run, one JSON line for each entry.
-
-    Only the main process writes to the log.
-    """
+    """Metrics log of a run with JSON lines, which only the main process writes."""
 
     def __init__(self, path: Path, is_main: bool) -> None:
         self.path = path
         self.is_main = is_main
 
     def cut(self, step: int) -> None:
-        """Drop the lines after ``step``. The run continues from there and writes them again."""
+        """Drop the lines after ``step``, from which the run continues."""
         if self.is_main:
             rows = [row for row in read_metrics(self.path) if row["step"] <= step]
             with atomic_file(self.path, "w") as handle:

@@ -1,4 +1,4 @@
-"""Models to start from: one of Hugging Face by its name or folder, or a finished run of ours."""
+"""Models to start from: a model of Hugging Face by its name or folder, or a finished run of ours."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ FILES = ("*.safetensors", "*.json", "*.txt", "*.model")  # files of a model on t
 class Base:
     """A model to start from.
 
-    ``folders`` maps each language to the folder with the weights (the same in all) and its tokenizer. The key ""
-    stands for a model without named languages.
+    ``folders`` maps each language to the folder with the weights, which are equal, and its tokenizer. The key "" stands
+    for a model without named languages.
     """
 
     folders: Mapping[str, Path]
@@ -57,7 +57,7 @@ class Base:
 
     @cached_property
     def language_numbers(self) -> dict[str, int]:
-        """The number of each language's embedding in an XLM that has language embeddings. Others have none."""
+        """The number of each language in an XLM with language embeddings, or {} for other models."""
         known = self._config.get("lang2id")
         has_some = self.is_xlm and self._config.get("use_lang_emb", True) and self._config.get("n_langs", 1) > 1
         if not has_some:
@@ -78,28 +78,27 @@ class Base:
         return next(iter(self.checkpoints.values())).specials
 
     def parents(self) -> dict[str, Any]:
-        """Return the fingerprints of the weights (their bytes) and of the tokenizers."""
+        """Return the fingerprints of the weights and of the tokenizers."""
         weights = digest_files([*self.folder.glob("*.safetensors"), self.folder / CONFIG])
         return {"model": weights, "tokenizers": {name: one.fingerprint for name, one in self.checkpoints.items()}}
 
 
 def open_base(name: str) -> Base:
-    """Find a model.
+    """Find a model by its name or folder.
 
     Raises:
-        InputError: The model is not there or has no safetensors, or it is a run whose languages have different
-            weights.
+        InputError: The model is missing or has no safetensors, or it is a run whose languages have different weights.
     """
     place = user_path(name)
     if place.is_dir():
         return Base(_in_folder(place))
     if place.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
-        raise InputError("is no folder", name, code="missing")
+        raise InputError("no such folder", name, code="missing")
     return Base({"": _checked(_from_hub(name))})
 
 
 def width(name: str) -> int | None:
-    """Return the dimensions of a model's states by its config, or None if the config has none."""
+    """Return the hidden size in a model's config, or None if there is none."""
     found = read_json(open_base(name).folder / CONFIG).get("hidden_size")
     return found if isinstance(found, int) else None
 
@@ -113,13 +112,13 @@ def _in_folder(place: Path) -> dict[str, Path]:
         reason = f"holds no model: there is neither {CONFIG} nor export/LANGUAGE/{CONFIG}"
         raise InputError(reason, place, code="missing")
     if not (place / "done.json").exists():
-        hint = "run the same command again to continue it"
+        hint = "run its command again to finish it"
         raise InputError("the run is not finished", place, hint=hint, code="missing")
     if len({sha256_file(_checked(folder) / WEIGHTS[0]) for folder in exports}) > 1:
         names = ", ".join(folder.name for folder in exports)
         reason = (
-            f"the languages of the run ({names}) have weights of their own (separate embeddings or layers, or language "
-            "ids), so there is not one model to adjust"
+            f"the languages of the run ({names}) have different weights (separate embeddings or layers, or language "
+            "ids), so the run is not a single model"
         )
         hint = "name the export of one language, RUN/export/LANGUAGE"
         raise InputError(reason, place, hint=hint, code="unsupported")
@@ -137,7 +136,7 @@ def _checked(folder: Path) -> Path:
 
 
 def _from_hub(name: str) -> Path:
-    """Return the folder of a model on the hub, downloaded if it is not in the cache and the hub can be used."""
+    """Return the folder of a model on the hub, from the cache or downloaded."""
     from huggingface_hub import constants, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OfflineModeIsEnabled
 
@@ -147,9 +146,9 @@ def _from_hub(name: str) -> Path:
     except HFValidationError as error:
         raise InputError("is neither a folder nor a name on the hub", name, code="format") from error
     except (LocalEntryNotFoundError, OfflineModeIsEnabled, HfHubHTTPError, OSError) as error:
-        how = "HF_HUB_OFFLINE is set" if offline else f"the hub did not deliver it ({type(error).__name__})"
-        reason = f"is no folder and is not in the cache, and {how}"
-        hint = f"download it where there is a network (hf download {name}), or name a folder"
+        how = "HF_HUB_OFFLINE is set" if offline else f"the download failed ({type(error).__name__})"
+        reason = f"is neither a folder nor in the cache, and {how}"
+        hint = f"download it with a network connection (hf download {name}), or name a folder"
         raise InputError(reason, name, hint=hint, code="missing") from error
 
 
@@ -157,7 +156,7 @@ def load_model(base: Base) -> PreTrainedModel:
     """Return the model with its masked-LM head, in float32.
 
     Raises:
-        InputError: The model cannot be read, or a weight of it is missing.
+        InputError: The model cannot be read, or a weight is missing.
     """
     from transformers import AutoModelForMaskedLM
     from transformers.utils import logging
@@ -180,10 +179,7 @@ def load_model(base: Base) -> PreTrainedModel:
 
 
 def pooler_of(base: Base) -> dict[str, torch.Tensor] | None:
-    """Return ``weight`` [d, d] and ``bias`` [d] of BERT's pooler, or None if there is none.
-
-    The pooler is no part of a masked language model.
-    """
+    """Return ``weight`` [d, d] and ``bias`` [d] of BERT's pooler, which ``load_model`` does not load, or None."""
     found: dict[str, torch.Tensor] = {}
     for path in sorted(base.folder.glob("*.safetensors")):
         with safe_open(path, framework="pt") as weights:
@@ -193,18 +189,18 @@ def pooler_of(base: Base) -> dict[str, torch.Tensor] | None:
 
 
 def _remedy(folder: Path) -> str:
-    """Return what to do if a folder is the export of a run that a study made."""
+    """Return a hint for a folder that may be the export of a study's run."""
     export = next((place for place in (folder, folder.parent) if place.name == EXPORT), None)
     if export is None or not (export.parent / "done.json").exists():
         return ""
-    return f"if a study made it, delete the folder {export} and start the study again, which writes it again"
+    return f"if a study made it, delete the folder {export} and run the study again"
 
 
 def longest_input(model: PreTrainedModel) -> int:
-    """Return the number of tokens that the model can read at once, the sentence tokens included."""
+    """Return the largest number of tokens of an input, including the sentence tokens."""
     embeddings = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
     if isinstance(embeddings, torch.nn.Embedding):
-        # RoBERTa counts positions from the one after that of the padding.
+        # RoBERTa counts positions from padding_idx + 1.
         before = 0 if embeddings.padding_idx is None else embeddings.padding_idx + 1
         return int(embeddings.num_embeddings) - before
     return int(model.config.max_position_embeddings)

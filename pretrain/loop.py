@@ -30,11 +30,11 @@ M = TypeVar("M", bound=nn.Module)
 B = TypeVar("B")  # a micro-batch
 B_co = TypeVar("B_co", covariant=True)
 T = TypeVar("T")
-STOP_EVERY = 10  # steps after which several processes check whether one of them must stop
+STOP_EVERY = 10  # steps between checks of several processes whether one of them must stop
 
 
 class Prefetch(Generic[T]):
-    """Gives ``make(step)`` as ``get(step)``, and starts to make the next one at once."""
+    """Computes ``make(step)`` one step ahead in a thread."""
 
     def __init__(self, make: Callable[[int], T], steps: int) -> None:
         self.make, self.steps = make, steps
@@ -48,7 +48,7 @@ class Prefetch(Generic[T]):
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def get(self, step: int) -> T:
-        """Return the result for a step. An error in making it is raised here."""
+        """Return the result for a step. An error of ``make`` is raised here."""
         ahead = self._next
         future = ahead[1] if ahead is not None and ahead[0] == step else self._pool.submit(self.make, step)
         self._next = (step + 1, self._pool.submit(self.make, step + 1)) if step + 1 < self.steps else None
@@ -56,23 +56,23 @@ class Prefetch(Generic[T]):
 
 
 class NotFinite(Exception):  # noqa: N818  the loop turns it into an error with a hint
-    """A step (counted from 0) whose losses are not finite, with their values."""
+    """The losses of a step, counted from 0, are not finite."""
 
     def __init__(self, step: int, losses: dict[str, float]) -> None:
         self.step, self.losses = step, losses
 
 
 class LossWindow:
-    """Sums and counts of each loss of each step since the last line of the log. ``reduce`` gives the sum over ranks."""
+    """Sums and counts of the losses of each step since the last line of the log. ``reduce`` sums over ranks."""
 
     def __init__(self, reduce: Callable[[Tensor], Tensor]) -> None:
         self.reduce = reduce
         self.names: list[str] = []
-        self.rows: list[list[list[float]]] = []  # [steps, losses, (sum, count)], the steps that were read already
+        self.rows: list[list[list[float]]] = []  # [steps, losses, (sum, count)] of the steps that were read already
         self._pending: list[Tensor] = []
 
     def add(self, losses: dict[str, tuple[Tensor, Tensor]]) -> None:
-        """Add a step: (sum, count) of each loss, where sums are this rank's and counts those of all ranks."""
+        """Add the (sum, count) of each loss of a step, with sums of this rank and counts over all ranks."""
         self.names = list(losses)
         self._pending.append(torch.stack([torch.stack([s.float(), c.float()]) for s, c in losses.values()]))
 
@@ -94,7 +94,7 @@ class LossWindow:
         self.rows.extend(read)
 
     def means(self) -> dict[str, float]:
-        """Return the mean of each loss over all its terms since the last line, and start again."""
+        """Return the mean of each loss since the last line, and start a new window."""
         means = {}
         for i, name in enumerate(self.names):
             total, count = (sum(row[i][side] for row in self.rows) for side in (0, 1))
@@ -114,7 +114,7 @@ class Batches(Protocol[B_co]):
     """The batches that a run trains on."""
 
     def batch(self, step: int, which: int, count: int) -> B_co:
-        """Return micro-batch ``which`` of ``count`` of a step. It is a function of these three."""
+        """Return micro-batch ``which`` of ``count`` of a step, as a pure function of the arguments."""
         ...
 
 
@@ -128,9 +128,9 @@ class Loop(ABC, Generic[M, B]):
         trains: The optimizer step.
         batches: The batches to train on.
         accumulation: Number of micro-batches of each process.
-        policy: Which checkpoints are written and stay.
+        policy: Saving and deletion of checkpoints.
         log_every: Number of steps between lines of the log.
-        say: Gets single lines for the user.
+        say: Receives messages for the user.
         stop: Flag that ends the run early.
     """
 
@@ -157,7 +157,7 @@ class Loop(ABC, Generic[M, B]):
         self.extra: dict[str, Any] = {}  # further values in the state of checkpoints
 
     def train(self, dropout: bool = True) -> None:
-        """Train to the last step, from the newest sound checkpoint if there is one."""
+        """Train to the last step, from the newest undamaged checkpoint if there is one."""
         self.resume()
         self.begin()
         self.trains.module.train(dropout)
@@ -182,22 +182,22 @@ class Loop(ABC, Generic[M, B]):
 
     @abstractmethod
     def begin(self) -> None:
-        """Do what precedes the first step of this process."""
+        """Prepare the first step of this process."""
 
     @abstractmethod
     def measures_now(self) -> bool:
-        """Return whether anything besides the losses is measured at this step."""
+        """Return whether more than the losses is measured at this step."""
 
     @abstractmethod
     def write_line(self, row: dict[str, Any], steps_per_second: float) -> None:
-        """Add what the run measures to ``row``, the step with its losses and rate, and log it."""
+        """Add measurements to ``row``, which has the step, the losses and the learning rate, and log it."""
 
     def is_due(self, every: int) -> bool:
         """Return whether the step is the last one or a multiple of ``every`` (0: never)."""
         return self.step == self.steps or (every > 0 and self.step % every == 0)
 
     def resume(self) -> None:
-        """Continue from the newest sound checkpoint, if there is one. The log is cut there, too."""
+        """Continue from the newest undamaged checkpoint, if there is one, and cut the log at its step."""
         path = latest_checkpoint(self.run / "checkpoints", self.say)
         if path is not None:
             state = load_checkpoint(path, self.model, self.trains.optimizer, self.name)
@@ -212,7 +212,7 @@ class Loop(ABC, Generic[M, B]):
         """Write a checkpoint.
 
         Raises:
-            InputError: The run has diverged.
+            InputError: A loss or weight is not finite.
         """
         self.check()
         is_main = self.accelerator.is_main_process
@@ -224,7 +224,7 @@ class Loop(ABC, Generic[M, B]):
         self.accelerator.wait_for_everyone()
 
     def _stop_if_asked(self) -> None:
-        """Save and raise Stopped if a process must stop, or at the step to stop at. All processes decide the same."""
+        """Save and raise Stopped if a process must stop, or at the step to stop at. All processes do the same."""
         must_stop = self.stop.is_set or (self.stop.until is not None and self.step >= self.stop.until)
         if self.accelerator.num_processes > 1 and self.step != self.stop.until:
             if self.step % STOP_EVERY:
@@ -238,16 +238,16 @@ class Loop(ABC, Generic[M, B]):
         """Check that losses and weights are finite.
 
         Raises:
-            InputError: One is not. The error names the step and the last good checkpoint.
+            InputError: A loss or weight is not finite. The error names the step and the last good checkpoint.
         """
         self.read_losses()
         check_finite(self.model, self.step, self.run / "checkpoints")
 
     def read_losses(self) -> None:
-        """Read the losses of the steps since the last time.
+        """Read the losses of the steps since the last call.
 
         Raises:
-            InputError: A loss is not finite. The error names the first one.
+            InputError: A loss is not finite. The error names the first such step.
         """
         try:
             self.window.read(self.step)

@@ -1,7 +1,4 @@
-"""The memory that a pretraining needs at least.
-
-It is checked before it is allocated, so that no run starts that cannot fit.
-"""
+"""Estimate the least memory of a pretraining run, so that a run that cannot fit is refused at once."""
 
 from __future__ import annotations
 
@@ -15,9 +12,9 @@ from pretrain.config import PretrainConfig
 from synthlang.errors import InputError
 
 FLOAT, IDS = 4, 3 * 8
-"""Bytes of a number, and of the ids, labels and positions of a token in a batch."""
+"""Bytes of a float32 number, and of the ids, labels and positions of a token in a batch."""
 KEPT = 4
-"""Copies of each weight: the weight, its gradient and two moments of AdamW, all in float32."""
+"""Numbers for each weight: the weight, its gradient and two moments of AdamW, all in float32."""
 SMALLEST = 300
 """Number of ids of a vocabulary whose size is not known yet."""
 GROUP = Path("/sys/fs/cgroup/memory.max")
@@ -26,11 +23,8 @@ GROUP = Path("/sys/fs/cgroup/memory.max")
 def check_memory(config: PretrainConfig, processes: int, device: torch.device, ids: int = SMALLEST) -> None:
     """Check that the memory suffices for a run with a vocabulary of ``ids`` ids.
 
-    The weights, the optimizer, the activations of a micro-batch and the rows of a step count. For a run that starts
-    from a checkpoint only the rows count, since the config determines nothing else.
-
     Raises:
-        InputError: The device or the machine has less.
+        InputError: The device or the machine has too little memory.
     """
     weights, activations, rows = needed(config, processes, ids)
     machine = memory_of_machine() // (processes if device.type == "cpu" else 1)
@@ -45,16 +39,16 @@ def check_memory(config: PretrainConfig, processes: int, device: torch.device, i
                 hint = "make model.layers, model.hidden or model.feed_forward smaller"
             reason = (
                 f"a process needs at least {decimal(needs)} of memory (weights and optimizer {decimal(weights)}, "
-                f"activations {decimal(activations)}, rows of a step {decimal(rows)}) and {name} has {decimal(has)} "
+                f"activations {decimal(activations)}, rows of a step {decimal(rows)}), but {name} has {decimal(has)} "
                 "for it"
             )
             raise InputError(reason, hint=hint, code="resources")
 
 
 def needed(config: PretrainConfig, processes: int, ids: int) -> tuple[int, int, int]:
-    """Return the bytes that a process needs at least.
+    """Return the least bytes of a process for weights with optimizer, for activations, and for the rows of a step.
 
-    They are the bytes of the weights with their optimizer, of the activations, and of the rows of a step.
+    For a run that starts from a checkpoint only the rows are known.
     """
     model, sharing, languages = config.model, config.sharing, len(config.all_languages)
     tokens = config.batch.rows * config.batch.length // processes
@@ -76,7 +70,7 @@ def needed(config: PretrainConfig, processes: int, ids: int) -> tuple[int, int, 
 
 
 def memory_of_machine() -> int:
-    """Return the bytes of memory, or the part that a container or a job may use."""
+    """Return the bytes of memory that this machine, container or job may use."""
     total = int(psutil.virtual_memory().total)
     allowed = GROUP.read_text("utf-8").strip() if GROUP.is_file() else "max"
     return min(total, int(allowed)) if allowed.isdecimal() else total

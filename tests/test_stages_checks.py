@@ -136,7 +136,7 @@ def test_a_stage_that_cannot_run(values, keys, code, monkeypatch):
 
 
 def test_messages_are_as_those_of_the_commands():
-    message = "tiny: probes.p.layers: the model has no layer 7; it has 0 (embeddings) to 1"
+    message = "tiny: probes.p.layers: the model has no layer 7; use 0 (embeddings) to 1, or negative numbers from the last layer"
     assert str(refusal(check_cells, [one(**probe(probes=["cka"], layers=[7]))])) == message
 
 

@@ -202,7 +202,7 @@ def test_weights_that_are_wrong_but_not_shorter_are_said_with_what_to_delete(out
     assert export_sizes(run) == json.loads((run / "done.json").read_text())["export"]
     shutil.rmtree(stages_of(out, "transfer")[0])
     (cell,) = run_here(out, ALL).cells
-    assert f"if a study made it, delete the folder {run / 'export'} and start the study again" in str(cell.error)
+    assert f"if a study made it, delete the folder {run / 'export'} and run the study again" in str(cell.error)
     shutil.rmtree(run / "export")
     assert [cell.status for cell in run_here(out, ALL).cells] == ["done"]
     assert exported(out) == before

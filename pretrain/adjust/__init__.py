@@ -1,1 +1,1 @@
-"""Adjustment: pull the words of sentence pairs together in a pretrained encoder, and hold the rest in place."""
+"""Adjustment: fine-tune an encoder so that aligned words of sentence pairs move together and others stay in place."""

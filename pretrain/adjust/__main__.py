@@ -1,4 +1,4 @@
-"""Entry of ``accelerate launch [flags] -m pretrain.adjust CONFIG --out DIR [--model MODEL] [--set key=value …]``."""
+"""Entry point of ``accelerate launch [flags] -m pretrain.adjust CONFIG --out DIR [--model MODEL] [--set …]``."""
 
 from __future__ import annotations
 

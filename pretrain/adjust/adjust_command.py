@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from pretrain.stopping import Flag
     from synthlang.progress import Report, Say
 
-HELP = """Pull the words of sentence pairs together in a pretrained encoder and hold the rest in place.
+HELP = """Fine-tune an encoder so that aligned words of sentence pairs move together and others stay in place.
 
-MODEL is a Hugging Face name or folder, or a finished run. CONFIG names the sentence pairs with their word alignments
-(by construction for a derived language, from a file, or by an aligner) and the loss. An unfinished adjustment in the
-output folder continues. The result is in its export/.
+MODEL is a Hugging Face name or folder, or a finished run. CONFIG has the sentence pairs, their word alignments (by
+construction for a derived language, from a file, or by an aligner) and the loss. An unfinished adjustment in the output
+folder continues. The adjusted model is in export/ of the output folder.
 """
 
 
@@ -26,7 +26,7 @@ def adjust_command(
     smoke: bool = False,
     threads: int | None = None,
 ) -> int:
-    """Adjust ``model`` (default: the one in the config) by a YAML file, with progress, and return the exit code."""
+    """Adjust a model (default: the model of the config) with progress, and return the exit code."""
     from pretrain.adjust.config import AdjustConfig
     from pretrain.adjust.run import DONE, adjust
     from pretrain.hub import width

@@ -28,12 +28,12 @@ class SideWords:
     """The sentences of one side.
 
     Attributes:
-        input_ids: A sentence between its two sentence tokens, then padding, [rows, width] int64.
+        input_ids: Sentences with their two sentence tokens and padding, [rows, width] int64.
         mask: 1 where there is a token, [rows, width] int64.
         start: First column of each word's subwords, counted through all rows (row · width + column), [words] int64.
         stop: Column after each word's subwords, [words] int64. It equals ``start`` for a word without subwords.
-        aligned: Whether the word is aligned, [words] bool.
-        language: The language of the sentences, for a model with parts of its own for each language.
+        aligned: True for aligned words, [words] bool.
+        language: Language of the sentences, for a model with separate parts for each language.
     """
 
     input_ids: Tensor
@@ -45,7 +45,7 @@ class SideWords:
 
     @property
     def sentence_tokens(self) -> tuple[Tensor, Tensor]:
-        """Columns of the first and of the last token of each sentence, counted through all rows, [rows]."""
+        """Columns of the first and the last token of each sentence, counted through all rows, [rows]."""
         rows, width = self.input_ids.shape
         first = torch.arange(rows, device=self.mask.device) * width
         return first, first + self.mask.sum(1) - 1
@@ -57,9 +57,9 @@ class SideWords:
 
 @dataclass(frozen=True)
 class WordPairs:
-    """Sentence pairs (row r of ``left`` translates row r of ``right``) and their word alignments.
+    """Sentence pairs, where row r of ``left`` translates row r of ``right``, and their word alignments.
 
-    ``links`` [links, 2] int64 holds a word of ``left`` and one of ``right``.
+    ``links`` [links, 2] int64 holds the words of ``left`` and ``right`` that are aligned.
     """
 
     left: SideWords
@@ -70,15 +70,12 @@ class WordPairs:
         return self.left if side == "left" else self.right
 
     def pulled(self, side: Side, settings: LossConfig) -> Tensor:
-        """Return the items of a side that are pulled, [pairs].
-
-        They are its aligned words, then sentence tokens, by the settings.
-        """
+        """Return the pulled items of a side, [pairs]: its aligned words, then sentence tokens, by the settings."""
         of_side = self.links[:, 0 if side == "left" else 1]
         return torch.cat([of_side if settings.pulls_words else of_side[:0], self._extra(side, settings)])
 
     def held(self, side: Side, settings: LossConfig) -> Tensor:
-        """Return the items of a side that are held, [items]: all words that have a subword, or only the pulled ones."""
+        """Return the held items of a side, [items]: all words with a subword, or only the pulled items."""
         words = self.side(side)
         chosen = words.aligned if settings.held_words == "aligned" else words.stop > words.start
         if settings.held_words == "aligned" and not settings.pulls_words:
@@ -86,9 +83,9 @@ class WordPairs:
         return torch.cat([chosen.nonzero()[:, 0], self._extra(side, settings)])
 
     def _extra(self, side: Side, settings: LossConfig) -> Tensor:
-        """Return the numbers of the sentence tokens.
+        """Return the numbers of the sentence tokens, which follow the words.
 
-        They follow all words: first the tokens before the sentences, then those after them.
+        The tokens before the sentences precede the tokens after them.
         """
         words = self.side(side)
         count = settings.sentence_tokens * len(words.input_ids)
@@ -99,11 +96,10 @@ class WordPairs:
 
 
 class PairBatches:
-    """``rows`` sentence pairs of each pair of languages a step (Cao et al. 2020: two).
+    """Batches with ``rows`` sentence pairs of each pair of languages a step (Cao et al. 2020: two).
 
-    Sample i of a pair with n sentence pairs is number i mod n of the permutation of epoch ⌊i / n⌋, so no sentence
-    pair is repeated within an epoch. The largest pair has ``epochs`` epochs, and the last step is filled up from
-    the next epoch.
+    Sample i of a pair with n sentence pairs is number i mod n of the permutation of epoch ⌊i / n⌋. The largest pair has
+    ``epochs`` epochs, and the last step is filled up from the next epoch.
     """
 
     def __init__(self, pairs: Sequence[PairData], special: Specials, rows: int, epochs: int, seed: int) -> None:
@@ -116,7 +112,7 @@ class PairBatches:
         return data.train[permutation(key_of("adjust-order", self.seed, data.name, epoch), len(data.train))]
 
     def chosen(self, step: int) -> list[NDArray[np.int64]]:
-        """Return the sentence pairs of a step as rows of the text, for each pair of languages."""
+        """Return the rows of a step's sentence pairs in the text of each pair of languages."""
         samples = range(step * self.rows, (step + 1) * self.rows)
         result = []
         for which, data in enumerate(self.pairs):
@@ -125,13 +121,13 @@ class PairBatches:
         return result
 
     def batch(self, step: int, which: int = 0, count: int = 1) -> WordPairs:
-        """Return micro-batch ``which`` of a step: every ``count``-th sentence pair of each pair of languages."""
+        """Return micro-batch ``which`` of a step, with every ``count``-th sentence pair of each pair of languages."""
         rows = self.chosen(step)
         return word_pairs(self.pairs, [chosen[which::count] for chosen in rows], self.special)
 
 
 def dev_batches(pair: PairData, special: Specials, rows: int) -> Iterator[WordPairs]:
-    """Yield the held-out sentence pairs of a pair of languages, in order of length, so that there is little padding."""
+    """Yield the held-out sentence pairs of a pair of languages, sorted by length to reduce padding."""
     order = pair.dev[np.argsort(np.diff(pair.left.bounds)[pair.dev], kind="stable")]
     for first in range(0, len(order), rows):
         yield word_pairs([pair], [order[first : first + rows]], special)
@@ -145,7 +141,7 @@ def word_pairs(
 ) -> WordPairs:
     """Return the sentence pairs at ``chosen`` of each pair of languages, one pair after another.
 
-    ``of_right`` are the special ids of the right side, where another model reads it.
+    ``of_right`` are the special ids of the right side if another model reads it.
     """
     links = [pair.links.take(rows) for pair, rows in zip(pairs, chosen, strict=True)]
     base = np.cumsum([0, *map(len, chosen)])  # the first row of each pair of languages

@@ -25,16 +25,15 @@ OF_WEIGHTS = {"seed", "loss", "data", "rows", "accumulation", "epochs", "optimiz
 
 
 class LossConfig(StrictModel):
-    """The loss L + λR: L pulls aligned words together, R holds words at their place in the original model."""
+    """The loss L + λR: L pulls aligned words together, and R holds words at their place in the original model."""
 
     moves: Side = "left"
-    """The side that is pulled to the other one."""
+    """Side that is pulled to the other side."""
     target: Literal["current", "frozen"] = "current"
-    """Vectors of the other side in L.
+    """Model that gives the vectors of the other side in L.
 
-    ``current`` takes those of the current model, and both sides have a gradient (as-paper: Cao et al. 2020, section
-    3.3). ``frozen`` takes those of the original model, and only the moving side has a gradient (as-code: most
-    circulating copies).
+    With ``current`` both sides have a gradient (as-paper: Cao et al. 2020, section 3.3). With ``frozen``, the original
+    model, only the moving side has a gradient (as-code: most circulating copies).
     """
     pulled: Pulled = "words"
     """Tokens that are pulled, as in Impact, table 7.
@@ -43,32 +42,28 @@ class LossConfig(StrictModel):
     ``all`` of these.
     """
     held: Literal["other", "moving", "both", "none"] = "other"
-    """The side whose words R holds: the ``other`` side, the ``moving`` one, both, or none."""
+    """Side whose words R holds: the ``other`` side, the ``moving`` side, ``both`` or ``none``."""
     held_words: Literal["all", "aligned"] = "all"
     """Words that R holds.
 
-    ``all`` stands for all words of the sentences and the sentence tokens that are pulled (Cao et al.), ``aligned``
-    for only what is pulled (Kulshreshtha et al., eq. 8).
+    ``all`` holds all words of the sentences and the pulled sentence tokens (Cao et al.). ``aligned`` holds only the
+    pulled items (Kulshreshtha et al., eq. 8).
     """
     hold: float = Field(default=1.0, ge=0.0)
     """Weight λ of R."""
     layers: tuple[int, ...] = Field(default=(-1,), min_length=1)
-    """Layers: 1 … N, 0 for the embeddings, −1 for the last one, −2 for the one before.
+    """Layers over which L and R are summed (Kulshreshtha et al. 2020, eq. 9: the last four).
 
-    L and R are sums over them (Kulshreshtha et al. 2020, eq. 9: the last four).
+    0 is the embeddings, 1 … N are the layers, and −1, −2, … count from the last layer.
     """
     layers_as: Literal["each", "mean"] = "each"
     """Loss of ``each`` layer, or one loss of the ``mean`` of the layers."""
     subword: Literal["start", "end", "mean"] = "end"
-    """Vector of a word: that of its first or last subword, or the mean of all."""
+    """Vector of a word: the first subword, the last subword, or the mean of all subwords."""
     distance: Literal["squared", "norm"] = "squared"
-    """Distance of two vectors.
-
-    It is the ``squared`` L2 distance (Cao et al.; Impact, eq. 1) or the L2 ``norm`` (Kulshreshtha et al., eq. 7 and
-    8).
-    """
+    """L2 distance of two vectors: ``squared`` (Cao et al.; Impact, eq. 1) or ``norm`` (Kulshreshtha et al., eq. 7)."""
     reduction: Literal["sum", "mean"] = "sum"
-    """Reduction of the terms: the ``sum`` over the pairs and words of a step, as printed, or the ``mean``."""
+    """Reduction over the pairs and words of a step: ``sum``, as printed, or ``mean``."""
 
     @property
     def other(self) -> Side:
@@ -80,7 +75,7 @@ class LossConfig(StrictModel):
 
     @property
     def sentence_tokens(self) -> int:
-        """Number of the two tokens around a sentence that are pulled and held, the first one first."""
+        """Number of tokens around a sentence that are pulled and held: none, the first one, or both."""
         return {"words": 0, "cls": 1, "cls_sep": 2, "all": 2}[self.pulled]
 
     @property
@@ -103,7 +98,7 @@ class LossConfig(StrictModel):
 
 
 class AdamConfig(StrictModel):
-    """Adam with a linear warm-up over a share of the steps (Cao et al. 2020, appendix A.1, for the defaults)."""
+    """Adam with a linear warm-up over a share of the steps. Defaults are from Cao et al. 2020, appendix A.1."""
 
     learning_rate: float = Field(default=5e-5, gt=0.0)
     """Largest learning rate."""
@@ -124,16 +119,16 @@ class AdamConfig(StrictModel):
 
 
 class AdjustConfig(StrictModel):
-    """An adjustment: a model, pairs of languages with their word alignments, and how to train."""
+    """An adjustment: a model, word-aligned pairs of languages, and training settings."""
 
     smoke: ClassVar[Mapping[str, Any]] = {"epochs": 1, "measure": 10, "log_every": 10}
 
     model: ModelName = Field(min_length=1)
     """A Hugging Face name or folder, or a finished run."""
     pairs: dict[str, PairConfig | None]
-    """Sentence pairs with word alignments, by name. All are trained at once.
+    """Word-aligned sentence pairs by name, which are trained together.
 
-    A pair that is ``null`` is left out, for example where a ``base`` has other pairs.
+    A pair that is ``null`` is left out, for example to remove a pair of a ``base``.
     """
     seed: int = Field(default=0, ge=0, le=2**63 - 1)
     """Seed of the order of the sentence pairs and of the dropout."""
@@ -146,7 +141,7 @@ class AdjustConfig(StrictModel):
     accumulation: int = Field(default=1, ge=1)
     """Number of micro-batches into which each process splits its part of a step."""
     epochs: int = Field(default=1, ge=1)
-    """Number of epochs of the largest pair. Smaller ones start again meanwhile."""
+    """Number of epochs of the largest pair. Smaller pairs are repeated."""
     optimizer: AdamConfig = AdamConfig()
     """Optimizer and schedule."""
     dropout: bool = True
@@ -177,7 +172,7 @@ class AdjustConfig(StrictModel):
 
     @property
     def texts(self) -> dict[str, TextPair | DerivedPair]:
-        """The pairs by name, in order of the names."""
+        """The pairs, sorted by name."""
         return {name: pair for name, pair in self.pairs.items() if pair is not None}
 
     def fingerprint(self, parents: dict[str, Any]) -> str:
@@ -193,13 +188,13 @@ def tokenizer_languages(name: str, pair: TextPair | DerivedPair, languages: Coll
     """Return the languages of a run whose tokenizers the pair ``name`` needs, left and right.
 
     Raises:
-        InputError: The pair names none, or a language that is not among the ``languages`` of the run.
+        InputError: The pair does not name them, or they are not ``languages`` of the run.
     """
     derived = (pair.left.name, pair.right.name) if isinstance(pair, DerivedPair) else None
     read, hint = pair.tokenizers or derived, f"name two of {', '.join(languages)} in tokenizers"
     if read is None:
         raise InputError(
-            "the languages of the run that it is of are not named", keys=("pairs", name), hint=hint, code="missing"
+            "does not name the languages of the run on its two sides", keys=("pairs", name), hint=hint, code="missing"
         )
     for language in read:
         if language not in languages:

@@ -32,7 +32,7 @@ def export_adjusted(
 ) -> None:
     """Write ``run/export``, or ``run/export/<language>`` for a run of ours. ``name`` is the adjustment's fingerprint.
 
-    Tokenizer files are copied as they are. Layers of the original that are not adjusted are carried along.
+    Tokenizer files and layers that are not part of a masked language model are copied from the original.
     """
     for language, source in base.folders.items():
         with atomic_folder(run / "export" / language if language else run / "export", replace=True) as folder:
@@ -49,7 +49,7 @@ def export_adjusted(
 
 
 def _carry(source: Path, folder: Path) -> None:
-    """Add the layers of the original that are in no masked language model."""
+    """Add the layers of the original that are not part of a masked language model."""
     extra: dict[str, Tensor] = {}
     for path in sorted(source.glob("*.safetensors")):
         extra |= {key: tensor for key, tensor in load_file(path).items() if any(part in key for part in CARRIED)}
@@ -71,11 +71,11 @@ pipeline_tag: fill-mask
 
 # {model}, adjusted
 
-`{model}`, adjusted by synthlang: vectors of parallel sentences ({", ".join(config.pairs)}) were pulled together, those
-of {pulled[loss.pulled]}. The {loss.moves} side moves, {held[loss.held]} held (λ = {loss.hold:g}); target:
+`{model}`, adjusted by synthlang: vectors of {pulled[loss.pulled]} in parallel sentences ({", ".join(config.pairs)})
+were pulled together. The {loss.moves} side moves, {held[loss.held]} held (λ = {loss.hold:g}); target:
 {loss.target}; layers: {", ".join(map(str, loss.layers))}; vector of a word: {loss.subword} of its subwords;
 {config.epochs} epoch(s), learning rate {config.optimizer.learning_rate:g}, seed {config.seed}. The masked-LM head was
-not trained; where its weights are those of the word embedding, they moved with it.
+not trained, but weights that it shares with the word embedding moved with it.
 {tokenizer}
 Fingerprints: of this adjustment `{name}`, of the weights before `{weights}`.
 """

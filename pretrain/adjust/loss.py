@@ -16,14 +16,13 @@ PULL, HOLD = "pull", "hold"
 
 
 class AlignmentLoss(nn.Module):
-    """Sums of the two terms for a batch of sentence pairs.
+    """Sums of the two terms for a batch of sentence pairs (Cao et al. 2020, section 3.3; Impact, eq. 1).
 
         pull   Σ ‖f(moving word) − f(other word)‖²   over aligned words and sentence tokens: L
         hold   Σ ‖f(word) − f⁰(word)‖²               over held words: R
 
-    f is ``model``'s encoder (ours or one of Hugging Face). f⁰ is that of ``frozen``, the original model (None: a
-    copy of f as it is now; Cao et al. 2020, section 3.3; Impact, eq. 1). In continual learning (Impact, eq. 2) the
-    loss of a task is L_target + α · ``total(batch)``.
+    f is the encoder of ``model`` (ours or one of Hugging Face), and f⁰ the encoder of ``frozen``, the original model
+    (None: a copy of f). In continual learning (Impact, eq. 2) the loss of a task is L_target + α · ``total(batch)``.
 
     Raises:
         InputError: The model does not have a layer.
@@ -35,7 +34,7 @@ class AlignmentLoss(nn.Module):
             frozen = copy.deepcopy(encoder_of(model))
         self.settings = settings
         self.encoder = encoder_of(model)
-        # In a tuple, so that its weights are no parameters of this module.
+        # In a tuple, so that its weights are not parameters of this module.
         self._frozen = (encoder_of(frozen).eval().requires_grad_(False),)
         self.layers = layer_numbers(settings.layers, self.encoder)
 
@@ -60,7 +59,7 @@ class AlignmentLoss(nn.Module):
         return {PULL: pull, HOLD: hold}
 
     def counts(self, batch: WordPairs) -> dict[str, int]:
-        """Return the number of pulled pairs and of held items. It needs no forward pass."""
+        """Return the numbers of pulled pairs and of held items, without a forward pass."""
         settings = self.settings
         hold = sum(len(batch.held(side, settings)) for side in settings.held_sides)
         return {PULL: len(batch.pulled(settings.moves, settings)), HOLD: hold}
@@ -73,7 +72,7 @@ class AlignmentLoss(nn.Module):
         return {name: weight / max(counts[name], 1) for name, weight in weights.items()}
 
     def total(self, batch: WordPairs) -> Tensor:
-        """Return L + λR of one batch, to be minimised."""
+        """Return L + λR of one batch."""
         sums, scales = self(batch), self.scales(self.counts(batch))
         total: Tensor = scales[PULL] * sums[PULL] + scales[HOLD] * sums[HOLD]
         return total

@@ -1,4 +1,4 @@
-"""The effect of an adjustment: the distances between aligned words of held-out sentence pairs."""
+"""Measure the effect of an adjustment by the distances between aligned words of held-out sentence pairs."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ ROWS = 32  # sentence pairs that are encoded at once
 
 @torch.no_grad()
 def distances(model: nn.Module, pairs: Sequence[PairData], special: Specials, settings: LossConfig) -> dict[str, float]:
-    """Return the mean L2 distance of ``related`` words (aligned) and of ``unrelated`` ones, for each pair of languages.
+    """Return the mean L2 distance of aligned and of unrelated words of each pair of languages.
 
-    An unrelated word is the aligned word of another sentence (Impact, section 5.4). Over several layers the
-    distance is the mean. Keys are ``related/NAME`` and ``unrelated/NAME``. A pair of languages without such words
-    has no key.
+    An unrelated word is an aligned word of another sentence (Impact, section 5.4). Distances are averaged over layers.
+    The keys are ``related/NAME`` and ``unrelated/NAME``. A pair of languages without such words has no key.
     """
     encoder = encoder_of(model)
     was_training = encoder.training
@@ -48,10 +47,7 @@ def _mean_distance(one: Tensor, other: Tensor) -> float:
 def _linked_vectors(
     encoder: nn.Module, pair: PairData, special: Specials, settings: LossConfig
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the vectors of both sides, [layers, links, d], and the sentence of each link, [links].
-
-    The words are those of the held-out sentence pairs.
-    """
+    """Return vectors of the aligned held-out words of both sides, [layers, links, d], and their sentences, [links]."""
     layers = layer_numbers(settings.layers, encoder)
     device = next(encoder.parameters()).device
     left, right, sentences = [torch.zeros(1, 0, 1)], [torch.zeros(1, 0, 1)], [torch.zeros(0)]

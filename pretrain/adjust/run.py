@@ -27,11 +27,11 @@ DONE = "done.json"
 def adjust(
     config: AdjustConfig, run: Path, report: Report = silent, say: Say = unheard, stop: Flag | None = None
 ) -> str:
-    """Adjust a model in the folder ``run``, which may be new, unfinished or done, and return the fingerprint.
+    """Adjust a model in the folder ``run``, which may be new, unfinished or finished, and return the fingerprint.
 
-    A folder that holds anything else is an error before it is written to. ``done.json`` then holds the distances
-    before and after, what was left out of each pair, and the parents. When ``stop`` is set, the run saves and
-    raises Stopped.
+    A folder with other content is an error before anything is written. At the end ``done.json`` holds the distances
+    before and after, the omissions of each pair, and the fingerprints of the inputs. If ``stop`` is set, the run saves
+    a checkpoint and raises Stopped.
     """
     with only_run(run):
         return _adjust(config, run, report, say, stop)
@@ -41,11 +41,11 @@ def _adjust(config: AdjustConfig, run: Path, report: Report, say: Say, stop: Fla
     check_folder(run, config, _settings, "adjustment")
     base = open_base(config.model)
     if base.is_xlm:
-        reason = f"{config.model} is an XLM, which can be probed and fine-tuned, but not adjusted"
+        reason = f"{config.model} is an XLM, which can be probed and fine-tuned but not adjusted"
         raise InputError(reason, keys="model", code="unsupported")
     model = load_model(base)
     layer_numbers(config.loss.layers, encoder_of(model))  # raises an error before any work
-    with process_state().main_process_first():  # the other processes find the aligner's work done
+    with process_state().main_process_first():  # the aligner runs once, in the main process
         pairs, parents = _prepare(config, base, longest_input(model), Store(run / "data"), say)
     name = config.fingerprint(parents)
     mark_folder(run, config, name, _settings, "adjustment")

@@ -1,4 +1,4 @@
-"""Contextual vectors of words: of the first subword, the last one, or the mean of all."""
+"""Contextual vectors of words, from the first subword, the last one, or the mean of all."""
 
 from __future__ import annotations
 
@@ -19,16 +19,13 @@ Subword = Literal["start", "end", "mean"]
 
 
 def encoder_of(model: nn.Module) -> nn.Module:
-    """Return the encoder without its head, as Hugging Face's models name it.
-
-    A model without a head is its own encoder.
-    """
+    """Return the encoder of a model without its head (``base_model`` in transformers), or the model itself."""
     base = getattr(model, "base_model", model)
     return base if isinstance(base, nn.Module) else model
 
 
 def layer_count(encoder: nn.Module) -> int:
-    """Return N, the number of layers above the embeddings."""
+    """Return the number of layers above the embeddings."""
     if isinstance(encoder, MaskedLM):
         return encoder.shape.layers
     config: Any = encoder.config
@@ -36,10 +33,10 @@ def layer_count(encoder: nn.Module) -> int:
 
 
 def layer_numbers(layers: Sequence[int], encoder: nn.Module, key: str = "loss.layers") -> tuple[int, ...]:
-    """Return ``layers`` as numbers 0 … N, where negative ones count from the last layer.
+    """Return ``layers`` as numbers 0 … N, where negative numbers count from the last layer.
 
     Raises:
-        InputError: The encoder does not have a layer.
+        InputError: The encoder does not have one of the layers.
     """
     return numbered(layers, layer_count(encoder), key)
 
@@ -47,8 +44,8 @@ def layer_numbers(layers: Sequence[int], encoder: nn.Module, key: str = "loss.la
 def layer_states(encoder: nn.Module, words: SideWords, layers: Sequence[int]) -> Tensor:
     """Return the output of each of ``layers``, 0 … N, [layers, rows, width, d] float32.
 
-    The encoder is one of ours or of Hugging Face. Columns beyond what the model reads are padding (widths are
-    rounded up) and 0 here.
+    The encoder is ours or from Hugging Face. Widths are rounded up, so columns beyond the limit of the model are
+    padding, and their states are 0.
     """
     full = words.input_ids.shape[1]
     width = min(full, encoder.embeddings.length if isinstance(encoder, MaskedLM) else longest_input(encoder))
@@ -66,10 +63,10 @@ def layer_states(encoder: nn.Module, words: SideWords, layers: Sequence[int]) ->
 def word_vectors(
     encoder: nn.Module, words: SideWords, layers: Sequence[int], subword: Subword, sentence_tokens: int = 0
 ) -> Tensor:
-    """Return a vector for each word, then those of sentence tokens, [layers, items, d] float32.
+    """Return the vectors of all words, then of sentence tokens, [layers, items, d] float32.
 
-    With ``sentence_tokens`` 1, the sentence tokens are those before the sentences. With 2, those after them follow.
-    ``layers`` are numbers 0 … N as ``layer_numbers`` gives them.
+    ``sentence_tokens`` 1 adds the tokens before the sentences, and 2 also the tokens after them. ``layers`` are numbers
+    0 … N from ``layer_numbers``.
     """
     flat = layer_states(encoder, words, layers).flatten(1, 2)
     vectors = _pooled(flat, words, subword)
@@ -78,7 +75,7 @@ def word_vectors(
 
 
 def _pooled(flat: Tensor, words: SideWords, subword: Subword) -> Tensor:
-    """Return the vectors of words, [layers, words, d], of ``flat`` [layers, rows · width, d]."""
+    """Return the vectors of words, [layers, words, d], from states ``flat`` [layers, rows · width, d]."""
     if subword == "start":
         return flat[:, words.start]
     if subword == "end":

@@ -37,28 +37,28 @@ class ModelConfig(StrictModel):
     @model_validator(mode="after")
     def _heads_divide(self) -> ModelConfig:
         if self.hidden % self.heads:
-            reason = f"{self.hidden} is no multiple of heads ({self.heads})"
+            reason = f"{self.hidden} is not a multiple of heads ({self.heads})"
             raise InputError(reason, keys="hidden", code="conflict")
         return self
 
 
 class SharingConfig(StrictModel):
-    """Parts that each language has of its own (Conneau et al.
+    """Parts that are separate for each language.
 
-    2020, "Emerging Cross-lingual Structure", section 4.3).
+    See Conneau et al. 2020, "Emerging Cross-lingual Structure in Pretrained Language Models", section 4.3.
     """
 
     embeddings: Literal["shared", "separate"] = "shared"
-    """Sharing of the embeddings, and with them of the tied output.
+    """Sharing of the embeddings and of the tied output.
 
-    ``separate`` gives each language word and position embeddings of its own ("Sep Emb").
+    ``separate`` gives each language its own word and position embeddings ("Sep Emb").
     """
     layers: tuple[int, ...] = ()
-    """Numbers of the separate layers, of which 1 is the lowest: [1, 2, 3] is "L1-3"."""
+    """Numbers of the separate layers, where 1 is the lowest: [1, 2, 3] is "L1-3"."""
     softmax: Literal["shared", "language"] | None = None
-    """``language`` runs the softmax over the ids of the label's language only.
+    """Ids of the softmax: all ids (``shared``), or only those of the label's language (``language``).
 
-    The default is ``shared`` with shared embeddings and ``language`` with separate ones, which allow no other.
+    The default is ``shared`` with shared embeddings. Separate embeddings require ``language``.
     """
 
     @field_validator("layers")
@@ -71,7 +71,7 @@ class SharingConfig(StrictModel):
     @model_validator(mode="after")
     def _one_softmax(self) -> SharingConfig:
         if self.embeddings == "separate" and self.softmax == "shared":
-            reason = "separate embeddings leave no shared softmax, since the two are tied"
+            reason = "must be language with separate embeddings, since the output is tied to them"
             raise InputError(reason, keys="softmax", hint="leave softmax out", code="conflict")
         if self.softmax is None:
             object.__setattr__(self, "softmax", "language" if self.embeddings == "separate" else "shared")
@@ -83,15 +83,15 @@ class SharingConfig(StrictModel):
 
 
 def numbered(layers: Sequence[int], count: int, key: str) -> tuple[int, ...]:
-    """Return layer numbers from 0 (the embeddings) to ``count``, where negative ones count from the last layer.
+    """Return layer numbers from 0 (the embeddings) to ``count``, where negative numbers count from the last layer.
 
     Raises:
-        InputError: A layer is not there, or is named twice. ``key`` is where the layers are named.
+        InputError: A layer does not exist or is named twice. Errors name the ``key``.
     """
     numbers = tuple(layer + count + 1 if layer < 0 else layer for layer in layers)
     for layer, number in zip(layers, numbers, strict=True):
         if not 0 <= number <= count:
-            hint = f"it has 0 (embeddings) to {count}"
+            hint = f"use 0 (embeddings) to {count}, or negative numbers from the last layer"
             raise InputError(f"the model has no layer {layer}", keys=key, hint=hint, code="range")
     if len(set(numbers)) < len(numbers):
         raise InputError(f"{list(layers)} names a layer twice", keys=key, code="duplicate")

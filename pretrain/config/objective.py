@@ -1,4 +1,4 @@
-"""The objective: a weighted sum of terms, each of which has settings of its own (see ``pretrain.objectives``)."""
+"""Settings of the objective, a weighted sum of terms that have their own settings (see ``pretrain.objectives``)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KINDS: dict[str, tuple[str, ...]] = {
 
 
 def _settings_of(term: Term[Any]) -> type[StrictModel]:
-    """Return the settings of a term. Those of a plugin are not written where they have their defaults."""
+    """Return the settings of a term. Settings of a plugin are omitted while they have their defaults."""
     if term.name not in PLUGINS:
         return term.settings
     fields: dict[str, Any] = {name: plugins.optional_field(field) for name, field in term.settings.model_fields.items()}
@@ -39,9 +39,9 @@ class MaskingConfig(StrictModel):
     """The terms of the objective, and the masked positions."""
 
     kind: Kind = "mlm"
-    """The terms: mlm; xlm = mlm + tlm; dict_mlm = mlm + dict; align_mlm = mlm + align; sum = those in ``weights``."""
+    """Terms: mlm, xlm (mlm + tlm), dict_mlm (mlm + dict), align_mlm (mlm + align), or sum (those in ``weights``)."""
     weights: dict[Name, float] = Field(default_factory=dict)
-    """Weight of each term (default 1, and alpha for ``align``). It may add a term to those of the kind."""
+    """Weight of each term (default: 1, and alpha for ``align``). Terms that the kind does not have are added."""
     mask_rate: float = Field(default=0.15, gt=0.0, lt=1.0)
     """Share of the positions that are masked: 80 % become <mask>, 10 % a random word, 10 % stay."""
     random_words: Literal["all", "same-language", "source-only"] = "all"
@@ -49,9 +49,9 @@ class MaskingConfig(StrictModel):
 
 
 class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]  # fields come in the order of TERMS
-    """The objective: L = Σ weight · (its cross entropies) / (masked positions of the batch) + alpha · L_align.
+    """The objective L = Σ weight · (cross entropies of a term) / (masked positions of the batch) + alpha · L_align.
 
-    The other keys are those of the terms.
+    Each term adds its own keys.
     """
 
     language_ids: bool | None = None
@@ -59,9 +59,9 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
     mean_over: Annotated[Literal["positions", "corpora"], OmitDefaultFromHash()] = "positions"
     """Positions over which the loss of a step is averaged.
 
-    ``positions`` takes one mean over all masked positions of a step, as the released code of ALIGN-MLM does.
-    ``corpora`` takes the sum of the means of each corpus (each language, the sentence pairs), as its section 3
-    prints it. Alpha then weighs a half as much beside them, and for XLM's terms a third.
+    ``positions`` takes one mean over all masked positions of a step, as in the released code of ALIGN-MLM. ``corpora``
+    takes a mean for each corpus (each language, the sentence pairs) and sums them, as printed in section 3 of the
+    paper. The same alpha then has half the relative weight, or a third with XLM's terms.
     """
 
     @field_validator("weights")
@@ -75,8 +75,8 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
     def _has_terms(self) -> ObjectiveConfig:
         for term in TERMS:
             if term.weight_key and self.kind == term.kind and term.name in self.weights:
-                reason = f"the key {term.weight_key} is the weight of {term.kind}'s term {term.name}"
-                hint = f"leave {term.name} out of weights"
+                reason = f"the weight of the term {term.name} is the key {term.weight_key} for the kind {term.kind}"
+                hint = f"set {term.weight_key}, and leave {term.name} out of weights"
                 raise InputError(reason, keys="weights", hint=hint, code="conflict")
         if not any(self.terms[term.name] for term in self.on if term.masked):
             *names, last = (term.name for term in TERMS if term.masked)
@@ -108,7 +108,7 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
         return any(term.language_ids for term in self.on) if self.language_ids is None else bool(self.language_ids)
 
     def identity(self) -> dict[str, Any]:
-        """Return what affects the weights: the terms, and the settings that one of them reads."""
+        """Return the settings that affect the weights of the model: the terms, and the settings that they read."""
         settings: dict[str, Any] = {"terms": self.terms, "language_ids": self.uses_language_ids}
         known = resolved(self, lambda named: named.name)
         settings |= {name: known[name] for name in ("mask_rate", "random_words", "mean_over") if name in known}
@@ -119,10 +119,10 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
 
 
 def _check_names() -> None:
-    """Check that no term of a plugin has the ``kind`` or a key of another term.
+    """Check that the kinds and keys of all terms differ.
 
     Raises:
-        InputError: One has.
+        InputError: The term of a plugin has the kind or a key of another term.
     """
     kinds = [*(term.kind for term in TERMS if term.kind is not None), "sum"]
     taken = {*MaskingConfig.model_fields, *ObjectiveConfig.__annotations__}

@@ -1,4 +1,4 @@
-"""The whole config of a run: its languages, what it starts from, its other parts, and rules about several parts."""
+"""The whole config of a run, with rules that concern several of its parts."""
 
 from __future__ import annotations
 
@@ -32,16 +32,15 @@ class LanguageConfig(StrictModel):
     """One language of a run: ``language`` derived from ``source``."""
 
     name: str = ""
-    """Name of the language in metrics and exports (default: that of ``language``)."""
+    """Name of the language in metrics and exports (default: the name of ``language``)."""
     source: SourceSpec = ""
-    """Source of the sentences (default: that of the run)."""
+    """Source of the sentences (default: the source of the run)."""
     language: NamedLanguage = PARENT
-    """Language derived from the source (default: the source's own language, as it is)."""
+    """Language derived from the source (default: the source language)."""
     copies: Annotated[int, Field(ge=1), OmitDefaultFromHash()] = 1
-    """Number of copies of the training text, each with other draws of ``code_switch``.
+    """Number of copies of the training text, each with other random draws of ``code_switch``.
 
-    Epochs then differ in the words that are switched, and an epoch has the rows of all copies. The vocabulary and
-    sentence pairs are those of the first copy.
+    An epoch has the rows of all copies. The vocabulary and the sentence pairs use the first copy.
     """
 
     @field_validator("name")
@@ -54,7 +53,7 @@ class LanguageConfig(StrictModel):
         if not self.name:
             object.__setattr__(self, "name", self.language.name)
         if self.copies > 1 and self.language.redrawn(1) is self.language:
-            reason = f"the copies of {self.name} would all be the same, since it has no transform code_switch"
+            reason = f"the copies of {self.name} would be equal, since it has no transform code_switch"
             raise InputError(reason, keys="copies", hint="leave copies out", code="no_effect")
         return self
 
@@ -62,8 +61,8 @@ class LanguageConfig(StrictModel):
 class ParallelConfig(StrictModel):
     """Sentence pairs of two natural languages, for TLM.
 
-    Sentence n of one source is a translation of sentence n of the other. Languages derived from the same source
-    have pairs by construction.
+    Sentence n of one source must translate sentence n of the other. Languages derived from the same source have pairs
+    by construction.
     """
 
     languages: tuple[str, str]
@@ -92,15 +91,15 @@ class SamplingConfig(StrictModel):
     """The frequency with which each language is sampled."""
 
     exponent: float = Field(default=0.0, ge=0.0, le=1.0)
-    """A language is sampled by its share of the sentences to this power. 0 samples all alike, 0.7 is XLM's."""
+    """Power of a language's share of the sentences that gives its frequency. 0 is uniform, and XLM uses 0.7."""
     shares: Annotated[dict[str, Annotated[float, Field(gt=0.0)]] | None, OmitDefaultFromHash()] = None
-    """A number for each language, of any scale. ``exponent`` is then not used."""
+    """Relative frequency of each language, of any scale, in place of ``exponent``."""
     batches: Annotated[Literal["mixed", "one-language"], OmitDefaultFromHash()] = "mixed"
-    """Languages of a step: ``mixed``, or ``one-language``.
+    """Languages of a step: ``mixed`` or ``one-language``.
 
-    With ``mixed``, each step has rows of every language, in proportion to its share. With ``one-language``, all
-    rows of a step are of one language, or of the sentence pairs of two, and it is drawn by these shares (Conneau et
-    al. 2020, "Emerging Cross-lingual Structure", section 3.1).
+    With ``mixed``, each step has rows of all languages in proportion to their shares. With ``one-language``, each step
+    draws one language, or one pair of languages, by the shares (Conneau et al. 2020, "Emerging Cross-lingual
+    Structure", section 3.1).
     """
 
 
@@ -108,13 +107,13 @@ class StartConfig(StrictModel):
     """A checkpoint in the format of Hugging Face to start from."""
 
     model: ModelName = Field(min_length=1)
-    """Name, or folder with model and tokenizer."""
+    """Name of the checkpoint, or folder with model and tokenizer."""
     extend: ExtendSpec | None = None
-    """New subwords of a language that are first added to its vocabulary."""
+    """New subwords of a language that are added to the vocabulary first."""
 
 
 class PretrainConfig(StrictModel):
-    """A pretraining run: its languages, and how to train on them."""
+    """A pretraining run: its languages and its training settings."""
 
     smoke: ClassVar[Mapping[str, Any]] = {
         "steps": 20,
@@ -130,7 +129,7 @@ class PretrainConfig(StrictModel):
     language: NamedLanguage | None = None
     """Language derived from the source. ``parent`` makes a monolingual run."""
     languages: tuple[LanguageConfig, ...] = ()
-    """Any number of languages, derived or natural, in place of ``language``. The first one is the source language."""
+    """Languages, derived or natural, in place of ``language``. The first one is the source language."""
     parallel: tuple[ParallelConfig, ...] = ()
     """Sentence pairs of natural languages."""
     seed: int = Field(default=0, ge=0, le=2**63 - 1)  # columns of tables have 64 bits
@@ -140,7 +139,7 @@ class PretrainConfig(StrictModel):
     start: StartConfig | None = None
     """Checkpoint to start from (default: random weights)."""
     vocabulary: VocabularySpec = VocabularySpec()
-    """Vocabulary that is trained."""
+    """Vocabulary."""
     dictionary: DictionarySpec = DictionarySpec()
     """Dictionary of the terms dict and align."""
     model: ModelConfig = ModelConfig()
@@ -162,13 +161,13 @@ class PretrainConfig(StrictModel):
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     """Number format of the computation."""
     compile: Literal["auto", "on", "off"] = "auto"
-    """Use of torch.compile. ``auto`` uses it where it makes the run faster."""
+    """Use of torch.compile. ``auto`` compiles long runs on CUDA."""
     processes: int | None = Field(default=None, ge=1)
     """Number of processes that a launch must have (default: any number)."""
     shard: Annotated[bool, OmitDefaultFromHash()] = False
-    """Let each process hold only a part of weights, gradients and optimizer (FSDP)."""
+    """Split weights, gradients and optimizer over the processes (FSDP)."""
     trackers: tuple[Literal["tensorboard", "wandb", "trackio"], ...] = ()
-    """Trackers that metrics are also sent to: tensorboard, wandb, trackio."""
+    """Trackers that also receive the metrics: tensorboard, wandb, trackio."""
     log_every: int = Field(default=100, ge=1)
     """Number of steps between lines of metrics."""
 
@@ -181,24 +180,24 @@ class PretrainConfig(StrictModel):
     @model_validator(mode="after")
     def _languages_agree(self) -> PretrainConfig:
         if self.start is not None and (self.vocabulary, self.model) != (VocabularySpec(), ModelConfig()):
-            reason, hint = "the checkpoint has a vocabulary and a shape of its own", "leave out vocabulary and model"
+            reason, hint = "the checkpoint determines vocabulary and shape", "leave out vocabulary and model"
             raise InputError(reason, keys="start", hint=hint, code="conflict")
         if (self.language is None) == (not self.languages):
             both = "both language and languages are given" if self.languages else "no language is given"
-            hint = "give either language, derived from the source, or languages, a list of them"
+            hint = "give either language or languages"
             raise InputError(both, hint=hint, code="conflict" if self.languages else "missing")
         for entry in self.all_languages:
             if not entry.source:
-                reason, hint = f"the language {entry.name} has no source", "set it for the language or for the run"
+                reason, hint = f"the language {entry.name} has no source", "set source for the language or for the run"
                 raise InputError(reason, keys="source", hint=hint, code="missing")
         names = Counter(entry.name for entry in self.all_languages)
         if twice := [name for name, count in names.items() if count > 1]:
             reason = f"two languages have the name {twice[0]!r}"
-            raise InputError(reason, keys="languages", hint="give each its own name", code="duplicate")
+            raise InputError(reason, keys="languages", hint="set name to rename one of them", code="duplicate")
         shares = self.sampling.shares
         if shares is not None and shares.keys() != names.keys():
-            reason = f"the names {', '.join(shares)} are not those of the languages"
-            hint = f"give a number for each of {', '.join(names)}, and no other"
+            reason = f"the names {', '.join(shares)} are not the names of the languages"
+            hint = f"give a number for each of {', '.join(names)}"
             raise InputError(reason, keys="sampling.shares", hint=hint, code="conflict")
         unknown = {n for pair in self.parallel for n in pair.languages} - names.keys()
         if unknown:
@@ -210,10 +209,10 @@ class PretrainConfig(StrictModel):
     def _sharing_fits(self) -> PretrainConfig:
         sharing = self.sharing
         if self.start is None and sharing.layers and max(sharing.layers) > self.model.layers:
-            reason = f"there is no layer {max(sharing.layers)}, since the model has {self.model.layers}"
+            reason = f"there is no layer {max(sharing.layers)}, since the model has {self.model.layers} layers"
             raise InputError(reason, keys="sharing.layers", code="range")
         if sharing.separates and len(self.all_languages) == 1:
-            reason = "a run of one language has nothing to separate"
+            reason = "a run with one language cannot have separate parts"
             raise InputError(reason, keys="sharing", hint="leave sharing out", code="no_effect")
         if sharing.softmax == "language":
             self._check_softmax()
@@ -225,7 +224,7 @@ class PretrainConfig(StrictModel):
             reason = f"a softmax over one language cannot predict translations (the term {others[0]})"
             raise InputError(reason, keys="sharing.softmax", hint="use softmax: shared", code="conflict")
         if self.sharing.embeddings == "shared" and self.vocabulary.kind == "joint":
-            reason = "language changes nothing with a joint vocabulary, where all languages have the same ids"
+            reason = "language has no effect with a joint vocabulary, where all languages have the same ids"
             raise InputError(reason, keys="sharing.softmax", hint="leave softmax out", code="no_effect")
 
     @model_validator(mode="after")
@@ -245,8 +244,8 @@ class PretrainConfig(StrictModel):
             scripts = self.sharing.embeddings == "separate" or any(e.language.script for e in self.all_languages)
             if self.vocabulary.kind != "copied" or not scripts or self.start is not None:
                 hint = (
-                    "use a transliterated language with vocabulary.kind copied, or set dictionary.path, a file of "
-                    "translations"
+                    "use a transliterated language with vocabulary.kind copied, or name a file of translations in "
+                    "dictionary.path"
                 )
                 raise InputError(f"the term {term} needs a dictionary", keys="objective", hint=hint, code="missing")
         if term and not self.dictionary.coverage:
@@ -273,10 +272,10 @@ class PretrainConfig(StrictModel):
             raise InputError(reason, keys="batch.length", code="conflict")
         archive, every = self.checkpoints.archive, self.checkpoints.every
         if archive is not None and archive % every:
-            reason = f"{archive} is no multiple of checkpoints.every ({every})"
+            reason = f"{archive} is not a multiple of checkpoints.every ({every})"
             raise InputError(reason, keys="checkpoints.archive", code="conflict")
         if self.checkpoints.select == "best" and not self.validation.every:
-            reason = "best needs validation, since it is chosen by perplexity"
+            reason = "best needs validation, because perplexity selects the checkpoint"
             raise InputError(reason, keys="checkpoints.select", hint="set validation.every", code="missing")
         return self
 
@@ -291,10 +290,7 @@ class PretrainConfig(StrictModel):
 
     @property
     def derived_pairs(self) -> tuple[tuple[int, int], ...]:
-        """Pairs of languages that are parallel by construction.
-
-        They are the first language of each source with every other language from it.
-        """
+        """Pairs of the first language of each source with every other language derived from this source."""
         first: dict[str | None, int] = {}
         numbered = [(first.setdefault(entry.source, number), number) for number, entry in enumerate(self.all_languages)]
         return tuple((one, other) for one, other in numbered if one != other)
@@ -303,11 +299,11 @@ class PretrainConfig(StrictModel):
         """Return the number of micro-batches of a step.
 
         Raises:
-            InputError: A launch of ``processes`` does not fit.
+            InputError: The config does not allow a launch with ``processes`` processes.
         """
         if self.processes is not None and processes != self.processes:
             hint = f"start with accelerate launch --num_processes {self.processes}, or set processes: {processes}"
-            reason = f"processes is {self.processes}, the launch has {processes}"
+            reason = f"must be the number of processes of the launch, {processes}, not {self.processes}"
             raise InputError(reason, keys="processes", hint=hint, code="conflict")
         try:
             return micro_batches(self.batch.rows, self.batch.accumulation, processes)
@@ -316,21 +312,20 @@ class PretrainConfig(StrictModel):
 
     @property
     def label(self) -> str:
-        """Short description of the run: its objective and its languages without the first."""
+        """Short description of the run: its objective, and its languages except the first."""
         kind = self.objective.kind if self.objective.kind != "sum" else "+".join(self.objective.terms)
         return f"{kind} {' '.join(m.name for m in self.all_languages[1:]) or self.all_languages[0].name}"
 
     def fingerprint(self, parents: dict[str, str]) -> str:
-        """Return the fingerprint of everything that affects what a run holds.
+        """Return the fingerprint of everything that affects the weights and the names of the exported models.
 
-        That is the weights, and names that languages were given, by which the exported models are found.
-        ``parents`` are the fingerprints of the data artifacts that are trained on.
+        ``parents`` are the fingerprints of the data artifacts.
         """
         named = resolved(self, lambda named: named.name)
         settings = {name: named[name] for name in OF_WEIGHTS} | {"objective": self.objective.identity()}
         if given := {str(i): m.name for i, m in enumerate(self.all_languages) if m.name != m.language.name}:
             settings["names"] = given
-        if self.sharing.softmax == "language":  # a random word is then always one of the same language
+        if self.sharing.softmax == "language":  # a random word then always has the same language
             settings["objective"]["random_words"] = "same-language"
         if self.start is not None and self.start.extend is not None:
             settings["initialise"] = self.start.extend.initialise

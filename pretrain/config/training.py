@@ -1,4 +1,4 @@
-"""The way of a run through its data: batches, optimizer, validation, checkpoints."""
+"""Settings of training: batches, optimizer, validation, checkpoints."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class BatchConfig(StrictModel):
     packing: Packing = "stream"
     """Packing of sentences into rows: ``stream``, ``sentences`` or ``sentence``.
 
-    With ``stream``, sentences stand one after another and are cut every ``length`` tokens. With ``sentences``, as
-    many whole sentences as fit are followed by padding. With ``sentence``, each sentence (for TLM each pair)
-    attends only to itself and has positions of its own, as if it were a row, in rows that are nearly full. A
-    sentence that is longer than a row (for TLM half a row) is left out and counted.
+    With ``stream``, the text is cut every ``length`` tokens. With ``sentences``, a row has as many whole sentences as
+    fit, and padding. With ``sentence``, rows are also nearly full, but each sentence (for TLM each pair) has its own
+    positions and attends only to itself. Except with ``stream``, a sentence that is longer than a row (for TLM half a
+    row) is left out and counted.
     """
 
 
@@ -46,11 +46,11 @@ class OptimizerConfig(StrictModel):
     """Course of the learning rate after the warmup.
 
     ``linear`` falls to zero at the last step (ALIGN-MLM). ``inverse_sqrt`` is ∝ 1 / √step (Vaswani et al. 2017;
-    Emerging Cross-lingual Structure). ``cosine`` follows half a cosine to zero at the last step. ``constant``
-    stays.
+    Emerging Cross-lingual Structure). ``cosine`` follows half a cosine to zero at the last step. ``constant`` keeps the
+    rate.
     """
     warmup_steps: int = Field(default=10_000, ge=0)
-    """Number of steps in which the rate rises linearly. A shorter run rises to its end."""
+    """Number of steps in which the rate rises linearly."""
     weight_decay: float = Field(default=0.0, ge=0.0)
     """Weight decay."""
     beta1: float = Field(default=0.9, ge=0.0, lt=1.0)
@@ -73,18 +73,18 @@ class ValidationConfig(StrictModel):
     rows: int = Field(default=128, ge=1)
     """Number of rows of each language."""
     mask_rate: Annotated[float | None, Field(gt=0.0, lt=1.0), OmitDefaultFromHash()] = None
-    """Share of the words that are masked (default: that of training).
+    """Share of the words that are masked (default: as in training).
 
     Runs that are compared by perplexity need the same share and the same packing.
     """
     packing: Annotated[Packing | None, OmitDefaultFromHash()] = None
-    """Packing of the rows (default: that of training)."""
+    """Packing of the rows (default: as in training)."""
     alignment: bool = True
-    """Measure the alignment of the languages' word embeddings, too."""
+    """Also measure the alignment of the languages' word embeddings."""
 
 
 class CheckpointConfig(StrictModel):
-    """Checkpoints: when they are saved, and which ones stay. One is always saved at the end."""
+    """Saving and deletion of checkpoints. The last step always has a checkpoint."""
 
     smoke: ClassVar[Mapping[str, Any]] = {
         "every": 10,
@@ -94,18 +94,18 @@ class CheckpointConfig(StrictModel):
     every: int = Field(default=1000, ge=1)
     """Number of steps between checkpoints."""
     keep: int = Field(default=2, ge=1)
-    """Number of the latest checkpoints that stay."""
+    """Number of latest checkpoints that are kept."""
     archive: int | None = Field(default=None, ge=1)
-    """Number of steps between checkpoints that stay as well, a multiple of ``every``."""
+    """Number of steps between further checkpoints that are kept, a multiple of ``every``."""
     select: Literal["last", "best"] = "last"
     """Checkpoint that is exported and probed: the ``last``, or the ``best`` by perplexity of the first language."""
 
 
 def micro_batches(rows: int, accumulation: int, processes: int) -> int:
-    """Return the number of micro-batches of a step of ``rows`` rows.
+    """Return the number of micro-batches of a step.
 
     Raises:
-        InputError: They would not be equal.
+        InputError: The rows cannot be split equally.
     """
     count = processes * accumulation
     if rows % count:

@@ -1,4 +1,4 @@
-"""Rows of text before masking, the interface of every source of rows, and masked rows, which the model reads."""
+"""Rows of text before masking, the interface of sources of rows, and batches of masked rows."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Rows:
         languages: Language of each token, [rows, length] int64. Padding has the first language of its row.
         positions: 0-based positions, [rows, length] int64. None: 0 … length − 1 in every row.
         valid: False for padding, [rows, length] bool. None: there is no padding.
-        sentences: The number in its row of the sentence, or of the sentence pair, that a token belongs to and
-            attends to, [rows, length] int64; −1 for padding. None: every token attends to the whole row.
+        sentences: Number of each token's sentence (or sentence pair) in the row, to which it attends, or −1 for
+            padding, [rows, length] int64. None: every token attends to the whole row.
     """
 
     ids: NDArray[np.int64]
@@ -33,16 +33,16 @@ class Rows:
 
 
 class RowSource(Protocol):
-    """A finite list of rows of one kind, any of which can be read at any time.
+    """A finite list of rows of one kind with random access.
 
     Attributes:
         name: The language or languages, as in ``en`` and ``en+fr``, for messages.
-        term: The term of the objective that the masked positions of its rows belong to.
-        languages: The languages that occur in its rows.
+        term: The term of the objective for its masked positions.
+        languages: The languages of its rows.
         length: Number of tokens of a row.
-        rows: Number of rows, which are an epoch.
-        counts: What was drawn and left out to make the rows, by reason.
-        optional: The fields of Rows that may be None and are not.
+        rows: Number of rows of an epoch.
+        counts: Counts of drawn and omitted sentences by reason.
+        optional: The optional fields of Rows that are not None.
         spans: The columns of each language: one span for all columns, or one for each half.
     """
 
@@ -62,10 +62,7 @@ class RowSource(Protocol):
 
 @dataclass(frozen=True)
 class RowGroup:
-    """Rows ``start`` … ``stop`` − 1 of a batch, which come from one source.
-
-    ``spans`` are the columns of each language.
-    """
+    """Rows ``start`` … ``stop`` − 1 of a batch, which have one source. ``spans`` has the columns of each language."""
 
     start: int
     stop: int
@@ -74,18 +71,18 @@ class RowGroup:
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of fixed shape. Every batch of a run has the same shapes and the same fields that are None.
+    """Rows of fixed shape. All batches of a run have the same shapes and the same fields.
 
     Attributes:
         input_ids: Token ids with masks and random words, [rows, length] int64.
         languages: Language of each token, [rows, length] int64.
         masked: Columns of the masked positions, [rows, k] int64.
-        labels: Ids to predict, [rows, k] int64; IGNORE where nothing is predicted.
+        labels: Ids to predict, or IGNORE where nothing is predicted, [rows, k] int64.
         terms: Number of the term of each masked position (pretrain.objectives.TERMS), [rows, k] int64.
-        positions: 0-based positions, [rows, length] int64. None: 0 … length − 1 in every row.
-        valid: False for padding, [rows, length] bool. None: there is no padding.
-        sentences: As in Rows, [rows, length] int64. None: every token attends to the whole row.
-        groups: The rows of each source, which stand together. Sources without a row here are left out.
+        positions: As in Rows, [rows, length] int64 or None.
+        valid: As in Rows, [rows, length] bool or None.
+        sentences: As in Rows, [rows, length] int64 or None.
+        groups: The adjacent rows of each source that has any.
         samples: Number of each row in the whole run, [rows] int64.
     """
 

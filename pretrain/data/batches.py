@@ -1,9 +1,8 @@
-"""The batches of a run: the rows of each step, and the rows of each micro-batch of each process.
+"""The batches of a run: the rows of each step, and of each micro-batch of each process.
 
-Step s has ``rows`` samples, numbered s · rows … (s + 1) · rows − 1. The number is the counter of a sample's masks.
-The samples of the first source of rows come first, then those of the second, … Micro-batch p of P takes every P-th
-sample from the p-th on, so that all of them together are the step whatever P is, and the sources are spread evenly
-over them.
+Step s has ``rows`` samples, numbered s · rows … (s + 1) · rows − 1, in the order of their sources. The number is the
+counter of a sample's masks. Micro-batch p of P takes every P-th sample from the p-th on. The step is therefore the same
+for any P, and the sources are spread evenly over the micro-batches.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ FIELDS = ("input_ids", "languages", "masked", "labels", "terms", "positions", "v
 
 
 class Epochs:
-    """The rows of a source in the order of training: every epoch has each row once, in an order of its own."""
+    """The order of a source's rows in training. Each epoch has every row once, in a new random order."""
 
     def __init__(self, seed: int, source: int, rows: int) -> None:
         self.rows = rows
@@ -36,7 +35,7 @@ class Epochs:
         self._order = lru_cache(maxsize=2)(lambda epoch: permutation(key_of("epoch", seed, source, epoch), rows))
 
     def rows_of(self, samples: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the rows of samples of this source, which are counted from 0, epoch after epoch."""
+        """Return the rows of samples of this source, whose numbers count from 0 through all epochs."""
         epoch, place = np.divmod(samples, self.rows)
         result = np.empty_like(samples)
         for e in np.unique(epoch).tolist():
@@ -54,9 +53,8 @@ class Batches:
         rows: Number of samples of a step.
         masker: Masks the rows.
         seed: Seed of the order.
-        optional: Fields of Rows that batches have besides those that their sources need.
-        one_source: Whether all samples of a step are of one source, which is drawn. Otherwise each source has its
-            quota of a step.
+        optional: Further optional fields of Rows that batches must have.
+        one_source: Draw one source for all samples of a step. Otherwise each source has its quota of a step.
     """
 
     def __init__(
@@ -78,7 +76,7 @@ class Batches:
         self._epochs = [Epochs(seed, which, source.rows) for which, source in enumerate(self.sources)]
 
     def batch(self, step: int, which: int = 0, count: int = 1) -> Batch:
-        """Return micro-batch ``which`` of ``count`` equal ones of the batch of a step (both counted from 0)."""
+        """Return micro-batch ``which`` of ``count`` equal parts of a step. Both count from 0."""
         if self.rows % count:
             reason = f"{self.rows} cannot be split into {count} equal parts (processes × batch.accumulation)"
             raise InputError(reason, keys="batch.rows", hint=f"use a multiple of {count}", code="conflict")
@@ -86,7 +84,7 @@ class Batches:
         return self.samples(step * self.rows + np.arange(which, self.rows, count))
 
     def samples(self, numbers: NDArray[np.int64]) -> Batch:
-        """Return the samples with the given numbers, those of one source together."""
+        """Return the samples with the given numbers, grouped by source."""
         which, count = self._drawn(numbers)
         order = np.argsort(which, kind="stable")
         bounds = np.searchsorted(which[order], np.arange(len(self.sources) + 1)).tolist()
@@ -103,7 +101,7 @@ class Batches:
         return sum(source.rows for source in self.sources)
 
     def _drawn(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return for each sample its source, and the number of samples of that source before it in the run."""
+        """Return the source of each sample, and the number of earlier samples of this source in the run."""
         steps, places = np.divmod(numbers, self.rows)
         which, count = np.empty_like(numbers), np.empty_like(numbers)
         for step in np.unique(steps).tolist():
@@ -116,7 +114,7 @@ class Batches:
         return which, count
 
     def _piece(self, which: int, count: NDArray[np.int64], numbers: NDArray[np.int64]) -> Batch:
-        """Return samples of one source, given their numbers among its own, and in the run."""
+        """Return samples of one source, given by their numbers in the source (``count``) and in the run."""
         source = self.sources[which]
         rows = source.read(self._epochs[which].rows_of(count))
         masked = self.masker.mask(rows, source, numbers)

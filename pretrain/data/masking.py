@@ -1,8 +1,8 @@
-"""Masking of exactly k positions of each row by BERT's 80/10/10, and the changes of terms that take some of them over.
+"""Mask exactly k positions of each row by BERT's 80/10/10 rule, and apply the changes of other terms.
 
-Masking is a pure function of (seed, sample, column): a row is masked alike in whatever batch it is. A masked
-position is a column whose label is predicted: 80 % of them show <mask>, 10 % a random word, 10 % the word itself
-(Devlin et al. 2019, section 3.1).
+Masking is a pure function of (seed, sample, column), so a row has the same masks in any batch. The label of a masked
+position is predicted. 80 % of the positions show <mask>, 10 % a random word, and 10 % the word itself (Devlin et al.
+2019, section 3.1).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from synthlang.rng import key_of, random_bits, uniform
 from synthlang.vocabularies import Specials
 
 SHARE_MASK, SHARE_RANDOM = 0.8, 0.1
-LAST = np.uint64(1 << 63)  # more than any draw
+LAST = np.uint64(1 << 63)  # larger than any draw
 Ids = NDArray[np.int64]
 
 
@@ -27,12 +27,12 @@ class Masked:
     """The masked positions of some rows, each [rows, k].
 
     Attributes:
-        columns: Their columns.
-        words: The words there.
-        labelled: Whether anything is predicted.
-        shown: What the input shows instead of the words.
-        languages: Languages of what is shown.
-        labels: What is predicted.
+        columns: Columns of the positions.
+        words: Ids of the words.
+        labelled: True if a label is predicted.
+        shown: Ids in the input in place of the words.
+        languages: Languages of the shown ids.
+        labels: Ids to predict.
     """
 
     columns: Ids
@@ -44,9 +44,9 @@ class Masked:
 
 
 Draw = Callable[[str], NDArray[np.float64]]
-"""Gives uniform numbers in [0, 1), one for each masked position. Each name has numbers of its own."""
+"""Function that returns a uniform number in [0, 1) for each masked position, with other numbers for each name."""
 Relabel = Callable[[Masked, Draw], tuple[Masked, NDArray[np.bool_]]]
-"""Returns the masked positions as a term changes them, and which of them belong to the term now."""
+"""Function that changes masked positions for a term, and flags the positions that now belong to the term."""
 
 
 class WordTables:
@@ -58,20 +58,17 @@ class WordTables:
         self.flat = np.concatenate(tables)
 
     def draw(self, languages: Ids, random: NDArray[np.float64]) -> Ids:
-        """Return a random word id for each language.
-
-        ``random`` holds uniform numbers in [0, 1).
-        """
+        """Return a random word id of each language, selected by uniform numbers ``random`` in [0, 1)."""
         sizes = self.sizes[languages]
         drawn: Ids = self.flat[self.starts[languages] + np.minimum((random * sizes).astype(np.int64), sizes - 1)]
         return drawn
 
 
 def random_word_tables(trained: Sequence[Ids], choice: str) -> WordTables:
-    """Return the tables of random words. ``trained`` are the ids in the training text of each language.
+    """Return the tables of random words, where ``trained`` are the ids in the training text of each language.
 
-    With ``all``, a random word is one of any language (XLM). With ``same-language``, it is one of the token's own
-    language. With ``source-only``, it is one of the first language (as in ALIGN-MLM's code).
+    A random word has any language with ``all`` (XLM), the language of the token with ``same-language``, or the first
+    language with ``source-only`` (ALIGN-MLM's code).
     """
     if choice == "same-language":
         return WordTables(trained)
@@ -94,8 +91,8 @@ class Masker:
         length: Number of tokens of a row.
         tables: Random words.
         seed: Seed of the masks.
-        terms: Names of the terms. Batches refer to the term of a masked position by its number here.
-        relabels: Changes that terms make to the masked positions, in this order.
+        terms: Names of the terms, whose numbers batches use.
+        relabels: Changes of the masked positions by term, in order.
     """
 
     def __init__(
@@ -118,11 +115,10 @@ class Masker:
         self._column_bits = np.uint64((1 << (length - 1).bit_length()) - 1)
 
     def mask(self, rows: Rows, source: RowSource, samples: Ids) -> Batch:
-        """Mask rows. ``samples`` [rows] are their numbers in the whole run, the counters of their randomness.
+        """Mask rows, whose numbers in the whole run are ``samples`` [rows].
 
-        Masked positions are in the order of their columns. A row without padding has k labels, if it has so many
-        words. A padded row has labels for the share ``rate`` of its words, at least one. The remaining masked
-        positions have the label IGNORE.
+        Masked positions are sorted by column. A row without padding has k labels if it has k words. A padded row has
+        labels for the share ``rate`` of its words, at least one. All other masked positions have the label IGNORE.
         """
         assert rows.ids.shape[1] == self.length, f"rows of {self.length} tokens"
         columns, labelled = self._choose(rows, samples)
@@ -144,7 +140,7 @@ class Masker:
         return Batch(ids, languages, columns, labels, terms, rows.positions, rows.valid, rows.sentences, (), samples)
 
     def _choose(self, rows: Rows, samples: Ids) -> tuple[Ids, NDArray[np.bool_]]:
-        """Return the k columns of each row with the smallest numbers among its words, and whether each has a label."""
+        """Choose the k words of each row with the smallest random numbers, and flag the ones with labels, [rows, k]."""
         column = np.arange(rows.ids.shape[1], dtype=np.uint64)
         draws = random_bits(key_of("slots", self.seed), samples[:, None], column)
         draws >>= np.uint64(1)
@@ -165,6 +161,6 @@ class Masker:
         return np.take_along_axis(columns, order, axis=1), np.take_along_axis(labelled, order, axis=1)
 
     def _noise(self, languages: Ids, words: Ids, draw: Draw) -> Ids:
-        """Return what the input shows: 80 % <mask>, 10 % a random word, 10 % the word."""
+        """Return the ids that the input shows: 80 % <mask>, 10 % a random word, 10 % the word."""
         action, random = draw("action"), self.tables.draw(languages, draw("word"))
         return np.where(action < SHARE_MASK, self.mask_id, np.where(action < SHARE_MASK + SHARE_RANDOM, random, words))

@@ -1,13 +1,10 @@
-"""The sentences of each row, and how such rows are written.
+"""Assign sentences to rows once, and write rows on request.
 
-Sentences of one text in its order: ``<s> sentence </s> sentence </s> … <pad> …``. <s> takes one place, and a
-sentence takes one more than its tokens. ``pack`` fills the rows in order.
+``pack`` keeps the order of the text: ``<s> sentence </s> sentence </s> … <pad> …``. <s> takes one place, and a sentence
+takes one place more than its tokens.
 
-Sentences that stand alone: ``<s> sentence </s> <s> sentence </s> … <pad> …``, none of which attends to another. A
-sentence takes two more places than its tokens. It does not matter which of them share a row, so ``fill`` leaves
-hardly a place empty.
-
-Both decide once. Rows are written on request.
+``fill`` is for sentences that do not attend to each other: ``<s> sentence </s> <s> sentence </s> … <pad> …``. A
+sentence takes two places more than its tokens. Any sentences may share a row, so the rows are nearly full.
 """
 
 from __future__ import annotations
@@ -24,14 +21,14 @@ from synthlang.shards import Shards
 from synthlang.vocabularies import Specials
 
 Ints = NDArray[np.int64]
-CHUNK = 1 << 20  # sentences packed together; it bounds the memory and never changes the rows of ``pack``
+CHUNK = 1 << 20  # sentences that are packed together, which bounds the memory and does not affect ``pack``
 
 
 @dataclass(frozen=True)
 class RowItems:
     """The items of each row.
 
-    Row r has the items ``starts[r]`` … ``starts[r + 1] − 1``, or those at these places of ``order``.
+    Row r has the items ``starts[r]`` … ``starts[r + 1] − 1``, which are indices into ``order`` if it is given.
     """
 
     starts: Ints
@@ -41,7 +38,7 @@ class RowItems:
         return len(self.starts) - 1
 
     def of(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Return the items of some rows one after another, and which of ``rows``, counted from 0, each is in."""
+        """Return the items of some rows one after another, and the index in ``rows`` of each item's row."""
         place, row = ranges(self.starts[rows], self.starts[rows + 1])
         return place if self.order is None else self.order[place].astype(np.int64), row
 
@@ -49,18 +46,17 @@ class RowItems:
 def pack(
     costs: Callable[[int, int], Ints], items: int, capacity: int, task: str, report: Report = silent, chunk: int = CHUNK
 ) -> RowItems:
-    """Put items into rows in their order, as many into a row as fit.
+    """Put items into rows in their order, as many into a row as fit (next fit).
 
     The work is O(items · log chunk) in NumPy, and one step of Python for each row.
 
     Args:
-        costs: costs(first, last) [sides, last − first] is the cost of the items first … last − 1 on each side of a
-            row, 0 … capacity. An item without a cost on any side is in a row but takes no place there.
+        costs: Function that returns the costs (0 … capacity) of the items first … last − 1 on each side of a row,
+            [sides, last − first]. An item without costs is in a row but takes no place.
         items: Number of items.
-        capacity: Capacity of each side. A row takes items while every side has room (next fit: no row is opened
-            again).
+        capacity: Capacity of each side. A row takes items while every side has room.
         task: Name of the task, for the progress.
-        report: Gets the progress.
+        report: Receives the progress.
         chunk: Number of items that are packed together.
     """
     found = [np.zeros(1, np.int64)]
@@ -70,7 +66,7 @@ def pack(
         last = min(first + size, items)
         starts, rest = _follow(_ends(costs(first, last), capacity), last == items)
         found.append(first + starts)
-        size = chunk if rest else 2 * size  # one row has the whole chunk and continues behind it
+        size = chunk if rest else 2 * size  # a row has the whole chunk and continues after it
         first += rest
     report(task, items, items, "")
     return RowItems(np.concatenate(found))
@@ -79,19 +75,19 @@ def pack(
 def fill(
     costs: Callable[[int, int], Ints], items: int, capacity: int, task: str, report: Report = silent, chunk: int = CHUNK
 ) -> RowItems:
-    """Put items into rows that are as full as possible: best fit decreasing (Johnson 1973), in each ``chunk`` of items.
+    """Put items into rows that are as full as possible, by best fit decreasing (Johnson 1973) in each ``chunk``.
 
-    Items of one cost are alike, so whole sets of rows are filled at once (Krell et al. 2021, "Efficient sequence
+    Items of equal cost are interchangeable, so equal rows are filled at once (Krell et al. 2021, "Efficient sequence
     packing without cross-contamination", arXiv 2107.02027). The work is a sort of the items, and some capacity²
     steps of Python.
 
     Args:
-        costs: costs(first, last) [last − first] is the cost of the items first … last − 1. An item of cost 0 is
+        costs: Function that returns the costs of the items first … last − 1, [last − first]. An item of cost 0 is
             left out.
         items: Number of items.
         capacity: Capacity of a row, at least the highest cost.
         task: Name of the task, for the progress.
-        report: Gets the progress.
+        report: Receives the progress.
         chunk: Number of items that are packed together.
     """
     sizes, orders = [], []
@@ -115,15 +111,15 @@ def fill(
 
 
 def _patterns(counts: Ints, capacity: int) -> list[tuple[tuple[int, ...], int]]:
-    """Return the costs in a row, and the number of such rows. ``counts`` [capacity + 1] are the items of each cost."""
-    rooms: dict[int, list[tuple[tuple[int, ...], int]]] = defaultdict(list)  # the rows by the room that is left
+    """Return the patterns of costs in a row, with the number of rows of each, for ``counts`` items of each cost."""
+    rooms: dict[int, list[tuple[tuple[int, ...], int]]] = defaultdict(list)  # the rows by the remaining room
     for cost in range(capacity, 0, -1):
         left = int(counts[cost])
         while left:
             room = min((room for room, rows in rooms.items() if room >= cost and rows), default=None)
             pattern, rows = ((), left) if room is None else rooms[room].pop()
             room = capacity if room is None else room
-            most = room // cost  # a row that takes one item has the least room for the next one, too
+            most = room // cost  # after one item, the row still has the least sufficient room for the next one
             full, rest = divmod(left, most)
             if full >= rows:
                 full, rest = rows, 0
@@ -135,7 +131,7 @@ def _patterns(counts: Ints, capacity: int) -> list[tuple[tuple[int, ...], int]]:
 
 
 def _ends(costs: Ints, capacity: int) -> Ints:
-    """Return for each item the first one that no longer fits into a row that begins with it, [items]."""
+    """Return the first later item that does not fit into a row that begins with each item, [items]."""
     ends = []
     for side in costs:
         total = np.concatenate([[0], np.cumsum(side)])
@@ -146,10 +142,7 @@ def _ends(costs: Ints, capacity: int) -> Ints:
 
 
 def _follow(ends: Ints, is_last: bool) -> tuple[Ints, int]:
-    """Return the ends of the rows one after another, and the start of the first row that is not complete.
-
-    That row may continue behind the chunk.
-    """
+    """Return the ends of the complete rows, and the start of the first row that may continue in the next chunk."""
     following = ends.tolist()
     rows, here, stop = [], 0, len(following)
     while here < stop:
@@ -162,20 +155,20 @@ def _follow(ends: Ints, is_last: bool) -> tuple[Ints, int]:
 
 
 def ranges(starts: Ints, stops: Ints) -> tuple[Ints, Ints]:
-    """Return the numbers start … stop − 1 of each range one after another, and the range of each number."""
+    """Return the numbers start … stop − 1 of all ranges one after another, and the range of each number."""
     lengths = stops - starts
     which = np.repeat(np.arange(len(starts)), lengths)
     return np.arange(len(which)) + (starts - (np.cumsum(lengths) - lengths))[which], which
 
 
 def write_sentences(out: Ints, shards: Shards, sentences: Ints, row: Ints, specials: Specials) -> NDArray[np.bool_]:
-    """Write packed rows into ``out`` [rows, width], and return where there is no padding, [rows, width].
+    """Write packed rows into ``out`` [rows, width], and return flags of columns without padding, [rows, width].
 
     Args:
-        out: Place of the ids.
+        out: Array that receives the ids.
         shards: The text.
         sentences: The sentences of all rows, one after another, [n].
-        row: The row of each, in ascending order, [n]. Every row has at least one.
+        row: The sorted row of each sentence, [n]. Every row has at least one sentence.
         specials: The special ids.
     """
     rows, width = out.shape
@@ -194,17 +187,18 @@ def write_sentences(out: Ints, shards: Shards, sentences: Ints, row: Ints, speci
 
 
 def write_alone(out: Ints, shards: Shards, sentences: Ints, row: Ints, specials: Specials) -> tuple[Ints, Ints]:
-    """Write rows of sentences that stand alone into ``out`` [rows, width].
+    """Write rows of sentences that do not attend to each other into ``out`` [rows, width].
 
     Args:
-        out: Place of the ids.
+        out: Array that receives the ids.
         shards: The text.
         sentences: The sentences of all rows, one after another, [n].
-        row: The row of each, in ascending order, [n].
+        row: The sorted row of each sentence, [n].
         specials: The special ids.
 
     Returns:
-        For each place, [rows, width], the number of its sentence in the row (−1: padding), and its position in it.
+        The number of each column's sentence in the row (−1 for padding), and its position in the sentence, each
+        [rows, width].
     """
     rows, width = out.shape
     begin = shards.offsets[sentences]
@@ -224,7 +218,7 @@ def write_alone(out: Ints, shards: Shards, sentences: Ints, row: Ints, specials:
 
 
 def _write(ids: Ints, place: Ints, shards: Shards, begin: Ints, lengths: Ints, specials: Specials) -> None:
-    """Write the tokens of sentences from their ``place`` on, and </s> behind each."""
+    """Write the tokens of sentences from their ``place`` on, each followed by </s>."""
     token, of = ranges(begin, begin + lengths)
     ids[token + (place - begin)[of]] = shards.tokens[token]
     ids[place + lengths] = specials.eos

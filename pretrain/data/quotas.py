@@ -1,12 +1,11 @@
 """The number of samples of each source of rows after any number of steps, in exact integers.
 
-``Quotas``, for batches that have rows of every source, use no randomness. ``Draws`` draw the one source of each
-step.
+``Quotas`` mix all sources in each step without randomness. ``Draws`` draw one source for each step.
 
-With weights p (they sum to 1) and n samples drawn so far, source i has had ⌊n·p_i⌋ or ⌈n·p_i⌉ of them. Each of its
-samples is a job with a window: number j may come once n·p_i > j − 1 and must have come when n·p_i ≥ j. Jobs are
-taken by earliest deadline, which meets every window of jobs of one size when the rates sum to 1 (Baruah et al.
-1996, "Proportionate progress", Algorithmica 15). Time is counted in steps, of ``rows`` jobs each.
+After n samples, source i with the weight p_i (weights sum to 1) has had ⌊n·p_i⌋ or ⌈n·p_i⌉ of them. Its sample j is a
+job with a window: it may come once n·p_i > j − 1 and must have come when n·p_i ≥ j. Taking the job with the earliest
+deadline meets all windows, because jobs have one size and the rates sum to 1 (Baruah et al. 1996, "Proportionate
+progress", Algorithmica 15). Time is counted in steps, of ``rows`` jobs each.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ BLOCK = 1024  # steps in one table
 
 @dataclass
 class _State:
-    """State of each source before a step: n·p = whole + rest / total, and whether it is one sample ahead."""
+    """State of each source before a step: n·p = whole + rest / total, and ``ahead`` is 1 if it is a sample ahead."""
 
     whole: list[int]
     rest: list[int]
@@ -40,10 +39,8 @@ class _State:
 class Quotas:
     """Exact quotas of the sources.
 
-    ``before(step)`` [sources] are the samples of each source in the steps 0 … step − 1, rows · step in all.
-
     Args:
-        weights: Weights of the sources, > 0, of any scale.
+        weights: Positive weights of the sources, of any scale.
         rows: Number of samples of a step.
     """
 
@@ -89,8 +86,7 @@ class Quotas:
             rest[i] = over
             if more:
                 ahead[i] = 0
-        # The whole parts leave as many samples as the rests sum to. Sources that are ahead had theirs in an earlier
-        # step.
+        # The rests sum to the number of samples beyond the whole parts. Sources that are ahead already had one.
         due = sum(rest) // total - sum(ahead)
         if due:
             waiting = [i for i, over in enumerate(rest) if over and not ahead[i]]
@@ -99,15 +95,15 @@ class Quotas:
                 ahead[i] = 1
 
     def _deadline(self, source: int, rest: int) -> int:
-        """Return the steps until n·p of a source is the next whole number, rounded up."""
+        """Return the number of steps, rounded up, until n·p of a source is the next whole number."""
         return -((rest - self._total) // (self.rows * self._shares[source]))
 
 
 class Draws:
-    """``before(step)`` as in ``Quotas``, where all samples of a step are of one source.
+    """Quotas with one source in each step, which is drawn by the weights.
 
-    The source is drawn by its weight (Conneau et al. 2020, "Emerging Cross-lingual Structure", section 3.1). The
-    draw is a function of the key and the step, so every process draws the same source, and so does a resumed run.
+    See Conneau et al. 2020, "Emerging Cross-lingual Structure in Pretrained Language Models", section 3.1. The draw is
+    a function of the key and the step, so all processes and resumed runs draw the same source.
     """
 
     def __init__(self, weights: Sequence[Fraction | int], rows: int, key: int) -> None:
@@ -127,7 +123,7 @@ class Draws:
         return (self._blocks[block] + self._steps(block, place)) * self.rows
 
     def _steps(self, block: int, count: int) -> NDArray[np.int64]:
-        """Return how many of the first steps of a block each source has."""
+        """Return the number of steps of each source among the first ``count`` steps of a block."""
         drawn = uniform(self.key, block * BLOCK + np.arange(count))
         sources = np.searchsorted(self._bounds, drawn, side="right")
         return np.bincount(sources, minlength=len(self._bounds) + 1).astype(np.int64)

@@ -1,8 +1,4 @@
-"""Sources of rows.
-
-Rows of one language are cut from a stream, or are whole sentences with padding after them. Rows of sentence pairs,
-for TLM, have one language in each half. Sentences, and pairs, share a row or stand alone in it.
-"""
+"""Sources of rows: streams, whole sentences, copies of a text, and sentence pairs for TLM."""
 
 from __future__ import annotations
 
@@ -26,9 +22,9 @@ ALONE = frozenset({"positions", "valid", "sentences"})
 
 
 class StreamRows:
-    """Rows that are cut from a stream: row r is <s> and the tokens r · (length − 1) … (r + 1) · (length − 1) − 1.
+    """Rows cut from a stream: row r is <s> and the tokens r · (length − 1) … (r + 1) · (length − 1) − 1.
 
-    ``name`` is the name of the text, for messages.
+    Messages use the ``name`` of the text.
 
     Raises:
         InputError: The text does not fill one row.
@@ -41,7 +37,7 @@ class StreamRows:
         self.shards, self.length, self.specials, self.name = shards, length, specials, name
         self.languages: tuple[int, ...] = (language,)
         self.spans: tuple[Span, ...] = ((0, length, language),)
-        self._starts = shards.offsets + np.arange(len(shards.offsets))  # starts of the sentences in the stream
+        self._starts = shards.offsets + np.arange(len(shards.offsets))  # start of each sentence in the stream
         tokens = int(self._starts[-1])
         self.rows = tokens // (length - 1) if len(shards.tokens) else 0
         if self.rows == 0:
@@ -55,11 +51,11 @@ class StreamRows:
         first = np.searchsorted(self._starts, begin, side="right") - 1
         behind = np.searchsorted(self._starts, begin + width)  # sentences first … behind − 1 have tokens in the row
         sentence, row = ranges(first, behind)
-        column = self._starts[sentence + 1] - begin[row]  # column of its </s>, with <s> counted
+        column = self._starts[sentence + 1] - begin[row]  # column of the sentence's </s>, with <s> counted
         inside = column < self.length
         is_end = np.zeros((len(numbers), self.length), bool)
         is_end[row[inside], column[inside]] = True
-        # The stream has one </s> more than the text has tokens for each sentence that ended before.
+        # Each sentence that ended before has added one </s> to the stream, which is not a token of the text.
         ended = np.cumsum(is_end, axis=1, dtype=np.int32)[:, :-1]
         token = (begin - first)[:, None] + np.arange(width) - ended
         ids = np.empty((len(numbers), self.length), np.int64)
@@ -70,13 +66,13 @@ class StreamRows:
 
 
 class SentenceRows:
-    """Whole sentences and padding: ``<s> sentence </s> sentence </s> … <pad> …``, in the order of the text.
+    """Rows of whole sentences and padding: ``<s> sentence </s> sentence </s> … <pad> …``, in the order of the text.
 
-    With ``alone``, each sentence has a <s> and positions of its own and attends only to itself: ``<s> sentence </s>
-    <s> sentence </s> …``, in an order that leaves few places empty. ``name`` is the name of the text, for messages.
+    With ``alone``, each sentence has its own <s> and positions and attends only to itself: ``<s> sentence </s> <s>
+    sentence </s> …``, in an order with little padding. Messages use the ``name`` of the text.
 
-    A sentence that is longer than a row with its <s> and </s> is left out, and ``dropped`` counts them. Where each
-    sentence stands alone, one without a token is left out, too.
+    A sentence that does not fit into a row is left out, and ``dropped`` counts them. With ``alone``, empty sentences
+    are left out, too.
 
     Raises:
         InputError: No sentence is left.
@@ -131,10 +127,7 @@ class SentenceRows:
 
 
 class CopiesRows:
-    """The rows of copies of one text that differ in the draws for their words, one copy after another.
-
-    An epoch has the rows of all copies, each once.
-    """
+    """The rows of several copies of a text with other random draws. An epoch has the rows of all copies."""
 
     def __init__(self, copies: Sequence[RowSource]) -> None:
         first = copies[0]
@@ -147,7 +140,7 @@ class CopiesRows:
 
     def read(self, numbers: NDArray[np.int64]) -> Rows:
         which = np.searchsorted(self._stops, numbers, side="right")
-        place = np.argsort(np.argsort(which, kind="stable"))  # place of each row among those of its and earlier copies
+        place = np.argsort(np.argsort(which, kind="stable"))  # place of each row in the rows sorted by copy
         read = [
             copy.read(numbers[which == i] - (self._stops[i] - copy.rows))
             for i, copy in enumerate(self.copies)
@@ -162,19 +155,19 @@ class CopiesRows:
 
 
 class ParallelRows:
-    """Sentence pairs (Lample & Conneau 2019, section 3.3): the left language in the first half, the right after it.
+    """Rows of sentence pairs, with one language in each half of a row (Lample & Conneau 2019, section 3.3).
 
-    A share ``rate`` of the pairs is drawn without replacement: round(rate · pairs), of which a smaller rate draws a
-    part. They are packed in the order of ``parallel``, as long as both halves have room: ``<s> a1 </s> a2 </s>
-    <pad> … | <s> b1 </s> b2 </s> <pad> …``. Positions start anew in the second half.
+    round(rate · pairs) pairs are drawn without replacement, and a larger rate includes the pairs of a smaller one. They
+    are packed in the order of ``parallel`` while both halves have room: ``<s> a1 </s> a2 </s> <pad> … | <s> b1 </s> b2
+    </s> <pad> …``. Positions start again in the second half.
 
-    With ``alone``, each pair attends only to itself, and its sentences have a <s> each: ``<s> a1 </s> <s> a2 </s> …
-    | <s> b1 </s> <s> b2 </s> …``. Positions start anew in each sentence.
+    With ``alone``, each pair attends only to itself: ``<s> a1 </s> <s> a2 </s> … | <s> b1 </s> <s> b2 </s> …``.
+    Positions start again in each sentence.
 
     Attributes:
-        drawn: Number of pairs drawn.
-        too_long: Number of these that were left out since a side with its <s> and </s> is longer than half a row.
-        empty: Number of these that were left out since a side has no token.
+        drawn: Number of drawn pairs.
+        too_long: Number of drawn pairs that were left out because a side does not fit into half a row.
+        empty: Number of drawn pairs that were left out because a side has no token.
 
     Raises:
         InputError: The length is odd, or no pair is left.
@@ -227,8 +220,8 @@ class ParallelRows:
         usable: NDArray[np.int64] = drawn[fits & ~empty]
         if not len(usable):
             reason = (
-                f"TLM has no usable sentence pair: of {len(drawn)} drawn of {len(pairs)}, {self.too_long} have a side "
-                f"of over {self.half - 2} tokens (half a row), and {self.empty} have an empty side"
+                f"TLM has no usable sentence pair: {len(drawn)} of {len(pairs)} were drawn, of which {self.too_long} "
+                f"have a side of over {self.half - 2} tokens (half a row) and {self.empty} have an empty side"
             )
             raise InputError(reason, self.name, code="empty")
         return usable

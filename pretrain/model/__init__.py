@@ -1,1 +1,1 @@
-"""The model: a masked language model whose parts languages may share or have of their own."""
+"""The model: a masked language model with parts that are shared or separate for each language."""

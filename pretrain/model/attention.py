@@ -1,6 +1,6 @@
-"""A post-norm transformer layer, as in BERT and RoBERTa (Vaswani et al. 2017, section 3.1).
+"""A post-norm transformer layer as in BERT and RoBERTa (Vaswani et al. 2017, section 3.1).
 
-A separate layer has a copy for each language, and rows and columns are routed to the copies.
+A separate layer has a copy for each language, to which rows and columns are routed.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from pretrain.model.dropout import Noise, add_dropout, dropout
 from pretrain.model.text import Packed
 
 Kept = tuple[Tensor | None, Tensor | None, Tensor | None]
-"""Dropout decisions for attention, its output, and the output of the feed-forward network."""
+"""Dropout masks of attention, of its output, and of the output of the feed-forward network."""
 ALL_KEPT: Kept = (None, None, None)
 
 
 def at_columns(x: Tensor, columns: Tensor) -> Tensor:
-    """Return the rows of ``x`` [r, w, d] at ``columns`` [r, k]: [r, k, d]."""
+    """Return the states ``x`` [r, w, d] at ``columns`` [r, k], [r, k, d]."""
     return x.gather(1, columns.unsqueeze(-1).expand(-1, -1, x.shape[-1]))
 
 
@@ -46,8 +46,8 @@ class Layer(nn.Module):
     def forward(self, x: Tensor, seen: Tensor | None, columns: Tensor | None, keep: Kept = ALL_KEPT) -> Tensor:
         """Map [r, w, d] to [r, w, d], or to [r, k, d] at ``columns`` [r, k].
 
-        The latter is exact, since keys and values are computed from all columns. ``seen`` [r, w, w], or [r, 1, w]
-        for all tokens alike, is False where a token does not attend to another.
+        The latter is exact, since keys and values are computed from all columns. ``seen`` [r, w, w] is False where a
+        token does not attend to another, and [r, 1, w] if this is the same for all tokens.
         """
         q, k, v = self.project(x, columns)
         if seen is not None and columns is not None and seen.shape[1] > 1:
@@ -71,7 +71,7 @@ class Layer(nn.Module):
         return F.linear(at_columns(x, columns), weight[:d], bias[:d]), k, v
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None, keep: Tensor | None) -> Tensor:
-        """Return softmax(q kᵀ / √(d/heads)) v for each head (equation 1), [r, ·, d]; ``seen`` is [r, 1 or ·, w]."""
+        """Return softmax(q kᵀ / √(d/heads)) v of all heads (equation 1), [r, ·, d]. ``seen`` is [r, 1 or ·, w]."""
         size = q.shape[-1] // self.heads
         q, k, v = (t.view(*t.shape[:2], self.heads, size).transpose(1, 2) for t in (q, k, v))
         mask = None if seen is None else seen.unsqueeze(1)
@@ -86,14 +86,14 @@ class Layer(nn.Module):
         return context.transpose(1, 2).flatten(2)
 
     def finish(self, context: Tensor, x: Tensor, keep: Kept) -> Tensor:
-        """Apply what follows attention: its output projection and the feed-forward network, [r, ·, d]."""
+        """Apply the output projection of attention and the feed-forward network, [r, ·, d]."""
         x = self.attention_norm(add_dropout(x, self.out(context), self.rate, keep[1], self.training))
         hidden = self.down(F.gelu(self.up(x)))
         normed: Tensor = self.norm(add_dropout(x, hidden, self.rate, keep[2], self.training))
         return normed
 
     def draw(self, noise: Noise, rows: int, queries: int, width: int, tokens: int | None = None) -> Kept:
-        """Draw the dropout decisions of a forward pass with ``queries`` positions that attend to ``width``.
+        """Draw the dropout masks of a forward pass in which ``queries`` positions attend to ``width``.
 
         ``tokens`` is the number of tokens for ``of_tokens``.
         """
@@ -120,7 +120,7 @@ class SeparateLayers(nn.ModuleList):
         noise: Noise,
         run: Run,
     ) -> Tensor:
-        """Compute Layer.forward, each group of rows through the copies of its languages. ``run`` runs one copy."""
+        """Compute Layer.forward with the copies of each group's languages. ``run`` runs one copy."""
         outputs = []
         for group in groups:
             rows = slice(group.start, group.stop)
@@ -140,10 +140,7 @@ class SeparateLayers(nn.ModuleList):
         return layer
 
     def _mixed(self, x: Tensor, seen: Tensor | None, spans: tuple[Span, ...], noise: Noise) -> Tensor:
-        """Compute rows of several languages (TLM).
-
-        Each span has its copy's weights, and attention sees the whole row.
-        """
+        """Compute rows of several languages (TLM). Each span uses its copy, and attention sees the whole row."""
         rows, width, _ = x.shape
         first = self.copy(spans[0][2])
         keep = first.draw(noise, rows, width, width)

@@ -1,9 +1,9 @@
-"""Dropout whose random bits are a function of a key, and cheap on a CPU.
+"""Dropout whose random bits are a function of a key, and which is fast on a CPU.
 
-PyTorch draws one float per element with a Mersenne Twister, which is a large part of a step on a CPU. A decision
-needs few bits: 15 of them give every rate to within 2⁻¹⁶. The kept values are scaled by the rate that was really
-used, so the expectation is exact. A decision is an integer of 16 bits, all ones or all zeros, and dropping is a
-bitwise and. This is fastest on a CPU, where selecting (torch.where) and comparing are several times slower.
+PyTorch draws one float per element with a Mersenne Twister, which is a large part of a step on a CPU. Here 15 bits per
+element give every rate to within 2⁻¹⁶. Kept values are scaled by the rate that is used, so the expectation is exact. A
+mask has 16-bit integers of all ones or all zeros and is applied by a bitwise and, since torch.where and comparisons are
+several times slower on a CPU.
 """
 
 from __future__ import annotations
@@ -25,26 +25,25 @@ INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 class Noise:
-    """The random decisions of one model. ``seed`` before each forward pass makes them a function of its key.
+    """The dropout masks of one model, which are a function of the key that is given to ``seed`` before a forward pass.
 
-    On a CPU they come from SFC64 (NumPy guarantees its stream), elsewhere from the device's own generator inside
-    the kernels.
+    On a CPU they come from SFC64, whose stream NumPy guarantees. Other devices use their own generator.
     """
 
     def __init__(self) -> None:
         self._generator: np.random.SFC64 | None = None
 
     def seed(self, key: int, device: torch.device) -> None:
-        """Make all dropout until the next call a function of ``key`` (64 bits) and the shapes."""
+        """Make all dropout until the next call a function of ``key`` (64 bits) and of the shapes."""
         if device.type == "cpu":
             self._generator = np.random.SFC64(key)
         else:
             seed(key >> 1, device)  # torch takes signed 64-bit seeds
 
     def keep(self, rate: float, *shape: int) -> Tensor | None:
-        """Return for each element of ``shape`` whether it is kept: int16, −1 (all ones) if so, or 0.
+        """Return an int16 mask of ``shape`` that is −1 (all ones) for kept elements and 0 for others.
 
-        None means that there is no key and the device draws.
+        It is None if the device draws itself.
         """
         if self._generator is None:
             return None
@@ -55,10 +54,7 @@ class Noise:
 
 
 def dropout(x: Tensor, rate: float, keep: Tensor | None, training: bool) -> Tensor:
-    """Return ``x`` with each element zero at the given rate and the others scaled up to keep the expectation.
-
-    ``keep`` (of Noise, the shape of ``x``) decides. Without it PyTorch's own dropout does.
-    """
+    """Apply dropout to ``x`` with the mask ``keep`` from Noise, or PyTorch's dropout without a mask."""
     if not training or rate == 0.0:
         return x
     if keep is None:

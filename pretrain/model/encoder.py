@@ -1,8 +1,8 @@
 """RoBERTa's encoder with separate parts for languages, and losses at the masked positions only.
 
-It is numerically the same as transformers' RobertaForMaskedLM and BertForMaskedLM. Work that no loss needs is left
-out: the last layer has queries and a feed-forward network only at the masked positions, and so has the projection
-to the vocabulary.
+It is numerically equal to transformers' RobertaForMaskedLM and BertForMaskedLM. Work that no loss needs is left out:
+queries and the feed-forward network of the last layer, and the projection to the vocabulary, are computed only at the
+masked positions.
 """
 
 from __future__ import annotations
@@ -26,23 +26,22 @@ from pretrain.model.text import Packed, Text
 from synthlang.rng import key_of
 from synthlang.vocabularies.xlm_tokenizer import XLM
 
-ABSENT = -(2**40)  # far from every row, so that an access fails whatever offset is added
+ABSENT = -(2**40)  # so small that an access fails with any offset
 EPSILON = {"roberta": 1e-5, "xlm-roberta": 1e-5, "bert": 1e-12}  # epsilon of LayerNorm, by architecture
 
 
 class Embeddings(nn.Module):
-    """The tables of a model of L languages over ``size`` ids.
+    """The embedding tables of a model of L languages over ``size`` ids.
 
-    ``ids`` are those of each language, sorted, special tokens included. A language without tables of its own is
-    indexed by the id itself.
+    ``ids`` are the sorted ids of each language, with special tokens. Shared tables are indexed by the id itself.
 
     Attributes:
-        words: Word embeddings, [size, d]. If separate, the rows of each language follow those of the one before,
-            each only for its own ids.
-        bias: One number for each row of ``words``, of the tied output.
+        words: Word embeddings, [size, d]. Separate embeddings have rows for the ids of each language, one language
+            after another.
+        bias: Bias of the tied output for each row of ``words``.
         positions: Position embeddings, [positions, d], or [L · positions, d] if separate.
-        languages: Embeddings that are added to each token of the language, [L, d]. None: there are no language ids.
-        segments: The other token types of a checkpoint that the run started from, less type 0, [s, d]. They are not
+        languages: Language embeddings, which are added to each token, [L, d], or None.
+        segments: Differences of the other token types to type 0 in the original checkpoint, [s, d]. They are not
             trained and are kept for exports.
     """
 
@@ -80,10 +79,13 @@ class Embeddings(nn.Module):
     def forward(
         self, input_ids: Tensor, languages: Tensor, positions: Tensor | None, segments: Tensor | None = None
     ) -> Tensor:
-        """Return the sum of the embeddings of tokens [r, w] of the given languages [r, w]: [r, w, d].
+        """Return the sum of the embeddings of tokens, [r, w, d].
 
-        ``positions`` [r, w] are 0-based (None: 0 … w − 1 in each row). ``segments`` [r, w] are token types (None:
-        all 0).
+        Args:
+            input_ids: Token ids, [r, w].
+            languages: Language of each token, [r, w].
+            positions: 0-based positions, [r, w] (None: 0 … w − 1 in each row).
+            segments: Token types, [r, w] (None: all 0).
         """
         if positions is None:
             positions = torch.arange(input_ids.shape[1], device=input_ids.device)
@@ -103,10 +105,7 @@ class Embeddings(nn.Module):
         return self.places[languages, ids] + self.offsets[languages]
 
     def outputs(self, languages: Sequence[int], restrict: bool) -> dict[int, tuple[Tensor, Tensor]]:
-        """Return output matrix and bias of each language.
-
-        They have all rows, or (``restrict``) those of the language's own ids in their order.
-        """
+        """Return output matrix and bias of each language, for all ids or (``restrict``) for its own sorted ids."""
         if self.separate:
             words, bias = torch.split(self.words, self.sizes), torch.split(self.bias, self.sizes)
             return {m: (words[m], bias[m]) for m in languages}
@@ -116,7 +115,7 @@ class Embeddings(nn.Module):
 
 
 def _places(ids: Sequence[NDArray[np.int64]], size: int) -> NDArray[np.int64]:
-    """Return the place of each id among the language's own ids, [L, size]; ABSENT where the language has no such id."""
+    """Return the index of each id among the ids of each language, or ABSENT, [L, size]."""
     places = np.full((len(ids), size), ABSENT)
     for language, own in enumerate(ids):
         assert np.all(np.diff(own) > 0) and own[-1] < size, "ids of a language are sorted, distinct and in the space"
@@ -139,7 +138,7 @@ class Head(nn.Module):
 
 
 class Direct(Head):
-    """XLM's head: the output reads the last layer as it is."""
+    """XLM's head, which passes the last layer to the output unchanged."""
 
     def __init__(self) -> None:
         nn.Module.__init__(self)
@@ -153,15 +152,15 @@ class MaskedLM(nn.Module):
 
     Args:
         shape: The shape.
-        sharing: What the languages share.
-        ids: The ids of each language, sorted, with the special tokens.
-        size: Rows of the embedding when it is shared (over all ids).
-        positions: The longest row.
+        sharing: Shared and separate parts.
+        ids: The sorted ids of each language, with the special tokens.
+        size: Number of ids, which is the number of rows of a shared embedding.
+        positions: Length of the longest row.
         pad: Id of the padding token, for exports.
-        language_ids: Whether there are language embeddings.
+        language_ids: Add language embeddings.
         seed: Seed of the weights.
         architecture: Architecture of Hugging Face.
-        epsilon: Epsilon of LayerNorm (default: that of the architecture).
+        epsilon: Epsilon of LayerNorm (default: the architecture's).
     """
 
     def __init__(
@@ -209,7 +208,7 @@ class MaskedLM(nn.Module):
                     parameter.fill_(1.0 if name.endswith("norm.weight") else 0.0)
 
     def forward(self, batch: TensorBatch) -> Tensor:
-        """Return −log p(label) at every masked position, [rows, k] float32 in nats; 0 where the label is IGNORE."""
+        """Return −log p(label) at every masked position in nats, or 0 for the label IGNORE, [rows, k] float32."""
         x, seen = self.embed(batch.input_ids, batch.languages, batch.positions), batch.seen()
         for number, layer in enumerate(self.layers, 1):
             columns = batch.masked if number == self.shape.layers else None
@@ -217,22 +216,18 @@ class MaskedLM(nn.Module):
         return self._losses(self.head(x), batch)
 
     def hidden(self, input_ids: Tensor, language: int, valid: Tensor | None = None) -> Tensor:
-        """Return the last layer's output [r, w, d] for text [r, w] of one language.
-
-        ``valid`` [r, w] is False at padding.
-        """
+        """Return the last layer's output for text [r, w] of one language, [r, w, d]. ``valid`` is False at padding."""
         return self.read(Text.of(input_ids, language, valid))[0]
 
     def read(self, text: Text, columns: Tensor | None = None, layers: Sequence[int] | None = None) -> list[Tensor]:
-        """Return the output of each of ``layers``, [r, w, d]: 1 … N, 0 for the embeddings (default: the last one).
+        """Return the outputs of ``layers`` (1 … N, or 0 for the embeddings; default: the last one), each [r, w, d].
 
-        With ``columns`` [r, k], only the outputs at these columns are returned, [r, k, d], and in the last layer
-        only these are computed.
+        With ``columns`` [r, k], only the outputs at these columns are returned, [r, k, d].
         """
         width, wanted = text.input_ids.shape[1], (self.shape.layers,) if layers is None else tuple(layers)
         most = self.embeddings.length
-        # Rows of two blocks, each padded, may be wider than the model if their positions are not.
-        assert text.positions is not None or width <= most, f"{width} tokens in a row, the model has {most}"
+        # Rows of two padded blocks may be wider than the model if their positions are not.
+        assert text.positions is not None or width <= most, f"{width} tokens in a row, but the model reads {most}"
         if text.packed is not None:
             packed = self._read_packed(text, text.packed, columns, set(wanted))
             return [packed[number] for number in wanted]
@@ -248,9 +243,9 @@ class MaskedLM(nn.Module):
     def _read_packed(
         self, text: Text, packed: Packed, columns: Tensor | None, wanted: Collection[int]
     ) -> dict[int, Tensor]:
-        """Read without the padding: each wanted layer's output [r, w, d], 0 at padding; at columns [r, k, d].
+        """Compute the outputs of the wanted layers without the padding, where they are 0.
 
-        The result equals that of the padded rows up to rounding, wherever there is a token.
+        At tokens, the result equals the outputs of the padded rows up to rounding.
         """
         rows, width = text.input_ids.shape
         ids, languages, positions, segments = _tokens(text, packed)
@@ -270,15 +265,15 @@ class MaskedLM(nn.Module):
         return outputs
 
     def word_rows(self, ids: Tensor, language: int) -> Tensor:
-        """Return the rows of the word embedding of ids [n] of a language, [n, d], without position or LayerNorm."""
+        """Return the word embeddings of ids [n] of a language, without position or LayerNorm, [n, d]."""
         return F.embedding(self.embeddings.rows(ids, language), self.embeddings.words)
 
     def language_row(self, language: int) -> Tensor | None:
-        """Return the embedding of a language [d], which is added to each of its words, or None if there is none."""
+        """Return the embedding of a language [d], or None if there are no language embeddings."""
         return None if self.embeddings.languages is None else self.embeddings.languages[language]
 
     def language_specific(self) -> list[str]:
-        """Return the names of the parameters that ``sharing`` separates: each row or copy belongs to one language."""
+        """Return the names of the parameters whose rows or copies each belong to one language."""
         own = tuple(f"layers.{number - 1}." for number in self.sharing.layers)
         if self.embeddings.separate:
             own += ("embeddings.words", "embeddings.bias", "embeddings.positions")
@@ -295,10 +290,7 @@ class MaskedLM(nn.Module):
     def embed(
         self, input_ids: Tensor, languages: Tensor, positions: Tensor | None, segments: Tensor | None = None
     ) -> Tensor:
-        """Return the input of the first layer, [r, w, d], from ids [r, w].
-
-        The other arguments are those of Embeddings.
-        """
+        """Return the input of the first layer, [r, w, d]. The arguments are those of ``Embeddings.forward``."""
         x = self.norm(self.embeddings(input_ids, languages, positions, segments))
         rate = self.shape.dropout
         keep = self.noise.keep(rate, *x.shape) if self.training and rate else None

@@ -1,4 +1,4 @@
-"""A checkpoint of Hugging Face as our model: every weight has a place, and every place gets one."""
+"""Convert a checkpoint of Hugging Face to our model, using every weight."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ def from_hf(
 ) -> MaskedLM:
     """Return the checkpoint ``name`` as a model that computes the same for every language.
 
-    Language embeddings start at 0, or with those of an XLM (``ids`` then has its languages in their order).
-    Separate parts start as equal copies.
+    Language embeddings are 0, or the embeddings of an XLM, whose languages ``ids`` then has in order. Separate parts
+    are equal copies.
 
     Args:
         name: A folder, or a name on the hub.
-        sharing: What the languages share.
+        sharing: Shared and separate parts.
         ids: As in MaskedLM.
-        size: As in MaskedLM: the checkpoint's rows and those of the ``extension``.
-        language_ids: Whether the model has language embeddings.
+        size: As in MaskedLM, including the rows of the ``extension``.
+        language_ids: Add language embeddings.
         seed: Seed of random rows.
         extension: New subwords.
         initialise: First values of the rows of the extension (see ExtendSpec).
-        length: The longest row that will occur.
-        dropout: Dropout rate (default: the checkpoint's, of its hidden states).
+        length: Length of the longest row.
+        dropout: Dropout rate (default: the checkpoint's rate for hidden states).
 
     Raises:
         InputError: The architecture is not supported, or the checkpoint has fewer positions than ``length``.
@@ -92,37 +92,35 @@ def from_hf(
             _fill_layer(source, f"{names.body}.encoder.layer.{number}", layer)
     left = set(source) - set(names.tied)
     if left:
-        reason = f"has weights that its architecture does not have: {', '.join(sorted(left)[:3])}"
+        reason = f"has weights that are not part of its architecture: {', '.join(sorted(left)[:3])}"
         raise InputError(reason, name, code="unsupported")
     return model
 
 
 def check_start(name: str, length: int, layers: Sequence[int]) -> None:
-    """Check that a run with rows of ``length`` tokens and these separate layers can start from ``name``.
-
-    Only the settings of the checkpoint are read, so that an error occurs before any work.
+    """Check by its settings that a run with rows of ``length`` and separate ``layers`` can start from a checkpoint.
 
     Raises:
-        InputError: It cannot.
+        InputError: The run cannot start from it.
     """
     from pretrain.hub import open_base
 
     base = open_base(name)
     if base.is_run:
-        hint = f"name the export of one language, as {base.folder}"
+        hint = f"name the export of one language, such as {base.folder}"
         raise InputError(f"{name} is a run", keys="start.model", hint=hint, code="type")
     config = _config(base.folder, name)
     if config.model_type == XLM:
-        reason = f"{name} is an XLM, which can be probed and fine-tuned, not pretrained further"
+        reason = f"{name} is an XLM, which can be probed and fine-tuned but not pretrained further"
         raise InputError(reason, keys="start.model", code="unsupported")
     check_size(name, config.num_hidden_layers, layers)
     check_length(name, _positions(config), length)
 
 
 def check_size(name: str, count: int, layers: Sequence[int]) -> None:
-    """Raise InputError for separate ``layers`` that the model ``name``, which has ``count``, does not have."""
+    """Check that the model ``name``, which has ``count`` layers, has all separate ``layers``."""
     if max(layers, default=0) > count:
-        reason = f"there is no layer {max(layers)}, {name} has {count}"
+        reason = f"there is no layer {max(layers)}, since {name} has {count} layers"
         raise InputError(reason, keys="sharing.layers", code="range")
 
 
@@ -132,7 +130,7 @@ def _positions(config: Any) -> int:
 
 
 def check_length(name: str, positions: int, length: int | None) -> None:
-    """Raise InputError for rows longer than the ``positions`` of the model ``name``."""
+    """Check that rows of ``length`` fit into the ``positions`` of the model ``name``."""
     if length is not None and length > positions:
         reason = f"rows of {length} tokens exceed the {positions} positions of {name}"
         raise InputError(reason, keys="batch.length", code="range")
@@ -142,7 +140,7 @@ def _config(folder: Path, name: str) -> Any:
     """Return the config of a checkpoint.
 
     Raises:
-        InputError: Our model is not numerically equal to it.
+        InputError: The config cannot be read, or our model cannot equal the checkpoint.
     """
     from transformers import AutoConfig
 
@@ -209,7 +207,7 @@ def _fill_embeddings(
 def _extended(
     words: Tensor, bias: Tensor, extension: Extension, initialise: str, model: MaskedLM
 ) -> tuple[Tensor, Tensor]:
-    """Return the tables with rows for new ids after the old ones: the mean of their pieces, of all rows, or random."""
+    """Return the word embeddings and biases with rows for new ids, initialised as in ExtendSpec."""
     new = torch.zeros(len(extension.ids), words.shape[1])
     new_bias = torch.full((len(new),), float(bias.mean()))
     if initialise == "random":
@@ -219,6 +217,6 @@ def _extended(
     if initialise == "pieces":
         for i in range(len(new)):
             pieces = torch.from_numpy(extension.pieces_of(i))
-            if len(pieces):  # a token without old pieces starts from the mean of all
+            if len(pieces):  # a token without old pieces keeps the mean of all rows
                 new[i], new_bias[i] = words[pieces].mean(0), bias[pieces].mean()
     return torch.cat([words, new]), torch.cat([bias, new_bias])

@@ -1,7 +1,7 @@
-"""XLM's checkpoints (Lample and Conneau 2019) under BERT's names, since their layers are the same.
+"""Rename the weights of XLM's checkpoints (Lample and Conneau 2019) as in BERT, whose layers are equal.
 
-There are two differences. Each token has the embedding of its language added before the first LayerNorm, and the
-output reads the last layer as it is. (At padding transformers sets states to 0, which nothing reads.)
+There are two differences: XLM adds the embedding of its language to each token before the first LayerNorm, and its
+output reads the last layer directly.
 """
 
 from __future__ import annotations
@@ -34,10 +34,7 @@ NAMES = (
 
 
 def bert_names(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the weights of XLMWithLMHeadModel under the names of BertForMaskedLM.
-
-    ``language_embeddings`` [L, d] are added if there are any.
-    """
+    """Rename the weights of XLMWithLMHeadModel as in BertForMaskedLM. ``language_embeddings`` [L, d] keep this name."""
     found = {}
     for name, tensor in weights.items():
         pattern, ours = next((pair for pair in NAMES if re.match(pair[0], name)), ("", ""))
@@ -49,10 +46,10 @@ def bert_names(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def bert_config(config: Any, name: str) -> Any:
-    """Return XLM's config as one of BERT.
+    """Return the config of an XLM as a BertConfig.
 
     Raises:
-        InputError: The XLM computes something else.
+        InputError: The XLM has another architecture.
     """
     from transformers import BertConfig
 

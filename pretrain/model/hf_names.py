@@ -1,10 +1,10 @@
-"""Names of the parts of the model in the architectures of Hugging Face that it equals."""
+"""Names of the model's parts in the supported architectures of Hugging Face."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-LAYER = {  # our name → their name, besides qkv
+LAYER = {  # their name by our name, except qkv
     "out": "attention.output.dense",
     "attention_norm": "attention.output.LayerNorm",
     "up": "intermediate.dense",
@@ -17,10 +17,7 @@ PARTS = ("weight", "bias")
 
 @dataclass(frozen=True)
 class Names:
-    """Names of an architecture's parts outside its layers, and of its classes.
-
-    ``tied`` are the input embedding and ``bias`` once more.
-    """
+    """Names of an architecture's classes and of its parts outside the layers. ``tied`` parts repeat other weights."""
 
     config: str
     model: str

@@ -1,9 +1,9 @@
 """Losses with hand-written gradients: cross entropy over a large vocabulary, and the sum of cosines of pairs of rows.
 
-The cross entropy has one buffer of the size of the logits. PyTorch's keeps the logits, their log-softmax and the
-gradient of both. Here the logits z of a position with the label y become u = exp(z − max z) − s·[y], s = Σ exp(z −
-max z), in their own buffer. The gradient is u/s, so backward has two matrix products and no pass over the logits.
-The exponentials are taken in float32, of a few rows at a time, which stay in a CPU's cache.
+The cross entropy needs one buffer of the size of the logits, while PyTorch keeps the logits, their log-softmax and both
+gradients. The logits z of a position with the label y are replaced by u = exp(z − max z) − s·[y] with s = Σ exp(z − max
+z). The gradient is u/s, so backward has two matrix products and no pass over the logits. The exponentials are computed
+in float32 for a few rows at a time, which stay in a CPU's cache.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Exponentials = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 def exponentials(logits: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
-    """Turn ``logits`` [n, V] into u in place, and return s [n] and −log softmax at ``index`` [n, 1]."""
+    """Replace ``logits`` [n, V] by u, and return s [n] and −log softmax at ``index`` [n, 1], [n]."""
     z = logits.float()  # the same tensor if it is float32
     z.sub_(z.amax(1, keepdim=True))
     wanted = z.gather(1, index)
@@ -63,24 +63,24 @@ class _SlotLoss(Function):
 def masked_loss(
     hidden: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, step: Exponentials = exponentials
 ) -> Tensor:
-    """Return −log softmax(hidden weightᵀ + bias) at ``labels``, [n] float32 in nats; 0 where a label is IGNORE.
+    """Return −log softmax(hidden weightᵀ + bias) at ``labels`` in nats, or 0 for the label IGNORE, [n] float32.
 
-    The shapes are hidden [n, d], weight [V, d], bias [V], labels [n]. ``step`` may be a compiled ``exponentials``.
+    The shapes are hidden [n, d], weight [V, d], bias [V] and labels [n]. ``step`` may be a compiled ``exponentials``.
     """
     loss: Tensor = _SlotLoss.apply(hidden, weight, bias, labels, step)  # type: ignore[no-untyped-call]
     return loss
 
 
 def sum_of_cosines(rows: Tensor) -> Tensor:
-    """Return Σ cos(a_i, b_i) of ``rows`` [2n, d]: first a, then b."""
+    """Return Σ cos(a_i, b_i), where ``rows`` [2n, d] holds a and then b."""
     total: Tensor = _SumOfCosines.apply(rows)  # type: ignore[no-untyped-call]
     return total
 
 
 class _SumOfCosines(Function):
-    """Computes the gradient in the forward pass, in half the time of autograd's.
+    """Computes the gradient in the forward pass, in half the time of autograd.
 
-    ∂cos/∂a = b / (|a| |b|) − cos · a / |a|².
+    It is ∂cos/∂a = b / (|a| |b|) − cos · a / |a|².
     """
 
     @staticmethod

@@ -30,7 +30,7 @@ class TensorBatch:
 
     @staticmethod
     def of(batch: Batch, device: torch.device) -> TensorBatch:
-        """Copy a batch to a device. On an accelerator the copy runs beside the computation."""
+        """Copy a batch to a device, on CUDA in parallel with the computation."""
         pinned = device.type == "cuda"
 
         def moved(array: NDArray[Any]) -> Tensor:
@@ -41,10 +41,7 @@ class TensorBatch:
         return TensorBatch(**fields)
 
     def seen(self) -> Tensor | None:
-        """Return which tokens of its row each token attends to, [rows, 1 or length, length] bool.
-
-        None stands for all.
-        """
+        """Return the attention mask, [rows, 1 or length, length] bool, or None if every token attends to its row."""
         if self.sentences is not None:
             return self.sentences.unsqueeze(2) == self.sentences.unsqueeze(1)
         return None if self.valid is None else self.valid.unsqueeze(1)

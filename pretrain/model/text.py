@@ -9,15 +9,15 @@ from torch import Tensor
 
 from pretrain.data.batch import Span
 
-WORTH = 0.9  # share of the columns; with more tokens than that, picking them costs more than the padding
+WORTH = 0.9  # share of tokens among the columns above which packing costs more than the padding
 
 
 @dataclass(frozen=True)
 class Packed:
-    """The places of the tokens, or words, of padded rows [r, w].
+    """The places of the tokens in padded rows [r, w].
 
     Attributes:
-        places: The number of each token among the r · w columns, rising, [t] int64.
+        places: Sorted indices of the tokens among the r · w columns, [t] int64.
         valid: False at padding, [r, w] bool.
     """
 
@@ -26,7 +26,7 @@ class Packed:
 
     @staticmethod
     def of(valid: Tensor | None) -> Packed | None:
-        """Return None where there is hardly any padding. ``valid`` is on the CPU, so that no device is waited for."""
+        """Return the places for a mask on the CPU, or None if there is little padding."""
         if valid is None or bool(valid.sum() > WORTH * valid.numel()):
             return None
         return Packed(valid.flatten().nonzero().squeeze(1), valid)
@@ -51,10 +51,10 @@ class Text:
     Attributes:
         input_ids: Token ids, [rows, width] int64.
         valid: False at padding, [rows, width] bool. None: there is no padding.
-        spans: The columns of each language as (start, stop, language): one span for rows of one language.
+        spans: The columns of each language as (start, stop, language).
         positions: 0-based positions, [rows, width] int64. None: 0 … width − 1 in every row.
         segments: Token types of BERT, [rows, width] int64. None: all are 0.
-        packed: The places of the tokens, so that padding costs nothing. None: padding is computed.
+        packed: The places of the tokens, for computation without padding. None: padding is computed.
     """
 
     input_ids: Tensor
@@ -70,11 +70,11 @@ class Text:
         return Text(input_ids, valid, ((0, input_ids.shape[1], language),))
 
     def without_padding(self) -> Text:
-        """Return the same text to be read without its padding where that is faster. The tensors must be on the CPU."""
+        """Return the same text, packed if that is faster. The tensors must be on the CPU."""
         return replace(self, packed=Packed.of(self.valid) if len(self.spans) == 1 else None)
 
     def seen(self) -> Tensor | None:
-        """Return which tokens of its row every token attends to, [rows, 1, width] bool. None stands for all."""
+        """Return the attention mask, [rows, 1, width] bool, or None if every token attends to its row."""
         return None if self.valid is None else self.valid.unsqueeze(1)
 
     @property

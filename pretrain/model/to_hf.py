@@ -1,4 +1,4 @@
-"""The weights of one language as a plain model of Hugging Face."""
+"""Convert the weights of one language to a model of Hugging Face."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def to_hf(model: MaskedLM, language: int) -> tuple[PretrainedConfig, dict[str, Tensor]]:
-    """Return the config and weights with which Hugging Face's class computes what the model does for a language.
+    """Return the config and weights of an equal Hugging Face model for one language.
 
-    With separate embeddings, ids that the language does not have get the rows of the first language that has them.
+    With separate embeddings, an id that the language does not have gets the row of the first language that has it.
     """
     names, shape, tables = ARCHITECTURES[model.architecture], model.shape, model.embeddings
     words, bias = _full_tables(tables, language)
@@ -72,7 +72,7 @@ def _layer_to_hf(layer: nn.Module, place: str) -> dict[str, Tensor]:
 
 
 def _hf_config(model: MaskedLM, names: Names, before: int) -> PretrainedConfig:
-    """Return the config. Further settings of a checkpoint that the run started from (``origin``) stay."""
+    """Return the config, with further settings of the checkpoint that the run started from (``origin``)."""
     import transformers
 
     shape, tables = model.shape, model.embeddings
