@@ -6,14 +6,13 @@ With cos the cosine of x, a row of one set, and y, a row of the other, and k = 1
     csls(x, y)   = 2 cos(x, y) - r(x) - r(y)
     r(x)         = mean cosine of x to its k nearest rows of the other set, and r(y) likewise
 
-The product X Yᵀ is computed once, in tiles. The largest cosines of its rows and columns serve all four searches.
-Where they do not decide a search, which happens under CSLS, scores are computed again for the queries and targets
-in question only, so that every result is exact.
+The product X Yᵀ is computed once, in tiles. The lists of largest cosines of its rows and columns serve all four
+searches. If a list does not decide a search, which happens under CSLS, the scores of possible targets are computed
+again, so that every result is exact.
 
-With p(y) the penalty of a target (0 for the cosine, its density for CSLS) and a = 1 or 2, a query x scores s(x, y)
-= a cos(x, y) - p(y). No target outside the list of x has a cosine above the list's last one, c. So one outside
-reaches a score b only if p(y) <= a c - b. Such targets come first when they are sorted by p, and mostly there are
-none.
+A query x scores s(x, y) = a cos(x, y) - p(y), where p(y) is the penalty of a target (0 for the cosine, its density for
+CSLS) and a is 1 or 2. A target outside the list of x has at most the last cosine c of the list. It reaches a score b
+only if p(y) <= a c - b. Such targets come first in the order of p, and usually there are none.
 """
 
 from __future__ import annotations
@@ -41,12 +40,11 @@ class Neighbours:
     """The nearest rows of the queries under one score.
 
     Attributes:
-        credit: 1/t where a pair's target is among the t nearest tied ones of its query, else 0, [q] float64. The
-            mean over pairs is P@1, with ties broken at random in expectation. It is 0 if one of the two is a row of
-            zeros.
-        indices: The nearest targets of the query rows, best first, [r, top]; -1 for a row of zeros, which has no
-            neighbours, and where there are fewer candidates.
-        scores: Their scores, [r, top].
+        credit: 1/t if the target of a pair is among the t tied nearest rows of its query, else 0, [q] float64. The
+            mean over pairs is the expected P@1 with random ties. Rows of zeros have the credit 0.
+        indices: The nearest targets of the query rows, the best first, [r, top]. It is -1 for a row of zeros, and
+            beyond the number of candidates.
+        scores: Scores of these targets, [r, top].
     """
 
     credit: Tensor
@@ -58,7 +56,7 @@ class Neighbours:
 class Direction:
     """Results with one set as queries and the other as candidates.
 
-    ``density`` [n] is r of the queries, and ``zeros`` is the number of queries that are rows of zeros.
+    ``density`` [n] is r of the queries, and ``zeros`` the number of queries that are rows of zeros.
     """
 
     cosine: Neighbours
@@ -69,11 +67,7 @@ class Direction:
 
 @dataclass(frozen=True)
 class Nearest:
-    """Results of both directions.
-
-    In ``forward``, rows of x are the queries and rows of y the candidates. In ``backward`` it is the other way
-    round.
-    """
+    """Results of both directions. In ``forward`` the rows of x are the queries, in ``backward`` the rows of y."""
 
     forward: Direction
     backward: Direction
@@ -94,28 +88,25 @@ def nearest(
 ) -> Nearest:
     """Search among ``x`` [n, d] and ``y`` [m, d] in both directions.
 
-    The work is float32 without TF32 on the device of x, one unit copy of ``tile`` rows at a time: memory is O(tile²
-    + (n + m) · max(k, top)). Scores closer than TIE are tied. A row of zeros has cosine 0 to everything.
+    The work is float32 without TF32 on the device of x. Memory is O(tile² + (n + m) · max(k, top)). Scores closer than
+    TIE are tied. A row of zeros has cosine 0 to everything.
 
     Args:
         x: A tensor or NumPy array (also a memory map) of any float type.
         y: The other set.
-        pairs: Rows of x and y that should find each other, [q, 2] int64. A row may be in several pairs or in none,
-            and every row is a candidate of every row of the other set. For fewer candidates, give fewer rows: the
-            densities are over candidates.
-        top: Number of nearest rows to list (at most as many as there are) for each query. A longer list costs more
-            than a credit: few others rule a pair out, but under CSLS nearly all of a row's neighbours may have to
-            be scored to list them.
-        queries: The queries to list: their numbers in x and in y. None stands for all.
-        barred: Rows of x and of y that are no candidates of each other, each once a side, [s, 2], such as one
-            embedding that is in both sets.
-        k: Number of neighbours for the densities. It is limited to the number of rows.
+        pairs: Rows of x and y that should find each other, [q, 2] int64. A row may be in several pairs or in none.
+            All rows are candidates.
+        top: Number of nearest rows to list for each query. Under CSLS a list costs more than a credit.
+        queries: Numbers of the queries in x and in y to list (None: all).
+        barred: Rows of x and of y that are not candidates of each other, [s, 2], such as an embedding that is in both
+            sets. A row occurs at most once on a side.
+        k: Number of neighbours for the densities, limited to the number of rows.
         tile: Number of rows and columns of a tile.
-        report: Gets the progress.
+        report: Receives the progress.
         names: Names of the two sets in errors.
 
     Raises:
-        InputError: There is NaN or infinity.
+        InputError: A row has NaN or infinity.
 
     >>> rows = torch.eye(3)
     >>> nearest(rows, rows[[0, 2, 1]], torch.tensor([[0, 0], [1, 1]])).forward.csls.credit
@@ -146,14 +137,14 @@ def nearest(
 
 
 def _density(lists: Lists, k: int) -> Tensor:
-    """Return r [n]: the mean cosine of each row to its k nearest; 0 if there is no candidate."""
+    """Return the mean cosine of each row to its k nearest candidates, or 0 without candidates, [n]."""
     nearest = lists.values[:, :k]
     there = nearest.isfinite()  # barred entries are not finite
     return nearest.where(there, 0).sum(1) / there.sum(1).clamp(min=1)
 
 
 def _by_query(barred: Tensor | None, side: int, rows: int) -> Tensor | None:
-    """Return the row that is barred for each row of a side, [rows], or -1."""
+    """Return the barred row of each row of a side, or -1, [rows]."""
     if barred is None:
         return None
     found = torch.full((rows,), -1, device=barred.device)
@@ -164,7 +155,7 @@ def _by_query(barred: Tensor | None, side: int, rows: int) -> Tensor | None:
 def _direction(
     search: Search, densities: list[Tensor], pairs: Tensor, own: Tensor, listing: tuple[int, Tensor], report: Report
 ) -> Direction:
-    """Compute both scores of one direction. ``densities`` are those of the queries and of the targets."""
+    """Compute both scores of one direction. ``densities`` has the densities of queries and of targets."""
     top, queries = min(listing[0], len(search.targets)), listing[1]
     lost = search.queries.zero[pairs[:, 0]] | search.targets.zero[pairs[:, 1]]
     found = []
@@ -180,26 +171,21 @@ def _direction(
 
 @dataclass(frozen=True)
 class NeighbourScores:
-    """The score ``weight`` · cosine - ``penalty``.
-
-    It is the score of a pair of rows, less the term that is the same for all targets of a query. ``penalty`` is
-    [m].
-    """
+    """The score ``weight`` · cosine - ``penalty`` [m], without the term that is equal for all targets of a query."""
 
     weight: float
     penalty: Tensor
 
     def of(self, cosines: Tensor, targets: Tensor) -> Tensor:
-        """Return the scores of cosines with these targets, both [...]. A place without a target (-1) has -∞."""
+        """Return the scores of cosines with these targets, both [...]. A missing target (-1) has the score -∞."""
         return self.weight * cosines - self.penalty[targets]
 
 
 @dataclass(frozen=True)
 class Search:
-    """Queries [n, d], targets [m, d], and the queries' lists of largest cosines among the targets.
+    """Queries [n, d], targets [m, d], and the lists of the queries' largest cosines among the targets.
 
-    ``barred`` [n] is the target that is no candidate of a query, -1 for none (None: all are -1). The lists are
-    without it.
+    ``barred`` [n] is the target that is not a candidate of a query and is not in its list, or -1 (None: all are -1).
     """
 
     queries: Rows
@@ -208,10 +194,10 @@ class Search:
     barred: Tensor | None = None
 
     def credit(self, scores: NeighbourScores, pairs: Tensor, cosines: Tensor, report: Report = silent) -> Tensor:
-        """Return 1/t where the target of a pair (query, target) is among the t nearest tied ones, else 0, [q] float64.
+        """Return 1/t if the target of a pair (query, target) is among the t tied nearest ones, else 0, [q] float64.
 
-        ``cosines`` [q] are those of the ``pairs`` [q, 2], from the product that the lists are from. A query whose
-        list has an entry better than its target by more than TIE has missed in any case, and is not computed again.
+        ``cosines`` [q] belong to the ``pairs`` [q, 2] and come from the same product as the lists. A query whose list
+        has a better entry than its target, by more than TIE, is a miss and is not computed again.
         """
         query, target = pairs.unbind(1)
         own = scores.of(cosines, target)
@@ -230,9 +216,9 @@ class Search:
     def top(
         self, scores: NeighbourScores, size: int, queries: Tensor, report: Report = silent
     ) -> tuple[Tensor, Tensor]:
-        """Return scores and numbers of the ``size`` nearest targets of the ``queries`` [r] (numbers), [r, size] each.
+        """Return scores and numbers of the ``size`` nearest targets of the queries [r], the best first, [r, size] each.
 
-        The best comes first. ``size`` is at most the length of the lists.
+        ``size`` is at most the length of the lists.
         """
         listed = self.lists.indices[queries]
         best, places = scores.of(self.lists.values[queries], listed).topk(size, dim=1)
@@ -251,9 +237,9 @@ class Search:
         return best, indices
 
     def _again(self, scores: NeighbourScores, queries: Tensor, wanted: Tensor, report: Report) -> Iterator[_Block]:
-        """Yield blocks of those ``queries`` [n] (bool) whose lists may lack a target that scores ``wanted`` [n].
+        """Yield blocks of the ``queries`` [n] (bool) whose lists may lack a target that scores ``wanted`` [n].
 
-        The scores of a block are overwritten by the next one's.
+        The scores of the next block overwrite those of the last one.
         """
         penalty, order = scores.penalty.sort()
         last = self.lists.last(len(self.targets))
@@ -271,7 +257,7 @@ class Search:
             found = memory[: len(block) * total].view(len(block), total)
             self._score(scores, block, order[:size], found[:, :size])
             self._bar(block, position, found[:, :size])
-            # Listed entries keep their values, since two products differ in their rounding.
+            # Listed entries keep their values, since the rounding of two products differs.
             twice, own = position[listed], torch.arange(size, total, device=rows.device)
             found.scatter_(1, torch.where(twice < size, twice, own), -torch.inf)
             found[:, size:] = scores.of(self.lists.values[block], listed)
@@ -300,10 +286,10 @@ class Search:
 
 @dataclass(frozen=True)
 class _Block:
-    """Scores ``found`` [r, s + size] of the queries ``rows`` [r]. No target that scores enough is missing in them.
+    """Scores ``found`` [r, s + size] of the queries ``rows`` [r], with all targets that may score enough.
 
-    They are those of the targets ``seen`` [s] and of the ``listed`` [r, size]. A target in both has -∞ at the first
-    place. ``position`` [m] is where a target would stand among all of the seen.
+    The targets are ``seen`` [s] and ``listed`` [r, size]. A target in both has -∞ at its first place. ``position`` [m]
+    is the index of each target in the order of ``seen``.
     """
 
     rows: Tensor
@@ -317,7 +303,7 @@ class _Block:
         return torch.where(places < len(self.seen), self.seen[places.clamp(max=len(self.seen) - 1)], of_lists)
 
     def set(self, query: Tensor, target: Tensor, scores: Tensor) -> None:
-        """Replace scores that were computed again by the known scores of pairs [q]."""
+        """Replace recomputed scores by the known scores of pairs [q]."""
         where = torch.full((int(self.rows.max()) + 1,), -1, device=self.rows.device)
         where[self.rows] = torch.arange(len(self.rows), device=self.rows.device)
         row, place = where[query.clamp(max=len(where) - 1)], self.position[target]
@@ -328,7 +314,7 @@ class _Block:
 
 
 def _blocks(rows: Tensor, sizes: Tensor) -> Iterator[tuple[Tensor, int]]:
-    """Cut rows, whose sizes grow, into blocks of at most BLOCK_SCORES; each with the size of its last row."""
+    """Cut rows, which are sorted by size, into blocks of at most BLOCK_SCORES, and yield each with its largest size."""
     stop = len(rows)
     while stop:
         size = int(sizes[stop - 1])  # from the largest on, so that a block's size is known before its rows

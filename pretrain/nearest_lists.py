@@ -16,19 +16,18 @@ from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 
 TILE = 8192  # rows and columns of the product that are in memory at once: 256 MB
-GROUP = 16  # entries of a group, of which first only the largest one is compared
-CHECKED = 8192  # rows that are read at once to find their lengths
+GROUP = 16  # entries of a group, which is first represented by its largest entry
+CHECKED = 8192  # rows that are read at once to compute their lengths
 
 Matrix = Tensor | NDArray[Any]
-"""[n, d] of any float type. A memory-mapped array is read block by block and never as a whole."""
+"""Array [n, d] of any float type. A memory-mapped array is read block by block."""
 
 
 class Rows:
-    """Gives rows [n, d] in float32 with length 1. A row of zeros stays zero.
+    """Rows [n, d] as unit vectors in float32, which are computed block by block. A row of zeros stays zero.
 
-    Only the requested block is copied, and the scale of each row is stored. Rows are divided by their largest
-    number before their length is taken, so that squares do not under- or overflow. ``name`` is the name of the rows
-    in errors.
+    Rows are divided by their largest number before their length is computed, so that squares do not under- or
+    overflow. Errors use the ``name`` of the rows.
 
     Raises:
         InputError: A row has NaN or infinity.
@@ -70,7 +69,7 @@ class Rows:
         largest = values.abs().amax(1, keepdim=True)  # NaN and infinity pass through the maximum
         if not bool(largest.isfinite().all()):
             row = rows.start + int((~largest.isfinite()).flatten().nonzero()[0])
-            reason = f"row {row} of the {name} vectors holds NaN or infinity, since the training run has diverged"
+            reason = f"row {row} of the {name} vectors has NaN or infinity, probably because training has diverged"
             raise InputError(reason, code="damaged")
         self.zero[rows] = (largest == 0).flatten()
         self._largest[rows] = largest.where(largest > 0, 1)
@@ -80,7 +79,7 @@ class Rows:
 
 @contextmanager
 def full_precision(device: str) -> Iterator[None]:
-    """Switch off gradients, TF32 and autocast, since nearest neighbours differ by less than their rounding."""
+    """Switch off gradients, TF32 and autocast, whose rounding would change nearest neighbours."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     try:
@@ -94,15 +93,15 @@ def full_precision(device: str) -> Iterator[None]:
 class Lists:
     """The largest cosines of each row.
 
-    ``values`` [n, size] are in falling order, and ``indices`` are their columns. A row has fewer than ``size``
-    entries only if the other side has fewer rows, and then it has all of them.
+    ``values`` [n, size] are in descending order, and ``indices`` are their columns. ``size`` is at most the number of
+    rows of the other side.
     """
 
     values: Tensor
     indices: Tensor
 
     def last(self, others: int) -> Tensor:
-        """Return the bound of cosines outside the list, [n]; −∞ where none of the ``others`` is outside."""
+        """Return the upper bound of cosines outside the list, [n], or −∞ if all ``others`` are in it."""
         size = self.values.shape[1]
         return self.values[:, -1] if 0 < size < others else self.values.new_full((len(self.values),), -torch.inf)
 
@@ -110,10 +109,9 @@ class Lists:
 def largest_cosines(
     x: Rows, y: Rows, size: int, pairs: Tensor, tile: int = TILE, report: Report = silent, barred: Tensor | None = None
 ) -> tuple[Lists, Lists, Tensor]:
-    """Return the ``size`` largest entries of each row and column of X Yᵀ [n, m], and those at the ``pairs``, [q].
+    """Return the ``size`` largest entries of each row and column of X Yᵀ [n, m], and the entries at ``pairs`` [q, 2].
 
-    ``pairs`` is [q, 2]. The entries at ``barred`` [s, 2] count as −∞. Memory is O(tile² + (n + m) · size), and each
-    entry is computed once.
+    The entries at ``barred`` [s, 2] count as −∞. Memory is O(tile² + (n + m) · size), and each entry is computed once.
     """
     forward = _empty(len(x), min(size, len(y)), x.device)
     backward = _empty(len(y), min(size, len(x)), x.device)
@@ -141,11 +139,11 @@ def largest_cosines(
 
 
 def largest_in_rows(matrix: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Return the largest entries of each row [n, min(size, m)], in falling order, and their columns.
+    """Return the largest entries of each row in descending order, [n, min(size, m)], and their columns.
 
-    The result is exact, and faster than topk over whole rows: all of these entries lie in the ``size`` groups with
-    the largest maxima or among the few entries after the last whole group. The entries of a group lie apart, so
-    that the maxima of neighbouring groups are found together.
+    This is exact and faster than topk over whole rows, because these entries lie in the ``size`` groups with the
+    largest maxima, or among the few entries after the last whole group. The entries of a group are ``groups`` columns
+    apart, so that the maxima of neighbouring groups are found together.
     """
     groups = matrix.shape[1] // GROUP
     if groups <= size:
@@ -163,10 +161,9 @@ def largest_in_rows(matrix: Tensor, size: int) -> tuple[Tensor, Tensor]:
 
 
 def _largest_in_columns(matrix: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Return the largest entries of each column [m, min(size, n)], in falling order, and their rows.
+    """Return the largest entries of each column in descending order, [m, min(size, n)], and their rows.
 
-    It works as ``largest_in_rows`` of the transposed matrix, which is not written: only maxima and chosen entries
-    are.
+    This equals ``largest_in_rows`` of the transposed matrix, without a copy of the matrix.
     """
     groups = len(matrix) // GROUP
     if groups <= size:
@@ -183,9 +180,9 @@ def _largest_in_columns(matrix: Tensor, size: int) -> tuple[Tensor, Tensor]:
 
 
 def _places(product: Tensor, pairs: Tensor, top: int, start: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return rows and columns [q] of the ``pairs`` [q, 2] in a tile, and which of them lie in it.
+    """Return rows and columns of ``pairs`` [q, 2] in the tile at row ``top`` and column ``start``, [q] each.
 
-    The tile begins at row ``top`` and column ``start``.
+    The third result flags the pairs that lie in the tile, [q].
     """
     row, column = (pairs - torch.tensor([top, start], device=pairs.device)).unbind(1)
     here = (row >= 0) & (row < len(product)) & (column >= 0) & (column < product.shape[1])
@@ -198,7 +195,7 @@ def _empty(rows: int, size: int, device: torch.device) -> Lists:
 
 
 def _merge(lists: Lists, row: int, offset: int, values: Tensor, indices: Tensor) -> None:
-    """Add entries of rows from ``row`` on. Their indices count from ``offset``."""
+    """Merge entries into the lists of the rows from ``row`` on. Indices count from ``offset``."""
     here = slice(row, row + len(values))
     every = torch.cat([lists.values[here], values], 1)
     kept, places = every.topk(lists.values.shape[1], dim=1)

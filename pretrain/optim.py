@@ -21,11 +21,11 @@ def build_optimizer(config: OptimizerConfig, model: nn.Module) -> torch.optim.Ad
     betas = (config.beta1, config.beta2)
     if parameters[0].device.type != "xla":
         return torch.optim.AdamW(groups, lr=config.learning_rate, betas=betas, eps=config.epsilon, fused=True)
-    # XLA has no fused kernel. With capturable, the number of the step is on the device and is no constant of the graph.
+    # XLA has no fused kernel. With capturable, the step number is on the device, so it is not a constant of the graph.
     optimizer = torch.optim.AdamW(
         groups, lr=config.learning_rate, betas=betas, eps=config.epsilon, foreach=False, capturable=True
     )
-    # Moments that the first step makes would be constants of its graph, and the second step would have another graph.
+    # Moments that the first step creates would be constants of its graph, so the second step would need another graph.
     for p in parameters:
         state = {"step": torch.zeros((), device=p.device)}
         optimizer.state[p] = state | {name: torch.zeros_like(p) for name in ("exp_avg", "exp_avg_sq")}
@@ -34,10 +34,10 @@ def build_optimizer(config: OptimizerConfig, model: nn.Module) -> torch.optim.Ad
 
 
 def learning_rate(peak: float, warmup: int, steps: int, step: int, schedule: str = "linear") -> float:
-    """Return the rate of step ``step`` (counted from 0): linear up to ``peak`` in ``warmup`` steps, then the schedule.
+    """Return the learning rate of a step, which counts from 0.
 
-    inverse_sqrt is peak · √(warmup / (step + 1)) (Vaswani et al. 2017, equation 3). Without a warm-up it starts at
-    the peak.
+    The rate rises linearly to ``peak`` in ``warmup`` steps and then follows the schedule. inverse_sqrt is peak ·
+    √(warmup / (step + 1)) (Vaswani et al. 2017, equation 3), or starts at the peak without a warm-up.
 
     >>> [learning_rate(1.0, 2, 6, s) for s in range(6)]
     [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]

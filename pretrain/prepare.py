@@ -1,4 +1,4 @@
-"""Build the data artifacts that a config trains on: vocabulary, shards, sentence pairs, dictionary."""
+"""Build the data artifacts of a config: vocabulary, shards, sentence pairs, dictionary."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Ar
 
 
 def _open_sources(config: PretrainConfig) -> dict[str, Source]:
-    """Return every source by its spec, checked to have what the languages read. Nothing is read."""
+    """Open every source, and check that it has the splits and columns that the languages read."""
     specs = [entry.source for entry in config.all_languages] + [s for pair in config.parallel for s in pair.sources]
     sources = {spec: open_source(spec) for spec in dict.fromkeys(specs)}
     for spec, source in sources.items():
@@ -96,7 +96,7 @@ def _vocabulary(
     first, *others = (language.ids for language in id_space.languages)
     alone = config.sharing.softmax == "language" and config.sharing.embeddings == "shared"
     if alone and all(np.array_equal(first, ids) for ids in others):
-        reason = "language changes nothing here, since all languages have the same ids"
+        reason = "language has no effect, because all languages have the same ids"
         raise InputError(reason, keys="sharing.softmax", hint="leave softmax out", code="no_effect")
     return id_space, bound, extension
 
@@ -106,7 +106,7 @@ def _shards(source: Source, split: str, language: Language, tokenizer: LanguageT
     path = store.obtain("shards", name, lambda folder: write_shards(source, split, language, tokenizer, folder))
     shards = read_shards(path, name)
     if shards.counts[list(tokenizer.specials.control)].any():
-        reason = "holds control tokens that the text spells, which an older version wrote"
+        reason = "was written by an older version and has control tokens in the text"
         raise InputError(reason, path, hint="delete the folder and run again", code="format")
     return shards
 
@@ -114,7 +114,7 @@ def _shards(source: Source, split: str, language: Language, tokenizer: LanguageT
 def _parallel(
     config: PretrainConfig, languages: Sequence[RunLanguage], sources: dict[str, Source], store: Store
 ) -> tuple[Parallel, ...]:
-    """Return the sentence pairs of every pair of languages that has some."""
+    """Return the sentence pairs of all pairs of languages."""
     number = {language.name: i for i, language in enumerate(languages)}
     pairs = [(a, b, languages[a].train, languages[b].train) for a, b in config.derived_pairs]
     for given in config.parallel:
@@ -123,7 +123,7 @@ def _parallel(
             for n, spec in zip(given.languages, given.sources, strict=True)
         )
         counts = [source.lines("train") for spec in given.sources if isinstance(source := sources[spec], LinesSource)]
-        if len(counts) == 2 and counts[0] != counts[1]:  # their lines are hardly translations of each other
+        if len(counts) == 2 and counts[0] != counts[1]:  # the lines are probably not translations of each other
             reason = f"{given.sources[0]} has {counts[0]} lines, but {given.sources[1]} has {counts[1]}"
             raise InputError(reason, keys="parallel", hint="name two files that are parallel", code="conflict")
         pairs.append((number[given.languages[0]], number[given.languages[1]], left, right))
@@ -131,7 +131,7 @@ def _parallel(
     for pair in found:
         if not len(pair.rows):
             names = f"{languages[pair.left].name} and {languages[pair.right].name}"
-            reason = f"{names} have no sentence pair, since no two of their sentences have the same number"
+            reason = f"{names} have no sentence pair, because no sentence number occurs in both"
             raise InputError(reason, keys="parallel", code="empty")
     return found
 

@@ -1,4 +1,4 @@
-"""A run folder: from a config to config.yaml, metrics.jsonl, checkpoints and exports."""
+"""Pretrain by a config in a run folder with config.yaml, metrics.jsonl, checkpoints and exports."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from synthlang.store import Store
 
 DONE = "done.json"
 TEXT_REASONS = (CONTROL_WORDS, CONTROL_CHARACTERS, CUT_LINES, UNCUT)
-"""Reasons in the counts of a text that the user is shown before the first step."""
+"""Counts of a text that are shown before the first step."""
 
 
 class Trainer(Loop[MaskedLM, Batch]):
-    """The loop of a pretraining."""
+    """The loop of a pretraining run."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Trainer(Loop[MaskedLM, Batch]):
         stop: Flag | None = None,
     ) -> None:
         self.config, self.report = config, report
-        # A micro-batch may hold no row of a language, and then the language's own parameters have no gradient.
+        # If a micro-batch has no row of a language, separate parameters of the language have no gradient.
         tracked = {"log_with": list(config.trackers) or None, "project_dir": str(run)}
         accelerator = accelerator_of(config.sharing.separates, **tracked)
         config.micro_batches(accelerator.num_processes)
@@ -63,7 +63,7 @@ class Trainer(Loop[MaskedLM, Batch]):
 
     def begin(self) -> None:
         for source in self.rows.sources:
-            if source.optional:  # rows of whole sentences, some of which do not fit
+            if source.optional:  # rows of whole sentences, which may not all fit
                 counted = ", ".join(f"{reason} {count:,}" for reason, count in source.counts.items())
                 self.say(f"{source.name}: {source.rows:,} rows, {counted}")
         start_trackers(self.accelerator, self.config, self.run)
@@ -87,7 +87,7 @@ class Trainer(Loop[MaskedLM, Batch]):
 
     def _note_best(self, row: dict[str, Any]) -> None:
         """Record the step of the best checkpoint so far."""
-        perplexity = row.get(self.validation.deciding)  # a dev split without a word has none
+        perplexity = row.get(self.validation.deciding)  # None for a dev split without a word
         if self.policy.select != "best" or not self.is_due(self.policy.every):
             return
         if perplexity is not None and (BEST not in self.extra or perplexity < self.extra["best_perplexity"]):
@@ -106,17 +106,16 @@ def pretrain(
     say: Say = unheard,
     stop: Flag | None = None,
 ) -> str:
-    """Run a config in the folder ``run``, which may be new, unfinished or done, and return its fingerprint.
+    """Pretrain by a config in the folder ``run``, which may be new, unfinished or finished, and return the fingerprint.
 
     Args:
         config: The settings.
-        run: The run folder. If it holds another run, that is an error before anything is written. With a ``store``
-            artifacts may be written first, and the fingerprint decides: the spelling of a config's files makes no
-            other run.
-        store: Where data artifacts are stored (default: ``run/data``).
-        report: Gets the progress.
-        say: Gets single lines for the user.
-        stop: When it is set, the run saves and raises Stopped.
+        run: The run folder. A folder with another run is an error before anything is written. With a ``store``, the
+            error comes after the data artifacts are built, because only fingerprints are compared.
+        store: Store of the data artifacts (default: ``run/data``).
+        report: Receives the progress.
+        say: Receives messages for the user.
+        stop: If it is set, the run saves a checkpoint and raises Stopped.
     """
     with only_run(run):
         if store is None or not any((run / name).is_file() for name in ("run.json", "config.yaml")):
@@ -126,7 +125,7 @@ def pretrain(
         config.micro_batches(state.num_processes)
         check_memory(config, state.num_processes, state.device)
         store = store or Store(run / "data")
-        with state.main_process_first():  # the other processes find the artifacts built
+        with state.main_process_first():  # the main process builds the artifacts for all
             artifacts = prepare(config, store, report)
         check_memory(config, state.num_processes, state.device, artifacts.id_space.size)
         name = config.fingerprint(artifacts.parents)
@@ -152,7 +151,7 @@ def _train(trainer: Trainer, artifacts: Artifacts) -> None:
 
 
 def _counts(artifacts: Artifacts, trainer: Trainer) -> dict[str, dict[str, int]]:
-    """Return for each text by reason how much of it the language and the rows of the run left out or changed."""
+    """Return the counts of omissions and changes in each text, by reason."""
     found = {f"{m.name} train": m.train.reasons for m in artifacts.languages}
     found |= {f"{m.name} dev": m.dev.reasons for m in artifacts.languages if m.dev is not None}
     for source in trainer.rows.sources:
@@ -179,15 +178,15 @@ def _remarks(config: PretrainConfig, artifacts: Artifacts) -> list[str]:
     lines.append(effective_batch(config, state.num_processes))
     wide = config.model.hidden
     if config.start is None and (faster := faster_precision(wide, state.device)) not in (None, config.precision):
-        lines.append(f"on this processor a model {wide} wide trains faster with --set precision={faster}")
+        lines.append(f"on this processor a model of width {wide} trains faster with --set precision={faster}")
     if (warmup := config.optimizer.warmup_steps) >= config.steps:
-        lines.append(f"the learning rate only rises: the warm-up ({warmup:,} steps) is as long as the run or longer")
+        lines.append(f"the learning rate never falls, since the warm-up ({warmup:,} steps) is as long as the run")
     if artifacts.extension is not None:
         lines.append(f"{len(artifacts.extension.ids):,} new subwords")
         for name, effect in artifacts.extension.effects.items():
             before, after = effect.pieces_before / effect.words, effect.pieces_after / effect.words
             unknown = f"{effect.unknown_before:,} → {effect.unknown_after:,} words with an unknown piece"
-            cut = f"{effect.words_changed / effect.words:.1%} of the words cut otherwise"
+            cut = f"{effect.words_changed / effect.words:.1%} of the words split differently"
             lines.append(f"{name}: {before:.2f} → {after:.2f} pieces a word, {unknown}, {cut}")
     for language in artifacts.languages:
         for split, shards in (("train", language.train), ("dev", language.dev)):
@@ -208,16 +207,15 @@ def open_run(
 ) -> tuple[PretrainConfig, Artifacts]:
     """Return the config and the data artifacts of a finished run.
 
-    ``config`` is one that leads to this run, as a study has it (default: its config.yaml).
+    ``config`` may be an equivalent config (default: the run's config.yaml).
 
     Raises:
-        InputError: The data of the run has changed or is gone. Its model must not be read with the vocabulary of
-            another text.
+        InputError: The data of the run has changed or is gone, so its vocabulary could not be built again.
     """
     if not (run / "config.yaml").exists():
-        raise InputError("is no run folder, since config.yaml is missing", run, code="missing")
+        raise InputError("is not a run folder: config.yaml is missing", run, code="missing")
     if not (run / DONE).exists():
-        hint = "run synthlang pretrain again to continue it"
+        hint = "run synthlang pretrain again to finish it"
         raise InputError("the run is not finished", run, hint=hint, code="missing")
     config = config or load(PretrainConfig, run / "config.yaml")
     try:
@@ -228,7 +226,7 @@ def open_run(
     before, now = read_json(run / DONE).get("parents", {}), artifacts.parents
     if changed := sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key)):
         reason = f"the data of the run has changed since it was trained ({', '.join(changed)})"
-        hint = "restore the data, or train another run in another folder"
+        hint = "restore the data, or train again in another folder"
         raise InputError(reason, run, hint=hint, code="changed")
     return config, artifacts
 

@@ -1,4 +1,4 @@
-"""Ownership of a run folder: refuse a folder that holds something else, and mark the run's own with run.json."""
+"""Ownership of a run folder: refuse a folder with other content, and mark the folder with run.json."""
 
 from __future__ import annotations
 
@@ -16,45 +16,44 @@ from synthlang.store import Store
 C = TypeVar("C", bound=StrictModel)
 CHOOSE = "choose another folder"
 Settings = Callable[[C], object]
-"""Gives the part of a config that identifies its run."""
+"""Function that returns the part of a config that identifies its run."""
 
 
 def only_run(run: Path) -> AbstractContextManager[None]:
-    """Return the lock ``only_writer`` of a run folder. Of the processes of one launch only the main one takes it."""
+    """Return the lock of a run folder, which only the main process of a launch takes."""
     return only_writer(run) if process_state().is_main_process else nullcontext()
 
 
 def check_folder(run: Path, config: C, settings: Settings[C], what: str = "run") -> None:
-    """Check that a folder can hold the run, and write nothing.
+    """Check that a folder may hold the run, before anything is written.
 
     Raises:
-        InputError: The folder surely holds something else.
+        InputError: The folder holds something else.
     """
     if (run / "run.json").exists():
         there = read_record(run, what)["fingerprint"]
         if settings(load(type(config), run / "config.yaml")) != settings(config):
             raise InputError(f"holds another {what} ({there})", run, hint=CHOOSE, code="exists")
     elif run.exists() and not all(_is_leftover(path, config) for path in run.iterdir()):
-        raise InputError(f"is not empty and holds no {what}", run, hint=CHOOSE, code="exists")
+        raise InputError(f"holds files that are not part of a {what}", run, hint=CHOOSE, code="exists")
 
 
 def _is_leftover(path: Path, config: StrictModel) -> bool:
-    """Return whether a run that was killed before it wrote run.json may have left this path."""
+    """Return whether a run that was killed before it wrote run.json may have left the path."""
     if path.name == "config.yaml":
         return path.is_file() and path.read_bytes() == dump_yaml(config).encode("utf-8")
     return path.name == "data" or path.name.startswith((TEMPORARY, LOCK, Store.LOCKS))
 
 
 def mark_folder(run: Path, config: C, name: str, settings: Settings[C], what: str = "run", **record: str) -> None:
-    """Mark the folder as that of the run with the fingerprint ``name``, or check the mark that is there.
+    """Write config.yaml and run.json with the fingerprint ``name`` and the ``record``, or check an existing run.json.
 
-    Afterwards config.yaml names where the texts of the run are now, and run.json has the fingerprint and the
-    ``record``.
+    config.yaml is updated if the texts of the run have moved.
     """
     state = process_state()
     begun = (run / "run.json").exists()
     if begun and (there := read_record(run, what)["fingerprint"]) != name:
-        reason = f"holds another {what} ({there}, this one is {name}): its settings or its data have changed since"
+        reason = f"holds another {what} ({there}, not {name}), because settings or data have changed"
         raise InputError(reason, run, hint=CHOOSE, code="changed")
     if state.is_main_process:
         if not begun:
@@ -68,7 +67,7 @@ def mark_folder(run: Path, config: C, name: str, settings: Settings[C], what: st
 
 
 def _names_the_same(path: Path, config: C, settings: Settings[C]) -> bool:
-    """Return whether a config.yaml names the same texts and files, and all of them can be parsed."""
+    """Return whether a config.yaml can be loaded and identifies the same run."""
     try:
         return settings(load(type(config), path)) == settings(config)
     except InputError:  # a file that a language names is gone
@@ -76,15 +75,14 @@ def _names_the_same(path: Path, config: C, settings: Settings[C]) -> bool:
 
 
 def read_record(run: Path, what: str = "run") -> dict[str, Any]:
-    """Read run.json of a run of the given kind.
+    """Read run.json of a pretraining run or, by the name ``what``, of another kind of run.
 
     Raises:
-        InputError: The file is no record of a run, or is that of another kind of run. Only the record of a
-            pretraining names its data.
+        InputError: The file is not a record of such a run. Only records of pretraining runs name their data.
     """
     record = read_json(run / "run.json")
     if not isinstance(record, dict) or "fingerprint" not in record:
-        raise InputError("is no record of a run", run / "run.json", hint=CHOOSE, code="format")
+        raise InputError("is not a record of a run", run / "run.json", hint=CHOOSE, code="format")
     if ("data" in record) != (what == "run"):
         raise InputError("holds another kind of run", run, hint=CHOOSE, code="exists")
     return record

@@ -1,7 +1,7 @@
-"""Weights, gradients and optimizer spread over the processes of a launch: FSDP, by PyTorch's ``fully_shard``.
+"""FSDP: weights, gradients and optimizer split over the processes of a launch, by PyTorch's ``fully_shard``.
 
-Each process holds a part of every tensor. A layer is gathered while it computes, and parameters outside the layers
-for a whole step. Every function here that gathers is a collective: all processes call it, in the same order.
+Each process holds a part of every tensor. A layer is gathered for its computation, and other parameters are gathered
+for a whole step. Functions that gather must be called by all processes in the same order.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 
 def shard(losses: nn.Module, layers: Iterable[nn.Module], device: torch.device) -> None:
-    """Spread the parameters of ``losses`` over all processes. Each of its ``layers`` is gathered separately."""
+    """Split the parameters of ``losses`` over all processes. Each of its ``layers`` is gathered separately."""
     from torch.distributed import get_world_size
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
@@ -29,14 +29,14 @@ def is_sharded(module: nn.Module) -> bool:
 
 
 def whole(tensor: Tensor) -> Tensor:
-    """Return the whole of a tensor of which this process may hold a part."""
+    """Return the whole tensor if this process holds only a part of it."""
     gathered: Tensor = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
     return gathered
 
 
 def part_of(value: Tensor, place: Tensor) -> Tensor:
-    """Return the part of a whole ``value`` that this process holds of ``place``, or ``value`` if ``place`` is whole."""
-    if not hasattr(place, "full_tensor") or value.shape != place.shape:  # the number of steps is not split
+    """Return the part of ``value`` that this process holds if the tensor ``place`` is split, else ``value``."""
+    if not hasattr(place, "full_tensor") or value.shape != place.shape:  # the step number is not split
         return value
     from torch.distributed.tensor import distribute_tensor
 
@@ -46,7 +46,7 @@ def part_of(value: Tensor, place: Tensor) -> Tensor:
 
 @contextmanager
 def gathered(module: nn.Module) -> Iterator[None]:
-    """Gather all weights of a module for the block, to be read."""
+    """Gather all weights of a module during the block, so that they can be read."""
     parts = [part for part in module.modules() if is_sharded(part)]
     for part in parts:
         part.unshard()  # type: ignore[operator]

@@ -1,4 +1,4 @@
-"""One optimizer step: the gradients of all micro-batches and ranks, divided by the counts of the whole step."""
+"""One optimizer step with the gradients of all micro-batches and ranks."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class LossModule(nn.Module):
 
 
 class GradientStep(ABC, Generic[B]):
-    """An optimizer and its update of the parameters behind ``losses`` (batch → the sum of each loss).
+    """The optimizer step of a module that returns the sum of each loss of a batch.
 
     Args:
         losses: The module that computes the losses.
-        moved: The parameters of ``losses`` that the optimizer updates.
+        moved: The part of ``losses`` whose parameters the optimizer updates.
         settings: The optimizer.
         steps: Number of steps of the whole run, for the schedule.
         precision: Precision of the arithmetic.
@@ -81,28 +81,28 @@ class GradientStep(ABC, Generic[B]):
 
     @abstractmethod
     def counts(self, batch: B) -> dict[str, int]:
-        """Return the number of terms that each loss of a micro-batch sums."""
+        """Return the number of summands of each loss of a micro-batch."""
 
     @abstractmethod
     def scales(self, counts: Mapping[str, Tensor]) -> Mapping[str, Tensor | float]:
-        """Return the factor of each sum. ``counts`` are those of the whole step."""
+        """Return the factor of each sum for the counts of the whole step."""
 
     @abstractmethod
     def on_device(self, batch: B) -> object:
         """Return the argument of ``losses`` for a micro-batch."""
 
     def state(self) -> dict[str, Any]:
-        """Return what checkpoints store besides weights and optimizer: the scale of the loss, in float16."""
+        """Return further state for checkpoints, which is the scale of the loss in float16."""
         scale: dict[str, Any] = self.scaler.state_dict()
         return {SCALER: scale} if scale else {}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take the values of ``state`` out of the state of a checkpoint."""
+        """Restore the values of ``state``, and remove them from the state of a checkpoint."""
         if scale := state.pop(SCALER, None):
             self.scaler.load_state_dict(scale)
 
     def learning_rate(self, step: int) -> float:
-        """Return the rate of a step, counted from 0."""
+        """Return the learning rate of a step, which counts from 0."""
         s = self.settings
         return learning_rate(s.learning_rate, s.warmup_steps, self.steps, step, schedule=s.schedule)
 
@@ -110,7 +110,7 @@ class GradientStep(ABC, Generic[B]):
         """Train on the micro-batches of this rank.
 
         Returns:
-            (sum, count) of each loss, with counts over all ranks. ``loss`` is the weighted sum that was minimised.
+            (sum, count) of each loss, with sums of this rank and counts over all ranks. ``loss`` is the minimised sum.
         """
         for group in self.optimizer.param_groups:
             group["lr"] = self.learning_rate(step)
@@ -137,16 +137,13 @@ class GradientStep(ABC, Generic[B]):
         with nullcontext() if is_last else accelerator.no_sync(self.module):
             with torch.autocast(accelerator.device.type, half, enabled=half is not None):
                 losses: dict[str, Tensor] = self.module(self.on_device(batch))
-            # DDP averages gradients over ranks, but the counts are those of all ranks.
+            # DDP averages gradients over ranks, but the counts are sums over ranks.
             whole = torch.stack([scales[name] * loss for name, loss in losses.items()]).sum()
             accelerator.backward(self.scaler.scale(whole * accelerator.num_processes))
         return {name: loss.detach() for name, loss in losses.items()}
 
     def _global_counts(self, batches: Sequence[B]) -> dict[str, Tensor]:
-        """Return the number of terms of each loss over all micro-batches and ranks.
-
-        The numbers stay on the device, so that nothing waits.
-        """
+        """Return the number of summands of each loss over all micro-batches and ranks, on the device."""
         mine = [self.counts(batch) for batch in batches]
         totals = torch.tensor([float(sum(c[name] for c in mine)) for name in mine[0]], dtype=torch.float32)
         totals = sum_over_ranks(self.accelerator, totals.to(self.accelerator.device, non_blocking=True))

@@ -1,4 +1,4 @@
-"""SIGTERM, which clusters send before they take a machine back: finish the step, save, end. Or a step to end at."""
+"""Stop a run early: at SIGTERM, which clusters send before they take a machine back, or at a given step."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from types import FrameType
 EXIT_CODE = 128 + signal.SIGTERM  # the exit code of a shell for a process that SIGTERM ended
 
 
-class Stopped(Exception):  # noqa: N818  it is no error, since the run can continue
-    """A run that had to stop has saved its checkpoint. The step is the argument."""
+class Stopped(Exception):  # noqa: N818  not an error, since the run can continue
+    """A run has saved a checkpoint and stopped. The argument is the step."""
 
 
 class Flag:
-    """A request to stop the process. ``until`` is the step at which a run stops for now in any case."""
+    """A request to stop the process. ``until`` is a step at which a run stops in any case."""
 
     def __init__(self) -> None:
         self.is_set = False
@@ -33,7 +33,7 @@ _watched: ContextVar[Flag | None] = ContextVar("watched", default=None)
 
 @contextmanager
 def watching(flag: Flag) -> Iterator[None]:
-    """Make this flag that of all runs in the block that are given no flag of their own."""
+    """Use this flag for all runs in the block that have no other flag."""
     token = _watched.set(flag)
     try:
         yield
@@ -42,15 +42,15 @@ def watching(flag: Flag) -> Iterator[None]:
 
 
 def watched() -> Flag:
-    """Return the flag of the innermost ``watching``, or one that is never set."""
+    """Return the flag of the innermost ``watching``, or a flag that is never set."""
     return _watched.get() or Flag()
 
 
 @contextmanager
 def on_sigterm() -> Iterator[Flag]:
-    """Give a flag that SIGTERM sets inside the block. Outside the main thread nothing sets it.
+    """Yield a flag that SIGTERM sets inside the block.
 
-    Inside a ``watching`` it is the flag of that, whose owner handles signals.
+    Outside the main thread nothing sets it. Inside ``watching`` it is that flag, whose owner handles signals.
     """
     outer = _watched.get()
     if outer is not None:

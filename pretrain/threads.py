@@ -1,7 +1,4 @@
-"""The number of threads of the libraries of a process, and faster settings for its child processes.
-
-Loads no library.
-"""
+"""Number of threads and faster settings for the libraries of a process. This module loads no library."""
 
 from __future__ import annotations
 
@@ -10,21 +7,21 @@ import os
 from synthlang.workers import cores
 
 WIDE = 128
-"""Width of a model from which more than one thread is used.
+"""Smallest width of a model that uses more than one thread.
 
-A second thread, with a core of its own, made a step 6 % faster with 64 dimensions for half as much processor time
-again, and with 128 to 384 dimensions 30 to 70 % faster for a twentieth (two cores of a Xeon).
+On two cores of a Xeon, a second thread made a step 30 to 70 % faster at widths from 128 to 384. At width 64 it was 6 %
+faster but used 1.5 times the processor time.
 """
 SPINS = {"GOMP_SPINCOUNT": "1000", "KMP_BLOCKTIME": "0"}
-"""Time for which a thread that waits for others keeps its core (libgomp, libomp).
+"""Limits of the time for which a waiting thread keeps its core (libgomp, libomp).
 
-On cores that others use as well, two threads took five to seven times the processor time of one by default, and 1.4
-times with these settings.
+On shared cores, two threads took 1.4 times the processor time of one with these settings, and five to seven times by
+default.
 """
 PAGES = "glibc.malloc.hugetlb=1"
-"""Memory in pages of 2 MB, where the kernel gives them on request (Linux, glibc 2.35 or later).
+"""Memory in pages of 2 MB if the kernel supports it (Linux, glibc 2.35 or later).
 
-A step of 8 layers of 64 took 126 ms instead of 144 (an AMD EPYC; medians of six runs in turns).
+A step of 8 layers of width 64 took 126 ms instead of 144 ms (an AMD EPYC, medians of six runs).
 """
 
 
@@ -32,8 +29,8 @@ def threads_for(hidden: int | None = None, share: int | None = None) -> int:
     """Return the fastest number of threads for a model of this width, unless OMP_NUM_THREADS sets it.
 
     Args:
-        hidden: The width (None: not known).
-        share: Number of threads that are available (default: one for each core).
+        hidden: The width, if it is known.
+        share: Number of available threads (default: one for each core).
     """
     given = os.environ.get("OMP_NUM_THREADS", "")
     if given.isdecimal() and int(given) > 0:
@@ -42,7 +39,7 @@ def threads_for(hidden: int | None = None, share: int | None = None) -> int:
 
 
 def use_threads(threads: int) -> int:
-    """Set the number of threads of the libraries in this process, and return how many torch used before."""
+    """Set the number of threads of the libraries in this process, and return the previous number of torch."""
     import torch
 
     before = torch.get_num_threads()
@@ -52,9 +49,9 @@ def use_threads(threads: int) -> int:
 
 
 def set_environment() -> None:
-    """Let waiting threads sleep soon, and give child processes large pages, unless the user has set these variables.
+    """Set SPINS and PAGES in the environment unless the user has set these variables.
 
-    It runs before torch is loaded. The memory of this process itself is not affected.
+    This must run before torch is loaded. PAGES affects only child processes.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         for name, value in SPINS.items():

@@ -1,4 +1,4 @@
-"""Trackers: the lines of metrics.jsonl also go to tensorboard, wandb or trackio, through accelerate."""
+"""Trackers: send the lines of metrics.jsonl also to tensorboard, wandb or trackio, through accelerate."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from synthlang.errors import InputError
 
 
 def check_trackers(names: tuple[str, ...]) -> None:
-    """Check that the library of each tracker is installed. Accelerate would silently skip a missing one.
+    """Check that the library of each tracker is installed, since Accelerate would silently skip a missing one.
 
     Raises:
         InputError: A library is missing.
     """
     for name in names:
         if importlib.util.find_spec(name) is None:
-            hint = f"pip install 'synthlang[track]' or pip install {name}"
+            hint = f"run: pip install 'synthlang[track]' or pip install {name}"
             raise InputError(f"{name} is not installed", keys="trackers", hint=hint, code="extra")
 
 
 def start_trackers(accelerator: Accelerator, config: PretrainConfig, run: Path) -> None:
-    """Begin a tracked run with the name of its folder. Without trackers, do nothing."""
+    """Start the trackers of a run, if there are any, with the name of its folder."""
     if config.trackers:
         settings = _flat(config.model_dump(mode="json"))
         options = {"wandb": {"name": run.name, "dir": str(run)}, "trackio": {"name": run.name}}
@@ -34,7 +34,7 @@ def start_trackers(accelerator: Accelerator, config: PretrainConfig, run: Path) 
 
 
 def end_trackers(accelerator: Accelerator) -> None:
-    """Close the trackers. Accelerate's end_training would also separate the processes, which still export."""
+    """Close the trackers. Accelerate's end_training would also end the process group, which the export needs."""
     for tracker in accelerator.trackers:
         tracker.finish()
 

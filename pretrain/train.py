@@ -1,7 +1,7 @@
-"""The entry of ``accelerate launch [flags] -m pretrain.train CONFIG --out RUN [--set key=value …]``.
+"""Entry point of ``accelerate launch [flags] -m pretrain.train CONFIG --out RUN [--set key=value …]``.
 
-The run is the same as that of ``synthlang pretrain``. Pods that cannot pass ``-m`` start the file by its path:
-``accelerate launch … pretrain/train.py CONFIG --out RUN``.
+It does what ``synthlang pretrain`` does. Pods that cannot pass ``-m`` start the file by its path: ``accelerate launch …
+pretrain/train.py CONFIG --out RUN``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def arguments_of(prog: str, description: str) -> argparse.ArgumentParser:
-    """Return the parser of a command for ``accelerate launch``, with the arguments that all commands share."""
+    """Return the parser of a command for ``accelerate launch`` with the common arguments."""
     from synthlang.files import user_path
 
     parser = argparse.ArgumentParser(prog=prog, description=description)
@@ -47,10 +47,7 @@ def arguments_of(prog: str, description: str) -> argparse.ArgumentParser:
 
 
 def exit_code(command: Callable[[argparse.Namespace], int], given: argparse.Namespace) -> int:
-    """Run a command and return its exit code.
-
-    Wrong input is one line on standard error and code 2. Ctrl-C is code 130.
-    """
+    """Run a command and return its exit code, which is 2 for wrong input and 130 for Ctrl-C."""
     from pretrain.threads import set_environment
     from synthlang.errors import InputError
 
@@ -61,14 +58,14 @@ def exit_code(command: Callable[[argparse.Namespace], int], given: argparse.Name
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("stopped; run the same command again", file=sys.stderr)
+        print("stopped; run the same command again to continue", file=sys.stderr)
         return 130
 
 
 def run(
     config_path: Path, out: Path | None, overrides: list[str], smoke: bool = False, threads: int | None = None
 ) -> int:
-    """Load a config, run it with progress and print the folder of the result. ``smoke`` makes the run small."""
+    """Pretrain by a config with progress, print the run folder and return the exit code."""
     from pretrain.config import PretrainConfig
     from pretrain.run import pretrain
     from pretrain.threads import threads_for, use_threads
@@ -108,7 +105,7 @@ def with_progress(work: Callable[[Report, Say, Flag], list[str]], of_steps: str 
         try:
             lines = work(report, say, stop)
         except Stopped as stopped:
-            say(f"stopped at step {stopped}{of_steps}, saved; run the same command to go on")
+            say(f"stopped at step {stopped}{of_steps}, checkpoint saved; run the same command again to continue")
             return EXIT_CODE
         for line in lines:
             say(line)

@@ -1,4 +1,4 @@
-"""Validation: masked perplexity of each language on its dev split, always on the same positions, and alignment."""
+"""Validation: masked perplexity of each language at fixed positions of its dev split, and word alignment."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from synthlang.errors import InputError
 
 
 class Validation:
-    """Measures perplexity = exp(mean cross entropy in nats) over fixed rows of each language that has a dev split.
+    """Measures the perplexity of each language with a dev split, and its alignment with the source language.
 
-    It also measures the alignment of each language with the source language: the percentage of words whose nearest
-    row is that of their translation, over all words and over those held out of the dictionary, as the mean of both
-    directions.
+    Perplexity is exp(mean cross entropy in nats) over fixed rows. Alignment is the percentage of words whose nearest
+    row is the row of their translation, as the mean of both directions, for all words and for words that are not in the
+    dictionary.
     """
 
     def __init__(self, config: PretrainConfig, artifacts: Artifacts) -> None:
@@ -35,7 +35,7 @@ class Validation:
         }
         if config.checkpoints.select == "best" and 0 not in self.batches:
             first = artifacts.languages[0]
-            reason = f"best needs a dev split of {first.name}, and {first.spec} has none"
+            reason = f"best needs a dev split of {first.name}, but {first.spec} has none"
             raise InputError(reason, keys="checkpoints.select", hint="use last", code="missing")
         aligned = range(1, len(self.names)) if on and config.validation.alignment else ()
         found = {i: word_pairs(artifacts, i) for i in aligned}
@@ -51,7 +51,7 @@ class Validation:
 
     @torch.no_grad()
     def measure(self, model: MaskedLM) -> dict[str, float]:
-        """Return the perplexity and the alignment of each language, in percent.
+        """Return the perplexity and the alignment (in percent) of each language.
 
         The keys are ``validation/<language>``, ``alignment/<language>`` and ``alignment_held_out/<language>``.
         """

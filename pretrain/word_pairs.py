@@ -1,4 +1,4 @@
-"""Pairs of ids that stand for the same word in the source and in another language of a run."""
+"""Pairs of ids that translate each other in the source and in another language of a run."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from synthlang.progress import Report, silent
 
 @dataclass(frozen=True)
 class WordPairs:
-    """Pairs [n, 2] of (source id, other id), with no id twice on a side, and the ids that compete with them.
+    """Pairs of ids that translate each other, and the ids that compete with them.
 
     Attributes:
-        in_dictionary: Whether each pair is in the dictionary, [n].
-        candidates: The ids, sorted, of the source and of the other language among which a translation is sought,
-            those of the pairs included.
-        own_rows: Whether an id of both languages has a row in each. Otherwise it is one row.
+        pairs: (source id, other id), [n, 2]. An id occurs at most once on a side.
+        in_dictionary: True for pairs in the dictionary, [n].
+        candidates: Sorted ids of the source and of the other language among which translations are searched, including
+            the pairs.
+        own_rows: True if each language has separate rows, so that an id of both languages has two rows.
         names: Names of the source and of the other language.
-        same: Number of pairs that were left out because both languages have one row for them.
+        same: Number of pairs that were left out because both languages share their row.
     """
 
     pairs: NDArray[np.int64]
@@ -38,19 +39,18 @@ class WordPairs:
 
     @property
     def shared(self) -> NDArray[np.int64]:
-        """The ids, sorted, for which both languages have one row."""
+        """The sorted ids whose row both languages share."""
         both = np.zeros(0, np.int64) if self.own_rows else np.intersect1d(*self.candidates, assume_unique=True)
         return np.asarray(both, np.int64)
 
 
 def word_pairs(artifacts: Artifacts, language: int, dictionary: IdDictionary | None = None) -> WordPairs | None:
-    """Return the pairs of the source language and ``language``, or None if it is not known which ids are translations.
+    """Return the pairs of the source language and ``language``, or None if no translations are known.
 
-    They are all that a dictionary could have: the copies of a transliterated language, or the words of the file of
-    translations, the first of each id. Both ids occur in the training text. A translation is sought among all ids
-    that occur in the training text of its language, without specials. A row that both languages share competes for
-    other words. It is its own translation only where it is its own image. Such a pair, which any model gets right,
-    is left out and counted. ``dictionary`` (default: the run's) determines which pairs count as trained on.
+    The pairs are all that a dictionary could have: the copies of a transliterated language, or the first translation of
+    each id in a file. Both ids occur in the training text. Candidates are all ids that occur in the training text of
+    their language, without specials. A pair with one shared row, which any model gets right, is left out and counted.
+    ``dictionary`` (default: the run's dictionary) determines the pairs that count as trained on.
     """
     dictionary = dictionary or artifacts.dictionary
     pairs = next((c.pairs for c in artifacts.candidates if c.language == language), np.zeros((0, 2), np.int64))
@@ -69,7 +69,7 @@ def word_pairs(artifacts: Artifacts, language: int, dictionary: IdDictionary | N
 
 
 def one_to_one(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the pairs in order, without those whose id occurred in an earlier pair on the same side."""
+    """Return the pairs in order, without pairs that repeat an id of an earlier pair on the same side."""
     _, first = np.unique(pairs[:, 0], return_index=True)
     pairs = pairs[np.sort(first)]
     _, first = np.unique(pairs[:, 1], return_index=True)
@@ -77,7 +77,7 @@ def one_to_one(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def alignment_of(model: MaskedLM, pairs: WordPairs, language: int) -> AlignmentScores:
-    """Measure how well the embedding rows of the pairs find each other among all candidates."""
+    """Measure the alignment of the pairs' embedding rows among all candidates."""
     return credits_of(model, pairs, language).scores(torch.from_numpy(pairs.in_dictionary))
 
 
@@ -86,7 +86,7 @@ def credits_of(
 ) -> WordCredits:
     """Return the credit of each pair.
 
-    With ``language_ids``, the embedding of its language, where the model has one, is added to each row first.
+    With ``language_ids``, each row has the embedding of its language added, if the model has language embeddings.
     """
     device = next(model.parameters()).device
     with torch.no_grad():

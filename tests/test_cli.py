@@ -335,7 +335,7 @@ def test_a_run_that_is_not_finished(work, call, tmp_path):
     (tmp_path / "config.yaml").write_bytes((work / "run" / "config.yaml").read_bytes())
     for name in ("probe", "transfer"):
         code, _, err = call(name, tmp_path)
-        assert_one_line(code, err, f"{tmp_path}: the run is not finished; run synthlang pretrain again to continue it")
+        assert_one_line(code, err, f"{tmp_path}: the run is not finished; run synthlang pretrain again to finish it")
 
 
 def test_what_was_killed_as_it_claimed_its_folder_goes_on(work, call, tmp_path):

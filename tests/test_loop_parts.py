@@ -30,7 +30,7 @@ def test_a_run_may_be_shorter_than_its_warm_up(tmp_path):
     config = config_of(steps=2).optimizer
     rates = [json.loads(line)["lr"] for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert rates[-1] == pytest.approx(config.learning_rate * 2 / config.warmup_steps)
-    assert [line for line in told if line.startswith("the learning rate only rises: the warm-up (2 steps)")]
+    assert [line for line in told if line.startswith("the learning rate never falls, since the warm-up (2 steps)")]
 
 
 def test_schedules_by_hand():

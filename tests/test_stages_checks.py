@@ -136,7 +136,8 @@ def test_a_stage_that_cannot_run(values, keys, code, monkeypatch):
 
 
 def test_messages_are_as_those_of_the_commands():
-    message = "tiny: probes.p.layers: the model has no layer 7; use 0 (embeddings) to 1, or negative numbers from the last layer"
+    hint = "use 0 (embeddings) to 1, or negative numbers from the last layer"
+    message = f"tiny: probes.p.layers: the model has no layer 7; {hint}"
     assert str(refusal(check_cells, [one(**probe(probes=["cka"], layers=[7]))])) == message
 
 

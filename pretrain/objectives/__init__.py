@@ -1,5 +1,6 @@
-"""The objective: a weighted sum of terms, one file for each.
+"""The objective: a weighted sum of terms, with one file for each term.
 
-term.py         the interface of a term, and its defaults table.py        all terms objective.py    the weighted sum
-of the terms in use
+term.py         the interface of a term
+table.py        the table of all terms
+objective.py    the weighted sum
 """

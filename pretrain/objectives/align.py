@@ -1,4 +1,4 @@
-"""The term align: words of a dictionary are pulled together with their translations."""
+"""The term align, which pulls the words of a dictionary to their translations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class AlignSettings(StrictModel):
 
 
 class Align(Term[AlignSettings]):
-    """Minus the cosines of the dictionary's pairs (Tang et al. 2022, "ALIGN-MLM", section 3)."""
+    """Negative sum of the cosines of the dictionary's pairs (Tang et al. 2022, "ALIGN-MLM", section 3)."""
 
     name, kind = "align", "align_mlm"
     settings, weight_key = AlignSettings, "alpha"
@@ -47,8 +47,8 @@ class WordRows(Protocol):
 class Alignment:
     """L_align = −Σ cos(E[i], E[i′]) over the whole dictionary in every step (ALIGN-MLM, section 3 and appendix G.5).
 
-    E are raw rows of the word embedding: without position, language or LayerNorm. With ``shared``, all languages
-    have the same rows, which are then read at once, and so is their gradient written.
+    E are rows of the word embedding without position, language or LayerNorm. With ``shared``, all languages have the
+    same rows, which are read at once.
     """
 
     def __init__(self, dictionary: IdDictionary, shared: bool, device: torch.device) -> None:
@@ -69,7 +69,7 @@ class Alignment:
         return self.pairs
 
     def sum(self, model: WordRows, batch: TensorBatch | None = None) -> torch.Tensor:
-        """Return minus the sum of the cosines, each in [−1, 1], in float32."""
+        """Return the negative sum of the cosines in float32."""
         import torch
 
         from pretrain.model.losses import sum_of_cosines

@@ -2,19 +2,17 @@
 
 A share of the masked positions belongs to the term. "The masked token is changed to a cross-lingual synonym" if it
 has one, "otherwise, we leave it as the original token" (Tang et al. 2022, "ALIGN-MLM", appendix G.4). This can mean
-the label, as in Chaudhary et al. (2020), or the input, as in section 3 ("code-switched data") and the released
-code:
+the label, as in Chaudhary et al. (2020), or the input, as in section 3 ("code-switched data") and the released code:
 
                 input           label           a word without an entry
-label           80/10/10        a translation   masked as usual, with itself as label: a position of mlm
-label-or-copy   80/10/10        a translation   stays as it is, with itself as label switched        a translation
-the word        stays as it is, with itself as label as-code         as switched; the released code looks up words
-of the first language only, so those of the others all
-                stay as they are
+label           80/10/10        a translation   is masked as for mlm
+label-or-copy   80/10/10        a translation   stays as it is, with itself as label
+switched        a translation   the word        stays as it is, with itself as label
+as-code         a translation   the word        as switched, and so do all words of languages other than the first
 
-A position that shows a translation has the translation's language id, and under ``label`` so has one that predicts
-it. ``label`` makes nothing easier for the model: 90 % of the masked positions hide their label, as under mlm. With
-the others the labels of a share ``rate`` are copied from the input, or read off their translation there.
+A position that shows a translation has the translation's language id, and with ``label`` so does a position that
+predicts one. With ``label`` 90 % of the masked positions hide their label, as for mlm. With the other targets, a share
+``rate`` of the labels can be copied from the input or inferred from a translation in it.
 """
 
 from __future__ import annotations
@@ -45,9 +43,9 @@ class DictSettings(StrictModel):
     dict_target: Target = "label"
     """Input and label of the positions of the term.
 
-    ``label`` predicts the translation of the word under the translation's language id (a word without one is masked
-    as usual). ``label-or-copy`` predicts it under the word's own (a word without one stays as it is). ``switched``
-    shows the translation and predicts the word. ``as-code`` does so for words of the first language.
+    ``label`` predicts the translation with the translation's language id, and masks other words as usual.
+    ``label-or-copy`` predicts it with the word's language id, and leaves other words as they are. ``switched`` shows
+    the translation and predicts the word. ``as-code`` does so only for words of the first language.
     """
 
 
@@ -71,10 +69,9 @@ class Dict(Term[DictSettings]):
 
 @dataclass(frozen=True)
 class Translated:
-    """Takes over a share ``rate`` of the masked positions.
+    """Change of a share ``rate`` of the masked positions.
 
-    With ``language_ids``, tokens show their language, so that a position with a translation shows the language of
-    its label.
+    With ``language_ids``, a position that predicts a translation gets the language of its label.
     """
 
     synonyms: Synonyms
@@ -83,7 +80,7 @@ class Translated:
     language_ids: bool
 
     def __call__(self, masked: Masked, draw: Draw) -> tuple[Masked, NDArray[np.bool_]]:
-        """Return the positions with what they show and predict now, and which of them belong to this term."""
+        """Return the changed positions, and flags of the positions of this term."""
         chosen = masked.labelled & (draw("dict") < self.rate)
         known, words, languages = self.synonyms.draw(masked.languages, masked.words, draw("translation"))
         if self.target == "as-code":

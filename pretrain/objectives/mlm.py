@@ -1,4 +1,4 @@
-"""The term mlm: masked words of rows of one language."""
+"""The term mlm for masked words in rows of one language."""
 
 from __future__ import annotations
 

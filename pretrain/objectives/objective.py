@@ -17,16 +17,12 @@ from pretrain.objectives.term import OwnLoss
 
 Number = TypeVar("Number", float, Tensor)
 Corpus = frozenset[int]
-"""The languages of a corpus: one, or the two of sentence pairs."""
+"""The languages of a corpus: one, or two for sentence pairs."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A loss that is summed and logged.
-
-    It is taken over the masked positions of the ``term`` in rows of a corpus (None: in all rows), or is the term's
-    own loss.
-    """
+    """A loss that is summed and logged: the own loss of a term, or its masked positions in a corpus or all rows."""
 
     term: str
     corpus: Corpus | None = None
@@ -40,17 +36,17 @@ class Part:
 class Objective:
     """L = Σ w_t · (sum of term t) / (labelled positions of the step) + Σ w_t · (own loss of t) / (its own count).
 
-    Sums over masked positions are Σ −log p(label). All of them are divided by one number, so that a position weighs
-    the same whatever its term. Counts are known before the forward pass, so each micro-batch is divided by the
-    counts of the whole step, over all micro-batches and processes.
+    Sums over masked positions are Σ −log p(label). All terms share one divisor, so that all positions have the same
+    weight. Counts are known before the forward pass, so each micro-batch is divided by the counts of the whole step,
+    over all micro-batches and processes.
 
-    With ``corpora`` the first sum is taken in each corpus, over the labelled positions of its rows in the step, and
-    L has the sum of these means (ALIGN-MLM, section 3: L(C₁) + L(C₂), and for XLM + L(C₁₋₂)). The logged losses are
-    then those of each corpus, as ``mlm/en``.
+    With ``corpora`` the first sum is divided in each corpus by the labelled positions of its rows, and L has the sum of
+    these means (ALIGN-MLM, section 3: L(C₁) + L(C₂), and for XLM + L(C₁₋₂)). Losses are then logged for each corpus, as
+    ``mlm/en``.
 
     Args:
         weights: Weights of the terms in use.
-        own: Losses of the terms that are no sums over masked positions.
+        own: Losses of the terms that are not sums over masked positions.
         corpora: The languages of the rows of each corpus, by name.
     """
 
@@ -59,7 +55,7 @@ class Objective:
     ) -> None:
         assert weights.keys() <= {*NAMES}, "known terms"
         assert own.keys() == {t.name for t in TERMS if t.name in weights and not t.masked}, "their own losses"
-        # Rows with positions of one term may have those of another, which are counted even if they have no weight.
+        # Rows of one term may have positions of another, which are counted even if they have no weight.
         on = {*weights}.union(*(term.beside for term in TERMS if term.name in weights))
         terms = tuple(name for name in NAMES if name in on)
         self.weights = {name: weights.get(name, 0.0) for name in terms}
@@ -88,7 +84,7 @@ class Objective:
         return {name: count(part) for name, part in self.parts.items()}
 
     def sums(self, model: MaskedLM, batch: TensorBatch) -> dict[str, Tensor]:
-        """Return the sum of each loss, over masked positions in nats."""
+        """Return the sum of each loss, in nats for masked positions."""
         losses = model(batch) if self.names != (*self.own,) else None
         sums = {}
         for name, part in self.parts.items():
@@ -102,7 +98,7 @@ class Objective:
         return sums
 
     def scales(self, counts: Mapping[str, Number]) -> dict[str, Number]:
-        """Return the factor of each sum. ``counts`` are those of the whole step, numbers or tensors."""
+        """Return the factor of each sum for the counts of the whole step."""
         scales = {}
         for name, part in self.parts.items():
             pool = [counts[name]]
@@ -114,5 +110,5 @@ class Objective:
 
 
 def _at_least_one(count: Number) -> Number:
-    """Return the count, or 1 if it is 0, so that a step without a labelled position has the loss 0 and not 0 / 0."""
+    """Return the count, or 1 if it is 0, so that a step without a labelled position has the loss 0."""
     return count.clamp(min=1) if isinstance(count, Tensor) else max(count, 1)

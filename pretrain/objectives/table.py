@@ -1,7 +1,4 @@
-"""The table of terms: one line for each of ours, and those of plugins.
-
-Settings are read from here, so no term loads torch before it is trained.
-"""
+"""The table of terms, ours and those of plugins. Terms load torch only for training, since settings use this table."""
 
 from __future__ import annotations
 
@@ -22,5 +19,5 @@ OURS: tuple[type[Term[Any]], ...] = (
 )
 PLUGINS = added("terms", Term, [kind.name for kind in OURS], lambda kind: str(kind.name))
 TERMS: tuple[Term[Any], ...] = tuple(kind() for kind in (*OURS, *PLUGINS.values()))
-"""Every term, in the order of the log. Batches refer to a term by its number here."""
+"""All terms, in the order of the log. Batches refer to a term by its index."""
 NAMES = tuple(term.name for term in TERMS)

@@ -28,10 +28,10 @@ class Texts(Protocol):
         ...
 
     def pairs(self, share: float) -> Sequence[RowSource]:
-        """Return rows of sentence pairs, of which ``share`` are drawn.
+        """Return rows of sentence pairs, of which a ``share`` is drawn.
 
         Raises:
-            InputError: There are none.
+            InputError: There are no sentence pairs.
         """
         ...
 
@@ -40,29 +40,27 @@ class OwnLoss(Protocol):
     """A loss besides the cross entropies of the masked positions."""
 
     def count(self, batch: Batch) -> int:
-        """Return the number of summands. The sum over a step is divided by their number in the step."""
+        """Return the number of summands, by which the sum over a step is divided."""
         ...
 
     def sum(self, model: Any, batch: TensorBatch) -> torch.Tensor:
-        """Return the sum over them, [] float32. ``model`` is a MaskedLM."""
+        """Return the sum, [] float32. ``model`` is a MaskedLM."""
         ...
 
 
 class Term(Generic[S]):
-    """A term of the objective.
-
-    Without overrides it is a cross entropy at masked positions that needs nothing of its own.
+    """A term of the objective. By default it is a cross entropy at masked positions without own rows or data.
 
     Attributes:
-        name: Its name in the settings (``weights``), the log and batches.
-        kind: The ``kind`` of objective that is mlm and this term. None: there is none.
-        format: Raised when the same settings mean something else.
-        settings: Its keys in the section ``objective``.
-        weight_key: The key that is its weight in that kind. None: the weight is 1.
+        name: Name in the settings (``weights``), the log and batches.
+        kind: The ``kind`` of objective that consists of mlm and this term, or None.
+        format: Number that is raised when the same settings get another meaning.
+        settings: Keys in the section ``objective``.
+        weight_key: The key that holds the weight of the term in its kind, or None for the weight 1.
         needs: Data artifacts besides the text of each language.
-        beside: Terms that its rows have masked positions of, too.
-        language_ids: Whether tokens show their language by default.
-        other_languages: Whether a label may be a word of another language than the masked one.
+        beside: Other terms with masked positions in its rows.
+        language_ids: True if tokens have language embeddings by default.
+        other_languages: True if a label may belong to another language than the masked word.
     """
 
     name: ClassVar[str]
@@ -82,12 +80,12 @@ class Term(Generic[S]):
         return ()
 
     def relabel(self, settings: S, artifacts: Artifacts, language_ids: bool) -> Relabel | None:
-        """Return which masked positions the term takes over, and what is shown and predicted there.
+        """Return the function that changes masked positions for the term, if it changes any.
 
-        ``language_ids`` is whether tokens show their language.
+        ``language_ids`` is True if tokens have language embeddings.
         """
         return None
 
     def own_loss(self, settings: S, artifacts: Artifacts, device: torch.device) -> OwnLoss | None:
-        """Return its loss where it is not ``masked``."""
+        """Return the loss of a term that is not ``masked``."""
         return None

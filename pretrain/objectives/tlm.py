@@ -1,4 +1,4 @@
-"""The term tlm: masked words of rows that hold sentences and their translations."""
+"""The term tlm for masked words in rows of sentences and their translations."""
 
 from __future__ import annotations
 
