@@ -1,1 +1,1 @@
-"""Measurements: a module for each of ``python -m pretrain.bench``, ``synthlang.bench`` and ``probes.bench``."""
+"""Benchmarks of speed and memory: ``python -m pretrain.bench``, ``synthlang.bench`` and ``probes.bench``."""

@@ -1,4 +1,4 @@
-"""Common parts of the measurements: time and memory of a process, and sides that take turns in separate processes."""
+"""Common parts of the benchmarks: time and memory of a process, and alternating runs in separate processes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ print(json.dumps(work(Namespace(**json.loads(sys.argv[1])))))
 def peak_memory_mb() -> float:
     """Return the largest resident memory of this process so far.
 
-    Linux's VmHWM starts anew with a program, while getrusage's maximum includes that of the parent process.
+    This is VmHWM on Linux, since the maximum of getrusage includes the memory of the parent process.
     """
     status = Path("/proc/self/status")
     lines = status.read_text(encoding="ascii").splitlines() if status.exists() else []
@@ -37,7 +37,7 @@ def peak_memory_mb() -> float:
 
 
 def measured(work: Callable[[], Figures]) -> Figures:
-    """Return the result of the work with its time and the peak memory of the process."""
+    """Run the work, and return its result with its time and the peak memory of the process."""
     began = time.perf_counter(), time.process_time()
     found = work()
     seconds, cpu = time.perf_counter() - began[0], time.process_time() - began[1]
@@ -51,7 +51,7 @@ def command(work: Callable[[Namespace], Figures], options: Namespace, **more: An
 
 
 def call(work: Callable[[Namespace], Figures], options: Namespace, **more: Any) -> Figures:
-    """Return the result of a function of a module in a separate process. ``more`` are further options."""
+    """Call a function of a module in a separate process, and return its result. ``more`` are further options."""
     done = subprocess.run(command(work, options, **more), capture_output=True, text=True, check=False)  # noqa: S603  our own code
     if done.returncode:
         raise RuntimeError(f"{work.__name__} ended with code {done.returncode}:\n{done.stderr[-2000:]}")
@@ -60,10 +60,7 @@ def call(work: Callable[[Namespace], Figures], options: Namespace, **more: Any) 
 
 
 def in_turns(sides: Mapping[K, Callable[[], Figures]], repeats: int) -> dict[K, list[Figures]]:
-    """Return ``repeats`` measurements of each side.
-
-    The sides take turns, so that other load on the machine affects all of them.
-    """
+    """Return ``repeats`` measurements of each side. The sides alternate, so that other load affects all of them."""
     runs: dict[K, list[Figures]] = {side: [] for side in sides}
     for _ in range(repeats):
         for side, run in sides.items():
@@ -72,7 +69,7 @@ def in_turns(sides: Mapping[K, Callable[[], Figures]], repeats: int) -> dict[K, 
 
 
 def medians(runs: Sequence[Figures]) -> Figures:
-    """Return the median of each number over runs, also of nested numbers. Other values are those of the first run."""
+    """Return the median of each number over runs, also of nested numbers. Other values come from the first run."""
     found = {}
     for key, value in runs[0].items():
         each = [run[key] for run in runs]
@@ -93,7 +90,7 @@ def where(threads: int | None = None) -> Figures:
 
 
 def tell(result: Figures, out: Path | None) -> None:
-    """Print the result, and write it to a file if there is one."""
+    """Print the result, and write it to a file if one is given."""
     print(json.dumps(result, indent=2, ensure_ascii=False))
     if out:
         write_json(out, result)

@@ -1,6 +1,6 @@
-"""``python -m pretrain.bench``: measure our training step, beside that of others, and print JSON.
+"""``python -m pretrain.bench``: compare our training step with transformers' Trainer, and print JSON.
 
-The text is random: Zipfian ids of two languages, where the second is a copy of the first at an offset.
+The text has random Zipfian ids of two languages, where the second is a copy of the first at an offset.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from synthlang_bench.measured import Figures, call, in_turns, medians, peak_memo
 
 OBJECTIVES = ("mlm", "align_mlm", "xlm", "dict_mlm")
 PACKINGS = ("stream", "sentences", "sentence")
-LONG = 1_000_000  # steps of a run that compile: auto decides for
-GPU_WORKERS = 4  # of their data loader; the default of 0 would have the GPU wait for the collator
-BLOCKS = 5  # of steps, of which the median counts
-SENTENCE = 24  # tokens of the longest; the shortest has half as many
-COVERAGE = 4  # every so manieth type is in the dictionary: 25 %, as in ALIGN-MLM
+LONG = 1_000_000  # number of steps that is given to compile: auto
+GPU_WORKERS = 4  # workers of the Trainer's data loader; with the default of 0 the GPU would wait for the collator
+BLOCKS = 5  # blocks of steps; the median block is reported
+SENTENCE = 24  # tokens of the longest sentence; the shortest has half as many
+COVERAGE = 4  # every fourth type is in the dictionary, as in ALIGN-MLM
 SPECIALS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
-# to which shares of a peak are taken, with the operations of our side: work that we leave out earns nothing;
-# dense bfloat16 without sparsity, of the manufacturer's data sheets, in operations per second
+# Peak operations per second in dense bfloat16, from the manufacturer's data sheets. Shares of a peak count only
+# operations that our side performs.
 PEAKS = {"H200": 989.4e12, "H100 PCIe": 756e12, "H100": 989.4e12, "A100": 312e12, "L40S": 362e12, "L4": 121e12}
 
 
 @dataclass(frozen=True)
 class Shape:
-    """The size of a measurement: ``ids`` of both languages together, ``model`` and the batch as in a config."""
+    """The size of a measurement: number of ``ids`` of both languages, ``model`` and batch as in a config."""
 
     ids: int
     model: ModelConfig
@@ -55,11 +55,11 @@ class Shape:
     mask_rate: float = 0.15
 
     def flops_per_token(self, all_positions: bool = False) -> float:
-        """Return the operations of forward and backward for each token, counting only products of matrices.
+        """Return the operations of the matrix products in forward and backward for each token.
 
-        A product [m, k] × [k, n] has 2mkn operations, and backward has two of them for each one of forward. In our
-        last layer, queries, output and feed-forward are computed at the masked positions only, and so is the head.
-        ``all_positions`` counts the same model as Hugging Face's class runs it.
+        A product [m, k] × [k, n] has 2mkn operations, and backward has two products for each one of forward. Our last
+        layer and head compute only masked positions, except for keys and values. ``all_positions`` counts the
+        operations of Hugging Face's class.
         """
         t, d, ff = self.length, self.model.hidden, self.model.feed_forward
         k = t if all_positions else masked_per_row(self.mask_rate, t)
@@ -107,12 +107,12 @@ SHAPES = {
 
 
 def peak_of(device_name: str) -> float | None:
-    """Return the peak of a GPU in bfloat16, if it is known."""
+    """Return the peak operations per second of a GPU in bfloat16, if they are known."""
     return next((peak for name, peak in PEAKS.items() if name in device_name), None)
 
 
 def artifacts_of(shape: Shape, steps: int) -> Artifacts:
-    """Return two languages of ``shape.ids`` / 2 tokens each, the second a copy of the first, enough for ``steps``."""
+    """Return data for ``steps`` steps of a language with ``shape.ids`` / 2 tokens and a copy of it."""
     half, first = shape.ids // 2, len(OURS.all)
     words = np.arange(first, half)
     sentences = 2 + 2 * steps * shape.rows * shape.length // SENTENCE
@@ -128,7 +128,7 @@ def artifacts_of(shape: Shape, steps: int) -> Artifacts:
         text = (tokens + offset).astype(np.uint32)
         counts = np.bincount(text, minlength=int(ids[-1]) + 1)
         train = Shards(text, offsets, counts, np.arange(sentences), {"fingerprint": f"bench {name}"})
-        source: Any = None  # what is measured reads shards only
+        source: Any = None  # the benchmark reads only shards
         languages.append(
             RunLanguage(name, "bench", source, PARENT, LanguageTokenizer(name, tokenizer, ids), train, None)
         )
@@ -141,10 +141,9 @@ def artifacts_of(shape: Shape, steps: int) -> Artifacts:
 
 
 class Clock:
-    """Times steps. It is called after each step.
+    """Times steps in blocks, without the first ``warmup`` steps. It is called after each step.
 
-    The first ``warmup`` steps do not count, and the others are timed in blocks. Between blocks the device is waited
-    for, so that the clock covers all of its work.
+    It waits for the device between blocks, so that a block includes all of its work.
     """
 
     def __init__(self, warmup: int, steps: int, tokens: int) -> None:
@@ -160,7 +159,7 @@ class Clock:
             self.times.append((time.perf_counter(), time.process_time()))
 
     def result(self) -> Figures:
-        """Return the speed (of the median block) and the peak memory in MB of this process and of a GPU."""
+        """Return the speed of the median block, and the peak memory in MB of this process and of a GPU."""
         wall, cpu = (statistics.median(np.diff(times).tolist()) / self.size for times in zip(*self.times, strict=True))
         found = {"tokens_per_second": self.tokens / wall, "step_seconds": wall, "step_cpu_seconds": cpu}
         found["peak_memory_mb"] = peak_memory_mb()
@@ -170,7 +169,7 @@ class Clock:
 
 
 def run_ours(options: Namespace) -> Figures:
-    """Run the batches, the step and the prefetching of a run, without its log and checkpoints."""
+    """Run the batches, steps and prefetching of a training run, without log and checkpoints."""
     from accelerate import Accelerator
 
     from pretrain.devices import process_state, should_compile
@@ -200,7 +199,7 @@ def run_ours(options: Namespace) -> Figures:
 
 
 def write_start(options: Namespace) -> Figures:
-    """Write the inputs of the other side: the same initial weights, and the rows of the same batches, unmasked."""
+    """Write the inputs of the other side: equal initial weights, and the unmasked rows of the same batches."""
     from safetensors.torch import save_file
 
     from pretrain.model.to_hf import to_hf
@@ -222,9 +221,9 @@ def write_start(options: Namespace) -> Figures:
 
 
 def run_theirs(options: Namespace) -> Figures:
-    """Run transformers' Trainer with DataCollatorForLanguageModeling, set up as in its run_mlm script.
+    """Run transformers' Trainer with DataCollatorForLanguageModeling, as in the run_mlm script.
 
-    It trains the model of ``folder`` on its rows, with the same model, data, dropout and batch as ours.
+    The weights and rows are in ``folder``. Model, data, dropout and batch equal ours.
     """
     import transformers as hf
 
@@ -265,7 +264,7 @@ def run_theirs(options: Namespace) -> Figures:
 
 
 class Rows(torch.utils.data.Dataset[dict[str, list[int]]]):
-    """Rows of ids as a tokenized data set gives them."""
+    """Rows of ids in the form of a tokenized data set."""
 
     def __init__(self, rows: Any) -> None:
         self.rows = rows
@@ -281,7 +280,7 @@ SIDES = {"ours": run_ours, "theirs": run_theirs}
 
 
 def _settings(options: Namespace) -> Figures:
-    """Return what was measured and where."""
+    """Return the settings of the measurement, the device and the versions."""
     shape = SHAPES[options.shape]
     return {
         "shape": options.shape,
@@ -299,7 +298,7 @@ def _settings(options: Namespace) -> Figures:
 
 
 def _against(options: Namespace, settings: Figures) -> Figures:
-    """Measure both sides in turns. The ratio is that of the medians, also for each precision."""
+    """Measure both sides in turns, and return the ratio of the medians, also for each precision."""
     with tempfile.TemporaryDirectory() as folder:
         more = {"folder": folder, "objective": "mlm"}
         call(write_start, options, **more)
@@ -311,7 +310,7 @@ def _against(options: Namespace, settings: Figures) -> Figures:
         figures |= {"precision": precision, "flops_per_second": figures["tokens_per_second"] * count}
         if settings["peak_flops"]:
             figures["share_of_peak"] = figures["flops_per_second"] / settings["peak_flops"]
-    # what a user gets: of ours the faster precision, of the stock script its default, unless one was asked for
+    # Compare what a user gets: our faster precision, and the default precision of the stock script.
     ours = max((found["ours", p] for p in options.precision), key=lambda side: float(side["tokens_per_second"]))
     theirs = found["theirs", options.precision[0]]
     both = {p: (found["ours", p], found["theirs", p]) for p in options.precision}
@@ -320,7 +319,7 @@ def _against(options: Namespace, settings: Figures) -> Figures:
 
 
 def _objectives(options: Namespace, precision: str) -> Figures:
-    """Measure each objective's step beside that of MLM, in turns."""
+    """Measure a step with each objective and with MLM, in turns."""
     sides = {name: partial(call, run_ours, options, precision=precision, objective=name) for name in OBJECTIVES}
     found = {name: _median(runs) for name, runs in in_turns(sides, options.repeats).items()}
     for figures in found.values():
@@ -330,7 +329,7 @@ def _objectives(options: Namespace, precision: str) -> Figures:
 
 
 def _packings(options: Namespace, precision: str) -> Figures:
-    """Measure a step of MLM with each packing beside that of streams, in turns. Padding does not count as tokens."""
+    """Measure a step of MLM with each packing and with streams, in turns. Padding does not count as tokens."""
     sides = {name: partial(call, run_ours, options, precision=precision, packing=name) for name in PACKINGS}
     found = {name: _median(runs) for name, runs in in_turns(sides, options.repeats).items()}
     stream = found["stream"]
@@ -346,10 +345,7 @@ def _median(runs: list[Figures]) -> Figures:
 
 
 def _ratios(ours: Figures, theirs: Figures) -> Figures:
-    """Return our figures divided by theirs.
-
-    ``cpu_time_ratio`` is that of processor time, which other programs on the machine affect less.
-    """
+    """Return our figures divided by theirs. ``cpu_time_ratio`` depends less on other load on the machine."""
     memory = "peak_gpu_memory_mb" if "peak_gpu_memory_mb" in ours else "peak_memory_mb"
     return {
         "ratio": ours["tokens_per_second"] / theirs["tokens_per_second"],
@@ -359,7 +355,7 @@ def _ratios(ours: Figures, theirs: Figures) -> Figures:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure speed and memory as the arguments say, and return the exit code."""
+    """Measure speed and memory by the arguments, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m pretrain.bench", description=__doc__)
     both = ["float32", "bfloat16"]
     parser.add_argument(
@@ -368,7 +364,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--objectives", action="store_true", help="Comparison of each objective with MLM.")
     parser.add_argument("--packings", action="store_true", help="Comparison of each packing with streams.")
     parser.add_argument("--shape", choices=[*SHAPES], default="v16k", help="Shape of the model (default: %(default)s).")
-    precision = "Precision of both sides (default: both). The ratio compares our faster one with their first one."
+    precision = "Precision of both sides (default: both). The ratio compares our faster precision with their first one."
     parser.add_argument("--precision", nargs="+", choices=both, default=both, help=precision)
     parser.add_argument(
         "--compile",

@@ -1,6 +1,6 @@
-"""``python -m probes.bench``: fine-tuning beside transformers' Trainer on the same model and data; prints JSON.
+"""``python -m probes.bench``: compare fine-tuning with transformers' Trainer on equal models and data, as JSON.
 
-With ``--probe`` it is a probe at full size, beside the bare work in it, on random data.
+With ``--probe`` it measures a probe at full size on random data, and the bare matrix products in it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from synthlang_bench.measured import Figures, call, in_turns, measured, medians,
 DATA = "builtin:mini-english?types=2000&sentences=20000"
 NOISE = 3.0
 WRITTEN = 8192  # rows that are drawn and written at once
-BATCH, BLOCK = 128, 1024  # sentences that a model gives at once; rows of the bare products at once
+BATCH, BLOCK = 128, 1024  # sentences of a batch, and rows of a bare product
 
 
 def planted(options: Namespace, seed: int = 0, rows: int | None = None) -> tuple[Tensor, Tensor]:
@@ -61,7 +61,7 @@ def run_alignment(options: Namespace) -> Figures:
 
 
 def run_retrieval(options: Namespace) -> Figures:
-    """Search contextual words: mapped float16 files, where every fourth word is aligned with none."""
+    """Search contextual words in memory-mapped float16 files. Every fourth word has no alignment."""
     with tempfile.TemporaryDirectory() as folder:
         written: Any = [
             np.lib.format.open_memmap(f"{folder}/{side}.npy", "w+", np.float16, (options.n, options.d))
@@ -85,7 +85,7 @@ def run_retrieval(options: Namespace) -> Figures:
 
 
 def run_products(options: Namespace) -> Figures:
-    """Compute X Yᵀ and Y Xᵀ in tiles of the search's size, without using them."""
+    """Compute X Yᵀ and Y Xᵀ in tiles of the search's size."""
     x, y = planted(options)
     tile = torch.empty(min(TILE, options.n) ** 2)
 
@@ -117,11 +117,10 @@ def _against_products(found: Mapping[str, Figures]) -> Figures:
 def run_cka(options: Namespace) -> Figures:
     """Return the seconds of CKA on random states, ratios to the bare products, and peak memory in MB.
 
-    It runs in a separate process. The bare products are Σ X_lᵀ Y_r of all layers² pairs, uncentred, as one product
-    of matrices a block, in float32 and in float64. CKA needs 2 · layers more, of every layer with itself, so its
-    ratio to those in float64 is at least 1 + 2 / layers. ``cpu`` are ratios of the time of all cores, which other
-    load on the machine changes less. No time includes the generation of the states. The peak is that before the
-    bare products.
+    The bare products are Σ X_lᵀ Y_r of all layers² pairs, uncentred, with one matrix product a block, in float32 and in
+    float64. CKA needs 2 · layers more products, of every layer with itself, so its ratio to the products in float64 is
+    at least 1 + 2 / layers. ``cpu`` has ratios of processor time, which depends less on other load. Times exclude the
+    generation of the states, and the peak memory excludes the bare products.
     """
     torch.set_num_threads(options.threads or torch.get_num_threads())
     layers, width, memory = options.cka_layers, options.cka_width, options.cka_memory * 2**20
@@ -156,7 +155,7 @@ def run_cka(options: Namespace) -> Figures:
 
 
 def _states(options: Namespace, rows: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield the same states each time, [layers, n, width] of both sides, of which half is a common signal."""
+    """Yield the same states in each call, [layers, n, width] of both sides, half of which is a common signal."""
     generator = torch.Generator().manual_seed(0)
     for start in range(0, options.cka_sentences, rows):
         shape = (options.cka_layers, min(rows, options.cka_sentences - start), options.cka_width)
@@ -167,7 +166,7 @@ def _states(options: Namespace, rows: int) -> Iterator[tuple[Tensor, Tensor]]:
 
 @contextmanager
 def _timed(taken: dict[str, float]) -> Iterator[None]:
-    """Add the time that the block takes."""
+    """Add the time of the block."""
     wall, cpu = time.perf_counter(), time.process_time()
     yield
     taken["wall"] += time.perf_counter() - wall
@@ -176,7 +175,7 @@ def _timed(taken: dict[str, float]) -> Iterator[None]:
 
 Sides = dict[str, Callable[[Namespace], Figures]]
 ABOUT = "ours: both directions, cosine and CSLS; bare: the products X Yᵀ and Y Xᵀ alone, which two directions need"
-PROBES: dict[str, tuple[Sides, int, str]] = {  # sides, rows where the arguments name none (0: no such thing), about
+PROBES: dict[str, tuple[Sides, int, str]] = {  # sides, default number of rows (0: not used), description
     "alignment": ({"ours": run_alignment, "bare": run_products}, 40_000, ABOUT),
     "retrieval": ({"ours": run_retrieval, "bare": run_products}, 200_000, ABOUT),
     "cka": ({"ours": run_cka}, 0, "ours: every layer against every layer, with its ratios to products"),
@@ -204,7 +203,7 @@ def config_of(options: Namespace) -> TransferConfig:
 
 
 def open_transfer(options: Namespace) -> tuple[Transfer, dict[str, Examples]]:
-    """Return the transfer from the model of ``folder``, and its items of each split."""
+    """Return the transfer from the model in ``folder``, and its items of each split."""
     torch.set_num_threads(options.threads or torch.get_num_threads())
     config, pretrained = config_of(options), open_pretrained(options.folder, "parent")
     transfer = Transfer(pretrained, load_data(config, pretrained), config)
@@ -212,7 +211,7 @@ def open_transfer(options: Namespace) -> tuple[Transfer, dict[str, Examples]]:
 
 
 def write_model(options: Namespace) -> Figures:
-    """Write a model with random weights and a tokenizer of the training items' text, as a folder of Hugging Face."""
+    """Write a Hugging Face folder with random weights and a tokenizer that is trained on the training items."""
     from transformers import RobertaConfig, RobertaForMaskedLM, set_seed
 
     texts: list[str] = []
@@ -256,10 +255,7 @@ def run_ours(options: Namespace) -> Figures:
 
 
 def run_theirs(options: Namespace) -> Figures:
-    """Run the Trainer with its padding collator.
-
-    It scores dev in each epoch, as ours does, and ends with the last epoch.
-    """
+    """Run the Trainer with its padding collator and a dev score each epoch."""
     transfer, examples = open_transfer(options)
     rows, test = {split: _rows(each) for split, each in examples.items()}, examples["test"]
     classes = max(len(names) for names in transfer.labels["source"].values())
@@ -279,7 +275,7 @@ def _speed(options: Namespace, examples: Mapping[str, Examples], found: Figures)
 
 
 def _rows(examples: Examples) -> list[dict[str, Any]]:
-    """Return each row as a data set of the hub has it: ids and labels without padding."""
+    """Return each row in the form of a tokenized data set: ids and labels without padding."""
     rows: list[dict[str, Any]] = []
     for number in range(len(examples)):
         batch, size = examples.batch(np.asarray([number])), int(examples.lengths[number])
@@ -328,7 +324,7 @@ def _trainer(
 
 
 def _predictions(examples: Examples, chosen: NDArray[np.int64]) -> list[Any]:
-    """Return their classes in the form of ours."""
+    """Return the predicted classes of the Trainer in our form."""
     outputs: list[Any] = []
     for number in range(len(examples)):
         batch = examples.batch(np.asarray([number]))
@@ -340,7 +336,7 @@ def _predictions(examples: Examples, chosen: NDArray[np.int64]) -> list[Any]:
 
 
 def _task(options: Namespace) -> Figures:
-    """Measure fine-tuning: ours beside theirs."""
+    """Measure our fine-tuning and the Trainer's."""
     with tempfile.TemporaryDirectory() as folder:
         call(write_model, options, folder=folder)
         sides = {"ours": run_ours, "theirs": run_theirs}
@@ -357,7 +353,7 @@ def _task(options: Namespace) -> Figures:
 
 
 def parser_of() -> argparse.ArgumentParser:
-    """Return the parser of the arguments. The defaults are the full size."""
+    """Return the parser of the arguments, with the full size as default."""
     parser = argparse.ArgumentParser(prog="python -m probes.bench", description=__doc__)
     parser.add_argument("--probe", choices=[*PROBES], help="Probe to measure (default: fine-tuning).")
     parser.add_argument("--n", type=int, help="Number of rows of each side of a probe (default: full size).")
@@ -408,7 +404,7 @@ def parser_of() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure speed and memory as the arguments say, and return the exit code."""
+    """Measure speed and memory by the arguments, and return the exit code."""
     parser = parser_of()
     options = parser.parse_args(arguments)
     if min(options.repeats, options.items, options.epochs, options.rows, options.d, options.n or 1) < 1:

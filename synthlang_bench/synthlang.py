@@ -1,7 +1,7 @@
 """``python -m synthlang.bench``: speed and memory of the language engine, as JSON.
 
-Every speed is the median of some repeats, which are listed as well. Beside it is that of a plain Python loop that
-does the same on the same data in the same run. On a busy machine only the ratio can be compared.
+Every speed is the median of several repeats, which are listed as well. A plain Python loop does the same work on the
+same data in the same run. On a busy machine only the ratio of both can be compared.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from synthlang_bench.measured import Figures, command, tell
 
 LANGUAGE = "trans+inv"
 REORDER = {"name": "french-order", "transforms": [{"kind": "reorder", "model": "fr"}]}
-BASELINE_SENTENCES = 20_000  # the plain loop is slow, and has all rows in memory
+BASELINE_SENTENCES = 20_000  # the plain loop is slow and holds all rows in memory
 SOME_BATCHES = 50  # batches in memory at a time
 TYPES, SENTENCES_A_LINE = 50_000, 4  # properties of the generated text
 INTERVAL = 0.05  # seconds between two measurements of the memory
 
 
 def derive_by_loop(words: list[str]) -> tuple[list[str], list[int]]:
-    """Invert between final marks and transliterate, and return the words with the source index of each."""
+    """Invert between final marks and transliterate, and return the words and their source indices."""
     letters, index, start = SCRIPTS["cyrillic"].letters, list[int](), 0
     for end in range(len(words) + 1):
         if end == len(words) or words[end] in (".", "!", "?"):
@@ -92,7 +92,7 @@ def shuffle_by_loop(sentences: Iterable[Sentence]) -> int:
 
 
 def read_text_by_loop(path: Path) -> int:
-    """Count the words between white space."""
+    """Count words that are separated by white space."""
     with path.open(encoding="utf-8") as handle:
         return sum(len(line.split()) for line in handle)
 
@@ -109,7 +109,7 @@ def read_conllu_by_loop(path: Path) -> int:
 
 
 def speed_of(work: Callable[[], object], words: int, repeats: int) -> Figures:
-    """Return the words per second: the median of the repeats, and all of them."""
+    """Return the words per second of all repeats, and their median."""
     found = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -119,14 +119,14 @@ def speed_of(work: Callable[[], object], words: int, repeats: int) -> Figures:
 
 
 def compared(work: Callable[[], object], loop: Callable[[], object], words: int, repeats: int, what: str) -> Figures:
-    """Return the speed of ``work`` and its ratio to that of the plain loop ``what``."""
+    """Return the speed of ``work``, and its ratio to the speed of the plain loop ``what``."""
     ours, theirs = speed_of(work, words, repeats), speed_of(loop, words, repeats)
     ratio = round(ours["words_per_second"] / theirs["words_per_second"], 3)
     return {**ours, "baseline": {"what": what, **theirs}, "ratio": ratio}
 
 
 def _opened(source: TextSource | ConlluSource) -> tuple[list[Corpus], int, Callable[[], int]]:
-    """Return the first batches of the first split, its words, and a function that reads all of it."""
+    """Return the first batches of the first split, the number of its words, and a function that reads the split."""
     split = source.splits[0]
 
     def read() -> int:
@@ -186,7 +186,7 @@ def _tree_speeds(path: Path, repeats: int) -> Figures:
 
 
 def _exports(text: Path, workers: list[int], repeats: int, folder: Path) -> Figures:
-    """Measure the way from a text file to a data set in all configurations, for each number of workers."""
+    """Measure the export of a text file in all configurations, for each number of workers."""
     source = TextSource(text)
     every = (sentence.words for batch in source.batches(source.splits[0]) for sentence in batch)
     sentences = list(islice(every, BASELINE_SENTENCES))
@@ -222,9 +222,9 @@ def export(options: Namespace) -> Figures:
 
 
 def _watched_export(text: Path, workers: int) -> Figures:
-    """Export, and return words, seconds, and the peak over time of the memory of all processes together, in MB.
+    """Export, and return words, seconds, and the peak of the total memory of all processes in MB.
 
-    ``rss`` counts a page once in each process that shares it, ``pss`` once in all (Linux only, else 0).
+    ``rss`` counts a shared page once for each process, and ``pss`` once in total (Linux only, else 0).
     """
     peak = {"rss": 0.0, "pss": 0.0}
     with tempfile.TemporaryDirectory() as folder, (Path(folder) / "out").open("w+") as out:
@@ -241,7 +241,7 @@ def _watched_export(text: Path, workers: int) -> Figures:
 
 
 def _memory(pid: int) -> list[Any]:
-    """Return the memory of a process and its children. A process that has just ended is left out."""
+    """Return the memory of a process and of its children that are still running."""
     import psutil
 
     found = []
@@ -255,9 +255,9 @@ def _memory(pid: int) -> list[Any]:
 
 
 def write_text(path: Path, words: int) -> None:
-    """Write about ``words`` words: rank r has a probability ∝ 1 / r, and short words come first.
+    """Write about ``words`` words in sentences of 5 to 34 words.
 
-    A sentence has 5 to 34 words.
+    The word of rank r has a probability ∝ 1 / r, and frequent words are short.
     """
     letters, key, chance = "etaoinshrdlucmfwypvbgkjqxz", key_of("bench"), 1 / np.arange(1, TYPES + 1)
     names = list(islice(("".join(name) for n in range(1, 5) for name in product(letters, repeat=n)), TYPES))
@@ -295,7 +295,7 @@ def _measure(options: Namespace, folder: Path) -> Figures:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure speed and memory as the arguments say, and return the exit code."""
+    """Measure speed and memory by the arguments, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m synthlang.bench", description="Measure speed and memory.")
     parser.add_argument("--text", type=Path, help="Text file (default: generated text).")
     parser.add_argument("--conllu", type=Path, help="CoNLL-U file or folder (default: mini-english).")
