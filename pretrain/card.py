@@ -22,7 +22,7 @@ WORDS = "It expects words with one space between each two, punctuation standing 
 
 
 def language_card(language: str, config: PretrainConfig, run: Path, name: str, parents: Mapping[str, str]) -> str:
-    """Return the card of one language's export. ``name`` is the run's fingerprint, ``parents`` those of its data."""
+    """Return the card of one language's export, with the fingerprints of the run (``name``) and its data."""
     shared = "Every language has these weights; only the tokenizer differs."
     if config.sharing.separates or config.objective.uses_language_ids:
         shared = f"These are the weights as **{language}** uses them; parts of other languages are left out."

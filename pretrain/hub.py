@@ -1,4 +1,4 @@
-"""Models to start from: a model of Hugging Face by its name or folder, or a finished run of ours."""
+"""Models to start from: a model of Hugging Face by its name or folder, or a finished pretraining run."""
 
 from __future__ import annotations
 

@@ -239,7 +239,7 @@ class Search:
     def _again(self, scores: NeighbourScores, queries: Tensor, wanted: Tensor, report: Report) -> Iterator[_Block]:
         """Yield blocks of the ``queries`` [n] (bool) whose lists may lack a target that scores ``wanted`` [n].
 
-        The scores of the next block overwrite those of the last one.
+        The next block overwrites the scores of the last one.
         """
         penalty, order = scores.penalty.sort()
         last = self.lists.last(len(self.targets))

@@ -35,7 +35,7 @@ def derive(
     """Derive a language from a source or a labelled task, and write a data set folder.
 
     Args:
-        source: ``builtin:mini-english?sentences=2000``, ``text:PATH``, ``conllu:PATH``, …; or a task, ``nli:PATH``.
+        source: A source (``builtin:mini-english?sentences=2000``, ``text:PATH``, …) or a task (``nli:PATH``, …).
         language: A name such as ``trans+inv`` or ``trans:0.5``, an entry of the catalogue, or a YAML file.
         out: The folder to write, which must not exist. ``datasets.load_dataset(out, "parallel")`` reads it.
         workers: Number of worker processes. The output is identical for any number.

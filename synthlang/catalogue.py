@@ -60,8 +60,8 @@ class Entry:
     Attributes:
         about: The descriptions of the entry and of its bases. If the entry has one, it comes first, and descriptions
             of bases of the same kind are marked as such.
-        data: The settings of the entry merged over those of its bases.
-        is_described: True if the entry has a description of its own.
+        data: Settings of the entry, merged over its bases.
+        is_described: True if the entry itself has a description.
     """
 
     kind: str
@@ -134,7 +134,7 @@ def load_bases(names: Any, place: Path, below: tuple[Path, ...] = ()) -> dict[st
 
 
 def files_behind(path: Path) -> list[Path]:
-    """Return a YAML file and the files that it is based on, without those of the catalogue."""
+    """Return a YAML file and the files that it is based on, without files of the catalogue."""
     data = read_yaml(path)
     names = data.get(BASE, []) if isinstance(data, dict) else []
     bases = [_base(name, path.parent) for name in (names if isinstance(names, list) else [names])]
@@ -255,7 +255,7 @@ def _spelled(key: str, words: Words) -> Iterator[tuple[str, Words]]:
 
 
 def _with_bases(path: Path, below: tuple[Path, ...]) -> dict[str, Any]:
-    """Return the mapping of a file over those of its bases."""
+    """Return the mapping in a file, merged over its bases."""
     data = read_yaml(path)
     if not isinstance(data, dict):
         found = "is empty" if data is None else "is a list" if isinstance(data, list) else "is one value"

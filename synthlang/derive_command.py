@@ -44,7 +44,7 @@ def derive_command(
 ) -> list[tuple[str, str]]:
     """Derive a source or a task, write the data set and report progress.
 
-    The arguments and the result are those of ``synthlang.derive``.
+    See ``synthlang.derive`` for the arguments and the result.
     """
     if is_task(spec) and vocabulary is not None:
         raise InputError("the option is for a source of sentences, not for a task", "--vocabulary", code="conflict")

@@ -28,7 +28,7 @@ Code = Literal[
     "failed",  # a program or a service that was called failed
     "invalid",  # any other fault
 ]
-"""The kind of fault. Programs and tests compare it; people read the message."""
+"""The kind of fault, which programs and tests compare."""
 SHOWN = 3
 """Number of faults of one input that a message shows. Further faults are only counted."""
 
@@ -42,11 +42,11 @@ class InputError(ValueError):
         ^ path        ^ line ^ keys        ^ reason     ^ hint
 
     Attributes:
-        reason: What is wrong.
+        reason: The fault.
         path: The file or folder, or the option, that holds the wrong value.
         line: The line in ``path``, from 1.
         keys: The keys of a config that lead to the wrong value, outermost first.
-        hint: What to do. It follows the reason.
+        hint: The remedy, which follows the reason in the message.
         code: The kind of fault.
         others: Further faults of the same input.
     """

@@ -39,7 +39,7 @@ def upload(
         repo_id: NAME or OWNER/NAME.
         kind: Kind of the repository.
         note: Commit message.
-        private: Whether a new repository is private.
+        private: Make a new repository private.
         token: Access token (default: the one that ``hf auth login`` stored).
         api: Object used in place of ``huggingface_hub.HfApi``.
         card: Content of README.md, if the folder has none.

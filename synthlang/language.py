@@ -111,7 +111,7 @@ class Language(StrictModel):
 
     @property
     def needs_counts(self) -> bool:
-        """True if a transform depends on word counts; see ``bind_language``."""
+        """True if a transform depends on word counts (see ``bind_language``)."""
         return any(t.needs_counts for t in self.transforms)
 
     @property

@@ -4,8 +4,8 @@ Work reports progress by calling ``report(task, done, total, note)`` or, in a st
 counts from 0 to ``total``, and the note is free text such as a loss. A task that ends often, such as a search at each
 layer, is shown at most once in SECONDS_BETWEEN_LINES seconds.
 
-The bars, counts and elapsed times are those of ``rich``. The rate is our own: all parts of a task share it, work of an
-earlier run does not count, and plain lines show it, too.
+``rich`` draws the bars. The rate is our own: all parts of a task share it, work of an earlier run does not count, and
+plain lines show it, too.
 """
 
 from __future__ import annotations

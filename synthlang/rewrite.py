@@ -88,7 +88,7 @@ class Rewrite:
         return replace(second, source_index=index, source_rows=first.source_rows, counts=counts, head=head)
 
     def take(self, rows: NDArray[np.int64]) -> Rewrite:
-        """Return the output sentences at ``rows``, in that order. The counts stay those of the batch."""
+        """Return the output sentences at ``rows``, in that order, with the counts of the whole batch."""
         lengths = np.diff(self.offsets)[rows]
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         words = np.arange(offsets[-1], dtype=np.int64) + np.repeat(self.offsets[:-1][rows] - offsets[:-1], lengths)

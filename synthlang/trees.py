@@ -3,7 +3,7 @@
     word    1 the  2 cat  3 saw  4 her        head   2 3 0 3
     nodes   saw has the items (cat, saw, her), cat has (the, cat)
 
-An order of the items of every node gives an order of the words, because a dependent stands for its whole subtree. All
+An order of the items of every node gives an order of the words, because a dependent represents its whole subtree. All
 syntactic transforms move words in this way (Wang & Eisner 2016, section 4).
 """
 
@@ -40,7 +40,7 @@ class Forest:
 
     @staticmethod
     def of(corpus: Corpus) -> Forest:
-        """Read the column ``head`` (1-based, 0 = root). A sentence that is not a tree is no error."""
+        """Read the column ``head`` (1-based, 0 = root). Sentences need not be trees."""
         sentence, lengths = corpus.sentence_of_word, corpus.lengths
         head = corpus.columns["head"].codes.astype(np.int64)
         legal = (head >= 0) & (head <= lengths[sentence])

@@ -30,8 +30,9 @@ CARRIED = ("pooler.", "seq_relationship.")
 def export_adjusted(
     model: PreTrainedModel, base: Base, config: AdjustConfig, run: Path, name: str, parents: Mapping[str, Any]
 ) -> None:
-    """Write ``run/export``, or ``run/export/<language>`` for a run of ours. ``name`` is the adjustment's fingerprint.
+    """Write ``run/export``, with a folder for each language if the model is a pretraining run.
 
+    ``name`` is the fingerprint of the adjustment.
     Tokenizer files and layers that are not part of a masked language model are copied from the original.
     """
     for language, source in base.folders.items():

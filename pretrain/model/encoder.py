@@ -220,9 +220,9 @@ class MaskedLM(nn.Module):
         return self.read(Text.of(input_ids, language, valid))[0]
 
     def read(self, text: Text, columns: Tensor | None = None, layers: Sequence[int] | None = None) -> list[Tensor]:
-        """Return the outputs of ``layers`` (1 … N, or 0 for the embeddings; default: the last one), each [r, w, d].
+        """Return the outputs of ``layers``, each [r, w, d], or [r, k, d] at ``columns`` [r, k].
 
-        With ``columns`` [r, k], only the outputs at these columns are returned, [r, k, d].
+        Layers are 1 … N, and 0 is the embeddings (default: the last layer).
         """
         width, wanted = text.input_ids.shape[1], (self.shape.layers,) if layers is None else tuple(layers)
         most = self.embeddings.length
@@ -290,7 +290,7 @@ class MaskedLM(nn.Module):
     def embed(
         self, input_ids: Tensor, languages: Tensor, positions: Tensor | None, segments: Tensor | None = None
     ) -> Tensor:
-        """Return the input of the first layer, [r, w, d]. The arguments are those of ``Embeddings.forward``."""
+        """Return the input of the first layer, [r, w, d]. See ``Embeddings.forward`` for the arguments."""
         x = self.norm(self.embeddings(input_ids, languages, positions, segments))
         rate = self.shape.dropout
         keep = self.noise.keep(rate, *x.shape) if self.training and rate else None

@@ -1,4 +1,4 @@
-"""The table of terms, ours and those of plugins. Terms load torch only for training, since settings use this table."""
+"""The table of terms, including plugins. Terms load torch only for training, since settings use this table."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def dictionary_command(
 ) -> dict[str, Any]:
     """Draw a dictionary, write its folder and return the manifest.
 
-    The arguments are those of ``synthlang.draw_dictionary``.
+    See ``synthlang.draw_dictionary`` for the arguments.
     """
     settings = parse(DictionarySpec, {"coverage": coverage, "by": by, "order": order, "seed": seed}, "dictionary")
     if out.exists():

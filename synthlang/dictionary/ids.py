@@ -171,7 +171,7 @@ _ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
 
 @dataclass(frozen=True, eq=False)
 class IdDictionary:
-    """Pairs of ids, [n, 2] int64, with the languages of both sides, [n, 2] int64, of which the first is 0."""
+    """Pairs of ids, [n, 2] int64, and the languages of both sides, [n, 2] int64. The first language is 0."""
 
     pairs: NDArray[np.int64]
     languages: NDArray[np.int64]
@@ -193,7 +193,7 @@ def build_id_dictionary(
     The same types of the first language are drawn for all other languages, and a type keeps all its translations.
 
     Args:
-        spec: How to draw.
+        spec: Settings of the draw.
         id_space: The ids of all languages.
         train: Shards of the training text of each language.
         store: The store of artifacts.

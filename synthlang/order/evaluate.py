@@ -4,7 +4,7 @@ A model is compared with two baselines:
 
     uniform      p(order) = 1 / n!
     direction    each dependent stands left of the head with P(left | head's tag, arc), counted in the training text
-                 with one added to each side; the orders within a side are equally likely:
+                 with one added to each side, and the orders within a side are equally likely:
                  p(order) = Π P(side) / (left! · right!)
 
 Closeness to a superstrate compares shares of dependents before their head, for each (head's tag, arc) with enough
@@ -95,7 +95,7 @@ def evaluate(
         For each class a dictionary with these keys:
 
         nodes items        their numbers
-        model uniform direction    mean log-likelihood of a node; direction needs the ``training`` text
+        model uniform direction    mean log-likelihood of a node (direction needs the ``training`` text)
         model_item …       the same divided by items, not nodes
         perplexity         exp(−model)
         best               share of nodes whose order in the text is the model's most probable one

@@ -4,7 +4,7 @@
     ∂L/∂w = observed − expected feature counts − λ · w
 
 Nodes with the same items form one bag, with a count for each observed order. Expected counts are sums over all n!
-orders. The features are those of any two items of one bag, in observed and other orders, and the most frequent n-grams.
+orders. There is a feature for every two items of a bag, in observed and other orders, and for frequent n-grams.
 """
 
 from __future__ import annotations

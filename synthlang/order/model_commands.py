@@ -49,7 +49,7 @@ def show(
         conllu: The file with the tree.
         sentence: A ``sent_id`` of the file or a number from 1.
         node: The id of the word, from 1.
-        labels: ``mapped`` or ``faithful``; see ``distribution``.
+        labels: ``mapped`` or ``faithful`` (see ``distribution``).
         substrate: A second model to mix in.
         substrate_weight: The weight of the substrate.
         temperature: The temperature T.

@@ -68,7 +68,7 @@ def item_count(forest: Forest, glued: Flags | None = None) -> Ints:
 
 
 def heads_of(corpus: Corpus, *classes: NodeClass) -> Flags:
-    """Return whether each word is the head of a node of one of the classes, [words]."""
+    """Return whether each word heads a node of one of the classes, [words]."""
     upos = corpus.columns["upos"]
     return np.asarray([CLASS_OF_HEAD.get(name) in classes for name in upos.names or ()] or [False])[upos.codes]
 

@@ -82,7 +82,7 @@ class TextPair(StrictModel):
     links: Annotated[FileLinks | AlignerLinks, Field(discriminator="kind")] = AlignerLinks()
     """The origin of the word alignments."""
     tokenizers: tuple[str, str] | None = None
-    """Languages of a run of ours whose tokenizers encode left and right."""
+    """Languages of a pretraining run whose tokenizers encode left and right."""
 
     @model_validator(mode="after")
     def _one_text(self) -> TextPair:
@@ -108,7 +108,7 @@ class DerivedPair(StrictModel):
     right: NamedLanguage = PARENT
     """The other language (default: the source language)."""
     tokenizers: tuple[str, str] | None = None
-    """Languages of a run of ours whose tokenizers encode left and right."""
+    """Languages of a pretraining run whose tokenizers encode left and right."""
 
 
 PairConfig = Annotated[TextPair | DerivedPair, Field(discriminator="kind")]
@@ -141,7 +141,7 @@ def read_pair(
         say: Receives a message when an aligner runs.
 
     Raises:
-        InputError: The files do not belong together, or there is no word alignment.
+        InputError: The files do not match, or there is no word alignment.
     """
     linked = _derived(config) if isinstance(config, DerivedPair) else _text(config, tokenizers, store, say)
     if not len(linked.links.left):

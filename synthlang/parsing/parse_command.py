@@ -82,8 +82,8 @@ def parse_command(
 ) -> dict[str, int]:
     """Parse every split of a source into ``out``, and return the number of sentences of each split.
 
-    The arguments are those of ``synthlang.parse``. A folder that holds the same parse is left unchanged, and a killed
-    run resumes from the cache.
+    See ``synthlang.parse`` for the arguments. A folder that holds the same parse is left unchanged, and a killed run
+    resumes from the cache.
 
     Raises:
         InputError: The folder holds something else.

@@ -53,7 +53,7 @@ class ParsedSource:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """``form upos head deprel``, then the other columns of the source, then those of the parser."""
+        """``form upos head deprel``, then other columns of the source, then other columns of the parser."""
         others = [*self.source.columns, *self.engine.columns]
         return tuple(dict.fromkeys((FORM, *TREE_COLUMNS, *others)))
 

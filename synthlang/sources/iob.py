@@ -1,6 +1,6 @@
 """Named entities in CoNLL columns: one word per line with its tag, and a blank line after each sentence.
 
-    en:Sioux<TAB>B-ORG        WikiANN: the language stands before each word
+    en:Sioux<TAB>B-ORG        WikiANN: each word has the prefix of its language
     Sioux NNP B-NP B-ORG      CoNLL 2003: the word is first, and the tag is last
     1 Sioux B-ORG O           PATH?column=2&tag=3: word and tag in other columns, counted from 1
 

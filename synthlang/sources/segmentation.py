@@ -1,6 +1,6 @@
 """Split plain text into words and sentences by rules, without a model.
 
-Each punctuation mark or symbol is a word of its own. Everything else that is not white space is part of a word. A word
+Each punctuation mark or symbol is a separate word. Everything else that is not white space is part of a word. A word
 also includes:
 
     an apostrophe, hyphen, underscore or middle dot between two letters   don't  well-known
@@ -111,7 +111,7 @@ def is_uncut(word: str) -> bool:
 
 
 def _word(letter: str) -> str:
-    """Return the pattern of a word of these letters."""
+    """Return the pattern of a word that consists of these letters."""
     inner = r"(?:['’_·‐‑-]|(?<=\d)[.,](?=\d))"
     return f"{letter}++(?:{inner}{letter}++)*+"
 

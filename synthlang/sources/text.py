@@ -60,7 +60,7 @@ class FileSource(ABC):
     has_labels: ClassVar[bool] = True
     """True if every data file of a folder must belong to a split."""
     own_options: ClassVar[tuple[str, ...]] = ()
-    """Options after ``?`` besides those of ``splits``."""
+    """Further options after ``?``."""
     columns: tuple[str, ...] = (FORM,)
 
     def __init__(self, spec: str | Path) -> None:

@@ -165,7 +165,7 @@ class FileTask(ReadTask):
 
     endings: ClassVar[tuple[str, ...]]
     own_options: ClassVar[tuple[str, ...]] = ()
-    """Options after ``?`` besides those of ``splits``."""
+    """Further options after ``?``."""
 
     def __init__(self, scheme: str, spec: str) -> None:
         path, self.options = path_options(spec, (*OPTIONS, *self.own_options))

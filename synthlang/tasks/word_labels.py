@@ -31,7 +31,7 @@ HUB_LABELS: dict[str, dict[str, tuple[str, ...]]] = {
     "ner": {"ner": ("tags",)},
     "slots": {"slot": ("slots", "slot", "slot_tags", "tags")},
 }
-"""Names of label columns in data sets of the hub, in addition to those of ``sources.hub``."""
+"""Further names of label columns in data sets of the hub (see ``sources.hub``)."""
 HUB_INTENTS = ("intent", "label")
 
 

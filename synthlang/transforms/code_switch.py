@@ -31,7 +31,7 @@ Flags = NDArray[np.bool_]
 class CodeSwitch(Transform):
     """Replace words by their translations. ``strength`` scales ``probability`` and ``cap``.
 
-    A word whose translation is the word itself is no candidate. The transform has no inverse.
+    A word that is its own translation is not a candidate. The transform has no inverse.
     """
 
     invertible: ClassVar[bool] = False  # a replaced word does not determine what it replaced

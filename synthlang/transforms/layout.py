@@ -73,7 +73,7 @@ def base(label: str) -> str:
 
 
 def layer(label: str) -> int:
-    """Return the layer of a label. ``case``, ``mark`` and punctuation at the edge have layers of their own."""
+    """Return the layer of a label. ``case``, ``mark`` and punctuation at the edge get another layer later."""
     return LAYERS.get(modern(label), LAYERS.get(base(label), OTHER_LAYER))
 
 
@@ -159,7 +159,7 @@ class Layout:
         head: Rows of their heads, [m].
         side: BEFORE or AFTER the head, in the source, [m].
         place: Rank by distance from the head on that side, from 1, [m].
-        layer: Layer of each item, [m]; see LAYERS.
+        layer: Layer of each item (see LAYERS), [m].
         is_final: True for punctuation at the end of the sentence, after its head, [m].
     """
 

@@ -143,7 +143,7 @@ class AfterVerb(StrictModel):
     distance: int = Field(default=4, ge=0, le=MOST_WORDS)
     """Number of words between the verb and the inserted word. Punctuation does not count.
 
-    If the sentence ends first, the word stands at its end, before the final mark.
+    If the sentence ends first, the word is inserted at its end, before the final mark.
     """
 
 
@@ -158,7 +158,7 @@ class Mark(Transform):
     case: Mapping[str, str] = Field(default_factory=dict)
     """Marker for each relation, put on the NOUN, PROPN or PRON that has the relation.
 
-    ``nmod`` also covers ``nmod:poss``, unless that has a marker of its own.
+    The marker of ``nmod`` also applies to ``nmod:poss`` unless it has another marker.
     """
     number: str | None = None
     """Marker of a NOUN with Number=Plur. It needs the column ``feats``."""
@@ -174,10 +174,7 @@ class Mark(Transform):
     articles: tuple[str, ...] = Field(default=("the", "a", "an"), min_length=1)
     """Words with the relation det that count as articles, in upper or lower case."""
     as_words: bool = False
-    """Insert markers as words of their own (source_index −1).
-
-    Otherwise ``separator`` joins them to the word: ``cat·ka``.
-    """
+    """Insert markers as separate words (source_index −1), not joined by ``separator`` as in ``cat·ka``."""
     place: Literal["after", "before"] = "after"
     """Side of the markers: ``after`` their word or ``before`` it."""
     separator: str = "·"
@@ -189,7 +186,8 @@ class Mark(Transform):
         unknown = [relation for relation in value if relation.partition(":")[0] not in RELATIONS]
         if unknown:
             allowed = f"{did_you_mean(unknown[0], RELATIONS)}allowed: {', '.join(sorted(RELATIONS))}"
-            raise InputError(f"{unknown[0]!r} is no relation of Universal Dependencies", hint=allowed, code="unknown")
+            reason = f"{unknown[0]!r} is not a relation of Universal Dependencies"
+            raise InputError(reason, hint=allowed, code="unknown")
         return value
 
     @field_validator("agreement")

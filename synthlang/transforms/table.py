@@ -1,4 +1,4 @@
-"""The table of transforms, ours and those of plugins."""
+"""The table of transforms, including plugins."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Transliterate(Transform):
     order: Literal["uniform", "frequent"] = "uniform"
     """Order in which types are chosen: ``uniform`` by a hash of the form, or the most ``frequent`` first."""
     types: Path | None = Field(default=None)
-    """File with the word types among which the share is chosen. Other types stay. None stands for all types."""
+    """File with the word types of which the share is chosen (default: all types). Other types stay as they are."""
     _listed: frozenset[str] | None = PrivateAttr(default=None)
     _counts: Mapping[str, int] | None = PrivateAttr(default=None)
     _limits: dict[int, float] = PrivateAttr(default_factory=dict)

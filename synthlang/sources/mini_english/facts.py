@@ -42,7 +42,7 @@ def overlap(one: NounPhrase, other: NounPhrase) -> bool:
 
 
 def _same(one: Clause, other: Clause) -> bool:
-    """Return whether two facts state or deny the same of one subject and object at one place."""
+    """Return whether two facts have the same predicate, subject, object and place, negated or not."""
     if one.verb is not other.verb or one.adjective is not other.adjective or one.manner != other.manner:
         return False
     if [p for p, _ in one.obliques] != [p for p, _ in other.obliques] or one.time != other.time:
