@@ -133,7 +133,7 @@ class AdjustConfig(StrictModel):
     seed: int = Field(default=0, ge=0, le=2**63 - 1)
     """Seed of the order of the sentence pairs and of the dropout."""
     loss: LossConfig = LossConfig()
-    """Loss."""
+    """Settings of the loss."""
     data: DataConfig = DataConfig()
     """Selection of the sentence pairs."""
     rows: int = Field(default=2, ge=1)
@@ -153,7 +153,7 @@ class AdjustConfig(StrictModel):
     log_every: int = Field(default=100, ge=1)
     """Number of steps between lines of metrics."""
     checkpoints: CheckpointConfig = CheckpointConfig()
-    """Checkpoints."""
+    """Settings of checkpoints."""
 
     @field_validator("pairs")
     @classmethod

@@ -139,7 +139,7 @@ class PretrainConfig(StrictModel):
     start: StartConfig | None = None
     """Checkpoint to start from (default: random weights)."""
     vocabulary: VocabularySpec = VocabularySpec()
-    """Vocabulary."""
+    """Settings of the vocabulary."""
     dictionary: DictionarySpec = DictionarySpec()
     """Dictionary of the terms dict and align."""
     model: ModelConfig = ModelConfig()
@@ -147,7 +147,7 @@ class PretrainConfig(StrictModel):
     sharing: SharingConfig = SharingConfig()
     """Parts that the languages share."""
     objective: ObjectiveConfig = ObjectiveConfig()
-    """Objective."""
+    """Settings of the objective."""
     sampling: SamplingConfig = SamplingConfig()
     """Sampling of the languages."""
     batch: BatchConfig = BatchConfig()
@@ -155,9 +155,9 @@ class PretrainConfig(StrictModel):
     optimizer: OptimizerConfig = OptimizerConfig()
     """Optimizer and schedule."""
     validation: ValidationConfig = ValidationConfig()
-    """Validation."""
+    """Settings of validation."""
     checkpoints: CheckpointConfig = CheckpointConfig()
-    """Checkpoints."""
+    """Settings of checkpoints."""
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     """Number format of the computation."""
     compile: Literal["auto", "on", "off"] = "auto"

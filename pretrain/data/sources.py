@@ -71,8 +71,8 @@ class SentenceRows:
     With ``alone``, each sentence has its own <s> and positions and attends only to itself: ``<s> sentence </s> <s>
     sentence </s> …``, in an order with little padding. Messages use the ``name`` of the text.
 
-    A sentence that does not fit into a row is left out, and ``dropped`` counts them. With ``alone``, empty sentences
-    are left out, too.
+    A sentence that does not fit into a row is left out and counted in ``dropped``. With ``alone``, empty sentences are
+    left out, too.
 
     Raises:
         InputError: No sentence is left.

@@ -43,8 +43,8 @@ def from_hf(
 ) -> MaskedLM:
     """Return the checkpoint ``name`` as a model that computes the same for every language.
 
-    Language embeddings are 0, or the embeddings of an XLM, whose languages ``ids`` then has in order. Separate parts
-    are equal copies.
+    Language embeddings are 0, except that an XLM keeps its own (``ids`` must then have its languages in order).
+    Separate parts are equal copies.
 
     Args:
         name: A folder, or a name on the hub.

@@ -128,10 +128,10 @@ def _check_same(backend: Tokenizer, in_file: Tokenizer, name: str) -> None:
             different.append("way to cut words")
     if different:
         reason = (
-            "the class named in tokenizer_config.json (or config.json) makes another tokenizer than tokenizer.json "
-            f"holds ({different[0]})"
+            "the class in tokenizer_config.json (or config.json) makes a tokenizer that differs from tokenizer.json "
+            f"({different[0]})"
         )
-        hint = "if the file is right, name the class PreTrainedTokenizerFast"
+        hint = "if tokenizer.json is correct, set the class to PreTrainedTokenizerFast"
         raise InputError(reason, name, hint=hint, code="conflict")
 
 
