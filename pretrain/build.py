@@ -166,7 +166,7 @@ class _Texts:
 
     def pairs(self, share: float) -> list[RowSource]:
         if not self.artifacts.parallel:
-            hint = "add a language derived from the source, or parallel"
+            hint = "add a language derived from the source, or sentence pairs under parallel"
             raise InputError("the term tlm needs sentence pairs, but there are none", hint=hint, code="missing")
         names = [language.name for language in self.artifacts.languages]
         batch, seed, specials = self.config.batch, self.config.seed, self.artifacts.id_space.specials

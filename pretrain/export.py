@@ -46,7 +46,7 @@ def _limit(folder: Path, positions: int) -> None:
 
 
 def verify(folder: Path, weights: Mapping[str, Tensor], carried: bool = False) -> None:
-    """Check that transformers loads the export with equal weights and no further keys, unless some are ``carried``."""
+    """Check that transformers loads equal weights, and no other keys unless layers of the original are ``carried``."""
     from transformers import AutoModelForMaskedLM
     from transformers.utils import logging
 

@@ -144,7 +144,7 @@ def _density(lists: Lists, k: int) -> Tensor:
 
 
 def _by_query(barred: Tensor | None, side: int, rows: int) -> Tensor | None:
-    """Return the barred row of each row of a side, or -1, [rows]."""
+    """Return the row that each row of a side may not find, or -1, [rows]."""
     if barred is None:
         return None
     found = torch.full((rows,), -1, device=barred.device)

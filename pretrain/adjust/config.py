@@ -160,7 +160,7 @@ class AdjustConfig(StrictModel):
     def _some(cls, value: dict[str, PairConfig | None]) -> dict[str, PairConfig | None]:
         kept = {name: pair for name, pair in sorted(value.items()) if pair is not None}
         if not kept:
-            raise InputError("there is no pair of languages", hint="name at least one", code="empty")
+            raise InputError("there is no pair of languages", hint="add at least one", code="empty")
         return {safe_name(name, "name of a pair"): pair for name, pair in kept.items()}
 
     @model_validator(mode="after")

@@ -30,7 +30,7 @@ from synthlang.vocabularies.space import Specials
 
 
 class AdjustStep(GradientStep[WordPairs]):
-    """A step of the model, which is changed in place, beside its frozen copy. The head has no gradient."""
+    """A step that changes the model's encoder in place. A frozen copy gives the original states."""
 
     def __init__(self, config: AdjustConfig, model: PreTrainedModel, steps: int, accelerator: Accelerator) -> None:
         self.config = config

@@ -233,7 +233,7 @@ class PretrainConfig(StrictModel):
             if not self.parallel and not self.derived_pairs:
                 reason, hint = (
                     f"the term {term} needs sentence pairs",
-                    "add a language derived from the source, or parallel",
+                    "add a language derived from the source, or sentence pairs under parallel",
                 )
                 raise InputError(reason, keys="objective", hint=hint, code="missing")
             if self.batch.length % 2:

@@ -98,10 +98,10 @@ def from_hf(
 
 
 def check_start(name: str, length: int, layers: Sequence[int]) -> None:
-    """Check by its settings that a run with rows of ``length`` and separate ``layers`` can start from a checkpoint.
+    """Check that a run with rows of ``length`` and separate ``layers`` can start from a checkpoint.
 
     Raises:
-        InputError: The run cannot start from it.
+        InputError: The checkpoint's settings exclude the run.
     """
     from pretrain.hub import open_base
 

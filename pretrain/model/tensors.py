@@ -41,7 +41,7 @@ class TensorBatch:
         return TensorBatch(**fields)
 
     def seen(self) -> Tensor | None:
-        """Return the attention mask, [rows, 1 or length, length] bool, or None if every token attends to its row."""
+        """Return the attention mask, [rows, 1 or length, length] bool, or None if a token attends to its whole row."""
         if self.sentences is not None:
             return self.sentences.unsqueeze(2) == self.sentences.unsqueeze(1)
         return None if self.valid is None else self.valid.unsqueeze(1)

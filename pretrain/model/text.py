@@ -74,7 +74,7 @@ class Text:
         return replace(self, packed=Packed.of(self.valid) if len(self.spans) == 1 else None)
 
     def seen(self) -> Tensor | None:
-        """Return the attention mask, [rows, 1, width] bool, or None if every token attends to its row."""
+        """Return the attention mask, [rows, 1, width] bool, or None if a token attends to its whole row."""
         return None if self.valid is None else self.valid.unsqueeze(1)
 
     @property

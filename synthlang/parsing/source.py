@@ -28,8 +28,8 @@ class ParsedSource:
             sentences itself, and the source must have only words.
         skipped: Number of sentences that the parser could not parse, by split and reason, so far.
         hits: Number of chunks from the cache (True) and of other chunks (False), so far.
-        report: Called as ``report(split, sentences)`` after each chunk. For a chunk from the cache, its attribute
-            ``already`` is called if it has one.
+        report: Called as ``report(split, sentences)`` after each chunk. For a chunk from the cache,
+            ``report.already`` is called instead if it exists.
     """
 
     def __init__(self, source: Source, engine: Engine, cache: Path | None = None, tokens: Tokens = "source",

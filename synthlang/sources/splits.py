@@ -146,9 +146,10 @@ def unread_files(inside: Iterable[Path], endings: tuple[str, ...], taken: Contai
 
 
 def split_of(name: str, endings: tuple[str, ...] | None = None) -> str | None:
-    """Return the split that the last possible part of a file name gives, where parts consist of letters.
+    """Return the split that a file name contains, or None.
 
-    With ``endings`` the name must have one of them. The ending "" accepts the bare name of a split.
+    Names of splits are parts of letters only, and the last one counts. With ``endings`` the name must have one of them.
+    The ending "" accepts the bare name of a split.
 
     >>> split_of("wiki-valid.txt.gz", (".txt", ".txt.gz")), split_of("Valid", ("",)), split_of("valid.md", ("",))
     ('dev', 'dev', None)

@@ -247,7 +247,7 @@ class HubPairs(ReadPairs, HubTask):
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The sorted class labels that the data set declares, or else the labels of all splits."""
+        """The sorted class labels that the data set declares, or else all that occur."""
         if self._names is not None:
             return order_labels({name.lower() for name in self._names})
         column = self._columns["label"]

@@ -101,7 +101,7 @@ class Transform(StrictModel):
             InputError: The transform has no inverse.
         """
         del corpus, key
-        hint = "the column origin of a derived data set has the order of the source"
+        hint = "use the column origin of a derived data set, which has the order of the source"
         raise InputError(f"the transform {self.kind} has no inverse", hint=hint, code="unsupported")
 
 

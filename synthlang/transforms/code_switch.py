@@ -128,7 +128,7 @@ class CodeSwitch(Transform):
         return Rewrite.identity(corpus, form).counted(counts)
 
     def _targets(self, corpus: Corpus, ids: NDArray[np.int64], key: int) -> tuple[NDArray[np.int32], Column]:
-        """Return the codes of the words, and their translations as a column with the same names.
+        """Return the codes of the words themselves in the names of a column, and the column of their translations.
 
         A word without a translation is its own translation.
         """

@@ -196,7 +196,7 @@ class Mark(Transform):
         unknown = [key for key in value if "=" not in key and key not in TAGS]
         if unknown:
             reason = f"{unknown[0]!r} is neither a feature, such as Number=Plur, nor a UPOS tag"
-            raise InputError(reason, hint=f"tags: {', '.join(sorted(TAGS))}", code="unknown")
+            raise InputError(reason, hint=f"the tags are {', '.join(sorted(TAGS))}", code="unknown")
         return value
 
     @model_validator(mode="after")

@@ -50,7 +50,7 @@ def kind_pair(c: Context, label: str, split: str) -> tuple[Clause, Clause] | Non
 
 @dataclass(frozen=True)
 class _Told:
-    """A clause without its object and its adjunct, and the adjunct."""
+    """A clause that still lacks an object, with its adjunct beside it."""
 
     plan: Clause
     adjunct: tuple[str, NounPhrase]
