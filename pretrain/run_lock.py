@@ -35,7 +35,7 @@ def check_folder(run: Path, config: C, settings: Settings[C], what: str = "run")
         if settings(load(type(config), run / "config.yaml")) != settings(config):
             raise InputError(f"holds another {what} ({there})", run, hint=CHOOSE, code="exists")
     elif run.exists() and not all(_is_leftover(path, config) for path in run.iterdir()):
-        raise InputError(f"holds files that are not part of a {what}", run, hint=CHOOSE, code="exists")
+        raise InputError(f"is not empty and holds no {what}", run, hint=CHOOSE, code="exists")
 
 
 def _is_leftover(path: Path, config: StrictModel) -> bool:

@@ -311,5 +311,5 @@ def test_an_adjustment_by_subwords(tmp_path, seen):
     assert done["counts"]["p"]["sentence pairs to train on"] == 2
     assert done["after"]["related/p"] < done["before"]["related/p"]
     card = (tmp_path / "out" / "export" / "README.md").read_text()
-    assert "those\nof linked words, CLS and SEP." in card
+    assert "vectors of linked words, CLS and SEP in parallel sentences (p)\nwere pulled together." in card
     assert seen.is_file()

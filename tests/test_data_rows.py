@@ -310,10 +310,10 @@ def test_pairs_with_an_empty_side_are_dropped():
     ("left", "right", "rate", "length", "place", "code", "reason"),
     [
         ([[5]], [[6]], 1.0, 9, "batch.length", "conflict", "9 must be even"),
-        ([[5] * 3], [[6]], 1.0, 8, "en-fr", "empty", "of 1 drawn of 1, 1 have a side of over 2 tokens"),
-        ([[5]] * 3, [[6]] * 3, 0.1, 8, "en-fr", "empty", "of 0 drawn of 3, 0 have"),
+        ([[5] * 3], [[6]], 1.0, 8, "en-fr", "empty", "1 of 1 were drawn, of which 1 have a side of over 2 tokens"),
+        ([[5]] * 3, [[6]] * 3, 0.1, 8, "en-fr", "empty", "0 of 3 were drawn, of which 0 have"),
         ([[]], [[6]], 1.0, 8, "en-fr", "empty", "and 1 have an empty side"),
-        ([], [], 1.0, 8, "en-fr", "empty", "of 0 drawn of 0, 0 have"),
+        ([], [], 1.0, 8, "en-fr", "empty", "0 of 0 were drawn, of which 0 have"),
         ([[5]], [[6]], 1.0, 2, "en-fr", "empty", "no usable sentence pair"),
     ],
 )
