@@ -29,7 +29,7 @@ class Masked:
     Attributes:
         columns: Columns of the positions.
         words: Ids of the words.
-        labelled: True if a label is predicted.
+        labelled: True where a label is predicted.
         shown: Ids in the input in place of the words.
         languages: Languages of the shown ids.
         labels: Ids to predict.

@@ -34,7 +34,7 @@ class DataConfig(StrictModel):
     dev: int = Field(default=1024, ge=0)
     """Number of sentence pairs before the ``test`` pairs that are used for evaluation."""
     sentences: int | None = Field(default=None, ge=1)
-    """Number of the remaining usable sentence pairs to train on (default: all)."""
+    """Number of usable sentence pairs to train on, without held-out ones (default: all)."""
     draw: Literal["last", "random"] = "last"
     """Choice of the pairs to train on: the ``last`` ones, or a ``random`` draw by the seed."""
     length: int | None = Field(default=None, ge=3)

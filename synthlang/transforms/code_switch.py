@@ -175,7 +175,7 @@ class CodeSwitch(Transform):
         return np.asarray(sums / sums[-1])
 
     def _below_cap(self, corpus: Corpus, drawn: Flags, number: NDArray[np.float64]) -> Flags:
-        """Select from each batch the drawn words with the smallest numbers, [words].
+        """Select the drawn words of each batch with the smallest random numbers, [words].
 
         At most floor(cap · words) words of a batch are selected.
         """
