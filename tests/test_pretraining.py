@@ -107,7 +107,7 @@ def test_folders_of_something_else_are_refused(finished, tmp_path):
 
 
 def test_open_run_asks_for_a_finished_run(tmp_path, finished):
-    with pytest.raises(InputError, match="no run folder"):
+    with pytest.raises(InputError, match="is not a run folder"):
         open_run(tmp_path)
     (tmp_path / "config.yaml").write_text("x: 1")
     with pytest.raises(InputError, match="not finished"):
@@ -171,7 +171,7 @@ assert not any(m.split(".")[0] in ("synthlang", "pretrain", "probes") for m in s
 
 
 def test_an_empty_dictionary_is_an_error_before_training(finished, tmp_path):
-    with pytest.raises(InputError, match=r"dictionary.coverage: 0.001 .* empty dictionary"):
+    with pytest.raises(InputError, match=r"dictionary.coverage: a share of 0.001 .* empty dictionary"):
         pretrain(config_of(dictionary__coverage=0.001), tmp_path / "run", Store(finished / "store"))
     assert not (tmp_path / "run").exists()
 
