@@ -282,7 +282,7 @@ def test_what_a_dictionary_of_another_model_leaves_out(tmp_path):
 
 
 @pytest.mark.parametrize(("value", "step", "said"), [
-    (torch.nan, 4, r"words: .*: row \d+ of the trans=0.5 vectors holds NaN"),
+    (torch.nan, 4, r"words: .*: row \d+ of the trans=0.5 vectors has NaN"),
     (torch.nan, 2, r"words: .*, checkpoint step-2: row \d+ of the trans"),
     (0.0, 4, "5 embeddings are zero"),
 ])  # fmt: skip
