@@ -58,7 +58,7 @@ class CodeSwitch(Transform):
     translations: Literal["first", "uniform", "weighted"] = "first"
     """Choice among several translations: the ``first`` one, or a random one, drawn ``uniform`` or ``weighted``.
 
-    The weights are the third column of the file, which in PanLex is the quality of a translation, as in the paper.
+    The weights are the third column of the file, which in PanLex is the quality of a translation.
     Without that column, ``weighted`` draws uniformly.
     """
     _pairs: dict[str, tuple[str, ...]] | None = PrivateAttr(default=None)

@@ -59,29 +59,29 @@ class Typology(Transform):
 
     kind: Literal["typology"] = "typology"
     order: Literal["SOV", "SVO", "VSO", "VOS", "OVS", "OSV"] | None = None
-    """WALS 81A: order of subject (nsubj, csubj), object (obj, iobj) and verb in every clause."""
+    """Order of subject (nsubj, csubj), object (obj, iobj) and verb in every clause (WALS 81A)."""
     oblique: Side | None = None
-    """WALS 84A: side of obl of verbs and adjectives (nmod in labels of version 1)."""
+    """Side of obliques of verbs and adjectives (obl, or nmod in labels of version 1; WALS 84A)."""
     adposition: Literal["preposition", "postposition"] | None = None
-    """WALS 85A: side of case."""
+    """Side of adpositions (case; WALS 85A)."""
     genitive: Side | None = None
-    """WALS 86A: side of nmod and nmod:poss of nouns."""
+    """Side of genitives of nouns (nmod, nmod:poss; WALS 86A)."""
     adjective: Side | None = None
-    """WALS 87A: side of amod."""
+    """Side of adjectives of nouns (amod; WALS 87A)."""
     demonstrative: Side | None = None
-    """WALS 88A: side of det among ``demonstratives``."""
+    """Side of determiners (det) that are in ``demonstratives`` (WALS 88A)."""
     numeral: Side | None = None
-    """WALS 89A: side of nummod."""
+    """Side of numerals (nummod; WALS 89A)."""
     relative_clause: Side | None = None
-    """WALS 90A: side of acl."""
+    """Side of relative clauses (acl; WALS 90A)."""
     subordinator: Side | None = None
-    """WALS 94A: side of mark."""
+    """Side of subordinators (mark; WALS 94A)."""
     article: Side | None = None
-    """Side of det among ``articles``."""
+    """Side of determiners (det) that are in ``articles``."""
     auxiliary: Side | None = None
-    """Side of aux."""
+    """Side of auxiliaries (aux)."""
     copula: Side | None = None
-    """Side of cop."""
+    """Side of copulas (cop)."""
     head_direction: Literal["initial", "final"] | None = None
     """Side of all dependents but punctuation, coordination and the parts of fixed phrases and names.
 
