@@ -62,6 +62,10 @@ class Named:
     name: Any
 
 
+_PLAIN = (int, float, type(None))
+"""Types of most values, which refer to nothing."""
+
+
 def references(config: pydantic.BaseModel) -> list[Named]:
     """Return everything that a config names, in the order of its fields. Nothing is opened."""
     found: list[Named] = []
@@ -87,7 +91,7 @@ def resolved(
 
         ``hint`` is the type of the value, and ``kind`` the kind of reference that the type around it declares.
         """
-        if value is None or isinstance(value, int | float):  # most values
+        if isinstance(value, _PLAIN):
             return value
         if isinstance(value, pydantic.BaseModel):
             whole: Kind | None = getattr(type(value), "reference", None)
@@ -100,17 +104,18 @@ def resolved(
         assert isinstance(value, list | tuple), f"{'.'.join(place)} is {value!r}, which is no JSON"
         return [filled(inner, hint, kind, (*place, str(n))) for n, inner in enumerate(value)]
 
-    return {
-        name: filled(getattr(config, name), hint, kind, (*place, name))
-        for name, (hint, kind, optional) in _fields(type(config)).items()
-        if not (optional and is_omitted(config, name))
-    }
+    found: dict[str, Any] = {}
+    for name, (hint, kind, omitted) in _fields(type(config)).items():
+        value = getattr(config, name)
+        if not (omitted and value == omitted[0]):
+            found[name] = value if isinstance(value, _PLAIN) else filled(value, hint, kind, (*place, name))
+    return found
 
 
 def is_omitted(config: pydantic.BaseModel, name: str) -> bool:
     """Return whether a field is marked with ``OmitDefaultFromHash`` and has its default."""
-    field = type(config).model_fields[name]
-    return omits_default(field) and getattr(config, name) == field.get_default(call_default_factory=True)
+    omitted = _fields(type(config))[name][2]
+    return bool(omitted) and getattr(config, name) == omitted[0]
 
 
 def omits_default(field: FieldInfo) -> bool:
@@ -119,13 +124,20 @@ def omits_default(field: FieldInfo) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _fields(model: type[pydantic.BaseModel]) -> dict[str, tuple[Any, Kind | None, bool]]:
-    """Return the type and kind of reference of each field, and True if its default is omitted."""
+def _fields(model: type[pydantic.BaseModel]) -> dict[str, tuple[Any, Kind | None, tuple[Any, ...]]]:
+    """Return the type, the kind of reference and the omitted default of each field. () stands for no such default."""
     kinds = {
         name: next((mark.kind for mark in field.metadata if isinstance(mark, Reference)), None)
         for name, field in model.model_fields.items()
     }
-    return {name: (field.annotation, kinds[name], omits_default(field)) for name, field in model.model_fields.items()}
+    return {
+        name: (
+            field.annotation,
+            kinds[name],
+            (field.get_default(call_default_factory=True),) if omits_default(field) else (),
+        )
+        for name, field in model.model_fields.items()
+    }
 
 
 @lru_cache(maxsize=1024)
