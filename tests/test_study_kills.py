@@ -78,7 +78,7 @@ def test_killed_at_every_stage_and_started_again(config, reference, tmp_path):
 
 
 @pytest.mark.usefixtures("_keyboard")
-@pytest.mark.parametrize("seconds", [0.2, 0.5, 4])
+@pytest.mark.parametrize("seconds", [0.5, 3])
 def test_an_early_interrupt_is_one_line(seconds, config, tmp_path):
     """Of the first seconds there was a traceback of the runner's imports, or of those of the workers' server."""
     arguments = ["study", str(config), "--out", str(tmp_path / "out"), "--workers", "2"]
@@ -140,23 +140,27 @@ def _keyboard():
     signal.signal(signal.SIGINT, before)
 
 
+CTRL_C, SIGTERM = (signal.SIGINT, 130), (signal.SIGTERM, 143)
+
+
 @pytest.mark.parametrize(
-    ("number", "code", "executor"),
-    [(signal.SIGINT, 130, "local"), (signal.SIGTERM, 143, "local"), (signal.SIGTERM, 143, "in-process")],
-    ids=["ctrl-c", "sigterm", "in process"],
+    ("executor", "stops"),
+    [("local", {CHECKPOINT: CTRL_C, "stages/transfer-*": SIGTERM}), ("in-process", {CHECKPOINT: SIGTERM})],
+    ids=["local", "in process"],
 )
-def test_stopped_from_outside(number, code, executor, config, reference, tmp_path):
+def test_stopped_from_outside(executor, stops, config, reference, tmp_path):
     """Ctrl-C reaches every process of the terminal, SIGTERM of a cluster every process of the job."""
     out = tmp_path / "out"
-    process = start(config, out, "--workers", "2", "--executor", executor)
-    wait_for(out, CHECKPOINT, process)
-    os.killpg(process.pid, number)
-    ended, errors = process.ended()
-    wait_for_the_end_of(process.pid)
-    assert ended == code, errors
-    assert "stopped; run the same command again" in errors
-    assert "Traceback" not in errors
-    assert "failed" not in {cell["status"] for cell in cells_in(out).values()}
+    for moment, (number, code) in stops.items():
+        process = start(config, out, "--workers", "2", "--executor", executor)
+        wait_for(out, moment, process)
+        os.killpg(process.pid, number)
+        ended, errors = process.ended()
+        wait_for_the_end_of(process.pid)
+        assert ended == code, errors
+        assert "stopped; run the same command again" in errors
+        assert "Traceback" not in errors
+        assert "failed" not in {cell["status"] for cell in cells_in(out).values()}
     run_here(out)
     assert tables(out) == tables(reference)
 

@@ -14,11 +14,11 @@ from pretrain.stopping import Flag, Stopped
 from probes import search_study
 from probes.study import search
 from probes.study.options import SearchOptions
-from synthlang.config import load
+from synthlang.config import load, parse
 from synthlang.fingerprint import sha256_file
 from tests.refusals import refused
 from tests.study_cases import run_here
-from tests.tiny import STUDY, changed
+from tests.tiny import PRETRAIN, STUDY, changed
 
 pytest.importorskip("optuna")
 RATES = [1e-5, 1e-4, 1e-3, 1e-2]
@@ -92,7 +92,7 @@ def test_a_search_that_is_stopped_goes_on(study, tmp_path, monkeypatch):
 
 
 def test_a_run_stops_at_a_step(tmp_path):
-    config = load(PretrainConfig, "mlm/trans/tiny", ["steps=20", "log_every=5", "optimizer.warmup_steps=2"], "runs")
+    config = parse(PretrainConfig, {**PRETRAIN, "steps": 12, "log_every": 5, "checkpoints": {"every": 10}})
     flag = Flag()
     flag.until = 7
     with pytest.raises(Stopped) as raised:
