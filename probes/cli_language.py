@@ -114,7 +114,7 @@ def dictionary(
     out: Annotated[Path, option("Folder for dictionary.txt (MUSE format) and manifest.json.")],
     source: Annotated[
         str | None,
-        option("Source whose training split is counted (default: none). A derived language needs one."),
+        option("Source for word counts, from its training split (default: none). A derived language needs one."),
     ] = None,
     coverage: Annotated[float, option("Share of the words to put into the dictionary.", min=0.0, max=1.0)] = 0.25,
     by: Annotated[
@@ -127,7 +127,7 @@ def dictionary(
     seed: Annotated[int, option("Seed for sampling the words.", min=0)] = 0,
     target_source: Annotated[
         str | None,
-        option("Source in the other natural language. Only its words are translations (default: none)."),
+        option("Source in the other natural language. Translations must occur in it (default: none)."),
     ] = None,
 ) -> None:
     """Sample a bilingual dictionary and write it in MUSE format."""

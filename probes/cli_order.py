@@ -35,7 +35,7 @@ def fit(
         list[float], option("Weight λ of the L2 prior. The best of several weights is chosen (repeatable).")
     ] = [3.0],  # noqa: B006
     max_items: Annotated[
-        int, option("Largest training node: a head and its dependents, counted together.", min=2, max=7)
+        int, option("Maximum number of items in a training node (the head and its dependents).", min=2, max=7)
     ] = 6,
     labels: Annotated[Scheme, option("Label scheme of the treebank: ud1 or ud2.")] = "ud2",
     title: Annotated[str, option("Name of the treebank for the model card (default: its folder).")] = "",

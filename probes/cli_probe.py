@@ -54,7 +54,7 @@ def align(
     gold_first: Annotated[
         int | None, option("Index of the first word in --gold: 0 or 1 (default: detected).", min=0, max=1)
     ] = None,
-    gold_reversed: Annotated[bool, option("Right-left word pairs in --gold.", "--gold-reversed")] = False,
+    gold_reversed: Annotated[bool, option("Order of the pairs in --gold: right-left.", "--gold-reversed")] = False,
     links: Annotated[
         list[Path],
         option("File of existing word alignments to score, with no aligner (repeatable: forward, then reverse)."),
@@ -62,7 +62,7 @@ def align(
     links_first: Annotated[
         int | None, option("Index of the first word in --links: 0 or 1 (default: detected).", min=0, max=1)
     ] = None,
-    links_reversed: Annotated[bool, option("Right-left word pairs in --links.", "--links-reversed")] = False,
+    links_reversed: Annotated[bool, option("Order of the pairs in --links: right-left.", "--links-reversed")] = False,
     also: Annotated[
         list[str], option("Additional text for the aligner: a file, or LEFT,RIGHT (repeatable).", metavar="TEXT")
     ] = [],  # noqa: B006
@@ -111,11 +111,13 @@ def correlate(
     ] = None,
     block: Annotated[
         str | None,
-        option("Columns that compared rows have in common, such as objective (default: none).", metavar="COLUMN[,…]"),
+        option("Columns in which compared rows must agree, such as objective (default: none).", metavar="COLUMN[,…]"),
     ] = None,
     cluster: Annotated[
         str | None,
-        option("Columns that mark dependent rows, or none (default: cell, if present).", metavar="COLUMN[,…]"),
+        option(
+            "Columns that identify groups of dependent rows, or none (default: cell, if present).", metavar="COLUMN[,…]"
+        ),
     ] = None,
     kind: Annotated[
         str, option("Comma-separated coefficients: spearman, kendall, pearson.")

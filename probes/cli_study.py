@@ -41,7 +41,7 @@ def study(
     ] = [],  # noqa: B006  typer copies it
     dry_run: Annotated[bool, option("Plan only: cells, shared stages and time. Nothing runs.", "--dry-run")] = False,
     slurm: Annotated[list[str], option("Slurm option, such as partition=gpu (repeatable).", metavar="KEY=VALUE")] = [],  # noqa: B006
-    no_wait: Annotated[bool, option("End of the command once all Slurm jobs are submitted.", "--no-wait")] = False,
+    no_wait: Annotated[bool, option("Submission only: no waiting for the Slurm jobs.", "--no-wait")] = False,
     threads: Threads = None,
     smoke: Smoke = False,
     overrides: Set = [],  # noqa: B006
@@ -123,7 +123,9 @@ def gc(
         option("Weights to keep: checkpoints, final or results, which keeps none (default: key keep of each study)."),
     ] = None,
     unused: Annotated[bool, option("Stages that no study uses are deleted too.", "--unused")] = False,
-    dry_run: Annotated[bool, option("List of what would be deleted. Nothing is deleted.", "--dry-run")] = False,
+    dry_run: Annotated[
+        bool, option("Dry run: the files to delete are listed, and nothing is deleted.", "--dry-run")
+    ] = False,
 ) -> None:
     """Delete weights of finished runs.
 

@@ -204,7 +204,7 @@ class CorrelateOptions:
         if not 0 < level < 1:
             raise InputError("must lie between 0 and 1, for example 0.95", f"--level {level}", code="range")
         if x == y:
-            raise InputError("is the same column as --x", f"--y {y}", code="conflict")
+            raise InputError("is the same column as --x", f"--y {y}", hint="give two columns", code="conflict")
         both = ", ".join(sorted(set(_split(by)) & set(_split(block))))
         if both:
             reason = f"{both} is also in --by, so all rows of a group have the same value"
@@ -295,7 +295,8 @@ def _usable(table: _Tables, options: CorrelateOptions) -> tuple[list[Row], dict[
     reasons = Counter(reason for reason in why if reason is not None)
     if not rows:
         said = ", ".join(f"{reason}: {count:,}" for reason, count in reasons.items())
-        raise InputError(f"no row has a number in both {options.x} and {options.y} ({said})", code="empty")
+        reason = f"no row has a number in both {options.x} and {options.y} ({said})"
+        raise InputError(reason, hint="choose columns with numbers", code="empty")
     return rows, dict(reasons)
 
 

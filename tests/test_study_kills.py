@@ -199,7 +199,10 @@ def test_failed_cells_are_reported_and_the_rest_go_on(partly_failed):
     assert "tokens do not fill one row of length 48" in short["error"]
     assert "Traceback" in short["log"]
     assert not short["stages"]
-    assert single["error"] == f"pos:{sources[1]}: has one item, but training and model selection need at least two"
+    hint = "give more items, or a dev set"
+    assert single["error"] == (
+        f"pos:{sources[1]}: has one item, but training and model selection need at least two; {hint}"
+    )
     assert set(single["stages"]) == {"pretrain", "alignment"}
     assert (sound["status"], sound["error"]) == ("done", None)
     assert [row["cell"] for row in rows_of(folder / "out")] == [f"trans, {sources[2]}"] * 2

@@ -121,7 +121,8 @@ def fit_rotation(
     sizes = {body.shape.hidden for body in bodies.values()}
     if len(sizes) > 1:
         reason = f"needs two models with the same hidden size, not {' and '.join(map(str, sorted(sizes)))}"
-        raise InputError(reason, keys="rotation", code="conflict")
+        hint = "choose a target_model with the same hidden size"
+        raise InputError(reason, keys="rotation", hint=hint, code="conflict")
     numbers = {role: layer_numbers(features.layers, body, "features.layers") for role, body in bodies.items()}
     if config.map is not None:
         return _saved(config, user_path(config.map), features, pretrained, numbers)

@@ -136,7 +136,8 @@ def load_maps(folder: Path) -> SavedMaps:
     try:
         tensors: dict[str, Tensor] = load_file(path)
     except SafetensorError as error:
-        raise InputError(f"is not a safetensors file: {error}", path, code="format") from error
+        reason = f"is not a safetensors file: {error}"
+        raise InputError(reason, path, hint="run the probe maps again", code="format") from error
     maps = {}
     for number, layer in zip(found.about.source, found.layers, strict=True):
         left, right = (
@@ -155,7 +156,7 @@ def _read(folder: Path) -> _Folder:
     found = read_json(folder / ABOUT)
     if isinstance(found, dict) and found.get("format") != FORMAT:
         reason = f"has format {found.get('format')!r}, and this version reads format {FORMAT}"
-        raise InputError(reason, folder, code="unsupported")
+        raise InputError(reason, folder, hint="run the probe maps again", code="unsupported")
     return parse(_Folder, found, folder / ABOUT)
 
 

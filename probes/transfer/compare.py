@@ -137,7 +137,8 @@ def compare(
         InputError: The files differ in task, rules of scoring, seeds or test items, or a file was changed.
     """
     if len(files) < 2:
-        raise InputError("a comparison needs at least two result files", code="missing")
+        hint = "give the baseline and at least one other file"
+        raise InputError("a comparison needs at least two result files", hint=hint, code="missing")
     for what, value, allowed in (("correction", correction, CORRECTIONS), ("swap", swap, SWAPS)):
         if value not in allowed:
             hint = f"choose from {', '.join(allowed)}"
@@ -276,7 +277,8 @@ def read_outcome(path: Path) -> Outcome:
     try:
         result = _Result.model_validate(read_json(path))
     except ValidationError as error:
-        raise InputError("is not a result of synthlang transfer", path, code="format") from error
+        hint = "give a JSON file that synthlang transfer wrote"
+        raise InputError("is not a result of synthlang transfer", path, hint=hint, code="format") from error
     if result.format != RESULT_FORMAT:
         reason = f"has format {result.format}, and this version reads {RESULT_FORMAT}"
         raise InputError(reason, path, hint="run the transfer again", code="unsupported")
@@ -332,4 +334,5 @@ def check_items(outcomes: Sequence[Outcome], test: str) -> None:
                 name = next(name for name, gold, right, truth in pairs if (name, gold) != (right, truth))
                 what = f"item {name} differs in its name or gold values"
             reason = f"has other test items for {test} than {first.path}: {what}"
-            raise InputError(reason, outcome.path, code="conflict")
+            hint = "compare transfers with the same test set"
+            raise InputError(reason, outcome.path, hint=hint, code="conflict")

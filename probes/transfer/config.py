@@ -239,8 +239,7 @@ class TransferConfig(StrictModel):
     draws this text. With a ``target``, item i of its test set must translate item i of the source test set.
     """
     chosen_by: Annotated[Literal["source", "target", "mean"], OmitDefaultFromHash()] = "source"
-    """Dev sets that select epoch and settings of the model trained on the source language: ``source``, ``target``
-    or ``mean``.
+    """Dev sets to select the model trained on the source language: ``source``, ``target`` or ``mean``.
 
     ``target`` follows Kulshreshtha et al. 2020, section 4.2. ``mean`` averages the dev scores of both languages and of
     ``dev_also`` (Cao et al. 2020, section 3.5). The model trained on the target language (SUP) is always selected on
@@ -351,7 +350,7 @@ class TransferConfig(StrictModel):
                 reason = "is not a key of fine_tune, head or features"
                 raise InputError(reason, keys=[str(key)], hint=hint, code="unknown")
             if values == []:
-                raise InputError("has no values", keys=[str(key)], code="empty")
+                raise InputError("has no values", keys=[str(key)], hint="list at least one", code="empty")
         return value
 
     @model_validator(mode="after")
@@ -427,7 +426,7 @@ def check_tried(config: TransferConfig, counts: Iterable[int]) -> None:
     tried = combinations(config)
     if config.best > len(tried):
         reason = f"{config.best} exceeds the {len(tried)} combination{'s' * (len(tried) != 1)} of the search"
-        raise InputError(reason, keys="best", code="range")
+        raise InputError(reason, keys="best", hint="reduce it, or search more values", code="range")
     also = () if config.continual is None else config.continual.loss.layers
     for count in counts:
         for _, settings in tried:

@@ -355,7 +355,7 @@ def _natural(role: Role, splits: Splits, reader: Reader, config: TransferConfig)
         count = len(every) - max(1, len(every) // DEV_SHARE)
         if not count:
             reason = "has one item, but training and model selection need at least two"
-            raise InputError(reason, splits["train"].task.name, code="range")
+            raise InputError(reason, splits["train"].task.name, hint="give more items, or a dev set", code="range")
         # counts of left-out items stay with the training items
         items["dev"] = replace(items["train"].take(every[count:]), counts={})
         items["train"] = items["train"].take(every[:count])
@@ -419,7 +419,7 @@ def _same_items(source: TaskBatch, target: TaskBatch) -> tuple[list[tuple[int, i
     smaller, unlike = min(len(source), len(target)), "the test sets of the two languages are not translations"
     if len(shared) < COMMON * smaller:
         reason = f"{unlike} of each other: only {len(shared):,} of {smaller:,} items have the same id in both"
-        raise InputError(reason, keys="mixed", code="conflict")
+        raise InputError(reason, keys="mixed", hint="set mixed: false, or use parallel test sets", code="conflict")
     labels = [None if one.label is None else one.label.values() for one in (source, target)]
     kept = shared
     if labels[0] is not None and labels[1] is not None:
@@ -427,7 +427,7 @@ def _same_items(source: TaskBatch, target: TaskBatch) -> tuple[list[tuple[int, i
     other = len(shared) - len(kept)
     if len(kept) < COMMON * len(shared):
         reason = f"{unlike} of each other: {other:,} of {len(shared):,} items with the same id have different labels"
-        raise InputError(reason, keys="mixed", code="conflict")
+        raise InputError(reason, keys="mixed", hint="set mixed: false, or use parallel test sets", code="conflict")
     counts = {ONE_ONLY: len(source) + len(target) - 2 * len(shared), OTHER_LABEL: other}
     return kept, {why: count for why, count in counts.items() if count}
 

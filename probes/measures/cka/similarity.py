@@ -158,7 +158,8 @@ class CKA:
         states = [*left, *right]
         for name, x in zip(self._names, states, strict=True):
             if not bool(x.isfinite().all()):
-                raise InputError(f"CKA is not defined, because the states of {name} contain NaN or infinity")
+                told = f"CKA is not defined, because the states of {name} contain NaN or infinity"
+                raise InputError(told, hint="use an earlier checkpoint")
         self._n += left.shape[1]
         if self._sums:
             self._sums.add(states)

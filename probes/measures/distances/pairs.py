@@ -88,7 +88,8 @@ def open_other(model: str, given: ProbeInput, name: str) -> Pretrained:
     derived = opened.text is not None and main.text is not None and not config.natural
     if derived and opened.target.language.fingerprint != language.fingerprint:
         told = f"its language {language.name} differs from the language of this name in {main.name}"
-        raise InputError(told, keys=("distances", "before", name), code="conflict")
+        hint = "choose a model of the same language, or rename one of the languages"
+        raise InputError(told, keys=("distances", "before", name), hint=hint, code="conflict")
     return opened
 
 
@@ -245,9 +246,8 @@ def pair_blocks(batches: Iterable[Linked], seed: int, block: int = BLOCK) -> Ite
         bad = ~(linked.left.isfinite() & linked.right.isfinite()).flatten(1).all(1)
         if bool(bad.any()):
             layer = int(bad.nonzero()[0, 0])
-            raise InputError(
-                f"word vectors contain NaN or infinity, at place {layer} of the layers read", code="damaged"
-            )
+            told = f"word vectors contain NaN or infinity, in layer {layer} of the layers read"
+            raise InputError(told, hint="use an earlier checkpoint", code="damaged")
         query, other = unrelated(linked.sentence.numpy(), key, number)
         apart, drawn = apart + len(query), len(query)
         if linked.word is not None:
@@ -262,7 +262,7 @@ def pair_blocks(batches: Iterable[Linked], seed: int, block: int = BLOCK) -> Ite
         raise InputError(told, hint="give word alignments for pairs", code="empty")
     if not bool(seen.all()):
         layer = int((~seen).nonzero()[0, 0])
-        raise InputError(f"all word vectors are zero, at place {layer} of the layers read", code="damaged")
+        raise InputError(f"all word vectors are zero, in layer {layer} of the layers read", code="damaged")
     if not apart:
         told = "all aligned words belong to one sentence pair, so there are no unrelated words"
         raise InputError(told, hint="measure on at least two sentence pairs (data.dev)", code="range")

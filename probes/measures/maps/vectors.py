@@ -86,7 +86,7 @@ def _read_files(given: ProbeInput, files: SentenceFiles) -> tuple[tuple[Sentence
     rows = np.flatnonzero(~empty & ~long)
     if not len(rows):
         told = f"maps.sentences: each of the {len(text)} pairs of lines is empty or longer than {most} tokens"
-        raise InputError(told, user_path(files.left))
+        raise InputError(told, user_path(files.left), hint="increase data.length, or give shorter sentences")
     counts = {"lines that are empty": int(empty.sum()), f"lines over {most} tokens": int((long & ~empty).sum())}
     return (left, right), rows, counts
 

@@ -147,7 +147,8 @@ class WordVectors:
             kept = wanted[np.minimum(number, len(wanted) - 1)]
             vectors = batch.vectors[:, torch.from_numpy(kept).to(batch.vectors.device)].float().cpu()
             if not bool(vectors.isfinite().all()):
-                raise InputError(f"{name}: word vectors contain NaN or infinity", code="damaged")
+                told = f"{name}: word vectors contain NaN or infinity"
+                raise InputError(told, hint="use an earlier checkpoint", code="damaged")
             self._files.write(vectors)
             written.append(number[kept])
         self._words = np.concatenate(written)

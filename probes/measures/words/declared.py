@@ -15,7 +15,7 @@ SCORES: Tree = {ANY: {"cosine": DIRECTIONS, "csls": DIRECTIONS}}
 
 
 def _ranks(band: Mapping[str, Any]) -> str:
-    """Return the frequency ranks of a band, such as "101-1000"; the last band is open."""
+    """Return the frequency ranks of a band, such as "101-1000", or "5001-" for the last."""
     return f"{band['from']}-{band['to'] or ''}"
 
 

@@ -75,7 +75,8 @@ def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeRe
     sides = _candidates(given, "source"), _candidates(given, "target")
     pairs, counts = _pairs(user_path(name), sides, given.same_model)
     if sides[0].model.shape.hidden != sides[1].model.shape.hidden:
-        raise InputError("the embeddings of both models must have the same size", keys="words", code="conflict")
+        told = "embeddings of different sizes cannot be compared"
+        raise InputError(told, keys="words", hint="choose models with the same hidden size", code="conflict")
     shared = _shared(sides) if given.same_model else np.zeros((0, 2), np.int64)
     names = given.name("source"), given.name("target")
     try:

@@ -194,7 +194,7 @@ def task_of(config: TransferConfig, reads: int = READS) -> Task:
     """
     if (config.length or 0) > reads:
         reason = f"{config.length} exceeds the {reads} tokens that the model reads"
-        raise InputError(reason, keys="length", code="range")
+        raise InputError(reason, keys="length", hint="reduce it", code="range")
     task: Task = pkgutil.resolve_name(TASKS[config.task].place)(config, reads)
     return task
 

@@ -46,8 +46,8 @@ class Ner(TagTask):
         """Return ``tags``: O, and B and I of every type of entity in training."""
         tags = span_tags(train.corpus.columns["ner"], self.has_gold(train.corpus))
         if len(tags) == 1:
-            reason = "the training set has no entities"
-            raise InputError(reason, code="empty")
+            hint = "check the column of the tags, or use other training items"
+            raise InputError("the training set has no entities", hint=hint, code="empty")
         return {"tags": tags}
 
     def metrics(self) -> dict[str, Metric]:

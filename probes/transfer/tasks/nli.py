@@ -53,7 +53,7 @@ class Nli(PairTask):
         seen = {train.label.names[code] for code in np.unique(train.label.codes).tolist()}
         if len(seen) == 1:
             reason = f"all training items have the label {min(seen)!r}, but the task nli needs at least two labels"
-            raise InputError(reason, code="range")
+            raise InputError(reason, hint="use more or other training items", code="range")
         return {"label": order_labels(seen)}
 
     def encode(self, batch: TaskBatch, readers: Sequence[Reader], labels: Labels) -> ClassExamples:

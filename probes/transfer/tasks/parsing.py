@@ -51,7 +51,7 @@ class Parsing(WordTask):
         named = self.has_gold(train.corpus)
         roots = np.bincount(column.codes[named & (heads == 0)], minlength=len(column.names or ()))
         if not roots.any():
-            raise InputError(NO_TREES, code="empty")
+            raise InputError(NO_TREES, hint="use a treebank with heads and relations", code="empty")
         root = min(name for name, n in zip(column.names or (), roots.tolist(), strict=True) if n == roots.max())
         return {"relations": tuple(names_in(column, named & (heads >= 0))), "root": (root,)}
 
@@ -64,7 +64,7 @@ class Parsing(WordTask):
         language = readers[0].language
         if language.on_tokens:
             reason = f"the language {language.name} changes tokens (unit: token), and the task parsing needs words"
-            raise InputError(reason, keys="language", code="conflict")
+            raise InputError(reason, keys="language", hint="use a language that changes words", code="conflict")
         words = self.words(batch, readers)
         column, heads = words.column("deprel"), _heads(words)
         relations, unseen = classes_of(column, labels["relations"])

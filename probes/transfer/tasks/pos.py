@@ -44,8 +44,8 @@ class Pos(TagTask):
         """Return ``tags``, the tags in training."""
         tags = names_in(train.corpus.columns["upos"], self.has_gold(train.corpus))
         if not tags:
-            reason = "the training set has no UPOS tags"
-            raise InputError(reason, code="empty")
+            hint = "use a treebank with UPOS tags"
+            raise InputError("the training set has no UPOS tags", hint=hint, code="empty")
         return {"tags": tuple(tags)}
 
     def metrics(self) -> dict[str, Metric]:

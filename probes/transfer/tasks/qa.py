@@ -59,7 +59,8 @@ class Qa(PairTask):
             InputError: Training has no answers.
         """
         if not len(train.answers):
-            raise InputError("no question of the training set has an answer", code="empty")
+            hint = "use training items with answers"
+            raise InputError("no question of the training set has an answer", hint=hint, code="empty")
         return {"no_answer": ("yes",) if len(np.unique(train.answers.item)) < len(train) else ()}
 
     def encode(self, batch: TaskBatch, readers: Sequence[Reader], labels: Labels) -> AnswerExamples:
