@@ -148,7 +148,6 @@ class GroupCorrelation:
     result: Correlation
 
     def to_json(self) -> dict[str, Any]:
-        """Return the result as JSON."""
         return {"group": self.group, "within": list(self.within), **self.result.to_json()}
 
 

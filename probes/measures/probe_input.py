@@ -58,7 +58,6 @@ class ProbeInput:
         return self.pretrained.target if role == "target" else self.pretrained.source
 
     def name(self, role: Role) -> str:
-        """Return the name of a language."""
         return self.pretrained.language_name(role)
 
     @cached_property

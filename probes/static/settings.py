@@ -80,7 +80,6 @@ class StaticBaseline(StrictModel):
 
 
 def no_gensim() -> InputError:
-    """Return the error for a missing gensim."""
     hint = """run pip install "synthlang[probe]", or set vectors.kind: ppmi"""
     return InputError("training word vectors needs gensim", keys="vectors.kind", hint=hint, code="extra")
 

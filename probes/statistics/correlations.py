@@ -63,7 +63,6 @@ class Correlation:
     no_interval: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return all fields."""
         return asdict(self)
 
 

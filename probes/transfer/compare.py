@@ -73,7 +73,6 @@ class Comparison:
         return {"format": FORMAT, **{name: value for name, value in vars(self).items() if name != "about"}, **lists}
 
     def table(self) -> Table:
-        """Return a table for the terminal."""
         names = short_names(self.files)
         caption = (
             f"percent, means over {self.seeds} seed{'s' * (self.seeds > 1)}; differences to {names[self.files[0]]} "

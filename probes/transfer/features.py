@@ -86,7 +86,6 @@ class Features(nn.Module):
         self.noise = Noise()
 
     def body(self, role: Role) -> MaskedLM:
-        """Return the copied body for a role."""
         body = self.bodies[self._of[role]]
         assert isinstance(body, MaskedLM)
         return body

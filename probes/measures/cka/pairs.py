@@ -195,7 +195,6 @@ class Compared:
         }
 
     def notes(self) -> list[str]:
-        """Return the notes on the numbers."""
         found = [f"cka, {self.label}: left out: {'; '.join(self.result.undefined)}"] if self.result.undefined else []
         n, width = self.result.n, max(self.widths)
         # unrelated rows spread evenly over d dimensions: E‖YᵀX‖² / (E‖XᵀX‖ E‖YᵀY‖) = n d² / (n² d + n d²)

@@ -43,7 +43,6 @@ class PairReaders:
 
     @staticmethod
     def of(pretrained: Pretrained) -> PairReaders:
-        """Return the readers of a model."""
         return PairReaders(pretrained.target, pretrained.source, pretrained.length)
 
 

@@ -29,11 +29,9 @@ class Measured:
 
     @property
     def layers(self) -> list[int]:
-        """The layer of each separation."""
         return [found.layer for found in self.separations]
 
     def of(self, distance: Distance) -> list[Separation]:
-        """Return the separations of a distance, by layer."""
         return [found for found in self.separations if found.distance == distance]
 
     def at(self, distance: Distance) -> Separation:
@@ -140,7 +138,6 @@ def bounds(interval: Interval, form: str = ".3f") -> str:
 
 
 def notes(settings: DistancesConfig, measured: Sequence[Measured], same_model: bool) -> list[str]:
-    """Return the notes on the result."""
     said = [
         "Related words are the linked words of the measured sentence pairs. For each left word one unrelated "
         "right word is drawn at random, by the seed, from about two thousand linked words of other sentences."

@@ -86,7 +86,6 @@ class MapsConfig(FitSettings, ProbeSettings):
 
     @property
     def fits(self) -> bool:
-        """Whether maps are fitted."""
         return True
 
     @property

@@ -173,7 +173,6 @@ def _cells(scores: Mapping[str, Any] | None) -> list[str]:
 
 
 def notes_of(values: Mapping[str, Any]) -> list[str]:
-    """Return the notes on the values."""
     notes = [f"words: {values['reason']}"] if "reason" in values else []
     shared = (values["candidates"] or {}).get("shared", 0)
     if shared:
