@@ -104,7 +104,7 @@ app.command()(configs)
 
 @app.command()
 def doctor() -> None:
-    """Show the installed and the missing packages, each with the command that installs it."""
+    """Show installed and missing packages. Each line has the command that installs the package."""
     if not check_installation():
         raise typer.Exit(1)
 

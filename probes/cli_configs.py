@@ -28,7 +28,7 @@ def configs(
         str | None, option("Text to search for in names and descriptions (default: none).", metavar="TEXT")
     ] = None,
 ) -> None:
-    """List the configs of the catalogue, or print one as YAML to save, change and run."""
+    """List the configs of the catalogue, or print one as YAML."""
     if name is not None and kind not in CATALOGUE:
         hint = f"choose one of {', '.join(CATALOGUE)}"
         raise InputError(f"unknown kind {kind!r}", "synthlang configs", hint=hint, code="unknown")

@@ -61,7 +61,7 @@ def derive(
     ] = [],  # noqa: B006  typer copies it
     cache: Cache = None,
 ) -> None:
-    """Derive a language and write a data set folder that datasets.load_dataset can read."""
+    """Derive a language and write a data set folder. datasets.load_dataset can read it."""
     examples = synthlang.derive(
         source,
         language,

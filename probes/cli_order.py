@@ -12,7 +12,7 @@ import synthlang
 from probes.cli_options import Commands, argument, option
 
 order = Commands(
-    help="Work with order models of Galactic Dependencies: fit, import, show, evaluate, compare.",
+    help="Fit, show and test order models of Galactic Dependencies.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -42,7 +42,7 @@ def fit(
     licence: Annotated[str, option("Licence of the treebank for the model card (default: none).")] = "",
     attribution: Annotated[str, option("Authors of the treebank for the model card (default: none).")] = "",
 ) -> None:
-    """Fit an order model to a treebank by conditional likelihood with an L2 prior."""
+    """Fit an order model to a treebank. The fit maximises conditional likelihood with an L2 prior."""
     synthlang.fit_order_model(
         treebank,
         out,
@@ -65,7 +65,7 @@ def convert(
     out: Out,
     labels: Annotated[Scheme, option("Label scheme of the released models: ud1 or ud2.")] = "ud1",
 ) -> None:
-    """Convert the two .orm files of a released model into one model file."""
+    """Convert a released model (two .orm files) to a model file."""
     model = synthlang.import_order_model(noun, verb, out, labels=labels)
     typer.echo(f"{out}: " + ", ".join(f"{node} {len(weights)} weights" for node, weights in model.weights.items()))
 
@@ -85,10 +85,10 @@ def show(
         bool, option("JSON output as one object {node, class, items, orders} instead of a list.", "--items")
     ] = False,
 ) -> None:
-    """Print the probability of every order of a node as JSON: [{"order": [2, 0, 1], "p": 0.4}, …].
+    """Print the probability of every order of a node as JSON.
 
-    An order lists the items (the head and its dependents) by their index in the text. The items themselves, with
-    three views of each, go to standard error.
+    An entry is {"order": [2, 0, 1], "p": 0.4}. An order lists the items (the head and its dependents) by their index in
+    the text. The items themselves, with three views of each, go to standard error.
     """
     result = synthlang.show_order_model(
         model,
@@ -141,7 +141,7 @@ def compare(
     substrate: Annotated[str | None, option("Substrate: a second model to mix in (default: none).")] = None,
     seed: Annotated[int, option("Seed for sampling word orders.", min=0)] = 0,
 ) -> None:
-    """Measure how close reordering brings a source to the language of the model.
+    """Compare reordered text with the treebank of a model.
 
     For each relation, the share of dependents before their head is compared with the target treebank.
     """

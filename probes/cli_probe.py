@@ -29,7 +29,7 @@ def probe(
     threads: Threads = None,
     overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
-    """Measure how well a model aligns two languages, and write probes.json, figures and probes.html."""
+    """Measure how well a model aligns two languages. Results are probes.json, figures and probes.html."""
     probes.probe(
         model, model2, probes=probe, config=config, language=language, out=out, threads=threads, overrides=overrides
     )
@@ -126,6 +126,6 @@ def correlate(
     out: Annotated[Path | None, option("JSON file to write (default: none).")] = None,
     figure: Annotated[Path | None, option("SVG file to write (default: none).")] = None,
 ) -> None:
-    """Correlate two columns of results, with a permutation p-value and a bootstrap interval."""
+    """Correlate two columns of results. A permutation test gives p, and the bootstrap an interval."""
     groups = {"by": by, "block": block, "cluster": cluster}
     probes.correlate(files, x, y, **groups, kind=kind, level=level, out=out, figure=figure)

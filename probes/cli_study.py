@@ -46,7 +46,7 @@ def study(
     smoke: Smoke = False,
     overrides: Set = [],  # noqa: B006
 ) -> None:
-    """Run every cell of a grid, then write results, measures and report.html."""
+    """Run every cell of a grid and write a report. Results and measures are CSV files beside it."""
     run = probes.run_study(
         config,
         out,
@@ -86,7 +86,7 @@ def search(
     seed: Annotated[int, option("Seed of the sampler.", min=0)] = 0,
     overrides: Set = [],  # noqa: B006
 ) -> None:
-    """Search the grid of a study for the lowest perplexity with Optuna."""
+    """Search a grid for the lowest perplexity with Optuna."""
     options = SearchOptions(size, store, trials, first_rung, reduction, sampler, seed)
     probes.search_study(config, out, options, overrides=overrides)
 
@@ -97,7 +97,7 @@ def report(
         Path | None, option("Folder for one joint report on all studies (default: a report in each study folder).")
     ] = None,
 ) -> None:
-    """Write the reports of studies again, or one joint report on several studies."""
+    """Write reports of studies again, or one joint report."""
     probes.write_report(folders, out)
 
 

@@ -60,10 +60,13 @@ def transfer(
     smoke: Smoke = False,
     overrides: Set = [],  # noqa: B006  typer copies it
 ) -> None:
-    """Fine-tune on the source language and on the target language, and report SUP, ZS and Δ = SUP − ZS.
+    """Fine-tune a model on a task, and test it on two languages.
+
+    Scores of the target language are SUP after training on it, and ZS after training on the source language.
+    Δ is SUP − ZS.
 
     SOURCE is a file or folder in the usual format of the task, hf:NAME or builtin:mini-english. SOURCE#SPLIT selects
-    another split than the option does, for example --test SOURCE#dev.
+    a split, for example --test SOURCE#dev.
     """
     probes.run_transfer(
         model,
@@ -97,7 +100,7 @@ def compare(
     ] = "prediction",
     out: Annotated[Path | None, option("JSON file to write (default: none).")] = None,
 ) -> None:
-    """Test whether results differ from the first one, by a paired t-test and a permutation test."""
+    """Test whether results differ from a baseline, the first file. There is a paired t-test and a permutation test."""
     from probes.transfer.transfer_command import show_comparison
 
     options = {"correction": correction, "swap": swap}

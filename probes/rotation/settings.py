@@ -45,20 +45,11 @@ class RotationConfig(StrictModel):
     """
 
     pairs: dict[str, PairConfig | None] = Field(default_factory=dict)
-    """One pair of languages, with the target on the ``left`` and the source on the ``right``.
-
-    The default is the pretraining text in the source and the derived language, which is aligned by construction.
-    """
+    """One pair of languages: target ``left``, source ``right`` (default: the pretraining text and its derived copy)."""
     moves: Literal["source", "target"] = "source"
-    """Language whose features are mapped to the space of the other language.
-
-    Kulshreshtha et al. map the ``source``, Conneau et al. 2020, section 5.1.2, the ``target``.
-    """
+    """Language to map: ``source`` (Kulshreshtha et al.) or ``target`` (Conneau et al. 2020, section 5.1.2)."""
     centre: bool = True
-    """Whether to centre both languages, and move the mapped one to the mean of the other.
-
-    This is NormRotateAlign, equations 4 and 5.
-    """
+    """Whether to centre both languages and move the mapped one to the mean of the other (NormRotateAlign)."""
     normalise: Annotated[ToUnitLength | None, OmitDefaultFromHash()] = None
     """Normalisation to unit length in place of ``centre``, such as ``iterative`` (Conneau et al. 2020, section 5.1).
 
@@ -72,10 +63,7 @@ class RotationConfig(StrictModel):
     tokens (Aldarmaki and Diab 2019, as in Cao et al. 2020, table 1).
     """
     dictionary: UserFile | None = None
-    """MUSE file of translations, source words first, for ``supervision: dictionary`` (section 4.1).
-
-    The default is the most frequent alignment of each word in the sentence pairs.
-    """
+    """MUSE file, source words first, for ``supervision: dictionary`` (default: the most frequent word alignments)."""
     lower: bool | None = None
     """Whether to ignore case (default: yes with a ``dictionary`` file)."""
     data: DataConfig = DataConfig(dev=0, sentences=30_000)

@@ -76,10 +76,7 @@ class FeaturesConfig(StrictModel):
     A head that was trained through the parts of one language can then be tested through those of another.
     """
     top_layers: int = Field(default=0, ge=0)
-    """Number of new transformer layers between features and head.
-
-    Conneau et al. 2020, section 5.1.2, put four layers on frozen features.
-    """
+    """Number of new transformer layers between features and head (Conneau et al. 2020, section 5.1.2: four)."""
     subword: Literal["first", "last", "mean"] = "first"
     """Vector of a word: its ``first`` or ``last`` subword, or the ``mean`` of all its subwords."""
 
@@ -90,10 +87,7 @@ class HeadConfig(StrictModel):
     smoke: ClassVar[Mapping[str, Any]] = {"hidden": 16, "arc": 16, "relation": 16}
 
     kind: Literal["linear", "crf", "bilstm_crf"] = "linear"
-    """Head for words: ``linear``, a linear-chain ``crf``, or ``bilstm_crf`` with two BiLSTM layers below the CRF.
-
-    ``bilstm_crf`` is the head of Kulshreshtha et al. 2020.
-    """
+    """Head for words: ``linear``, ``crf``, or ``bilstm_crf`` with two BiLSTM layers (Kulshreshtha et al. 2020)."""
     pooler: Annotated[bool, OmitDefaultFromHash()] = False
     """Whether to put BERT's pooler (a dense layer and tanh) below the linear map of ``<s>`` (nli).
 
@@ -125,10 +119,9 @@ class FineTuneConfig(StrictModel):
     epochs: int = Field(default=10, ge=1)
     """Number of epochs. The weights of the best epoch on the dev set are kept."""
     epoch_items: Annotated[int | None, Field(ge=1), OmitDefaultFromHash()] = None
-    """Number of items in an epoch (default: the whole training set).
+    """Number of items in an epoch (default: the whole training set; in the library of Conneau et al. 2020: 20,000).
 
-    The next epoch continues where the last one ended in the training set. The library of Conneau et al. 2020 uses
-    20,000.
+    Each epoch starts in the training set where the last one ended.
     """
     rows: int = Field(default=32, ge=1)
     """Number of rows in a step."""
@@ -181,10 +174,7 @@ class ContinualConfig(StrictModel):
     rows: int = Field(default=16, ge=1)
     """Number of sentence pairs in a step."""
     pairs: dict[str, PairConfig | None] = Field(default_factory=dict)
-    """Sentence pairs with word alignments, as in an adjustment.
-
-    The default is the pretraining text in the source and the derived language, which is aligned by construction.
-    """
+    """Sentence pairs with word alignments, as in an adjustment (default: the pretraining text and its derived copy)."""
     loss: LossConfig = LossConfig(subword="mean", pulled="all")
     """Alignment loss."""
     data: DataConfig = DataConfig(dev=0)
@@ -217,15 +207,9 @@ class TransferConfig(StrictModel):
     task: TaskName = "pos"
     """Downstream task."""
     language: LanguageSpec | None = None
-    """Target language: its name in the run, or the specification of a derived language.
-
-    The default is the first derived language of the run.
-    """
+    """Target language: its name in the run (default: first derived one), or the specification of a derived language."""
     train: ItemsSpec | None = None
-    """Training set of the source language (default: the text that the run was trained on).
-
-    ``SOURCE#dev`` selects another split of a source.
-    """
+    """Training set of the source language, such as ``SOURCE#dev`` (default: the text that the run was trained on)."""
     dev: ItemsSpec | None = None
     """Dev set of the source language (default: the dev split of ``train``, or one tenth of its items)."""
     test: ItemsSpec | None = None
