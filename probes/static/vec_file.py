@@ -105,7 +105,7 @@ def _entry(line: str, width: int, path: Path, number: int) -> tuple[str, NDArray
 
 
 def _numbers(text: str) -> NDArray[np.float64] | None:
-    """Parse numbers separated by spaces, all at once for speed. Return None if anything else is between them."""
+    """Parse numbers separated by spaces, in one call for speed. Return None for any other text."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # older NumPy only warns and returns the numbers before the fault
         try:

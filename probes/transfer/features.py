@@ -113,7 +113,7 @@ class Features(nn.Module):
         return self.finish(self.read(batch), batch)
 
     def read(self, batch: Batch) -> Tensor:
-        """Return the combined states of the body: of all columns with ``reads_all`` or without words, else of words."""
+        """Return the combined states of the body for words, or for all columns with ``reads_all`` or without words."""
         body, layers = self.body(batch.role), self.layers[batch.role]
         columns = None
         if batch.words is not None and not self.reads_all:

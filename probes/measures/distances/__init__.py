@@ -47,7 +47,7 @@ class DistancesConfig(ProbeSettings):
     bins: int = Field(default=BINS, ge=2, le=1000)
     """Number of bins of the histograms."""
     dimensions: tuple[int, ...] = TOPS
-    """Counts of the largest dimensions to leave out, to see how much depends on them.
+    """Numbers of largest dimensions to leave out, to show how much the distances depend on them.
 
     With an empty list, the sentences are read once instead of twice.
     """

@@ -114,7 +114,7 @@ def shared_text(given: ProbeInput, models: Mapping[str, PairReaders]) -> SharedT
         for reader, _ in sides:
             if reader.tokenizer.subwords is not None:
                 told = f"the language {reader.language.name} of {name} has tokens as words, so its words have no states"
-                raise InputError(told, keys="distances", code="unsupported")
+                raise InputError(told, keys="distances", hint="remove this probe", code="unsupported")
         encoded[name] = [encode(one.tokenizer.tokenizer, corpus, text.unit, one.number) for one, corpus in sides]
         longest = min(given.config.data.length or models[name].length, models[name].length)
         for side, words in zip(encoded[name], (links.left, links.right), strict=True):

@@ -98,7 +98,7 @@ def _prepare(given: ProbeInput) -> _Measured:
     if len(layers[0]) != len(layers[1]):
         depths = [len(numbers) - 1 for numbers in layers]
         told = f"the models have {depths[1]} and {depths[0]} layers"
-        raise InputError(told, keys="layers", hint="list as many layers as both models have", code="conflict")
+        raise InputError(told, keys="layers", hint="list layers that both models have, such as [-1]", code="conflict")
     config = given.config.of(MapsConfig)
     return _Measured(given, config, layers, read_dictionary(given), measured_text(given, config.sentences))
 

@@ -72,7 +72,7 @@ def _coverage(measured: Values) -> Iterator[str]:
 
 
 def _without_vector(what: str, static: Values | None) -> list[str]:
-    """Return a note on words that static vectors miss because they have no vector."""
+    """Return a note on words that have no static vector."""
     missing = [] if static is None else [f"{reason}: {n:,}" for reason, n in static["counts"].items() if n]
     if not missing:
         return []

@@ -112,5 +112,5 @@ class ClassExamples(PairExamples):
         return Batch(self.rows.text(rows), words, mask, targets, self.rows.role, rows)
 
     def predictions(self, outputs: Sequence[Any]) -> list[Any]:
-        """Return the names of the classes."""
+        """Return the name of each predicted class."""
         return [self.names[int(output)] for output in outputs]

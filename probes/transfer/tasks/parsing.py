@@ -46,7 +46,7 @@ class Parsing(WordTask):
         return is_named(corpus.columns["deprel"])
 
     def labels(self, train: TaskBatch) -> Labels:
-        """Return ``relations``, all relations in training with subtypes, and ``root``, the most frequent of roots."""
+        """Return all ``relations`` in training with subtypes, and as ``root`` the most frequent relation of a root."""
         column, heads = train.corpus.columns["deprel"], train.corpus.columns["head"].codes
         named = self.has_gold(train.corpus)
         roots = np.bincount(column.codes[named & (heads == 0)], minlength=len(column.names or ()))

@@ -46,7 +46,7 @@ STEP_SHARE = 4  # a window advances by at least a quarter of the room that the s
 
 
 class Qa(PairTask):
-    """Question answering: a span of the context, or no answer. The first gold answer is learned, all are correct."""
+    """Question answering: a span of the context, or no answer. Training uses the first gold answer, tests use all."""
 
     name: ClassVar[str] = "qa"
     kind: ClassVar[Kind] = "spans"

@@ -285,6 +285,6 @@ class TagTask(WordTask):
 
 
 def span_tags(column: Column, among: NDArray[np.bool_]) -> tuple[str, ...]:
-    """Return O, and the B and I tags of each type of span at the mask ``among`` [words], sorted."""
+    """Return the sorted tags of the words ``among`` (a mask): O, and B and I of each type of span."""
     kinds = {name[2:] for name in names_in(column, among) if name != OUTSIDE}
     return tuple(sorted({OUTSIDE, *(f"{letter}-{kind}" for kind in kinds for letter in "BI")}))
