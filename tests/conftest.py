@@ -25,14 +25,14 @@ EMPTY = '<svg xmlns="http://www.w3.org/2000/svg"></svg>'
 
 @pytest.fixture(scope="session", autouse=True)
 def nothing_waits_for_a_disk() -> Iterator[None]:
-    """No test pulls the plug, and what a killed process has written stays without it, too."""
+    """Turn fsync off. A killed process loses nothing that it has written, and no test cuts the power."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)
         yield
 
 
 def pytest_collection_finish() -> None:
-    """Everything imported stays: there is no use in looking through it again and again for garbage."""
+    """Keep what is imported out of garbage collection, and collect less often."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
@@ -61,7 +61,7 @@ def one_server_of_processes() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def undrawn() -> Iterator[None]:
-    """Figures are empty but for tests that want them `painted` or `rendered`: it is most of the time of a report."""
+    """Leave figures empty, which saves most of the time of a report. `painted` and `rendered` draw them."""
     from probes.figures import drawing, lines, printed, scatter  # and matplotlib with it
 
     draw, print_svg, png = drawing.draw, drawing._Canvas.print_svg, drawing.png
@@ -82,7 +82,7 @@ def undrawn() -> Iterator[None]:
 
 @pytest.fixture
 def painted() -> Iterator[None]:
-    """All of a figure is made, but not laid out and rendered."""
+    """Make all of a figure, but do not lay it out or render it."""
     DRAWN.append("painted")
     yield
     DRAWN.clear()
@@ -90,7 +90,7 @@ def painted() -> Iterator[None]:
 
 @pytest.fixture
 def rendered() -> Iterator[None]:
-    """With the figures that users get."""
+    """Draw the figures that users get."""
     DRAWN.append("rendered")
     yield
     DRAWN.clear()

@@ -17,7 +17,7 @@ from probes.study.graph import Graph, graph
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Where commands run: the project's folder, with the dictionaries that a user links under data/."""
+    """A folder to run commands in, with the dictionaries that a user links under data/."""
     folder = tmp_path_factory.mktemp("place")
     muse = folder / "data" / "muse"
     muse.mkdir(parents=True)
@@ -32,18 +32,18 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def catalogued(name: str) -> str:
-    """NAME/SIZE of SIZE/NAME."""
+    """Return NAME/SIZE for SIZE/NAME, and the other way round."""
     return "/".join(reversed(name.split("/")))
 
 
 @cache
 def study(name: str, *assignments: str) -> tuple[StudyConfig, list[Cell]]:
-    """A study by SIZE/NAME, and its cells; in `place`."""
+    """Return a study by SIZE/NAME, and its cells. The test runs in `place`."""
     return load_study(Path(catalogued(name)), list(assignments))
 
 
 @cache
 def stages(name: str, *assignments: str) -> Graph:
-    """The stages of a study by SIZE/NAME."""
+    """Return the stages of a study by SIZE/NAME."""
     config, cells = study(name, *assignments)
     return graph(cells, config.seeds)

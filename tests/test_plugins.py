@@ -79,9 +79,17 @@ drawing.png = lambda *_: b""
 """
 
 
-def synthlang(folder, *commands, code=0, before=""):
+REFERENCE = """
+from probes import reference
+reference.main(["transforms", "terms", "probes", "measures", "tasks", "language", "pretrain", "probe"])
+"""
+
+
+def synthlang(folder, *commands, code=0, before="", after=""):
     """Commands one after the other in one process, which then imports once."""
-    return run(folder, "-c", before + COMMANDS, json.dumps([list(map(str, words)) for words in commands]), code=code)
+    return run(
+        folder, "-c", before + COMMANDS + after, json.dumps([list(map(str, words)) for words in commands]), code=code
+    )
 
 
 def test_one_of_each_kind_end_to_end(tmp_path):
@@ -106,8 +114,20 @@ def test_one_of_each_kind_end_to_end(tmp_path):
     install(site, "1.1")
     source = "builtin:mini-english?types=500&sentences=50&dev=0&test=0"
     derive = ("derive", source, "--language", "repeat", "--out", tmp_path / "data", "--workers", 2)
-    said = synthlang(site, look, derive, ("doctor",))
+    said = synthlang(site, look, derive, ("doctor",), after=REFERENCE)
     assert re.search(done.format(0), said) and "of my-package 1.1" in said
+    for row in (
+        "| `repeat` | `repeat`",
+        "| `small` | `small_mlm` | `small_rate` |",
+        "| `lengths` | `words.*` | words | 0 … ∞ | sentences |",
+        "| `length` | ",
+        "### `transforms[]` of kind `repeat`",
+        "| `times` | ",
+        "| `small_rate` | ",
+        "### `lengths`",
+        "| `most` | ",
+    ):
+        assert row in said, row
 
 
 def test_fingerprints_have_the_version_and_what_was_made_without_plugins_is_the_same(tmp_path):
@@ -174,7 +194,7 @@ GROUPS = dict(zip(dict.fromkeys(table for table, *_ in WRONG), ENTRIES, strict=T
 
 @pytest.mark.parametrize(("table", "entry", "code"), WRONG)
 def test_a_wrong_entry_is_refused(tmp_path, monkeypatch, table, entry, code):
-    """By the module of the table, executed anew."""
+    """The module of the table is executed again."""
     install(tmp_path, entries={GROUPS[table]: entry})
     [package] = Distribution.discover(path=[str(tmp_path)])
     found = {GROUPS[table]: tuple(package.entry_points)}

@@ -9,7 +9,6 @@ import pytest
 
 from probes.reference import PLACE, commands, configs, field_docstrings, filled, keys, main, parts, table
 from synthlang.config import StrictModel
-from tests.test_plugins import install, run
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -81,25 +80,3 @@ def test_the_command_prints_a_part_or_the_list(capsys):
     assert main(["probes"]) == 0 and "| `cka` |" in capsys.readouterr().out
     assert main([]) == 0 and set(capsys.readouterr().out.split()) == set(parts())
     assert main(["nothing"]) == 2 and "not a part of the reference; choose from" in capsys.readouterr().err
-
-
-def test_a_new_kind_of_each_table_is_listed_without_another_edit(tmp_path):
-    """A transform, a term, a probe and a task of an installed package, with their keys."""
-    install(tmp_path)
-    of_kinds, of_keys = ("transforms", "terms", "probes", "measures", "tasks"), ("language", "pretrain", "probe")
-    told = run(tmp_path, "-m", "probes.reference", *of_kinds, *of_keys)
-    for row in (
-        "| `repeat` | `repeat`",
-        "| `small` | `small_mlm` | `small_rate` |",
-        "| `lengths` | `words.*` | words |",
-        "| `length` | ",
-    ):
-        assert row in told, row
-    for row in (
-        "### `transforms[]` of kind `repeat`",
-        "| `times` | ",
-        "| `small_rate` | ",
-        "### `lengths`",
-        "| `most` | ",
-    ):
-        assert row in told, row
