@@ -28,11 +28,11 @@ from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
 from synthlang.progress import Report, Say, silent, unheard
 from synthlang.scripts import CONTROL_WORDS
-from synthlang.sources.text import CONTROL_CHARACTERS, CUT_LINES, UNCUT, FileSource
+from synthlang.sources.text import REASONS, FileSource
 from synthlang.store import Store
 
 DONE = "done.json"
-TEXT_REASONS = (CONTROL_WORDS, CONTROL_CHARACTERS, CUT_LINES, UNCUT)
+TEXT_REASONS = (CONTROL_WORDS, *REASONS)
 """Counts of a text that are shown before the first step."""
 
 

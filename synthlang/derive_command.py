@@ -113,6 +113,9 @@ def _derive_task(
     manifest = export_task(
         task, spoken, out, fields=fields or None, licence=licence, command=command, progress=progress
     )
+    for split, reasons in manifest["read"].items():
+        for reason, count in reasons.items():
+            display.message(f"{split}: {reason}: {count}")
     for config, splits in manifest["items"].items():
         display.message(f"{config}: " + ", ".join(f"{split} {n} items" for split, n in splits.items()))
     for config, splits in manifest["changes"].items():

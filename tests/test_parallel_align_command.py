@@ -149,3 +149,13 @@ def test_refused(place, options, where):
     if "also" in options:
         options = {**options, "also": tuple(str(place / name) for name in options["also"])}
     assert refused(run, place, **options)[0] == where
+
+
+def test_a_word_of_white_space_counts_for_gold_and_for_the_program(place, capsys):
+    """The Japanese of KFTT has U+3000 as a word; every later link would be one word off without it."""
+    (place / "text").write_text("A \u3000 B ||| x – y\nNew\u00a0York a ||| z w\n", encoding="utf-8")
+    (place / "gold").write_text("0-0 1-1 2-2\n0-0 1-1\n", encoding="utf-8")
+    got = run(place, "links", program="fast_align", gold=place / "gold")
+    assert got["forward"].scores["aer"] == 0 and read_pharaoh(place / "links").of_pair(0) == [(0, 0), (1, 1)]
+    assert "no such word" not in capsys.readouterr().out
+    assert (place / "bin" / "seen").read_text("utf-8").splitlines()[1] == "New\u2581York a ||| z w"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from synthlang.sources import open_source
 from synthlang.sources.base import require_columns
 from synthlang.sources.conllu import ConlluSource, tree_problem
+from synthlang.sources.words import visible
 from tests.real_data import DATA
 from tests.refusals import refusal, refused
 
@@ -57,7 +58,7 @@ def trees(count: int) -> st.SearchStrategy[list[int]]:
 
 
 FORM = st.text(st.characters(exclude_categories=["Cs", "Zs", "Cc", "Zl", "Zp"]), min_size=1, max_size=6)
-FORM = FORM.filter(lambda form: form.split() == [form])
+FORM = FORM.filter(lambda form: form.split() == [form] and visible(form) == form)
 SENTENCE = st.integers(1, 8).flatmap(
     lambda n: st.fixed_dictionaries(
         {

@@ -13,13 +13,14 @@ from synthlang.rewrite import mentions
 from synthlang.sources import open_source
 from synthlang.sources.iob import IobSource
 from synthlang.sources.slots import SlotsSource
+from synthlang.sources.words import visible
 from tests.real_data import DATA
 from tests.refusals import place_and_code, refusal, refused
 from tests.test_tasks import write
 
 TAG = st.sampled_from(["O", "B-PER", "I-PER", "B-LOC", "I-LOC"])
 WORD = st.text(st.characters(exclude_categories=["Cs", "Zs", "Cc", "Zl", "Zp"]), min_size=1, max_size=5)
-WORD = WORD.filter(lambda w: w.split() == [w] and not w.startswith(("#", "-DOC")))
+WORD = WORD.filter(lambda w: w.split() == [w] and visible(w) == w and w != "_" and not w.startswith(("#", "-DOC")))
 SENTENCES = st.lists(st.lists(st.tuples(WORD, TAG), min_size=1, max_size=6), min_size=1, max_size=5)
 
 

@@ -11,15 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from synthlang.derive_command import derive_command
 from synthlang.errors import InputError
 from synthlang.language import parse_language
 from synthlang.sources.base import BATCH_SENTENCES
 from synthlang.sources.slots import OUTSIDE, WIDENED, WORDLESS
+from synthlang.sources.text import UNCUT
 from synthlang.tasks import FORMS, SCHEMES, derive_task, is_task, open_task
 from synthlang.tasks.batch import RENAMED
 from synthlang.tasks.derive import LOST_ANSWERS, SPLIT
 from synthlang.tasks.export import answer_texts
 from synthlang.tasks.pairs import NO_LABEL, NO_WORD
+from synthlang.tasks.questions import WIDENED as WIDENED_ANSWERS
 from tests.fuzz import damaged
 from tests.refusals import place_and_code, refusal, refused
 from tests.task_cases import labels_of
@@ -88,6 +91,53 @@ def test_the_languages_of_one_file(tmp_path):
     assert (as_test.splits, as_test.name) == (("test",), f"nli:{path}") and only(as_test, "test").strings(0) == ["C"]
     assert refused(open_task, f"nli:{path}?language=fr") == ("xnli.dev.tsv", "empty")
     assert refused(open_task, f"nli:{path}?language=") == ("xnli.dev.tsv language", "empty")
+
+
+ROW = {"gold_label": "contradiction", "sentence1": "A", "sentence2": "B", "pairID": 7, "annotator_labels": ["x"]}
+XNLI_MT = "premise\thypo\tlabel\nA\tB\tcontradictory\nC\tD\tneutral\n"
+SICK = "pair_ID\tsentence_A\tsentence_B\tentailment_label\tSemEval_set\n"
+SICK += "1\tA\tB\tNEUTRAL\tTRAIN\n2\tC\tD\tENTAILMENT\tTRIAL\n3\tE\tF\tNEUTRAL\tTEST\n4\tG\tH\tNEUTRAL\tTEST\n"
+
+
+def test_the_layouts_of_public_releases(tmp_path):
+    """MNLI and SNLI as JSON lines, the machine translations of XNLI, all of SICK in one file, MultiATIS++."""
+    rows = "".join(json.dumps(row) + "\n" for row in (ROW, {**ROW, "gold_label": "-"}))
+    task = open_task(f"nli:{write(tmp_path / 'mnli_train.jsonl', rows)}")
+    batch = only(task)
+    assert (batch.ids, labels_of(batch), batch.counts) == (("7",), ["contradiction"], {NO_LABEL: 1})
+    broken = write(tmp_path / "x.jsonl", rows + "{,}\n")
+    assert refused(lambda: list(open_task(f"nli:{broken}").batches("train"))) == ("x.jsonl:3", "format")
+    assert open_task(f"nli:{write(tmp_path / 'a.tsv', XNLI_MT)}").labels == ("neutral", "contradiction")
+    sick = write(tmp_path / "SICK.txt", SICK)
+    assert {split: only(open_task(f"nli:{sick}"), split).ids for split in ("train", "dev", "test")} == {
+        "train": ("1",),
+        "dev": ("2",),
+        "test": ("3", "4"),
+    }
+    assert open_task(f"nli:{sick}?split=test").splits == ("test",)
+    assert only(open_task(f"nli:{sick}?split=test"), "test").ids == ("3", "4")
+    atis = "id\tutterance\tslot_labels\tintent\n1\tfly to rome\tO O B-city\tatis_flight\n"
+    batch = only(open_task(f"slots:{write(tmp_path / 'train_EN.tsv', atis)}"))
+    assert batch.corpus[0].columns == {"form": ["fly", "to", "rome"], "slot": ["O", "O", "B-city"]}
+    assert labels_of(batch) == ["atis_flight"]
+    wrong = write(tmp_path / "b.tsv", atis + "2\tgo\tO O\tx\n")
+    assert refused(lambda: list(open_task(f"slots:{wrong}").batches("train"))) == ("b.tsv:3", "format")
+
+
+def test_ids_of_questions_may_be_integers_or_missing(tmp_path):
+    qas = [question(7, (4, "old cat")), question("b", (4, "old cat")), question(None, (4, "old"))]
+    del qas[2]["id"]
+    batch = only(open_task(f"qa:{squad(tmp_path / 'q.json', {'context': CONTEXT, 'qas': qas})}"))
+    assert batch.ids == ("7", "b", "2")
+
+
+def test_clauses_of_a_script_without_spaces_are_counted_and_said(tmp_path, capsys):
+    context = "我们昨天去了北京大学。"
+    path = squad(tmp_path / "q.json", {"context": context, "qas": [question("a", (6, "北京大学"), text="哪里？")]})
+    assert only(open_task(f"qa:{path}")).counts == {WIDENED_ANSWERS: 1, UNCUT: 1}
+    derive_command(f"qa:{path}", "inv", tmp_path / "d")
+    said = capsys.readouterr().err
+    assert WIDENED_ANSWERS in said and UNCUT.split(" (")[0] in said
 
 
 def test_files_without_a_split_in_their_names_are_named(tmp_path):
@@ -291,7 +341,8 @@ FILES: list[tuple[str, Any, str, str]] = [
     ("qa", [{"qas": []}], f"{QA}.context", "missing"),
     ("qa", [paragraph(context=" ")], "x.json", "empty"),
     ("qa", [paragraph(context="\ud800")], "x.json", "type"),
-    ("qa", [paragraph(qas=[{"id": 1}])], f"{QA}.qas.0.id", "type"),
+    ("qa", [paragraph(qas=[{"id": 1.5, "question": "a"}])], f"{QA}.qas.0.id.str", "type"),
+    ("qa", [paragraph(qas=[{"id": 1}])], f"{QA}.qas.0.question", "missing"),
     ("qa", [paragraph(qas=[question("a", ("4", "old"))])], f"{QA}.qas.0.answers.0.answer_start", "type"),
     ("qa", [paragraph(qas=[question("a", (True, "old"))])], f"{QA}.qas.0.answers.0.answer_start", "type"),
     ("qa", [paragraph(qas=[question("a", is_impossible=1)])], f"{QA}.qas.0.is_impossible", "type"),

@@ -1,9 +1,10 @@
 """Word dictionaries: files in the format of MUSE, drawing by coverage, and the folder of a dictionary.
 
 A MUSE file is UTF-8 and has a line ``source target`` for each pair, so a word with several translations has several
-lines. Spaces or a tab separate the two words. An optional third column is the weight of the pair. The format is
-described at https://github.com/facebookresearch/MUSE (ground-truth bilingual dictionaries). A folder has dictionary.txt
-in this format, and manifest.json with the origin of the dictionary.
+lines. Spaces or a tab separate the two words; other white space and invisible characters are treated as in any text
+(``sources.words``). An optional third column is the weight of the pair. The format is described at
+https://github.com/facebookresearch/MUSE (ground-truth bilingual dictionaries). A folder has dictionary.txt in this
+format, and manifest.json with the origin of the dictionary.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from synthlang.references import OmitDefaultFromHash, UserFile, is_omitted
 from synthlang.rng import key_of, random_bits
 from synthlang.scripts import SPECIAL_TOKENS
 from synthlang.sources.base import nothing_in
+from synthlang.sources.words import spaced, tidy
 
 Pair = tuple[str, str]
 
@@ -77,9 +79,9 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield the number and the columns of each line that is not blank. An empty file is an error."""
     empty = True
     for number, line in read_lines(path):
-        if words := line.split():
+        if words := spaced(line):
             empty = False
-            yield number, words
+            yield number, tidy(words, Counter())
     if empty:
         raise nothing_in("pair of words", path)
 
@@ -115,7 +117,7 @@ def write_muse(pairs: Iterable[Pair], path: Path) -> None:
 
 def is_one_word(word: str) -> bool:
     """Return whether a MUSE file can hold the word."""
-    return word.split() == [word]
+    return word.split() == [word]  # other programs that read the format separate words at any white space
 
 
 SPECIAL_IDS = tuple(range(len(SPECIAL_TOKENS)))  # special ids of a vocabulary that was trained here

@@ -111,6 +111,8 @@ def align_command(
         raise InputError("scores need a gold standard", "--scores", hint=hint, code="missing")
     console = Console(soft_wrap=True, markup=False, emoji=False)
     text = _read(texts, options.words)
+    for reason, count in text.counts.items():
+        _show_count(console, reason, count)
     lengths = text.left.lengths, text.right.lengths
     gold = options.gold and read_gold(options.gold, *lengths, options.gold_first, options.gold_swapped)
     sides = [_given(path, text, options) for path in options.links] or _aligned(text, options)

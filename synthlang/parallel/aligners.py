@@ -21,17 +21,19 @@ and a new point counts at once.
 from __future__ import annotations
 
 import heapq
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal, get_args
 
 import numpy as np
 
-from synthlang.corpus import Corpus
+from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder
 from synthlang.parallel.links import Links, read_pharaoh, write_pharaoh
@@ -54,7 +56,7 @@ def align(program: Program, left: Corpus, right: Corpus, folder: Path) -> None:
     rows = np.flatnonzero((left.lengths > 0) & (right.lengths > 0))
     if not len(rows):
         raise InputError("no sentence pair has words on both sides", code="empty")
-    texts = [corpus.take(rows).texts() for corpus in (left, right)]
+    texts = [_unspaced(corpus.take(rows)).texts() for corpus in (left, right)]
     run = _eflomal if program == "eflomal" else _fast_align
     with atomic_folder(folder) as temporary, TemporaryDirectory() as given:
         run(command, texts[0], texts[1], Path(given), temporary)
@@ -67,6 +69,12 @@ def align(program: Program, left: Corpus, right: Corpus, folder: Path) -> None:
                 rows[links.sentence], links.left.astype(np.int64), links.right.astype(np.int64), links.sure, len(left)
             )
             write_pharaoh(path, whole)
+
+
+def _unspaced(corpus: Corpus) -> Corpus:
+    """Return a text without white space in its words, since eflomal separates words at any white space."""
+    form = corpus.form.map_names(re.sub(r"\s", "\u2581", name) for name in corpus.form.names or ())
+    return replace(corpus, columns={**corpus.columns, FORM: form})
 
 
 def find_aligner(program: Program) -> str:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, read_lines
+from synthlang.sources.words import spaced
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ def check_pharaoh(path: Path, first: int = 0) -> None:
 def _links(line: str, first: int, path: Path, number: int) -> list[tuple[int, int, int, bool]]:
     """Return (sentence pair, left word, right word, is sure) for each alignment of a line."""
     found = []
-    for token in line.split():
+    for token in spaced(line):
         match = LINK.fullmatch(token)
         if match is None:
             hint = "write i-j, or ipj for a possible alignment"

@@ -176,7 +176,7 @@ def _text(config: TextPair, tokenizers: tuple[Cutter, Cutter], store: Store, say
         links = _from_aligner(config.links, text, store, say)
     links, outside = links.within(text.left.lengths, text.right.lengths)
     name = fingerprint("text-pair", text=text.fingerprint, links=_digest(links))
-    counts = {"links to words that are not there": outside} if outside else {}
+    counts = {**text.counts, **({"links to words that are not there": outside} if outside else {})}
     return LinkedText(text.left, text.right, links, name, counts, config.unit)
 
 

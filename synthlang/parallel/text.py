@@ -1,7 +1,8 @@
 """Parallel text from files: two files with one sentence per line, or one file with ``left ||| right``.
 
 Empty lines count, so that line n of an alignment file belongs to line n of the text. Files whose names end in ``.gz``
-are unpacked while they are read.
+are unpacked while they are read. Spaces and tabs separate words, and nothing else does: U+00A0 and U+3000 are parts of
+words, and a word of nothing else counts in the numbers of an alignment file.
 
 The tokens of a model may replace the words (Impact, table 6 and appendix A.1). A token is written as its id, so that it
 contains no separator of an aligner.
@@ -9,8 +10,9 @@ contains no separator of an aligner.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -22,21 +24,30 @@ from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.segmentation import RULES, split_words
 from synthlang.sources.text import PIECE, batches_of, digest_splits, line_too_long, read_pieces
+from synthlang.sources.words import CLEANED, NOT_NFC, REMOVED, SPACES, spaced, spelled, tidy
 from synthlang.vocabulary import Encoded, encode_corpus
 
 BAR = "|||"
+TOLD = (REMOVED, NOT_NFC)
 
 Splitter = Literal["spaces", "rules"]
-SPLITTERS: dict[Splitter, Callable[[str], list[str]]] = {"spaces": str.split, "rules": split_words}
+SPLITTERS: dict[Splitter, Callable[[str], list[str]]] = {
+    "spaces": lambda line: tidy(spaced(line), Counter()),
+    "rules": split_words,
+}
 
 
 @dataclass(frozen=True)
 class ParallelText:
-    """Sentence pairs: row i of ``left`` is the translation of row i of ``right``."""
+    """Sentence pairs: row i of ``left`` is the translation of row i of ``right``.
+
+    ``counts`` has the numbers of changed or odd places in the text, by reason.
+    """
 
     left: Corpus
     right: Corpus
     fingerprint: str
+    counts: Mapping[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.left)
@@ -48,8 +59,9 @@ def read_parallel(left: Path, right: Path, words: Splitter = "spaces") -> Parall
     Raises:
         InputError: The numbers of lines differ.
     """
-    first, second = ((SPLITTERS[words](line) for _, line in _lines(path)) for path in (left, right))
-    text = _text(first, second, [left, right], words)
+    counts: Counter[str] = Counter()
+    first, second = ((SPLITTERS[words](line) for _, line in _lines(path, counts)) for path in (left, right))
+    text = _text(first, second, [left, right], words, counts)
     check_lines(left, len(text.left), right, len(text.right))
     return text
 
@@ -62,19 +74,25 @@ def read_joint(path: Path, words: Splitter = "spaces") -> ParallelText:
     """
     split = SPLITTERS[words]
     sides: list[list[list[str]]] = []
-    for number, line in _lines(path):
+    counts: Counter[str] = Counter()
+    for number, line in _lines(path, counts):
         parts = line.split(BAR)
         if len(parts) != 2:
             reason = f"the line has {len(parts) - 1} separators {BAR}"
             raise InputError(reason, path, number, hint=f"write: left {BAR} right", code="format")
         sides.append([split(part) for part in parts])
-    return _text([left for left, _ in sides], [right for _, right in sides], [path], words)
+    return _text([left for left, _ in sides], [right for _, right in sides], [path], words, counts)
 
 
-def _text(left: Iterable[list[str]], right: Iterable[list[str]], paths: list[Path], words: Splitter) -> ParallelText:
-    files = digest_splits({str(i): path for i, path in enumerate(paths)}, rules=words == "rules")
-    name = fingerprint("parallel", words=words, rules=RULES if words == "rules" else None, files=files)
-    return ParallelText(concatenate(list(batches_of(left))), concatenate(list(batches_of(right))), name)
+def _text(
+    left: Iterable[list[str]], right: Iterable[list[str]], paths: list[Path], words: Splitter, counts: Counter[str]
+) -> ParallelText:
+    rules = words == "rules"
+    anew = CLEANED if rules else (*CLEANED, *SPACES)
+    files = digest_splits({str(i): path for i, path in enumerate(paths)}, rules, anew)
+    name = fingerprint("parallel", words=words, rules=RULES if rules else None, files=files)
+    first, second = (concatenate([spelled(batch, counts) for batch in batches_of(side)]) for side in (left, right))
+    return ParallelText(first, second, name, {reason: n for reason, n in counts.items() if n and reason in TOLD})
 
 
 def check_lines(left: Path, first: int, right: Path, second: int) -> None:
@@ -84,9 +102,9 @@ def check_lines(left: Path, first: int, right: Path, second: int) -> None:
         raise InputError(reason, left, hint="line n of one must translate line n of the other", code="conflict")
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def _lines(path: Path, counts: Counter[str]) -> Iterator[tuple[int, str]]:
     before = 0
-    for number, line in read_pieces(path):
+    for number, line in read_pieces(path, remarks=counts):
         if number == before:
             raise line_too_long(path, number, PIECE)
         before = number

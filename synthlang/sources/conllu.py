@@ -9,13 +9,18 @@ word of a file has no head (``_``), the columns are only ``form upos``. The colu
 word of the first sentence of each file has a tag ``NER=`` or ``Slot=`` in its last column, as in parsed sources. A
 later word without a tag is ``O``.
 
+A sentence whose forms are all ``_`` is withheld by its treebank, and is left out and counted. So is a sentence with
+wrong numbers or heads, if there is at most one in a hundred.
+
 Format: https://universaldependencies.org/format.html
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +31,7 @@ from synthlang.sources.base import annotated_batches, nothing_in
 from synthlang.sources.size import blocks_in
 from synthlang.sources.tags import columns_in, iob_tag, legal_tags, read_misc
 from synthlang.sources.text import FileSource
+from synthlang.sources.words import CLEANED, COMPLETE, WITHHELD, Faults, tidied
 
 READER = 1  # part of the fingerprint: raise when the same bytes give other sentences
 FEATS = "feats"
@@ -52,10 +58,11 @@ class ConlluSource(FileSource):
     scheme = "conllu"
     endings = (".conllu",)
     own_options = (FEATS,)
+    anew = (*CLEANED, re.compile(rb"(?:^|\n)1\t_\t"))
 
     def __init__(self, spec: str | Path) -> None:
         super().__init__(spec)
-        firsts = [next(read_blocks(file)) for file in self.files.values()]
+        firsts = [_first(file) for file in self.files.values()]
         trees = TREE if all(block.head for block in firsts) else ()
         found = [columns_in(block.misc) for block in firsts]
         self._plain = (FORM, "upos", *trees, *((FEATS,) if FEATS in self.options else ()))
@@ -67,8 +74,10 @@ class ConlluSource(FileSource):
         return {"reader": READER, **feats, **({"tags": list(self._tags)} if self._tags else {})}
 
     def _batches(self, split: str) -> Iterator[Corpus]:
-        path = self.files[split]
-        batches = annotated_batches(self._sentence(block, path) for block in read_blocks(path))
+        path, remarks = self.files[split], Counter[str]()
+        self._remarks[split] = remarks
+        sentences = (self._sentence(block, path) for block in read_blocks(path, remarks))
+        batches = annotated_batches(tidied(sentences, remarks))
         return self._sizes.watch(split, map(legal_tags, batches) if self._tags else batches)
 
     def _sentence(self, block: Block, path: Path) -> dict[str, list[Any]]:
@@ -85,26 +94,52 @@ class ConlluSource(FileSource):
         return self._sizes.get(split)
 
 
-def read_blocks(path: Path) -> Iterator[Block]:
-    """Yield the sentences of a CoNLL-U file, which must be trees unless all heads are ``_``.
+def _first(path: Path) -> Block:
+    """Return the first sentence whose words are not withheld; a file without one raises an InputError."""
+    counts: Counter[str] = Counter()
+    for block in read_blocks(path, counts):
+        if any(tidied([{FORM: block.form}], counts)):
+            return block
+    error = nothing_in("sentence", path, counts)
+    error.hint = COMPLETE if counts[WITHHELD] else ""
+    raise error
+
+
+class SentenceError(InputError):
+    """A fault of the numbers in one sentence."""
+
+
+def read_blocks(path: Path, counts: Counter[str] | None = None) -> Iterator[Block]:
+    """Yield the sentences of a CoNLL-U file.
+
+    Each sentence is checked to be one tree, unless the file has no trees (all heads are ``_``). With ``counts`` one
+    sentence in a hundred may have wrong numbers; it is left out and counted.
 
     Raises:
         InputError: A line is malformed, a sentence is not a tree, or the file has no sentence.
     """
-    block, trees = _block(), None
-    for number, line in read_lines(path):
+    block, trees, faults = _block(), None, Faults(counts)
+    fault: SentenceError | None = None
+    for number, line in chain(read_lines(path), [(0, "")]):
         if line.startswith("#"):
             continue
         if line.strip(" "):
             if trees is None and not NOT_A_WORD.fullmatch(line.partition("\t")[0]):
                 trees = line.split("\t")[6:7] != ["_"]
-            _add_line(block, line, path, number, trees is not False)
-        elif block.lines:
-            yield _checked(block, path)
-            block = _block()
-    if block.lines:
-        yield _checked(block, path)
-    elif trees is None:
+            if fault is None:
+                try:
+                    _add_line(block, line, path, number, trees is not False)
+                except SentenceError as error:
+                    fault = error
+        elif fault or block.lines:
+            if fault := fault or _fault_of(block, path):
+                faults.add(fault)
+            else:
+                faults.read += 1
+                yield block
+            block, fault = _block(), None
+    faults.end()
+    if trees is None:
         raise nothing_in("sentence", path)
 
 
@@ -125,17 +160,18 @@ def _add_line(block: Block, line: str, path: Path, number: int, trees: bool) -> 
     if not NUMBER.fullmatch(name):
         problem = f"the id {name!r} must be an integer, a range like 3-4 or an empty node like 8.1"
     elif int(name) != expected:
-        problem = f"the id {name} is out of sequence: {expected} must come next"
+        reason = f"the id {name} is out of sequence: {expected} must come next"
+        raise SentenceError(reason, path, number, code="format")
     elif not trees and head != "_":
         problem = f"word {name} has a head, but the words before it have none"
     elif trees and not NUMBER.fullmatch(head):
         problem = f"the head {head!r} of word {name} must be an integer"
-    elif not form:
+    elif not form.strip(" "):
         problem = f"word {name} has an empty form"
     if problem:
         raise InputError(problem, path, number, code="format")
     block.lines.append(number)
-    block.form.append(one_word(form))
+    block.form.append(form)
     block.upos.append(upos)
     if trees:
         block.head.append(int(head))
@@ -144,21 +180,9 @@ def _add_line(block: Block, line: str, path: Path, number: int, trees: bool) -> 
     block.misc.append(misc)
 
 
-def one_word(form: str) -> str:
-    """Replace white space in a form by U+00A0, so that it stays one word.
-
-    >>> one_word("10 000")
-    '10\\xa0000'
-    """
-    return form if form.split() == [form] else re.sub(r"\s", "\u00a0", form)
-
-
-def _checked(block: Block, path: Path) -> Block:
+def _fault_of(block: Block, path: Path) -> SentenceError | None:
     problem = tree_problem(block.head) if block.head else None
-    if problem:
-        word, message = problem
-        raise InputError(message, path, block.lines[word - 1], code="format")
-    return block
+    return None if problem is None else SentenceError(problem[1], path, block.lines[problem[0] - 1], code="format")
 
 
 def tree_problem(head: Sequence[int]) -> tuple[int, str] | None:

@@ -12,6 +12,7 @@ No code of the data set is executed, because ``datasets`` has no loading scripts
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from synthlang.errors import InputError
 from synthlang.fingerprint import fingerprint
 from synthlang.rewrite import SPAN_COLUMNS
 from synthlang.sources.base import Labelled, check_split, in_batches, nothing_in
-from synthlang.sources.conllu import one_word, tree_problem
+from synthlang.sources.conllu import tree_problem
 from synthlang.sources.hub_data import (
     STRINGS,
     by_split,
@@ -31,13 +32,17 @@ from synthlang.sources.hub_data import (
     dtype_of,
     items_of,
     load_data,
+    name_and_options,
     names_of,
     no_columns,
     rows_of,
 )
+from synthlang.sources.markup import without_markup
 from synthlang.sources.segmentation import RULES, split_sentences, split_words
+from synthlang.sources.splits import NORMALISE
 from synthlang.sources.tags import iob_tag, legal_tags
 from synthlang.sources.text import batches_of, counted_uncut
+from synthlang.sources.words import CLEANED, MARKUP, REMOVED, SPACES, count_unseen, spaced, spelled, tidied
 
 READER = 2  # part of the fingerprint: raise when the same rows give other sentences
 NO_HEAD = (None, "None", "_")
@@ -123,14 +128,16 @@ class HubSource:
     def __init__(
         self, name: str, more: Candidates | None = None, item: Sequence[str] = (), *, ids: bool = False
     ) -> None:
-        self.name = f"hf:{name}"
+        name, options = name_and_options(name, (NORMALISE,))
+        self.name, self.normalise = f"hf:{name}", options.get(NORMALISE)
         self._data = by_split(load_data(name), self.name)
         self._remarks: dict[str, Counter[str]] = {}
         # datasets gives every split of a configuration the same features
         self._plan = plan_columns(next(iter(self._data.values())).features, self.name, more or {}, item, ids)
         for split in self._data:
-            if next(self._rows(split), None) is None:
-                raise nothing_in("word", self.name).inside(split)
+            counts: Counter[str] = Counter()
+            if next(self._rows(split, counts), None) is None:
+                raise nothing_in("word", self.name, counts).inside(split)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -139,10 +146,14 @@ class HubSource:
         plan["labels"] = {ours: names for ours, (_, names) in self._plan.labels.items()}
         plan |= {} if self._plan.item is None else {"item": self._plan.item[1]}
         plan |= {} if self._plan.id is None else {"id": True}
-        splits = {
-            split: digest_values(data, self._plan.reads, rules=self._plan.is_text) for split, data in self._data.items()
-        }
+        plan |= {NORMALISE: self.normalise} if self.normalise else {}
+        splits = {split: digest_values(data, self._plan.reads, self._anew) for split, data in self._data.items()}
         return fingerprint("hub", reader=READER, rules=RULES, plan=plan, splits=splits)
+
+    @property
+    def _anew(self) -> tuple[re.Pattern[bytes], ...]:
+        """Bytes of the values that an earlier version read in another way."""
+        return (*CLEANED, *(MARKUP if self._plan.is_text else ()), *(SPACES if self._plan.joined else ()))
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -157,43 +168,55 @@ class HubSource:
         """The names of the labels of rows, or () without labels."""
         if self._plan.item is None:
             return ()
-        return self._plan.item[1] or tuple(sorted({str(i) for split in self._data for _, i, _ in self._rows(split)}))
+        return self._plan.item[1] or tuple(
+            sorted({str(i) for split in self._data for _, i, _ in self._rows(split, Counter())})
+        )
 
     def size(self, split: str) -> int | None:
         return None if self._plan.is_text or split not in self._data else len(self._data[split])
 
     def remarks(self, split: str) -> Mapping[str, int]:
         """Return counts of suspicious places in a split by reason, as far as it was read."""
-        return self._remarks.get(split, Counter())
+        return +self._remarks.get(split, Counter())  # without zeros
 
     def batches(self, split: str) -> Iterator[Corpus]:
+        check_split(self, split, self.name)
+        remarks = self._remarks[split] = Counter()
         if self._plan.is_text:
-            check_split(self, split, self.name)
-            remarks = self._remarks[split] = Counter()
-            batches = batches_of(sentence[FORM] for sentence, _, _ in self._rows(split))
-            return (counted_uncut(batch, remarks) for batch in batches)
-        return (batch.corpus for batch in self.labelled(split))
+            batches = batches_of(sentence[FORM] for sentence, _, _ in self._rows(split, remarks))
+            return (spelled(counted_uncut(batch, remarks), remarks, self.normalise) for batch in batches)
+        return self._remarked(split, remarks)
+
+    def _remarked(self, split: str, remarks: Counter[str]) -> Iterator[Corpus]:
+        for batch in self.labelled(split):
+            remarks.update(batch.counts)
+            yield batch.corpus
 
     def labelled(self, split: str) -> Iterator[Labelled]:
         """Yield the batches with the labels and ids of their rows, if the data set has them."""
         check_split(self, split, self.name)
         spans = any(name in SPAN_COLUMNS for name in self._plan.labels)
-        for first, rows in in_batches(self._rows(split)):
+        counts: Counter[str] = Counter()
+        for first, rows in in_batches(self._rows(split, counts)):
             corpus = Corpus.of([sentence for sentence, _, _ in rows], first)
+            corpus = spelled(legal_tags(corpus) if spans else corpus, counts, self.normalise)
             labels = [label for _, label, _ in rows if label is not None]
             ids = None if self._plan.id is None else [name or str(first + at) for at, (_, _, name) in enumerate(rows)]
-            yield Labelled(legal_tags(corpus) if spans else corpus, labels, {}, ids)
+            yield Labelled(corpus, labels, dict(+counts), ids)
+            counts.clear()
 
-    def _rows(self, split: str) -> Iterator[Row]:
+    def _rows(self, split: str, counts: Counter[str]) -> Iterator[Row]:
         """Yield each sentence as {our column: values}, with the label and id of its row, without empty rows."""
         plan = self._plan
         lists = 1 + len(plan.labels)
         for number, row in enumerate(rows_of(self._data[split], plan.reads), start=1):
             if plan.is_text:
                 for line in (row[0] or "").split("\n"):
-                    yield from (({FORM: words}, None, None) for words in split_sentences(split_words(line)))
+                    counts[REMOVED] += count_unseen(line)
+                    words = split_words(without_markup(line, counts))
+                    yield from (({FORM: sentence}, None, None) for sentence in split_sentences(words))
             elif row[0]:
-                lines = [(v.split() if v else v) if plan.joined else v for v in row[:lists]]
+                lines = [(spaced(v) if v else v) if plan.joined else v for v in row[:lists]]
                 try:
                     sentence = self._sentence(lines[0], lines[1:])
                     label = None
@@ -201,14 +224,14 @@ class HubSource:
                         [label] = _named([None if row[lists] == "" else row[lists]], *plan.item)
                 except InputError as error:
                     raise error.inside(split, f"row {number}", path=self.name) from error
-                if sentence[FORM]:
-                    yield sentence, label, None if plan.id is None else row[-1]
+                for tidy in tidied([sentence] if sentence[FORM] else [], counts):
+                    yield tidy, label, None if plan.id is None else row[-1]
 
     def _sentence(self, words: list[str], labels: Sequence[list[Any] | None]) -> dict[str, list[Any]]:
         for number, word in enumerate(words, start=1):
-            if not (word and word.strip()):
+            if not (word and word.strip(" ")):
                 raise InputError(f"word {number} is empty", code="format")
-        sentence: dict[str, list[Any]] = {FORM: [one_word(word) for word in words]}
+        sentence: dict[str, list[Any]] = {FORM: words}
         for (ours, (column, names)), values in zip(self._plan.labels.items(), labels, strict=True):
             if values is None or len(values) != len(words):
                 reason = f"the row has {len(words)} words but {len(values or ())} values in this column"

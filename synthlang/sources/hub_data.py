@@ -11,12 +11,11 @@ from typing import Any
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import canonical_json
-from synthlang.sources.segmentation import reads_alike
-from synthlang.sources.splits import SPLITS
-from synthlang.sources.text import open_bytes
+from synthlang.sources.splits import SPLITS, check_normalise
+from synthlang.sources.text import open_bytes, version_of
+from synthlang.sources.words import CLEANED
 
 ROWS = 1000  # rows read at a time
-ESCAPED = re.compile(r"(?<!\\)(?:\\\\)*\\(?:u00[01]|b)")
 LINES = 1 << 20  # bytes read at a time
 STRINGS = ("string", "large_string")
 SPACED = "words"
@@ -102,22 +101,37 @@ def rows_of(data: Any, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         yield from zip(*(values[column] for column in columns), strict=True)
 
 
-def digest_values(data: Any, columns: Sequence[str], rules: bool = False) -> str:
+def digest_values(data: Any, columns: Sequence[str], anew: Sequence[re.Pattern[bytes]] = CLEANED) -> str:
     """Return the SHA-256 of the values of a split, whatever their names and files.
 
-    See ``digest_splits`` for ``rules``.
+    See ``digest_splits`` for ``anew``.
     """
-    digest, alike = hashlib.sha256(), True
+    digest, version = hashlib.sha256(), 0
     for values in tables(data, columns):
-        block = canonical_json([values[column] for column in columns])
-        digest.update(block.encode())
-        alike = alike and (not rules or _reads_alike(block))
-    return digest.hexdigest()
+        block = canonical_json([values[column] for column in columns]).encode()
+        digest.update(block)
+        version = max(version, version_of(block, rules=False, anew=anew))
+    return digest.hexdigest() + (f" rules {version}" if version else "")
 
 
-def _reads_alike(json: str) -> bool:
-    """Apply ``reads_alike`` to the strings of a JSON text, which escapes control characters."""
-    return reads_alike(json.encode()) and not ESCAPED.search(json)
+def name_and_options(spec: str, known: Sequence[str], scheme: str = "hf") -> tuple[str, dict[str, str]]:
+    """Return the name of a data set and the options of ``NAME?key=value``; a folder of the whole name has none.
+
+    ``scheme`` stands before the name in messages.
+
+    Raises:
+        InputError: An option is unknown or empty, or its value is wrong.
+    """
+    name, mark, query = spec.rpartition("?")
+    if not mark or user_path(spec).exists():
+        return spec, {}
+    options = dict(part.partition("=")[::2] for part in query.split("&"))
+    for key, value in options.items():
+        if key not in known or not value:
+            hint = f"the options after ? are {' and '.join(f'{one}=…' for one in known)}"
+            raise InputError(f"unknown option {query!r}", f"{scheme}:{name}", hint=hint, code="unknown")
+    check_normalise(options, f"{scheme}:{name}")
+    return name, options
 
 
 def described(features: Mapping[str, Any]) -> str:

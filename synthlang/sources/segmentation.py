@@ -8,7 +8,8 @@ also includes:
     special strings                                                       <unk> [MASK] @-@ &amp;
 
 An emoji of several code points (a family, a skin tone, a flag) is one word. Control characters separate words as
-white space does. Words that are joined by spaces are therefore split into the same words again.
+white space does, and so does U+200B after a letter of Thai, Lao, Burmese or Khmer. Other invisible characters are
+removed (``words``). Words that are joined by spaces are therefore split into the same words again.
 
 A mark of ``ENDS``, with the closing quotes and brackets after it, ends a sentence. There are three exceptions: a
 lower-case word follows, the mark is the point of an initial (``J.``) or a title (``Dr.``), or it stands before a number
@@ -28,6 +29,7 @@ from functools import cache
 from itertools import compress, count, pairwise
 
 from synthlang.corpus import FORM
+from synthlang.sources.words import UNSEEN, visible
 
 RULES = 1  # part of the fingerprint of everything that is read by these rules: raise when they change
 LATER = 2  # marks the fingerprint of a text that the first version of these rules would have split differently
@@ -48,12 +50,13 @@ _ANEW = {  # characters that the first rules split differently: pattern by the f
     b"\xf0\x9f\x8f": re.compile(rb"\xf0\x9f\x8f[\xbb-\xbf]"),
     b"\xf3\xa0\x81": re.compile(rb"\xf3\xa0\x81"),
 }
-# Runs of letters longer than nearly all words of Chinese and Japanese, or of Thai, Lao, Burmese and Khmer.
+_SOUTHEAST = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"  # Thai, Lao, Burmese and Khmer
+# Runs of letters longer than nearly all words of Chinese and Japanese, or of these languages.
 _UNCUT = re.compile(
-    r"[\u3040-\u30fa\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]{8}"
-    r"|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]{20}"
+    r"[\u3040-\u30fa\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]{8}" + f"|{_SOUTHEAST}{{20}}"
 )
-LONGEST_MARK = 8  # bytes that the patterns of _ANEW look at
+_ZERO_WIDTH_SPACES = re.compile(f"(?<={_SOUTHEAST})\u200b+")
+LONGEST_MARK = 32  # more bytes than any pattern of changed text looks at
 CLOSING = frozenset(")]}»”’」』）")
 NUMBERED = frozenset(["No", "Nos", "Vol", "Vols", "Fig", "Figs", "Op"])
 QUOTES = frozenset("\"'")
@@ -124,7 +127,7 @@ def split_words(line: str) -> list[str]:
     """
     ascii_only, splitter = _splitters()
     words = list[str]()
-    for piece in line.split():
+    for piece in (line if line.isascii() else visible(_with_spaces(line))).split():
         if piece.isalnum():  # most pieces are, and letters and digits are always part of a word
             words.append(piece)
         elif piece[-1] in ".,;:" and piece[:-1].isalnum():
@@ -132,6 +135,11 @@ def split_words(line: str) -> list[str]:
         else:
             words += (ascii_only if piece.isascii() else splitter)(piece)
     return words
+
+
+def _with_spaces(text: str) -> str:
+    """Return a text of the same length with spaces for the zero width spaces that separate words."""
+    return _ZERO_WIDTH_SPACES.sub(lambda match: " " * len(match[0]), text) if "\u200b" in text else text
 
 
 def split_sentences(words: list[str]) -> Iterator[list[str]]:
@@ -210,7 +218,14 @@ class SegmentedText:
     @staticmethod
     def of(text: str) -> SegmentedText:
         """Split a text by the rules of this module."""
-        return SegmentedText._placed(text, split_words(text))
+        text = _with_spaces(text)
+        shown = visible(text)
+        found = SegmentedText._placed(shown, split_words(shown))
+        if shown == text:
+            return found
+        places = [at for at, char in enumerate(text) if not UNSEEN.match(char)]
+        stop = [places[at - 1] + 1 for at in found.stop]
+        return SegmentedText(found.words, [places[at] for at in found.start], stop)
 
     @staticmethod
     def spaced(text: str) -> SegmentedText:

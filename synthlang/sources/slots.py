@@ -2,9 +2,11 @@
 
     FOLDER/{train,valid,test}/seq.in, seq.out, label     ATIS and Snips: one utterance per line in each file
     FOLDER/*.tsv or a file                               multilingual TOD (Schuster et al. 2019): tab-separated
-                                                         intent, slots, utterance and more
+                                                         intent, slots, utterance and more; or MultiATIS++ (Xu et
+                                                         al. 2020): a header with utterance, slot_labels and intent
     FOLDER/*.conll or a file                             xSID (van der Goot et al. 2021): comments ``# text: …`` and
-                                                         ``# intent: …``, then one word per line with its tag last
+                                                         ``# intent: …``, then one word per line with its tag last.
+                                                         One utterance in a hundred may have a wrong word number
 
 A folder that contains seq.in itself is one split, named by the folder, else ``train``. Slots of multilingual TOD are
 spans of characters, ``15:23:reminder/todo,28:37:datetime``. A word gets the tag of the slot that it shares a character
@@ -16,9 +18,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import chain, zip_longest
+from itertools import chain, pairwise, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,16 +28,15 @@ from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
 from synthlang.files import read_lines
 from synthlang.sources.base import Labelled, in_batches, nothing_in
-from synthlang.sources.conllu import one_word
-from synthlang.sources.iob import too_few_columns
+from synthlang.sources.columns import Line, column_lines, too_few_columns
 from synthlang.sources.segmentation import RULES, SegmentedText
 from synthlang.sources.splits import SPLITS, find_splits, is_file
 from synthlang.sources.tags import iob_tag, legal_tags
 from synthlang.sources.text import FileSource
+from synthlang.sources.words import CLEANED, REMOVED, SPACES, Faults, count_unseen, filled, spaced, spelled, tidied
 
 READER = 1  # part of the fingerprint: raise when the same bytes give other utterances
 PARTS = ("seq.in", "seq.out", "label")
-COMMENT = re.compile(r"#\s*[\w.-]+\s*[:=]|# |#$")
 INTENT = re.compile(r"#\s*intent\s*[:=](.*)", re.IGNORECASE)
 SLOT = re.compile(r"(-?[0-9]{1,9}):(-?[0-9]{1,9}):(\S+)", re.ASCII)
 WORDLESS = "utterances left out because they have no word"
@@ -56,6 +57,7 @@ class SlotsSource(FileSource):
 
     scheme = "slots"
     by_rules = True
+    anew = (*CLEANED, *SPACES)
     endings = (".tsv", ".conll", ".bio")
     columns = (FORM, "slot")
 
@@ -100,18 +102,30 @@ class SlotsSource(FileSource):
         """Yield the utterances of a split in order, and count omissions by reason in ``counts``."""
         path = self.files[split]
         for utterance in self._utterances(path, counts):
-            if utterance.words:
-                yield utterance
+            tidy = next(tidied([{FORM: utterance.words, "slot": utterance.tags}], counts), None)
+            if tidy is not None:
+                yield Utterance(tidy[FORM], tidy["slot"], utterance.intent)
             else:
                 counts[WORDLESS] += 1
 
     def _utterances(self, path: Path, counts: Counter[str]) -> Iterator[Utterance]:
         if path.is_dir():
             return read_folder(path)
-        return read_commented(path) if has_comments(path) else read_mtod(path, counts)
+        first = next((line for _, line in read_lines(path) if line.strip()), "")
+        if first.startswith("#"):
+            return read_commented(path, counts)
+        return read_table(path) if set(first.lower().split("\t")) >= HEADER else read_mtod(path, counts)
+
+    def batches(self, split: str) -> Iterator[Corpus]:
+        """Yield the sentences of a split in order."""
+        self.check(split)
+        return self._batches(split)
 
     def _batches(self, split: str) -> Iterator[Corpus]:
-        return (batch.corpus for batch in self.labelled(split))
+        remarks = self._remarks[split] = Counter()
+        for batch in self.labelled(split):
+            remarks.update(batch.counts)
+            yield batch.corpus
 
     def labelled(self, split: str) -> Iterator[Labelled]:
         """Yield the batches with the intents of their utterances, and counts of omissions and changes."""
@@ -119,44 +133,83 @@ class SlotsSource(FileSource):
         counts: Counter[str] = Counter()
         for first, rows in in_batches(self.utterances(split, counts)):
             corpus = Corpus.of([{FORM: row.words, "slot": row.tags} for row in rows], first)
+            labelled = spelled(legal_tags(corpus), counts, self.normalise)
             seen = {reason: n for reason, n in counts.items() if n}
-            yield Labelled(legal_tags(corpus), [row.intent for row in rows], seen)
+            yield Labelled(labelled, [row.intent for row in rows], seen)
             counts.clear()
 
 
-def has_comments(path: Path) -> bool:
-    """Return True if the first line that is not blank is a comment."""
-    return next((line.startswith("#") for _, line in read_lines(path) if line.strip()), False)
-
-
-def read_commented(path: Path) -> Iterator[Utterance]:
+def read_commented(path: Path, counts: Counter[str]) -> Iterator[Utterance]:
     """Yield utterances with one word per line after comments such as ``# intent: X`` or ``# intent = X``.
 
     The first column may number the words.
 
     Raises:
-        InputError: A number is out of sequence, a tag is invalid, or an utterance has no intent.
+        InputError: Too many utterances have a number out of sequence, a tag is invalid, a word is empty, or an
+            utterance has no intent.
     """
-    words, tags, intent, numbered = list[str](), list[str](), "", None
-    last = 0
-    for number, line in chain(read_lines(path), [(0, "")]):
-        if COMMENT.match(line) and not words:
-            intent = match[1].strip() if (match := INTENT.match(line)) else intent
-        elif line.strip():
-            fields = line.split("\t") if "\t" in line else line.split()
-            numbered = (len(fields) > 2 and fields[0] == "1") if numbered is None else numbered
+    words, tags, intent, numbered = list[str](), list[str](), "", _numbers_words(path)
+    last, faults = 0, Faults(counts)
+    fault: InputError | None = None
+    for line in chain(column_lines(path), [Line(0, [], "")]):
+        number, fields, text = line
+        if line.is_comment:
+            intent = match[1].strip() if (match := INTENT.match(text)) else intent
+        elif fields:
             if len(fields) < 2 + numbered:
                 raise too_few_columns(path, number, 2 + numbered)
-            if numbered and fields[0] != str(len(words) + 1):
-                raise InputError(f"the word's number {fields[0]!r} is out of sequence", path, number, code="format")
-            words.append(one_word(fields[numbered]))
+            if numbered and not fault and fields[0] != str(len(words) + 1):
+                reason = f"the word's number {fields[0]!r} is out of sequence"
+                fault = InputError(reason, path, number, code="format")
+            words.append(filled(fields[numbered], path, number))
             tags.append(iob_tag(fields[-1].strip(), path, number))
             last = number
         elif words:
             if not intent:
                 raise InputError("the utterance has no comment '# intent: …'", path, last, code="missing")
-            yield Utterance(words, tags, intent)
-            words, tags, intent = [], [], ""
+            if fault:
+                faults.add(fault)
+            else:
+                faults.read += 1
+                yield Utterance(words, tags, intent)
+            words, tags, intent, fault = [], [], "", None
+    faults.end()
+
+
+def _numbers_words(path: Path) -> bool:
+    """Return True if the first line of most utterances begins with a column 1, and has two more."""
+    lines = chain([Line(0, [], "")], column_lines(path))
+    firsts = [line.fields for before, line in pairwise(lines) if line.fields and not before.fields]
+    return 2 * sum(len(fields) > 2 and fields[0] == "1" for fields in firsts) > len(firsts)
+
+
+HEADER = {"utterance", "slot_labels", "intent"}
+
+
+def read_table(path: Path) -> Iterator[Utterance]:
+    """Yield the utterances of MultiATIS++: a header, then words and tags that are separated by spaces."""
+    lines = read_lines(path)
+    header = [name.strip().lower() for name in next(lines)[1].split("\t")]
+    for number, line in lines:
+        if not line.strip():
+            continue
+        cells = line.split("\t")
+        if len(cells) != len(header):
+            reason = f"the line has {len(cells)} columns, but the header has {len(header)}"
+            raise InputError(reason, path, number, code="format")
+        row = dict(zip(header, cells, strict=True))
+        yield _utterance(row["utterance"], row["slot_labels"], row["intent"], (path, path, path), number)
+
+
+def _utterance(text: str, marks: str, label: str, paths: Sequence[Path], line: int) -> Utterance:
+    """Return the utterance of words and tags that are separated by spaces; the error names the file of the fault."""
+    words, tags, intent = spaced(text), spaced(marks), label.strip()
+    if len(words) != len(tags):
+        reason = f"the line has {len(tags)} tags for {len(words)} words"
+        raise InputError(reason, paths[1], line, code="format")
+    if words and not intent:
+        raise InputError("the intent is empty", paths[2], line, code="empty")
+    return Utterance(words, [iob_tag(tag, paths[1], line) for tag in tags], intent)
 
 
 def read_folder(folder: Path) -> Iterator[Utterance]:
@@ -174,13 +227,7 @@ def read_folder(folder: Path) -> Iterator[Utterance]:
             ended = PARTS[lines.index(None)]
             raise InputError("the file ends before the other files of its folder", folder / ended, code="format")
         (number, text), (_, marks), (_, label) = lines
-        words, tags, intent = text.split(), marks.split(), label.strip()
-        if len(words) != len(tags):
-            reason = f"the line has {len(tags)} tags for {len(words)} words"
-            raise InputError(reason, folder / "seq.out", number, code="format")
-        if words and not intent:
-            raise InputError("the intent is empty", folder / "label", number, code="empty")
-        yield Utterance(list(map(one_word, words)), [iob_tag(t, folder / "seq.out", number) for t in tags], intent)
+        yield _utterance(text, marks, label, [folder / part for part in PARTS], number)
 
 
 def read_mtod(path: Path, counts: Counter[str]) -> Iterator[Utterance]:
@@ -205,6 +252,7 @@ def read_mtod(path: Path, counts: Counter[str]) -> Iterator[Utterance]:
             counts[OUTSIDE] += 1
         else:
             words = SegmentedText.of(text)
+            counts[REMOVED] += count_unseen(text)
             yield Utterance(words.words, _tags(words, spans, counts), intent)
 
 

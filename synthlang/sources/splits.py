@@ -3,6 +3,7 @@
 PATH                          a file is the split in its name, else train, and a folder has one file per split
 FILE?split=test               a single file as the split test
 FOLDER?train=FILE&test=FILE   files of a folder as train and test
+PATH?normalise=NFC            words in Unicode's form NFC, where each has one spelling
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from pathlib import Path
 
 from synthlang.errors import InputError, did_you_mean
 from synthlang.files import user_path
+from synthlang.sources.words import NFC
 
 NAMES = ("train", "dev", "test")
 SPLITS = {"train": "train", "test": "test"}
 SPLITS |= dict.fromkeys(("dev", "valid", "val", "validation", "trial", "eval"), "dev")
-OPTIONS = ("split", *NAMES)
+NORMALISE = "normalise"
+OPTIONS = ("split", *NAMES, NORMALISE)
 # Names of files about the data, and endings of files that are not data.
 ABOUT = re.compile(r"(readme|licen[cs]e|copying|notice|changelog|citation|authors|contributing)", re.IGNORECASE)
 BESIDE = (".md", ".html", ".pdf", ".json", ".yaml", ".yml", ".log", ".xml", ".py", ".sh", ".txt")
@@ -41,7 +44,15 @@ def path_options(spec: str, known: Sequence[str]) -> tuple[str, dict[str, str]]:
     if options.get("split", "train") not in NAMES:
         reason = f"must be train, dev or test, not {options['split']!r}"
         raise InputError(reason, plain, keys="split", code="unknown")
+    check_normalise(options, plain)
     return plain, options
+
+
+def check_normalise(options: Mapping[str, str], place: str) -> None:
+    """Raise an InputError if ``?normalise=`` names another form than NFC."""
+    if options.get(NORMALISE, NFC) != NFC:
+        reason = f"must be {NFC}, not {options[NORMALISE]!r}"
+        raise InputError(reason, place, keys=NORMALISE, code="unknown")
 
 
 def is_file(path: Path) -> bool:

@@ -1,18 +1,20 @@
 """Sources in files, and plain text in a file of lines or in a folder with one file per split.
 
 A line of ``text:`` is a paragraph or a sentence. A line of ``lines:`` is one sentence whose id is the line number, so
-that line n of one file stays the translation of line n of another. Blank lines are skipped. The module
-``segmentation`` splits a line into words and sentences. A file whose name ends in ``.gz`` is unpacked while it is read.
+that line n of one file stays the translation of line n of another. Blank lines are skipped. The module ``segmentation``
+splits a line into words and sentences. A file whose name ends in ``.gz`` is unpacked while it is read. Files in another
+format are refused (``markup``).
 """
 
 from __future__ import annotations
 
 import gzip
 import hashlib
+import re
 import zlib
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -27,6 +29,7 @@ from synthlang.errors import InputError
 from synthlang.files import LONGEST_LINE, user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import check_split, in_batches, nothing_in
+from synthlang.sources.markup import DOC_LINES, JOINED, check_plain, without_markup
 from synthlang.sources.segmentation import (
     LATER,
     LONGEST_MARK,
@@ -38,13 +41,31 @@ from synthlang.sources.segmentation import (
     split_words,
 )
 from synthlang.sources.size import Sizes
-from synthlang.sources.splits import OPTIONS, files_by_split, files_read, path_options
+from synthlang.sources.splits import NORMALISE, OPTIONS, files_by_split, files_read, path_options
+from synthlang.sources.words import (
+    BLANK,
+    CLEANED,
+    MARKUP,
+    MISNUMBERED,
+    NORMALISED,
+    NOT_NFC,
+    REMOVED,
+    WITHHELD,
+    count_unseen,
+    spelled,
+)
 
+NOW = 3  # marks the fingerprint of data that version 2 of the readers would have read differently
 PIECE = 1 << 20  # bytes; a longer line is read in pieces, so that memory is bounded
 LONGEST_TEXT = 1 << 30  # bytes; a longer line is refused
 CUT_LINES = "lines of more than 1 MB, cut between words"
 CONTROL_CHARACTERS = "control characters, read as spaces"
 UNCUT = "words as long as a clause in a script without spaces (split them with synthlang parse --tokens engine)"
+REASONS = (
+    *(CONTROL_CHARACTERS, CUT_LINES, UNCUT, REMOVED, NOT_NFC, NORMALISED),
+    *(DOC_LINES, JOINED, BLANK, WITHHELD, MISNUMBERED),
+)
+"""Reasons in the remarks on a text."""
 
 
 class FileSource(ABC):
@@ -61,10 +82,13 @@ class FileSource(ABC):
     """True if every data file of a folder must belong to a split."""
     own_options: ClassVar[tuple[str, ...]] = ()
     """Further options after ``?``."""
+    anew: ClassVar[tuple[re.Pattern[bytes], ...]] = CLEANED
+    """Bytes that the reader once read in another way; see ``digest_splits``."""
     columns: tuple[str, ...] = (FORM,)
 
     def __init__(self, spec: str | Path) -> None:
         path, self.options = path_options(str(spec), (*OPTIONS, *self.own_options))
+        self.normalise = self.options.pop(NORMALISE, None)
         self.path = user_path(path)
         self.files = self._find()
         self._sizes = Sizes()
@@ -83,7 +107,8 @@ class FileSource(ABC):
     @cached_property
     def fingerprint(self) -> str:
         """Fingerprint of the bytes of each split, the version of the reader and its options."""
-        return fingerprint(self.scheme, splits=digest_splits(self._digested(), self.by_rules), **self._marks())
+        marks = self._marks() | ({NORMALISE: self.normalise} if self.normalise else {})
+        return fingerprint(self.scheme, splits=digest_splits(self._digested(), self.by_rules, self.anew), **marks)
 
     def _digested(self) -> dict[str, Path]:
         return self.files
@@ -104,7 +129,7 @@ class FileSource(ABC):
 
     def remarks(self, split: str) -> Mapping[str, int]:
         """Return counts of changed or suspicious places in a split by reason, as far as it was read."""
-        return self._remarks.get(split, Counter())
+        return +self._remarks.get(split, Counter())  # without zeros
 
     def check(self, split: str) -> None:
         """Check that the split exists."""
@@ -113,7 +138,10 @@ class FileSource(ABC):
     def batches(self, split: str) -> Iterator[Corpus]:
         """Yield the sentences of a split in order."""
         self.check(split)
-        return self._batches(split)
+        return (self._spelled(batch, split) for batch in self._batches(split))
+
+    def _spelled(self, batch: Corpus, split: str) -> Corpus:
+        return spelled(batch, self._remarks.setdefault(split, Counter()), self.normalise)
 
 
 def batches_of(sentences: Iterable[list[str]]) -> Iterator[Corpus]:
@@ -127,14 +155,17 @@ class TextSource(FileSource):
     scheme = "text"
     endings = (".txt", ".txt.gz")
     by_rules, has_labels = True, False
+    anew = (*CLEANED, *MARKUP)
     longest_line: ClassVar[int] = LONGEST_TEXT
 
     def __init__(self, spec: str | Path) -> None:
         super().__init__(spec)
         for split, file in self.files.items():
             check_first_line(file, self.longest_line)
-            if not any(piece.strip() for _, piece in self._pieces(split)):
+            filled = (piece for piece in self._pieces(split) if split_words(piece[1]))
+            if (first := next(filled, None)) is None:
                 raise nothing_in("word", file)
+            check_plain(chain([first], filled), file)
 
     def _marks(self) -> dict[str, Any]:
         return {"rules": RULES}
@@ -142,7 +173,8 @@ class TextSource(FileSource):
     def _batches(self, split: str) -> Iterator[Corpus]:
         opened: list[IO[bytes]] = []
         remarks = self._remarks[split] = Counter()
-        batches = self._read(self._pieces(split, opened, remarks))
+        pieces = self._pieces(split, opened, remarks)
+        batches = self._read((number, without_markup(piece, remarks)) for number, piece in pieces)
         return self._sizes.watch(split, (counted_uncut(batch, remarks) for batch in batches), opened)
 
     def _pieces(
@@ -201,22 +233,37 @@ def counted_uncut(batch: Corpus, remarks: Counter[str]) -> Corpus:
 # --- the bytes and lines of a file
 
 
-def digest_splits(files: dict[str, Path], rules: bool = False) -> dict[str, str]:
-    """Return the SHA-256 of the unpacked bytes of each split.
+def digest_splits(
+    files: dict[str, Path], rules: bool = False, anew: Sequence[re.Pattern[bytes]] = CLEANED
+) -> dict[str, str]:
+    """Return the SHA-256 of the unpacked bytes of each split, independent of their paths.
 
-    With ``rules`` a digest is marked if the rules before ``LATER`` gave other words.
+    A digest is marked if an earlier version gave other words for the text, so that other data keeps its fingerprint.
+
+    Args:
+        files: The file of each split.
+        rules: The rules of ``segmentation`` find the words, in which case the rules before ``LATER`` count, too.
+        anew: Bytes that earlier versions of the reader read in another way.
     """
-    return {split: _digest(path, rules) for split, path in files.items()}
+    return {split: _digest(path, rules, anew) for split, path in files.items()}
 
 
-def _digest(path: Path, rules: bool) -> str:
-    digest, alike, end = hashlib.sha256(), True, b""
+def _digest(path: Path, rules: bool, anew: Sequence[re.Pattern[bytes]]) -> str:
+    digest, version, end = hashlib.sha256(), 0, b""
     with open_bytes(path) as handle:
         while block := handle.read(PIECE):
+            seen = end + block if end else block.removeprefix(b"\xef\xbb\xbf")  # the mark at the start is no change
             digest.update(block)
-            alike = alike and (not rules or reads_alike(end + block))
+            version = max(version, version_of(seen, rules, anew))
             end = block[-LONGEST_MARK:]
-    return digest.hexdigest() + ("" if alike else f" rules {LATER}")
+    return digest.hexdigest() + (f" rules {version}" if version else "")
+
+
+def version_of(block: bytes, rules: bool, anew: Sequence[re.Pattern[bytes]] = CLEANED) -> int:
+    """Return the version of the readers that first read some UTF-8 as now: 0, LATER or NOW."""
+    if any(pattern.search(block) for pattern in anew):
+        return NOW
+    return LATER if rules and not reads_alike(block) else 0
 
 
 @contextmanager
@@ -277,10 +324,15 @@ def read_pieces(
             cut = len(line) if whole else _cut(line)
             if found := control_characters(raw):
                 remarks[CONTROL_CHARACTERS] += found
-            yield number, _decode(line[:cut], codec, path, number)
+            text = _decode(line[:cut], codec, path, number)
+            if found := count_unseen(text):
+                remarks[REMOVED] += found
+            yield number, text
             number, rest, codec = number + raw.endswith(b"\n"), line[cut:], "utf-8"
         if rest:
-            yield number, _decode(rest, codec, path, number)
+            text = _decode(rest, codec, path, number)
+            remarks[REMOVED] += count_unseen(text)
+            yield number, text
 
 
 def _cut(line: bytes) -> int:

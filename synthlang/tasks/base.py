@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
@@ -16,7 +17,9 @@ from synthlang.fingerprint import fingerprint
 from synthlang.sources import open_source
 from synthlang.sources.base import BATCH_SENTENCES, check_split, nothing_in
 from synthlang.sources.mini_english import MiniEnglish
-from synthlang.sources.splits import OPTIONS, files_by_split, files_read, path_options
+from synthlang.sources.splits import NORMALISE, OPTIONS, files_by_split, files_read, path_options
+from synthlang.sources.text import counted_uncut
+from synthlang.sources.words import spelled
 from synthlang.tasks.batch import ItemGroup, TaskBatch, batches_of_groups, unique_ids
 
 Kind = Literal["words", "classes", "spans"]
@@ -125,6 +128,8 @@ class GroupTask(TaskSet):
     """
 
     answered: ClassVar[int] = 0
+    normalise: str | None = None
+    """``NFC`` if words are changed to this form."""
 
     @abstractmethod
     def _groups(self, split: str, counts: Counter[str]) -> Iterator[ItemGroup]:
@@ -133,7 +138,14 @@ class GroupTask(TaskSet):
     def batches(self, split: str) -> Iterator[TaskBatch]:
         self.check(split)
         counts: Counter[str] = Counter()
-        return batches_of_groups(unique_ids(self._groups(split, counts), counts), self.labels, counts, self.answered)
+        groups = unique_ids(self._groups(split, counts), counts)
+        return map(self._remarked, batches_of_groups(groups, self.labels, counts, self.answered))
+
+    def _remarked(self, batch: TaskBatch) -> TaskBatch:
+        """Return the batch with the counts of odd words."""
+        remarks = Counter(batch.counts)
+        corpus = spelled(counted_uncut(batch.corpus, remarks), remarks, self.normalise)
+        return replace(batch, corpus=corpus, counts=dict(+remarks))
 
 
 class ReadTask(GroupTask):
@@ -148,6 +160,11 @@ class ReadTask(GroupTask):
     def _about(self, error: InputError, split: str) -> InputError:
         """Place an error about a split."""
         return error.inside(split, path=self.name)
+
+    @property
+    def _marks(self) -> dict[str, Any]:
+        """The part of the fingerprint that names the form of the words, if one was chosen."""
+        return {NORMALISE: self.normalise} if self.normalise else {}
 
     def _unusable(self, split: str) -> Counter[str] | None:
         """Return None for a split with an item, else the reasons why all items were left out."""
@@ -169,10 +186,14 @@ class FileTask(ReadTask):
 
     def __init__(self, scheme: str, spec: str) -> None:
         path, self.options = path_options(spec, (*OPTIONS, *self.own_options))
+        self.normalise = self.options.pop(NORMALISE, None)
         self.name, self.path = f"{scheme}:{path}", user_path(path)
-        self.files = files_by_split(self.path, self.endings, self.options)
+        self.files = self._find()
         self.splits = tuple(self.files)
         self._check_usable()
+
+    def _find(self) -> dict[str, Path]:
+        return files_by_split(self.path, self.endings, self.options)
 
     @property
     def read_as(self) -> str:

@@ -1,25 +1,29 @@
 """Classification of pairs of texts: files (NLI, RTE, SICK, XNLI), data sets of the hub (glue, xnli, snli), the grammar.
 
-Files are tab-separated with a header. Columns are found by their usual names, such as ``premise``, ``sentence1`` or
-``sentence_A``. Quotes have no special meaning. A text is split into words and sentences by the rules for plain text.
-A pair without a gold label (``-``, or missing or −1 on the hub) or with a text without a word is left out and counted.
-Labels are in lower case. On the hub they are class labels, strings or numbers, which become texts. A repeated id gets a
-number. A split of the hub without a labelled pair, such as the test sets of glue, is left out. ``validation_matched``
-and ``test_matched`` count as dev and test.
+Files are tab-separated with a header, or have a JSON object on each line (MNLI, SNLI). Columns are found by their usual
+names, such as ``premise``, ``sentence1`` or ``sentence_A``. Quotes have no special meaning. A text is split into words
+and sentences by the rules for plain text. A pair without a gold label (``-``, or missing or −1 on the hub) or with a
+text without a word is left out and counted. Labels are in lower case, and ``contradictory`` (machine translations of
+XNLI) is ``contradiction``. On the hub they are class labels, strings or numbers, which become texts. A repeated id gets
+a number. A split of the hub without a labelled pair, such as the test sets of glue, is left out. ``validation_matched``
+and ``test_matched`` count as dev and test. A column ``SemEval_set`` (SICK in one file) assigns the rows to splits.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from synthlang.corpus import FORM
 from synthlang.errors import InputError
-from synthlang.files import read_lines, user_path
+from synthlang.files import read_lines
 from synthlang.fingerprint import fingerprint
 from synthlang.sources.base import listed
 from synthlang.sources.hub_data import (
@@ -29,6 +33,7 @@ from synthlang.sources.hub_data import (
     dtype_of,
     is_spaced,
     load_data,
+    name_and_options,
     names_of,
     no_columns,
     rows_of,
@@ -36,7 +41,10 @@ from synthlang.sources.hub_data import (
 )
 from synthlang.sources.mini_english.nli import LABELS, nli_pairs
 from synthlang.sources.segmentation import RULES, SegmentedText, split_sentences, split_words
+from synthlang.sources.splits import NAMES as SPLIT_NAMES
+from synthlang.sources.splits import NORMALISE, SPLITS
 from synthlang.sources.text import digest_splits
+from synthlang.sources.words import CLEANED, REMOVED, count_unseen
 from synthlang.tasks.base import FileTask, HubTask, MiniEnglishTask, ReadTask, TaskSet, built_in
 from synthlang.tasks.batch import Item, ItemGroup
 
@@ -44,14 +52,17 @@ READER = 2  # part of the fingerprint: raise when the same bytes give other pair
 HUB_READER = 1  # part of the fingerprint: raise when the same rows give other pairs
 NAMES = {
     "premise": ("premise", "sentence1", "sentence_a"),
-    "hypothesis": ("hypothesis", "sentence2", "sentence_b"),
-    "label": ("gold_label", "label", "entailment_judgment"),
+    "hypothesis": ("hypothesis", "hypo", "sentence2", "sentence_b"),
+    "label": ("gold_label", "label", "entailment_judgment", "entailment_label"),
     "id": ("pairid", "pair_id", "id", "index"),
     "language": ("language",),
 }
+SET = "semeval_set"
 FIELDS = ("premise", "hypothesis")
 NEEDED = (*FIELDS, "label")
 KNOWN_LABELS = ("entailment", "neutral", "contradiction", "not_entailment")  # the order of the hub's data sets
+SAME_LABEL = {"contradictory": "contradiction"}
+RENAMED_LABEL = re.compile(rb"\tcontradictory(?:[\t\r\n]|$)", re.IGNORECASE)  # earlier a label of its own
 UNLABELLED = ("", "-")  # values in place of a gold label
 NO_LABEL = "pairs left out because they have no gold label"
 NO_WORD = "pairs left out because a text has no word"
@@ -63,15 +74,7 @@ def open_pairs(scheme: str, rest: str) -> TaskSet:
         return MiniEnglishPairs(built_in(rest))
     if not rest.startswith("hf:"):
         return FilePairs(scheme, rest)
-    data = rest.removeprefix("hf:")
-    name, mark, query = data.rpartition("?")
-    if not mark or user_path(data).exists():
-        return HubPairs(data)
-    key, _, language = query.partition("=")
-    if key != "language" or not language:
-        hint = "the only option after ? is language=…"
-        raise InputError(f"unknown option {query!r}", f"{scheme}:hf:{name}", hint=hint, code="unknown")
-    return HubPairs(name, language)
+    return HubPairs(rest.removeprefix("hf:"))
 
 
 def order_labels(labels: set[str]) -> tuple[str, ...]:
@@ -125,6 +128,7 @@ class ReadPairs(ReadTask):
 
     def _groups(self, split: str, counts: Counter[str]) -> Iterator[ItemGroup]:
         for row in self._labelled(split, counts):
+            counts[REMOVED] += count_unseen(row.premise) + count_unseen(row.hypothesis)
             words = [
                 SegmentedText.spaced(t).words if self.spaced else split_words(t) for t in (row.premise, row.hypothesis)
             ]
@@ -143,11 +147,25 @@ class ReadPairs(ReadTask):
             raise InputError("there is no column 'language'", where, keys="language", hint=hint, code="missing")
 
 
-class FilePairs(ReadPairs, FileTask):
-    """Labelled pairs of tab-separated files. ``?language=`` chooses one language."""
+def label_of(value: str) -> str | None:
+    """Return a label under its usual name; None where there is no gold label."""
+    name = value.strip().lower()
+    return None if name in UNLABELLED else SAME_LABEL.get(name, name)
 
-    endings = (".tsv", ".txt")
+
+class FilePairs(ReadPairs, FileTask):
+    """Labelled pairs of files; ``?language=`` chooses those of one language."""
+
+    endings = (".tsv", ".txt", ".jsonl")
     own_options = ("language",)
+
+    def _find(self) -> dict[str, Path]:
+        files = super()._find()
+        path = next(iter(files.values()))
+        if len(files) > 1 or "split" in self.options or SET not in open_table(path)[0]:
+            return files
+        sets = {_set_of(row) for _, row in open_table(path)[1]}
+        return {split: path for split in SPLIT_NAMES if split in sets}
 
     @property
     def language(self) -> str | None:
@@ -156,8 +174,9 @@ class FilePairs(ReadPairs, FileTask):
     @cached_property
     def fingerprint(self) -> str:
         """Fingerprint of the bytes of each split, the language and the rules for words."""
-        splits = digest_splits(self.files, rules=True)
-        return fingerprint("pairs-task", reader=READER, rules=RULES, language=self.language, splits=splits)
+        splits = digest_splits(self.files, rules=True, anew=(*CLEANED, RENAMED_LABEL))
+        marks = {"language": self.language, **self._marks}
+        return fingerprint("pairs-task", reader=READER, rules=RULES, splits=splits, **marks)
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -166,31 +185,66 @@ class FilePairs(ReadPairs, FileTask):
 
     def _rows(self, split: str) -> Iterator[tuple[int, Row]]:
         path = self.files[split]
-        lines = read_lines(path)
-        header = [name.strip().lower() for name in next(lines, (0, ""))[1].split("\t")]
-        places = {field: _place_of(field, header, path) for field in NAMES}
-        self._check_language(places["language"] is not None, path)
-        for number, line in lines:
-            if not line.strip():
+        names, rows = open_table(path)
+        places = {field: _place_of(field, names, path) for field in NAMES}
+        self._check_language(bool(places["language"]), path)
+        for number, row in rows:
+            if SET in names and _set_of(row) != split:
                 continue
+            found = {field: row.get(name) for field, name in places.items()}
+            premise, hypothesis, label = ("" if found[field] is None else str(found[field]).strip() for field in NEEDED)
+            name = str(number - FIRST_ROW if found["id"] is None else found["id"])
+            language = None if found["language"] is None else str(found["language"])
+            yield number, Row(name, premise, hypothesis, label_of(label), language)
+
+
+FIRST_ROW = 2  # the line of the first row below a header
+
+
+def open_table(path: Path) -> tuple[list[str], Iterator[tuple[int, dict[str, Any]]]]:
+    """Return the names of the columns in lower case, and the rows by these names with their lines."""
+    lines = read_lines(path)
+    first = next(lines, (1, ""))
+    if first[1].startswith("{"):
+        rows = _objects(chain([first], lines), path)
+        row = next(rows)
+        return list(row[1]), chain([row], rows)
+    header = [name.strip().lower() for name in first[1].split("\t")]
+    return header, _cells(lines, header, path)
+
+
+def _objects(lines: Iterable[tuple[int, str]], path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in lines:
+        if line.strip():
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise InputError(f"not JSON: {error}", path, number, code="format") from error
+            if not isinstance(row, dict):
+                raise InputError("a line must be a JSON object", path, number, code="type")
+            yield number, {name.lower(): value for name, value in row.items()}
+
+
+def _cells(lines: Iterable[tuple[int, str]], header: list[str], path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in lines:
+        if line.strip():
             cells = line.split("\t")
             if len(cells) != len(header):
                 reason = f"the line has {len(cells)} columns, but the header has {len(header)}"
                 raise InputError(reason, path, number, code="format")
-            found = {field: None if at is None else cells[at] for field, at in places.items()}
-            premise, hypothesis, label = (str(found[field]).strip() for field in NEEDED)
-            name = str(number - 2) if found["id"] is None else found["id"]
-            known = None if label in UNLABELLED else label.lower()
-            yield number, Row(name, premise, hypothesis, known, found["language"])
+            yield number, dict(zip(reversed(header), reversed(cells), strict=True))  # the first of equal names
 
 
-def _place_of(field: str, header: list[str], path: Path) -> int | None:
-    """Return the index of a field's column, or None if an optional field is missing."""
-    found = next((header.index(name) for name in NAMES[field] if name in header), None)
-    if found is None and field in NEEDED:
-        has = ", ".join(header)[:200]
-        names = " or ".join(NAMES[field])
-        reason = f"the header has no column for the {field} ({names}), only {has!r}"
+def _set_of(row: dict[str, Any]) -> str | None:
+    return SPLITS.get(str(row.get(SET)).strip().lower())
+
+
+def _place_of(field: str, names: list[str], path: Path) -> str:
+    """Return the name of a field's column; "" if the field is optional and missing."""
+    found = next((name for name in NAMES[field] if name in names), "")
+    if not found and field in NEEDED:
+        has = ", ".join(names)[:200]
+        reason = f"there is no column for the {field} ({' or '.join(NAMES[field])}), only {has!r}"
         raise InputError(reason, path, 1, code="missing")
     return found
 
@@ -218,8 +272,10 @@ class HubPairs(ReadPairs, HubTask):
 
     language: str | None = None
 
-    def __init__(self, name: str, language: str | None = None) -> None:
-        self.name, self.language = f"nli:hf:{name}", language
+    def __init__(self, name: str) -> None:
+        name, options = name_and_options(name, ("language", NORMALISE), "nli:hf")
+        self.name, self.language = f"nli:hf:{name}", options.get("language")
+        self.normalise = options.get(NORMALISE)
         self._data = by_split(load_data(name), f"hf:{name}", MATCHED)
         features = next(iter(self._data.values())).features
         self._columns = columns_of(features, self.name)
@@ -238,12 +294,10 @@ class HubPairs(ReadPairs, HubTask):
     @cached_property
     def fingerprint(self) -> str:
         """Fingerprint of the values in the columns that are read, the language and the rules for words."""
-        splits = {
-            split: digest_values(data, list(self._columns.values()), rules=True) for split, data in self._data.items()
-        }
+        splits = {split: digest_values(data, list(self._columns.values())) for split, data in self._data.items()}
         named: dict[str, Any] = {"names": self._names, "language": self.language, "spaced": self.spaced}
         named["id"] = "id" in self._columns
-        return fingerprint("hub-pairs", reader=HUB_READER, rules=RULES, splits=splits, **named)
+        return fingerprint("hub-pairs", reader=HUB_READER, rules=RULES, splits=splits, **named, **self._marks)
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -259,8 +313,7 @@ class HubPairs(ReadPairs, HubTask):
         if self._names is not None:
             known = value is not None and 0 <= value < len(self._names)
             return self._names[value].lower() if known else None
-        text = "" if value is None or value == -1 else str(value).strip().lower()
-        return None if text in UNLABELLED else text
+        return None if value is None or value == -1 else label_of(str(value))
 
     def _rows(self, split: str) -> Iterator[tuple[None, Row]]:
         for number, values in enumerate(rows_of(self._data[split], list(self._columns.values()))):

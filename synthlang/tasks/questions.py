@@ -4,6 +4,7 @@ Contexts and questions are split into words and sentences by the rules for plain
 that its characters touch. An answer that begins or ends inside a word is widened to the word, and counted. An answer
 that is not at its place in the context, or that has no word, is left out and counted, and so is a question that loses
 all its answers. A question without any answer (``is_impossible``) is kept as unanswerable. A repeated id gets a number.
+An id may be an integer. A question without an id has its number as id.
 
 On the hub (squad, squad_v2, xquad, mlqa, exported data sets) a row is a question: ``context``, ``question`` and
 ``answers`` with texts and their first characters, and ``id``, ``title`` and ``is_impossible`` if such columns exist.
@@ -15,7 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import groupby
+from itertools import count, groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -31,12 +32,15 @@ from synthlang.sources.hub_data import (
     dtype_of,
     is_spaced,
     load_data,
+    name_and_options,
     no_columns,
     rows_of,
 )
 from synthlang.sources.mini_english.questions import Paragraph, paragraphs
 from synthlang.sources.segmentation import RULES, SegmentedText
+from synthlang.sources.splits import NORMALISE
 from synthlang.sources.text import digest_splits, open_bytes
+from synthlang.sources.words import REMOVED, count_unseen
 from synthlang.tasks.base import FileTask, HubTask, MiniEnglishTask, ReadTask, TaskSet, built_in
 from synthlang.tasks.batch import Item, ItemGroup
 
@@ -88,7 +92,7 @@ class Answer(pydantic.BaseModel):
 class Asked(pydantic.BaseModel):
     """A question on a paragraph."""
 
-    id: str
+    id: str | int | None = None
     question: str
     answers: list[Answer] = []
     is_impossible: bool = False
@@ -122,7 +126,8 @@ class FileQuestions(ReadQuestions, FileTask):
     @cached_property
     def fingerprint(self) -> str:
         """Fingerprint of the bytes of each split and the rules for words."""
-        return fingerprint("squad-task", reader=READER, rules=RULES, splits=digest_splits(self.files, rules=True))
+        splits = digest_splits(self.files, rules=True)
+        return fingerprint("squad-task", reader=READER, rules=RULES, splits=splits, **self._marks)
 
     def _groups(self, split: str, counts: Counter[str]) -> Iterator[ItemGroup]:
         with open_bytes(self.files[split]) as handle:
@@ -136,15 +141,16 @@ class FileQuestions(ReadQuestions, FileTask):
             wrong = f"{first['msg']}, not {first['input']!r:.60}" if at else first["msg"]
             code: Code = "missing" if first["type"] == "missing" else "type"
             raise InputError(wrong, self.files[split], keys=at, code=code) from error
+        numbers = count()
         for article in squad.data:
             for paragraph in article.paragraphs:
-                questions = [_question(asked, article.title) for asked in paragraph.qas]
+                questions = [_question(asked, next(numbers), article.title) for asked in paragraph.qas]
                 yield from group_of(paragraph.context, questions, counts)
 
 
-def _question(asked: Asked, title: str) -> Question:
+def _question(asked: Asked, number: int, title: str) -> Question:
     answers = [] if asked.is_impossible else [(answer.text, answer.answer_start) for answer in asked.answers]
-    return Question(asked.id, asked.question, answers, title)
+    return Question(str(number if asked.id is None else asked.id), asked.question, answers, title)
 
 
 def group_of(
@@ -152,6 +158,7 @@ def group_of(
 ) -> Iterator[ItemGroup]:
     """Yield the group of a paragraph if it has a usable question. Unusable questions are counted in ``counts``."""
     context = split(text)
+    counts[REMOVED] += count_unseen(text)
     if not context.words:
         counts[NO_CONTEXT] += len(questions)
         return
@@ -170,6 +177,7 @@ def _placed(
 ) -> tuple[SegmentedText, tuple[tuple[int, int], ...], Question] | None:
     """Return the words of a question and the spans of its answers, or None if the question is unusable."""
     words = split(question.text)
+    counts[REMOVED] += count_unseen(question.text)
     found = (_span(answer, start, text, context, counts) for answer, start in question.answers)
     spans = tuple(dict.fromkeys(filter(None, found)))  # annotators often agree, and equal spans count once
     if not words.words or (question.answers and not spans):
@@ -228,7 +236,8 @@ class HubQuestions(ReadQuestions, HubTask):
     """Questions of a data set. Opening it raises an InputError if it cannot be loaded or lacks columns."""
 
     def __init__(self, name: str) -> None:
-        self.name = f"qa:hf:{name}"
+        name, options = name_and_options(name, (NORMALISE,), "qa:hf")
+        self.name, self.normalise = f"qa:hf:{name}", options.get(NORMALISE)
         self._data = by_split(load_data(name), f"hf:{name}")
         features = next(iter(self._data.values())).features
         self._reads = answer_columns(features, self.name)
@@ -240,9 +249,15 @@ class HubQuestions(ReadQuestions, HubTask):
     @cached_property
     def fingerprint(self) -> str:
         """Fingerprint of the columns that are read and the rules for words."""
-        splits = {split: digest_values(data, self._reads, rules=True) for split, data in self._data.items()}
+        splits = {split: digest_values(data, self._reads) for split, data in self._data.items()}
         return fingerprint(
-            "hub-answers", reader=HUB_READER, rules=RULES, columns=self._reads, spaced=self._spaced, splits=splits
+            "hub-answers",
+            reader=HUB_READER,
+            rules=RULES,
+            columns=self._reads,
+            spaced=self._spaced,
+            splits=splits,
+            **self._marks,
         )
 
     def _groups(self, split: str, counts: Counter[str]) -> Iterator[ItemGroup]:

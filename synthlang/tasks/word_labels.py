@@ -10,7 +10,7 @@ import numpy as np
 from synthlang.corpus import Column
 from synthlang.fingerprint import fingerprint
 from synthlang.sources import READERS, open_source
-from synthlang.sources.base import Labelled, Source, require_columns, size_of
+from synthlang.sources.base import Labelled, Source, remarks_of, require_columns, size_of
 from synthlang.sources.hub import HubSource
 from synthlang.sources.mini_english import MiniEnglish
 from synthlang.sources.mini_english.names import named_sentences
@@ -103,7 +103,16 @@ class WordTask(TaskSet):
     def _batches(self, split: str) -> Iterator[Labelled]:
         if isinstance(self.source, SlotsSource | HubSource):
             return self.source.labelled(split)
-        return (Labelled(corpus, [], {}) for corpus in self.source.batches(split))
+        return _with_remarks(self.source, split)
+
+
+def _with_remarks(source: Source, split: str) -> Iterator[Labelled]:
+    """Yield the batches of a source without labels, each with the remarks that it added."""
+    before: Counter[str] = Counter()
+    for corpus in source.batches(split):
+        remarks = Counter(remarks_of(source, split))
+        yield Labelled(corpus, [], dict(remarks - before))
+        before = remarks
 
 
 class MiniEnglishSlots(MiniEnglishTask):

@@ -17,6 +17,7 @@ from synthlang.fingerprint import fingerprint
 from synthlang.rewrite import Rewrite
 from synthlang.rng import key_of, uniform_of_keys
 from synthlang.scripts import SCRIPTS, SPECIAL_TOKENS, Script
+from synthlang.sources.words import one_word, visible
 from synthlang.transforms.base import Transform, parent_words
 
 
@@ -169,13 +170,13 @@ def read_types(path: Path) -> frozenset[str]:
     """
     words = set()
     for number, line in read_lines(path):
-        word = line.split("\t")[0].strip()
-        if word and word.split() != [word]:
+        word = visible(line.split("\t")[0]).strip(" ")
+        if " " in word:
             hint = "write one word on each line, or in the first column of a table"
             raise InputError(f"{word!r} is not one word", path, number, hint=hint, code="format")
         if not word and line.strip():
             raise InputError("the first column is empty", path, number, code="format")
-        words.add(word)
+        words.add(one_word(word))
     words.discard("")
     if not words:
         raise InputError("holds no word", path, code="empty")

@@ -47,7 +47,7 @@ def bpe_of(vocabulary: dict[str, int], merges: str, plain: bool) -> Tokenizer:
     With ``plain``, text is in lower case without accents. A merge whose result is not in the vocabulary is left out,
     since XLM reads that result as the unknown token.
     """
-    lines = (tuple(line.split()[:2]) for line in merges.splitlines())
+    lines = (tuple(line.split()[:2]) for line in merges.split("\n"))
     pairs = [(pair[0], pair[1]) for pair in lines if len(pair) == 2]
     known = [pair for pair in pairs if {*pair, pair[0] + pair[1]} <= vocabulary.keys()]
     tokenizer = Tokenizer(models.BPE(vocabulary, known, unk_token=NAMES["unk_token"], end_of_word_suffix=END))

@@ -1,0 +1,75 @@
+"""Lines of files with one word and its tags on each line, and the comments between them.
+
+A line of such a file that begins with ``#`` is a comment, unless it looks like the other lines: it has as many columns
+as one of them, and the name of its tag is one of theirs. ``# text = We take the U-Bahn`` is therefore a comment, and
+``# O`` is a word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from synthlang.errors import InputError
+from synthlang.files import read_lines
+from synthlang.sources.tags import TAG
+from synthlang.sources.words import columns_of
+
+HASH = re.compile(r"#(?:\s|$)")
+DOCUMENT = "-DOCSTART-"
+
+
+class Line(NamedTuple):
+    """A line: its number, its columns (none for a blank line, a comment or a document), and its text."""
+
+    number: int
+    fields: list[str]
+    text: str
+
+    @property
+    def is_comment(self) -> bool:
+        return not self.fields and self.text.startswith("#")
+
+
+def column_lines(path: Path, tag: int = 0) -> Iterator[Line]:
+    """Yield the lines of a file whose tags are in the column ``tag``, from 1; 0 is the last column."""
+    shape: tuple[set[int], set[str]] | None = None
+    for number, text in read_lines(path):
+        fields = [] if not text.strip() or text.startswith(DOCUMENT) else columns_of(text)
+        if fields and HASH.match(text):
+            shape = shape or _shape(path, tag)
+            if not _is_word(fields, tag, *shape):
+                fields = []
+        yield Line(number, fields, text)
+
+
+def _shape(path: Path, tag: int) -> tuple[set[int], set[str]]:
+    """Return the numbers of columns and the names of tags of the lines that do not begin with ``#``."""
+    widths, names = set[int](), set[str]()
+    for _, text in read_lines(path):
+        if text.strip() and not HASH.match(text) and not text.startswith(DOCUMENT):
+            fields = columns_of(text)
+            widths.add(len(fields))
+            names.add(_name(fields, tag))
+    return widths, names
+
+
+def _is_word(fields: list[str], tag: int, widths: set[int], names: set[str]) -> bool:
+    if len(fields) < 2 or len(fields) not in (widths or {2}):
+        return False
+    name = _name(fields, tag)
+    return name == "O" or (name in names and TAG.fullmatch(fields[tag - 1].strip()) is not None)
+
+
+def _name(fields: list[str], tag: int) -> str:
+    """Return the tag of a line without its first letter, ``O`` for no entity."""
+    text = fields[tag - 1].strip() if tag <= len(fields) else ""
+    return text if text == "O" else text[2:]
+
+
+def too_few_columns(path: Path, line: int, needed: int) -> InputError:
+    """Return the error for a line with too few columns for a word and its tag."""
+    hint = "write a word and its tag, separated by a tab or a space" if needed == 2 else ""
+    return InputError(f"the line has fewer than {needed} columns", path, line, hint=hint, code="format")

@@ -1,0 +1,55 @@
+"""Files that are no plain text, which are refused, and marks of well-known text corpora, which are removed.
+
+WikiExtractor writes ``<doc id="…" …>`` and ``</doc>`` around each article. WikiText and Moses write ``@-@``, ``@,@``
+and so on where they split a character off a word: ``state @-@ of @-@ the @-@ art``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from synthlang.errors import InputError
+
+DOC_LINES = "lines with the markup of WikiExtractor (<doc …>), left out"
+JOINED = "marks such as @-@, joined again (state @-@ of is state-of)"
+DOC = re.compile(r"\s*(?:<doc id=.*>|</doc>)\s*")
+SPLIT_OFF = re.compile(r"(?<=\S) @([-.,/:])@ (?=\S)")
+WORD_LINE = re.compile(r"[0-9]+(?:[-.][0-9]+)?\t(?:[^\t]*\t){8}[^\t]*")
+
+
+def without_markup(line: str, counts: Counter[str]) -> str:
+    """Return a line of running text without the marks of its corpus."""
+    if "doc" in line and DOC.fullmatch(line):
+        counts[DOC_LINES] += 1
+        return ""
+    if "@" not in line:
+        return line
+    line, joined = SPLIT_OFF.subn(r"\1", line)
+    counts[JOINED] += joined
+    return line
+
+
+def check_plain(lines: Iterable[tuple[int, str]], path: Path) -> None:
+    """Raise an InputError if the first line that is no comment shows that a file is no plain text."""
+    number, line = next(((n, text.strip("\r\n")) for n, text in lines if not text.startswith("#")), (1, ""))
+    name = hint = ""
+    if WORD_LINE.fullmatch(line):
+        name, hint = "CoNLL-U", f"read it as conllu:{path}"
+    elif line.startswith("{") and _is_object(line):
+        name = "JSON"
+        hint = "read a folder of JSON lines as hf:FOLDER, or write the texts to a file with one on each line"
+    elif line.startswith(("<?xml", "<!DOCTYPE", "<mediawiki")):
+        name, hint = "XML or HTML", "extract its text first"
+    if name:
+        raise InputError(f"the file is {name}, not plain text", path, number, hint=hint, code="format")
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False

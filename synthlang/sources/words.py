@@ -1,0 +1,155 @@
+"""Words in files: what separates them, and characters that are no part of a word.
+
+A space separates words, and so does a tab where a format has columns. Any other white space is a part of a word and
+becomes U+00A0 there, because downstream a space separates words. Only the rules for running text (``segmentation``)
+separate words at all white space.
+
+Characters that nobody sees are removed and counted: soft hyphens, byte order marks inside a text, zero width spaces,
+word joiners and marks of direction. U+200C and U+200D stay, because Persian, Hindi and emoji are spelled with them.
+Every reader of text takes these rules from here.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import compress
+from typing import Any, Literal
+
+import numpy as np
+
+from synthlang.corpus import FORM, Column, Corpus
+from synthlang.errors import InputError
+
+REMOVED = "invisible characters (such as U+200B, or U+FEFF inside the text), removed"
+NOT_NFC = "words not in Unicode's form NFC, whose other spelling would be another word (sources take ?normalise=NFC)"
+NORMALISED = "words changed to Unicode's form NFC"
+BLANK = "words left out because they have no visible character"
+WITHHELD = "sentences left out because their words are withheld (each is written _)"
+MISNUMBERED = "sentences left out because a word number or a head is wrong"
+COMPLETE = (
+    "such a treebank is distributed without its text: complete the files as its README describes, with the original "
+    "text and the script of the treebank"
+)
+UNSEEN = re.compile("[\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+WITHHELD_WORDS = ({"_"}, {"[WORD]"})  # Universal Dependencies; CoNLL 2012
+NFC: Literal["NFC"] = "NFC"
+
+# Bytes of UTF-8 that an earlier version of the readers read in another way: a file with them has a new fingerprint.
+CLEANED = (
+    re.compile(rb"\xc2\xad|\xd8\x9c"),
+    re.compile(rb"\xe2\x80[\x8b\x8e\x8f\xaa-\xae]"),
+    re.compile(rb"\xe2\x81[\xa0-\xaf]"),
+    re.compile(rb"\xef\xbb\xbf"),
+    re.compile(rb"\\u(?:00ad|061c|200[bef]|202[a-e]|206[0-9a-f]|feff)", re.IGNORECASE),
+)
+MARKUP = (re.compile(rb" @[-.,/:]@ "), re.compile(rb"</?doc[ >]"))
+SPACES = (
+    re.compile(rb"[\x0b\x0c\x1c-\x1f]"),
+    re.compile(rb"\xc2[\x85\xa0]"),
+    re.compile(rb"\xe2\x80[\x80-\x8a\xa8\xa9\xaf]"),
+    re.compile(rb"\xe1\x9a\x80|\xe2\x81\x9f|\xe3\x80\x80"),
+)
+
+
+def spaced(text: str) -> list[str]:
+    """Return the words of a text that spaces or tabs separate.
+
+    >>> spaced("San\\u00a0Juan \\u3000  x")
+    ['San\\xa0Juan', '\\u3000', 'x']
+    """
+    return [word for word in text.rstrip("\r\n").replace("\t", " ").split(" ") if word]
+
+
+def columns_of(line: str) -> list[str]:
+    """Return the columns of a line: separated by tabs if it has any, else by spaces."""
+    return line.split("\t") if "\t" in line else spaced(line)
+
+
+def one_word(form: str) -> str:
+    """Replace white space in a form by U+00A0, so that it stays one word.
+
+    >>> one_word("10 000")
+    '10\\xa0000'
+    """
+    return form if form.split() == [form] else re.sub(r"\s", "\u00a0", form)
+
+
+def visible(text: str) -> str:
+    """Return a text without invisible characters."""
+    return text if text.isascii() else UNSEEN.sub("", text)
+
+
+def count_unseen(text: str) -> int:
+    """Return the number of invisible characters in a text."""
+    return 0 if text.isascii() else len(UNSEEN.findall(text))
+
+
+def filled(field: str, path: Any, line: int) -> str:
+    """Return the word in a column as it is written; an empty one raises an InputError."""
+    if not field.strip(" "):
+        raise InputError("the word is empty", path, line, code="format")
+    return field
+
+
+def tidy(forms: list[str], counts: Counter[str]) -> list[str]:
+    """Return as many words, without invisible characters where something else is left of them."""
+    counts[REMOVED] += count_unseen("".join(forms))
+    return [one_word(visible(form) or form) for form in forms]
+
+
+def tidied(sentences: Iterable[dict[str, list[Any]]], counts: Counter[str]) -> Iterator[dict[str, list[Any]]]:
+    """Yield annotated sentences with tidy words.
+
+    A sentence whose words are withheld is left out. So is a word without a visible character, unless it has a place in
+    a tree. Both are counted.
+    """
+    for sentence in sentences:
+        if set(sentence[FORM]) in WITHHELD_WORDS:
+            counts[WITHHELD] += 1
+            continue
+        kept = [bool(visible(form).strip()) for form in sentence[FORM]]
+        if "head" not in sentence and not all(kept):
+            counts[BLANK] += kept.count(False)
+            sentence = {name: list(compress(values, kept)) for name, values in sentence.items()}  # noqa: PLW2901
+        if sentence[FORM]:
+            yield {**sentence, FORM: tidy(sentence[FORM], counts)}
+
+
+def spelled(batch: Corpus, remarks: Counter[str], normalise: str | None = None) -> Corpus:
+    """Count the words of a batch that are not in NFC; with ``normalise`` return the batch with all words in NFC."""
+    names = batch.form.names or ()
+    other = [not name.isascii() and not unicodedata.is_normalized(NFC, name) for name in names]
+    if not any(other):
+        return batch
+    reason = NOT_NFC if normalise is None else NORMALISED
+    remarks[reason] += int(np.asarray(other)[batch.form.codes].sum())
+    if normalise is None:
+        return batch
+    form = Column.of([unicodedata.normalize(NFC, name) for name in names])
+    return replace(batch, columns={**batch.columns, FORM: replace(form, codes=form.codes[batch.form.codes])})
+
+
+class Faults:
+    """Sentences of a file with a wrong word number or head: at most one in a hundred is left out and counted.
+
+    Without ``counts`` none may be left out.
+    """
+
+    def __init__(self, counts: Counter[str] | None) -> None:
+        self.counts, self.read, self.found = counts, 0, list[InputError]()
+
+    def add(self, fault: InputError) -> None:
+        """Leave out a sentence; raise the first fault of the file if these are too many."""
+        self.found.append(fault)
+        if self.counts is None or len(self.found) > 1 + self.read // 100:
+            raise self.found[0]
+        self.counts[MISNUMBERED] += 1
+
+    def end(self) -> None:
+        """Raise the first fault if the whole file has too many."""
+        if 100 * len(self.found) > self.read:
+            raise self.found[0]
