@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from synthlang.corpus import Corpus
 from synthlang.errors import InputError
 from synthlang.overlap import count_words
+from synthlang.sources.words import COMPLETE, WITHHELD
 
 BATCH_SENTENCES = 2000  # a constant, because the borders of batches affect the bytes
 PARSED = "parse it (synthlang parse SOURCE --out DIR, then conllu:DIR) or derive it with --parser spacy:NAME"
@@ -111,7 +112,8 @@ def require_columns(source: Source, names: Sequence[str], name: str, purpose: st
 
 def nothing_in(item: str, path: str | PathLike[str] | None, counts: Mapping[str, int] | None = None) -> InputError:
     """Return the error for a file or a data set without a single ``item``. ``counts`` has the reasons."""
-    return InputError(f"there is no {item}{because(counts or {})}", path, code="empty")
+    hint = COMPLETE if (counts or {}).get(WITHHELD) else ""
+    return InputError(f"there is no {item}{because(counts or {})}", path, hint=hint, code="empty")
 
 
 def listed(counts: Mapping[str, int]) -> str:

@@ -31,7 +31,7 @@ from synthlang.sources.base import annotated_batches, nothing_in
 from synthlang.sources.size import blocks_in
 from synthlang.sources.tags import columns_in, iob_tag, legal_tags, read_misc
 from synthlang.sources.text import FileSource
-from synthlang.sources.words import CLEANED, COMPLETE, WITHHELD, Faults, tidied
+from synthlang.sources.words import CLEANED, Faults, tidied
 
 READER = 1  # part of the fingerprint: raise when the same bytes give other sentences
 FEATS = "feats"
@@ -58,7 +58,7 @@ class ConlluSource(FileSource):
     scheme = "conllu"
     endings = (".conllu",)
     own_options = (FEATS,)
-    anew = (*CLEANED, re.compile(rb"(?:^|\n)1\t_\t"))
+    anew = (*CLEANED, re.compile(rb"\n1\t_\t"))
 
     def __init__(self, spec: str | Path) -> None:
         super().__init__(spec)
@@ -100,9 +100,7 @@ def _first(path: Path) -> Block:
     for block in read_blocks(path, counts):
         if any(tidied([{FORM: block.form}], counts)):
             return block
-    error = nothing_in("sentence", path, counts)
-    error.hint = COMPLETE if counts[WITHHELD] else ""
-    raise error
+    raise nothing_in("sentence", path, counts)
 
 
 class SentenceError(InputError):

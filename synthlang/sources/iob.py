@@ -36,7 +36,7 @@ class IobSource(FileSource):
     scheme = "iob"
     endings = ("", ".txt", ".conll", ".iob", ".iob2", ".bio", ".tsv", ".annotated")
     own_options = ("column", "tag")
-    anew = (*CLEANED, *SPACES, re.compile(rb"(?:^|\n)#[ \t]"), re.compile(rb"(?:^|\n)_[ \t]"))
+    anew = (*CLEANED, *SPACES, re.compile(rb"\n#[ \t]"), re.compile(rb"\n_[ \t]"))
     columns = (FORM, "ner")
 
     def __init__(self, spec: str | Path) -> None:

@@ -252,8 +252,9 @@ def _digest(path: Path, rules: bool, anew: Sequence[re.Pattern[bytes]]) -> str:
     digest, version, end = hashlib.sha256(), 0, b""
     with open_bytes(path) as handle:
         while block := handle.read(PIECE):
-            seen = end + block if end else block.removeprefix(b"\xef\xbb\xbf")  # the mark at the start is no change
             digest.update(block)
+            # a byte order mark at the start was never read; patterns for the start of a line need a line break
+            seen = end + block if end else b"\n" + block.removeprefix(b"\xef\xbb\xbf")
             version = max(version, version_of(seen, rules, anew))
             end = block[-LONGEST_MARK:]
     return digest.hexdigest() + (f" rules {version}" if version else "")

@@ -97,7 +97,10 @@ def filled(field: str, path: Any, line: int) -> str:
 
 def tidy(forms: list[str], counts: Counter[str]) -> list[str]:
     """Return as many words, without invisible characters where something else is left of them."""
-    counts[REMOVED] += count_unseen("".join(forms))
+    joined = "".join(forms)
+    if joined.isascii() and joined.split() == [joined]:  # most sentences
+        return forms
+    counts[REMOVED] += count_unseen(joined)
     return [one_word(visible(form) or form) for form in forms]
 
 
@@ -111,8 +114,7 @@ def tidied(sentences: Iterable[dict[str, list[Any]]], counts: Counter[str]) -> I
         if set(sentence[FORM]) in WITHHELD_WORDS:
             counts[WITHHELD] += 1
             continue
-        kept = [bool(visible(form).strip()) for form in sentence[FORM]]
-        if "head" not in sentence and not all(kept):
+        if "head" not in sentence and not all(kept := [bool(visible(form).strip()) for form in sentence[FORM]]):
             counts[BLANK] += kept.count(False)
             sentence = {name: list(compress(values, kept)) for name, values in sentence.items()}  # noqa: PLW2901
         if sentence[FORM]:
