@@ -23,7 +23,7 @@ from synthlang.sources import open_source
 from synthlang.sources.base import listed, remarks_of, size_of
 from synthlang.sources.conllu import FEATS
 from synthlang.sources.tags import KEYS, write_misc
-from synthlang.sources.text import FileSource
+from synthlang.sources.text import UNCUT, FileSource
 
 FORMAT = 2  # 2: features and slots as well
 
@@ -112,8 +112,10 @@ def _summary(manifest: dict[str, Any], source: ParsedSource, out: Path) -> str:
     chunks = source.hits[True] + source.hits[False]
     left_out = sum(sum(reasons.values()) for reasons in manifest["skipped"].values())
     remarks = Counter[str]()
-    for split in source.splits if source.tokens == "source" else ():
+    for split in source.splits:
         remarks.update(remarks_of(source, split))
+    if source.tokens == "engine":
+        del remarks[UNCUT]  # the engine cuts these words
     note = f"; {listed(remarks)}" if remarks else ""
     note += f"; {left_out} sentences left out (reasons in manifest.json)" if left_out else ""
     return f"{out}: {sizes}; {source.hits[True]} of {chunks} chunks from the cache{note}"
