@@ -158,7 +158,7 @@ def test_refused(study, options, place, code):
 def test_messages(study):
     said = "the tables have no column alignement; choose from cell, source, language, objective, task"
     assert str(refusal(run, [study / "results.csv"], x="alignement")).startswith(said)
-    said = "no row has a number in both sup and delta (sup is empty: 48)"
+    said = "no row has a number in both sup and delta (sup is empty: 48); choose columns with numbers"
     assert str(refusal(run, [study / "results.csv"], x="sup")) == said
 
 
