@@ -39,7 +39,7 @@ def configs() -> dict[str, type[pydantic.BaseModel]]:
     """Return the model whose keys each part lists."""
     from pretrain.adjust.config import AdjustConfig
     from pretrain.config import PretrainConfig
-    from probes.claims.papers import _PaperFile
+    from probes.claims.papers import Paper
     from probes.claims.spec import Claim
     from probes.measures.table import ProbeConfig
     from probes.study.config import StudyConfig
@@ -55,7 +55,7 @@ def configs() -> dict[str, type[pydantic.BaseModel]]:
         "study": StudyConfig,
         "slurm": SlurmOptions,
         "claim": Claim,
-        "paper": _PaperFile,
+        "paper": Paper,
     }
 
 

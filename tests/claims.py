@@ -13,7 +13,7 @@ from probes.claims.estimates import Estimate
 from probes.claims.observed import Results
 from probes.claims.papers import read_paper
 from probes.claims.spec import Claim, Quantity
-from probes.claims.tables import TableComparison
+from probes.claims.tables import ComparedNumber
 from probes.claims.verdicts import Verdict
 from probes.results.read import measurements
 from probes.results.views import MEASURES as MEASURE_COLUMNS
@@ -78,7 +78,7 @@ def echo(name: str, models: int = 4, spread: float = 0.02) -> Results:
     Gains are added to what they are gains over; means over an axis are left out.
     """
     random = np.random.default_rng(0)
-    cells = [cell for table in read_paper(name).tables.values() for cell in table.cells]
+    cells = [cell for table in read_paper(name).tables.values() for cell in table.numbers]
     plain = {_key(cell.quantity): cell.value for cell in cells if cell.against is None}
     rows, measures = [], []
     for cell in cells:
@@ -98,7 +98,7 @@ def echo(name: str, models: int = 4, spread: float = 0.02) -> Results:
     return observed(rows, measures)
 
 
-def interval(found: Verdict | TableComparison) -> Interval:
+def interval(found: Verdict | ComparedNumber) -> Interval:
     """Ours, which there must be."""
     ours = found.ours.interval if isinstance(found.ours, Estimate) else found.ours
     assert ours is not None

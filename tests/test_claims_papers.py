@@ -34,7 +34,7 @@ FIGURES = {
 
 def by_labels(table: str, measure: str) -> dict[frozenset[tuple[str, str]], float]:
     """Cells of a measure that are no mean over an axis."""
-    cells = [c for c in read_tables(table)[0].cells if c.quantity.measure == measure and not c.quantity.average]
+    cells = [c for c in read_tables(table)[0].numbers if c.quantity.measure == measure and not c.quantity.average]
     return {frozenset(cell.quantity.where.items()): cell.value for cell in cells}
 
 
@@ -42,10 +42,10 @@ def by_labels(table: str, measure: str) -> dict[frozenset[tuple[str, str]], floa
 def test_paper_file(name):
     assert set(names("papers")) == set(PAPERS)
     paper = read_paper(name)
-    assert paper.name == name and paper.title and paper.citation
+    assert paper.paper == name and paper.title and paper.citation
     assert {f"figure{number}" for number in FIGURES[name]} <= set(paper.tables)
-    assert all(table.title and table.printed and (table.cells or table.note) for table in paper.tables.values())
-    used = {item for t in paper.tables.values() for cell in t.cells for item in cell.quantity.where.items()}
+    assert all(table.title and table.printed and (table.numbers or table.note) for table in paper.tables.values())
+    used = {item for t in paper.tables.values() for cell in t.numbers for item in cell.quantity.where.items()}
     assert used <= {(axis, label) for axis, labels in paper.labels.items() for label in labels}
 
 
@@ -84,7 +84,7 @@ def test_printed_means():
     """A mean over languages is that of the numbers beside it, to the last printed digit."""
     checked = 0
     for name in ("emerging/table1", "cao2020/table1", "cao2020/table2", "cao2020/table3", "cao2020/table5"):
-        cells = read_tables(name)[0].cells
+        cells = read_tables(name)[0].numbers
         for mean in (cell for cell in cells if any(len(labels) > 1 for labels in cell.quantity.average.values())):
             [(axis, labels)] = mean.quantity.average.items()
             of_row = [cell for cell in cells if mean.quantity.where.items() <= cell.quantity.where.items()]
@@ -109,7 +109,7 @@ def test_gains_of_impact_are_differences():
     same = {"size": "30K", "subword": "avg", "tokens": "all"}
     checked = 0
     for table in ("table5", "table6", "table7"):
-        for cell in read_tables(f"impact/{table}")[0].cells:
+        for cell in read_tables(f"impact/{table}")[0].numbers:
             where = cell.quantity.where
             if any(where.get(axis) == label for axis, label in same.items()):
                 assert cell.against is not None
@@ -122,7 +122,7 @@ def test_gains_of_impact_are_differences():
 
 def test_gains_of_kulshreshtha_are_differences():
     scores = by_labels("kulshreshtha2020/table3", "zs")
-    for cell in read_tables("kulshreshtha2020/figure2")[0].cells:
+    for cell in read_tables("kulshreshtha2020/figure2")[0].numbers:
         assert cell.against is not None and cell.against.where["method"] == "mBERT Baseline"
         gain = scores[frozenset(cell.quantity.where.items())] - scores[frozenset(cell.against.where.items())]
         assert cell.value == pytest.approx(gain, abs=1e-6)
@@ -160,7 +160,7 @@ def _written(name: str) -> Iterator[tuple[str, list[str], float]]:
 @pytest.mark.parametrize("name", PAPERS)
 def test_numbers_of_papers_are_shown_as_printed(name):
     tables = read_paper(name).tables
-    shown = {key: [number(cell.value, table.digits) for cell in table.cells] for key, table in tables.items()}
+    shown = {key: [number(cell.value, table.digits) for cell in table.numbers] for key, table in tables.items()}
     printed: dict[str, list[str]] = {key: [] for key in tables}
     for key, texts, factor in _written(name):
         percents = [f"{100 * float(text):.0f}" for text in texts] if factor == 100 else texts
@@ -214,7 +214,7 @@ def test_refused(old, new, place, code, tmp_path):
     assert GOOD.count(old) == 1, "the case must change something"
     path = tmp_path / "mine.yaml"
     path.write_text(GOOD)
-    assert len(read_paper(path).tables["table1"].cells) == 1
+    assert len(read_paper(path).tables["table1"].numbers) == 1
     path.write_text(GOOD.replace(old, new))
     assert refused(read_paper, path) == (f"mine.yaml {place}", code)
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probes.claims.comparisons import JudgedComparison
-from probes.claims.estimates import Estimate, decided, difference, estimate, region
+from probes.claims.comparisons import Comparison, decided, region
+from probes.claims.estimates import Estimate, difference, estimate
 from probes.claims.observed import ModelSeeds, Replicates
 from probes.claims.power import MOST, POWER, models_needed, power
 from probes.claims.verdicts import Verdict, judge
@@ -96,15 +96,15 @@ def test_what_cannot_be_decided_or_is_not_known():
 # --- of a claim ---
 
 
-def part(mean: float, spread: float = 2.0, outcome: str = "inconclusive") -> JudgedComparison:
+def part(mean: float, spread: float = 2.0, outcome: str = "inconclusive") -> Comparison:
     ours, asked = of(mean, spread, 4), region("greater")
     inside, outside = asked.p_values(ours)
-    found = JudgedComparison("w", ours.interval, decided(inside, outside), tested_by=(ours, asked))
+    found = Comparison("w", ours.interval, decided(inside, outside), tested_by=(ours, asked))
     assert found.outcome == outcome
     return replace(found, p=ours.p, inside=inside, outside=outside)
 
 
-def verdict(*parts: JudgedComparison) -> Verdict:
+def verdict(*parts: Comparison) -> Verdict:
     return Verdict("inconclusive", parts[0].interval, 4, "", parts)
 
 
@@ -118,7 +118,7 @@ def test_all_that_is_open_has_to_hold_or_one_to_be_against_it():
     sure = part(9.0, outcome="holds")
     assert verdict(part(1.0), part(2.0), sure).needed == alone(1.0, 3) > alone(2.0, 3)
     assert verdict(part(1.0), part(-0.7), part(-2.0), sure).needed == alone(-2.0, 4) > alone(-2.0, 1)
-    correlation = JudgedComparison("r", part(1.0).interval, "inconclusive")
+    correlation = Comparison("r", part(1.0).interval, "inconclusive")
     assert verdict(part(1.0), correlation).needed is None  # of which nothing is said
     assert verdict(part(-2.0), correlation).needed == alone(-2.0, 1)
     assert replace(verdict(part(1.0)), verdict="does not replicate").needed is None
@@ -128,7 +128,7 @@ def test_it_is_said_of_what_is_counted():
     assert verdict(part(1.0)).still_needed == f"needs about {alone(1.0, 1):.0f} models"
     assert verdict(part(0.0)).still_needed == "needs over 1,000 models"
     assert replace(verdict(part(1.0)), unit="fine-tuning seeds").still_needed.endswith(" fine-tuning seeds")
-    assert verdict(JudgedComparison("r", part(1.0).interval, "inconclusive")).still_needed == ""
+    assert verdict(Comparison("r", part(1.0).interval, "inconclusive")).still_needed == ""
 
 
 def test_results_say_it():

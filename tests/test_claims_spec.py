@@ -190,7 +190,7 @@ def test_the_files_of_the_document_are_read_and_judged(tmp_path, monkeypatch):
     assert len(cells) == 18
     monkeypatch.chdir(tmp_path)
     tables = [table for name in study.paper or () for table in read_tables(str(name))]
-    assert [table.name for table in tables] == ["first", "table3"] and len(tables[0].cells) == 4
+    assert [table.name for table in tables] == ["first", "table3"] and len(tables[0].numbers) == 4
     claims = {claim.id: claim for name in study.claims or () for claim in read_claims(str(name))}
     rows = []
     for cell in cells:

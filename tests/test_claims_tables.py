@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from probes.claims.observed import Results
-from probes.claims.papers import Cell, Table, read_tables
+from probes.claims.papers import PaperTable, read_tables
 from probes.claims.spec import Quantity
 from probes.claims.tables import TURNED, compare_table
 from tests.claims import echo, interval, measured, observed, result
@@ -17,12 +17,11 @@ from tests.report_study import (
 )
 
 
-def table(measure="delta", average=None, against=None, **values) -> Table:
-    cells = [
-        Cell(Quantity({"objective": name}, measure, average or {}), value, against, (0, 0))
-        for name, value in values.items()
-    ]
-    return Table("p", "t", "T", "here", "", 1, tuple(cells))
+def table(measure="delta", average=None, against=None, **values) -> PaperTable:
+    rows = [{"where": {"objective": name}, "values": [value]} for name, value in values.items()]
+    columns = [{"measure": measure, "average": average or {}}]
+    blocks = [{"columns": columns, "rows": rows, "against": against and dict(against.where)}]
+    return PaperTable.model_validate({"title": "T", "printed": "here", "blocks": blocks})
 
 
 def results(measure="delta", labels=None, **values) -> Results:
@@ -136,7 +135,8 @@ def test_ties_in_print_are_of_the_unit_of_the_column():
     gains = table("probe:cka", against=Quantity({"objective": "C"}, "probe:cka"), A=0.8, B=0.004)
     assert verdicts(gains, cka) == ["replicates"] * 2
     assert (
-        verdicts(table("probe:cka", against=gains.cells[0].against, A=-0.8, B=-0.9), cka) == ["does not replicate"] * 2
+        verdicts(table("probe:cka", against=gains.numbers[0].against, A=-0.8, B=-0.9), cka)
+        == ["does not replicate"] * 2
     )
 
 
@@ -144,7 +144,7 @@ def test_our_numbers_and_gains():
     values = [3.0, 5.0, 4.5]
     [row] = compare_table(table(A=40), results(A=values))
     expected = stats.t.interval(0.95, 2, np.mean(values), stats.sem(values))
-    assert (interval(row).low, interval(row).high) == pytest.approx(expected) and row.cell.value == 40
+    assert (interval(row).low, interval(row).high) == pytest.approx(expected) and row.printed.value == 40
     gains = table("zs", against=Quantity({"objective": "A"}, "zs"), B=2.5, C=-3.0)
     ours = {"A": [50.0, 60.0, 55.0], "B": [52.0, 63.0, 57.5], "C": [51.0, 61.5, 56.0]}
     found = compare_table(gains, results("zs", **ours))
@@ -187,10 +187,10 @@ def test_an_axis_that_the_table_does_not_name():
 def test_the_papers_numbers_agree_with_themselves(name):
     [printed] = read_tables(name)
     found = compare_table(printed, echo(name.split("/")[0]))
-    assert [row.cell for row in found] == list(printed.cells)
+    assert [row.printed for row in found] == list(printed.numbers)
     assert {row.verdict for row in found} <= {"replicates", "inconclusive"}
     assert sum(row.verdict == "replicates" for row in found) > 0.75 * len(found)  # the rest are ties in print
-    assert all(interval(row).mean == pytest.approx(row.cell.value, abs=0.21) for row in found)
+    assert all(interval(row).mean == pytest.approx(row.printed.value, abs=0.21) for row in found)
 
 
 AXES = {"objective": ["ALIGN-MLM", "MLM"], "pretrain.seed": ["0", "1", "2"]}

@@ -12,8 +12,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from probes.claims.comparisons import JudgedComparison
-from probes.claims.estimates import decided, difference, estimate, outcome_of, region
+from probes.claims.comparisons import Comparison, decided, outcome_of, region
+from probes.claims.estimates import difference, estimate
 from probes.claims.observed import ModelSeeds, Replicates, Results, Series
 from probes.claims.spec import Claim, Quantity
 from probes.claims.verdicts import decide, judge
@@ -189,7 +189,7 @@ def test_that_most_hold_is_said_by_chance_in_one_case_of_twenty_at_most(seeds, s
 @pytest.mark.parametrize(("p", "outcome"), PARTIAL)
 def test_most_hold_by_the_partial_conjunction(p, outcome):
     """Against p written out: that fewer than u of n hold, min over i of (n − u + 1) / i · p of rank u − 1 + i."""
-    parts = [JudgedComparison("", Interval(1, 0, 2, 3, 0.95), decided(one, 1.0), inside=one) for one in p]
+    parts = [Comparison("", Interval(1, 0, 2, 3, 0.95), decided(one, 1.0), inside=one) for one in p]
     n, u = len(p), len(p) // 2 + 1
     by_hand = min((n - u + 1) / i * sorted(p)[u - 2 + i] for i in range(1, n - u + 2))
     found, deciding = decide(parts)

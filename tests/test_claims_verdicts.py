@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probes.claims.estimates import UNPAIRED, difference, estimate, outcome_of, region
+from probes.claims.comparisons import outcome_of, region
+from probes.claims.estimates import UNPAIRED, difference, estimate
 from probes.claims.observed import ModelSeeds, Replicates
 from probes.claims.papers import read_claims
 from probes.claims.verdicts import WORDS, judge

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from probes.claims.comparisons import JudgedComparison
+from probes.claims.comparisons import Comparison
 from probes.claims.estimates import Estimate
 from probes.claims.observed import Results
 from probes.claims.papers import read_claims, read_paper
@@ -51,9 +51,9 @@ def judged(paper: str) -> dict[str, Any]:
     for name, table in read_paper(paper).tables.items():
         tables[name] = [
             [
-                f"{', '.join(row.cell.quantity.where.values())}: {row.cell.quantity.measure}"
-                + (" (gain)" if row.cell.against else ""),
-                row.cell.value,
+                f"{', '.join(row.printed.quantity.where.values())}: {row.printed.quantity.measure}"
+                + (" (gain)" if row.printed.against else ""),
+                row.printed.value,
                 row.verdict,
                 *_estimate(row.ours),
                 row.text,
@@ -68,7 +68,7 @@ def _estimate(ours: Estimate | None) -> list[Any]:
     return [] if ours is None else [_interval(ours.interval), ours.interval.n, ours.unit, ours.p, ours.one_model]
 
 
-def _part(part: JudgedComparison) -> list[Any]:
+def _part(part: Comparison) -> list[Any]:
     """The same of a comparison."""
     if part.interval is None:
         return []

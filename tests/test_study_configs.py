@@ -160,7 +160,7 @@ def test_every_printed_cell_is_run_or_said_not_to_be(name):
     told = not_run(name)
     assert isinstance(config.paper, tuple)
     for table in read_tables(config.paper[0]):
-        for printed in table.cells:
+        for printed in table.numbers:
             wanted = {(a, label) for q in (printed.quantity, printed.against) if q for a, label in q.where.items()}
             missing = {(axis, label) for axis, label in wanted if label not in known.get(axis, set())}
             assert all(label in told for _, label in missing), missing

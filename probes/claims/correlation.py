@@ -4,6 +4,10 @@ A correlation has one point per **cluster**. The models of a condition form one 
 measurement of a model, the same x or the same y, belong to one cluster too: otherwise one alignment of a model would
 count once for each way of fine-tuning it. Different measurements of one model, such as those of the languages it reads,
 are conditions of their own, and a correlation over them holds for that model only.
+
+A correlation holds or fails if its interval (bootstrap over conditions, with the models of a condition together)
+excludes 0 and its permutation p, if there is one, is at most .05. Otherwise it is inconclusive. Over five conditions
+only a perfect correlation can be decided, and a perfect one without a p is not. Over fewer than five it is not run.
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from math import atanh, nan, tanh
+from math import atanh, isfinite, nan, tanh
 from typing import NamedTuple
 
 import numpy as np
@@ -19,11 +23,20 @@ from scipy import stats
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from probes.claims.estimates import DECIDED, SAME, Outcome
-from probes.claims.observed import GIVEN, Measured, ModelFingerprints, ModelSeeds, Replicates, Series
-from probes.claims.spec import Relation
+from probes.claims.comparisons import Comparison, Outcome
+from probes.claims.estimates import DECIDED, LEVEL, NOTHING, SAME, common_conditions
+from probes.claims.observed import (
+    GIVEN,
+    Measured,
+    ModelFingerprints,
+    ModelSeeds,
+    Replicates,
+    Results,
+    Series,
+)
+from probes.claims.spec import Correlate, Relation
 from probes.report.numbers import plural
-from probes.results.pooling import Condition
+from probes.results.pooling import Condition, drop_shared_runs
 from probes.statistics import Correlation, CorrelationKind, Interval, correlation, mean_of
 
 Point = tuple[str, ...]
@@ -34,6 +47,50 @@ FEWEST = 5
 """Fewest conditions of a correlation that can be decided. Over four, the p value is at least 2 / 24."""
 RESAMPLED = 60
 """With more conditions p is Student's and the interval Fisher's, since resampling many takes seconds."""
+
+
+def correlated(claim: Correlate, results: Results) -> Comparison:
+    """Return the comparison of an entry of ``correlate``."""
+    axes = (*claim.over, *claim.by)
+    read = [results.measured(quantity) for quantity in claim.quantities()]
+    both = [results.series(quantity) for quantity in read]
+    sides = [
+        claim.restricted(
+            {condition: parts for condition, parts in series.items() if dict(condition).keys() >= set(axes)}
+        )
+        for series in drop_shared_runs(both, common_conditions(both))[0]
+    ]
+    shared = shared_by_all(sides, axes)
+    pairs = pairs_by_axes(shared, axes)
+    known = [pair for pair in pairs if isfinite(pair.x) and isfinite(pair.y)]
+    of = " ".join(label for axis, label in read[0].where.items() if read[1].where.get(axis) == label)
+    what = f"{claim.kind} of {read[0].measure} and {read[1].measure}{f', {of}' if of else ''}"
+    if not known:
+        why = "no pair is of numbers" if pairs else "its points share no condition" if all(sides) else NOTHING
+        return Comparison(what, why=why)
+    blocks = ["\t".join(pair.point[len(claim.over) :]) for pair in known] if claim.by else None
+    made = correlate_pairs(known, claim.kind, blocks)
+    found = made.found
+    if found.clusters < FEWEST:
+        return Comparison(what, why=f"{made.conditions}, and with fewer than {FEWEST} nothing is decided")
+    ours = Interval(nan if found.r is None else found.r, found.low, found.high, found.clusters, LEVEL)
+    lost, alone = len(pairs) - len(known), max(len(one) - len(of) for one, of in zip(sides, shared, strict=True))
+    said = [
+        made.numbers,
+        found.reason,
+        found.no_interval,
+        f"{plural(lost, 'pair')} left out, not a number" if lost else "",
+        f"{plural(alone, 'condition')} left out, which not all points have" if alone else "",
+    ]
+    relation: Relation = "greater" if claim.expect == "positive" else "less"
+    outcome = outcome_of_correlation(None if found.r is None else ours, found.p, relation)
+    p = DECIDED if found.p is None else found.p
+    # measures do not name their model: layers of the same seeds belong to one, other conditions need not
+    layers = claim.over == ["layer"] and len({pair.model for pair in known}) == 1
+    return Comparison(
+        what, ours, outcome, "conditions", made.one_model or layers, found.p,
+        p if outcome == "holds" else 1.0, p if outcome == "fails" else 1.0, said="; ".join(filter(None, said)),
+    )  # fmt: skip
 
 
 class Pair(NamedTuple):
@@ -92,6 +149,14 @@ class Correlated:
         """The conditions, and the pairs unless each condition is one pair of its own model."""
         plain = self.pairs == self.found.clusters and self.models in (None, self.pairs)
         return self.conditions if plain else f"{self.conditions}, {self.pairs_of_models}"
+
+    @property
+    def numbers(self) -> str:
+        """``0.90 (0.60 … 0.97), p = 0.01, n = 12 conditions``, as far as these are known."""
+        r, p, low, high = self.found.r, self.found.p, self.found.low, self.found.high
+        bounds = "" if low is None or high is None else f" ({low:.2f} … {high:.2f})"
+        shown = "" if r is None else f"{r:.2f}{bounds}{'' if p is None else f', p = {p:.3g}'}, "
+        return f"{shown}n = {self.text}"
 
 
 def clustered(

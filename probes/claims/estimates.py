@@ -1,4 +1,4 @@
-"""Means and differences over seeds with Student's t, and the regions that comparisons test.
+"""Means and differences over conditions and seeds, with Student's t.
 
 A mean, and the **difference** of two quantities, is taken first over conditions, then over seeds. Conditions are the
 labels on the axes that no side names. Only conditions that all sides have count, each with the same weight, and only
@@ -18,20 +18,6 @@ splits by an axis that no side names do not count beside those without that axis
 A **gap of gaps**, (left − right) − (subtracted from left − subtracted from right), is the difference of two paired
 differences. The pairs are left with right if these can be paired, else each side with what is subtracted from it. It is
 not run if neither can be paired.
-
-A **comparison** asks whether the true value lies in a region. Each end of a region is a one-sided test of Student's t:
-
-    relation      region            sides   holds if
-    greater       > margin            2     the value is above, at 5 % two-sided
-    less          < −margin           2     the value is below, at 5 % two-sided
-    non_inferior  > −margin           1     one test at 5 %; a larger value is allowed
-    non_superior  < margin            1     one test at 5 % in the other direction
-    equivalent    within ±margin      1     two one-sided tests at 5 % both hold (Schuirmann 1987)
-
-A comparison fails if the value lies outside at the same level, and is inconclusive otherwise. So at most 5 % of samples
-count a truth just outside as inside, or the reverse (``equivalent``: 10 %, since there are two ways out). A comparison
-is also inconclusive with n < 2, and if all replicates have the same value, as collapsed models do. The interval shown
-is the one that decides: 95 % with two sides, 90 % with one. How several comparisons of a claim combine: verdicts.py.
 """
 
 from __future__ import annotations
@@ -45,12 +31,10 @@ import numpy as np
 from scipy import special
 
 from probes.claims.observed import ModelSeeds, Replicate, Replicates, Series
-from probes.claims.spec import Relation
 from probes.report.numbers import first_few, plural
-from probes.results.pooling import Condition
+from probes.results.pooling import Condition, drop_shared_runs
 from probes.statistics import Interval, mean_of, numbers_among
 
-Outcome = Literal["holds", "fails", "inconclusive", "not run"]
 Unit = Literal["models", "adjustments", "fine-tuning seeds", "conditions"]
 LEVEL = 0.95
 DECIDED = 1 - LEVEL
@@ -121,46 +105,6 @@ class Estimate:
             bounds = f" ({of}{interval.low:.{digits}f} … {interval.high:.{digits}f})"
         notes = "".join(f"; {note}" for note in self.notes)
         return f"{self.mean:.{digits}f}{bounds}, n = {counted(self.n, self.unit)}{notes}"
-
-
-class Region(NamedTuple):
-    """The region between ``low`` and ``high`` that a comparison expects the true value in.
-
-    ``sides`` is the number of sides of its tests.
-    """
-
-    low: float
-    high: float
-    sides: Literal[1, 2]
-
-    @property
-    def level(self) -> float:
-        """Confidence level of the interval that decides a comparison."""
-        return 1 - DECIDED * 2 / self.sides
-
-    def p_values(self, ours: Estimate) -> tuple[float, float]:
-        """Return the p values for a true value inside and outside the region. Both are 1 without a spread."""
-        inside, outside = 0.0, 1.0
-        for bound, side in ((self.low, 1), (self.high, -1)):
-            if math.isfinite(bound):
-                inside = max(inside, ours.p_above(bound, side))
-                outside = min(outside, ours.p_above(bound, -side))
-        return min(1.0, inside * self.sides), min(1.0, outside * self.sides)
-
-
-def region(relation: Relation, margin: float = 0.0) -> Region:
-    """Return the region of a relation, by the table of this module."""
-    match relation:
-        case "greater":
-            return Region(margin, math.inf, 2)
-        case "less":
-            return Region(-math.inf, -margin, 2)
-        case "non_inferior":
-            return Region(-margin, math.inf, 1)
-        case "non_superior":
-            return Region(-math.inf, margin, 1)
-        case "equivalent":
-            return Region(-margin, margin, 1)
 
 
 class EstimateOrWhy(NamedTuple):
@@ -293,6 +237,11 @@ def without_variations(conditions: Sequence[Condition], of: Sequence[Condition])
     return [condition for condition in conditions if not varies(condition)]
 
 
+def estimate_of(sides: Sequence[Series]) -> EstimateOrWhy:
+    """Return the estimate over all conditions that the sides have in common, with each run once."""
+    return estimate_over(*drop_shared_runs(sides, common_conditions(sides)))
+
+
 def estimate_over(sides: Sequence[Series], conditions: Sequence[Condition]) -> EstimateOrWhy:
     """Return the mean of one side, the difference of two or the gap of four, over conditions that all sides have."""
     if not all(sides):
@@ -323,16 +272,6 @@ def estimate_over(sides: Sequence[Series], conditions: Sequence[Condition]) -> E
     notes += [f"left out, not on both sides or in all conditions: {_seeds(missing)}"] if missing else []
     notes += [f"left out, not a number: {_seeds(infinite)}"] if infinite else []
     return EstimateOrWhy(replace(ours, notes=tuple(notes)))
-
-
-def outcome_of(ours: Estimate, expected: Region) -> Outcome:
-    """Return the outcome of one comparison by itself."""
-    return decided(*expected.p_values(ours))
-
-
-def decided(inside: float, outside: float) -> Outcome:
-    """Return the outcome for the p values of a true value inside and outside the region."""
-    return "holds" if inside <= DECIDED else "fails" if outside <= DECIDED else "inconclusive"
 
 
 def _averaged(

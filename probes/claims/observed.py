@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import pandas as pd
@@ -122,6 +123,12 @@ class Results:
                 kept[condition] = chosen
         return kept
 
+    def measured(self, quantity: Quantity) -> Quantity:
+        """Return the quantity with its fallback measure, if nothing was measured of its own."""
+        if quantity.fallback_measure is None or self.series(quantity):
+            return quantity
+        return replace(quantity, measure=quantity.fallback_measure)
+
     def _found(self, quantity: Quantity, measure: str, inside: set[str]) -> Series:
         left_out = set(quantity.where) - set(quantity.average)
         if measure in ALIGNMENT_MEASURES:
@@ -167,6 +174,12 @@ class Results:
         several = any(len({point.probe for point in of}) > 1 for of in found.values())
         self._points[measure] = found, several
         return found, several
+
+
+def restricted(series: Series, restrict_to: Mapping[str, Collection[str]]) -> Series:
+    """Return the conditions whose labels are allowed."""
+    allowed = restrict_to.items()
+    return {c: parts for c, parts in series.items() if all(dict(c).get(axis) in labels for axis, labels in allowed)}
 
 
 def labels_and_seeds(

@@ -15,13 +15,13 @@ The YAML of claims is explained in spec.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from probes.claims.spec import Average, Claim, Labels, Quantity, Where, check_labels, check_measure, check_quantity
 from synthlang.catalogue import load_yaml, whole_file
@@ -37,21 +37,21 @@ class Marking(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Cell:
+class PaperNumber:
     """A printed number.
 
     Attributes:
-        quantity: What the number is of.
+        quantity: The quantity that the number is of.
         value: The number, times the factor of its block.
         against: The quantity that the number is a gain over, if it is one.
-        column: Number of the block and of the column in it. Cells of one column are compared with one another.
-        marking: Its mark of significance, where the paper tests it.
+        column: Number of the block and of the column in it. Numbers of one column are compared with one another.
+        marking: The mark of significance, where the paper tests the number.
     """
 
     quantity: Quantity
     value: float
     against: Quantity | None
-    column: tuple[int, int]
+    column: tuple[int, int] = (0, 0)
     marking: Marking | None = None
 
 
@@ -103,93 +103,83 @@ class _Block(StrictModel):
             raise InputError("is required, here or for each column", keys="measure", code="missing")
         return self
 
-    def cells(self, number: int) -> Iterator[Cell]:
-        """Yield the printed numbers of this block, which is block ``number`` of its table."""
+    def numbers(self, block: int) -> Iterator[PaperNumber]:
+        """Yield the printed numbers of this block, which has the number ``block`` in its table."""
         for row in self.rows:
             for place, (column, value) in enumerate(zip(self.columns, row.values, strict=True)):
-                measure = column.measure or self.measure
-                assert measure is not None, "checked when the block was read"
-                ours, other, tested = (
-                    None
-                    if where is None
-                    else Quantity({**self.where, **column.where, **where}, measure, column.average)
-                    for where in (row.where, self.against, row.tested_against)
-                )
-                marking = None if tested is None or row.marked is None else Marking(tested, row.marked[place])
-                if value is not None and ours is not None:
-                    yield Cell(ours, round(value * self.factor, 6), other, (number, place), marking)
+                if value is None:
+                    continue
+                ours = self._quantity(column, row.where)
+                other = None if self.against is None else self._quantity(column, self.against)
+                marking = None
+                if row.tested_against is not None and row.marked is not None:
+                    marking = Marking(self._quantity(column, row.tested_against), row.marked[place])
+                yield PaperNumber(ours, round(value * self.factor, 6), other, (block, place), marking)
+
+    def _quantity(self, column: _Column, where: Where) -> Quantity:
+        measure = column.measure or self.measure
+        assert measure is not None, "checked when the block was read"
+        return Quantity({**self.where, **column.where, **where}, measure, column.average)
 
 
-class _Table(StrictModel):
+class PaperTable(StrictModel):
+    """A table or figure of a paper. It has no blocks if the paper prints no numbers."""
+
     title: str
     printed: str
+    """Place in the paper."""
     note: str = ""
     digits: int = Field(default=1, ge=0, le=6)
+    """Digits after the point, of the values as they are here."""
     blocks: list[_Block] = Field(default_factory=list)
+    _paper: str = PrivateAttr(default="")
+    _name: str = PrivateAttr(default="")
 
-    def cells(self) -> Iterator[Cell]:
-        for number, block in enumerate(self.blocks):
-            yield from block.cells(number)
+    @property
+    def paper(self) -> str:
+        """Name of the paper."""
+        return self._paper
 
+    @property
+    def name(self) -> str:
+        """Name of the table in the paper's file."""
+        return self._name
 
-@dataclass(frozen=True)
-class Table:
-    """A table or figure of a paper. It has no ``cells`` if the paper prints no numbers.
-
-    Attributes:
-        printed: The place in the paper.
-        digits: Digits after the point, of the values as they are here.
-    """
-
-    paper: str
-    name: str
-    title: str
-    printed: str
-    note: str
-    digits: int
-    cells: tuple[Cell, ...]
+    @cached_property
+    def numbers(self) -> tuple[PaperNumber, ...]:
+        """The printed numbers, row by row."""
+        return tuple(number for place, block in enumerate(self.blocks) for number in block.numbers(place))
 
 
-class _PaperFile(StrictModel):
+class Paper(StrictModel):
+    """A paper with its printed tables."""
+
     paper: str
     title: str
     citation: str
     labels: dict[str, tuple[str, ...]] = Field(min_length=1)
-    tables: dict[str, _Table] = Field(min_length=1)
+    """All axes and labels of the tables."""
+    tables: dict[str, PaperTable] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _labels_known(self) -> _PaperFile:
+    def _check_numbers(self) -> Paper:
         for name, table in self.tables.items():
+            table._paper, table._name = self.paper, name
             seen = set()
-            for cell in table.cells():
-                quantity = cell.quantity
+            for number in table.numbers:
+                quantity = number.quantity
                 try:
-                    check_quantity(quantity, self.labels)
-                    check_quantity(cell.against or quantity, self.labels)
-                    check_quantity(cell.marking.against if cell.marking else quantity, self.labels)
+                    for one in (quantity, number.against, number.marking and number.marking.against):
+                        check_quantity(one or quantity, self.labels)
                 except InputError as error:
                     raise error.inside("tables", name) from error
-                key = *_place(quantity), cell.against is not None
+                where = frozenset(quantity.where.items())
+                key = where, quantity.measure, repr(quantity.average), number.against is not None
                 if key in seen:
                     reason = f"two values of {quantity.measure} for {dict(quantity.where)}"
                     raise InputError(reason, keys=["tables", name], code="duplicate")
                 seen.add(key)
         return self
-
-
-def _place(quantity: Quantity) -> tuple[Any, ...]:
-    return frozenset(quantity.where.items()), quantity.measure, repr(quantity.average)
-
-
-@dataclass(frozen=True)
-class Paper:
-    """A paper. ``labels`` are all axes and labels of its tables."""
-
-    name: str
-    title: str
-    citation: str
-    labels: Labels
-    tables: Mapping[str, Table]
 
 
 class _ClaimsFile(StrictModel):
@@ -229,15 +219,10 @@ def _state(path: Path) -> tuple[int, ...]:
 
 @lru_cache(maxsize=32)
 def _paper(path: Path, _version: tuple[int, ...]) -> Paper:
-    content = load(_PaperFile, path)
-    tables = {
-        key: Table(content.paper, key, table.title, table.printed, table.note, table.digits, tuple(table.cells()))
-        for key, table in content.tables.items()
-    }
-    return Paper(content.paper, content.title, content.citation, content.labels, tables)
+    return load(Paper, path)
 
 
-def read_tables(name: str, folder: Path | None = None) -> tuple[Table, ...]:
+def read_tables(name: str, folder: Path | None = None) -> tuple[PaperTable, ...]:
     """Read the tables that ``paper:`` of a study names.
 
     Args:

@@ -13,10 +13,12 @@ The number is a guide for the next study and not a promise, since a mean of few 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 
 from scipy import special
 
-from probes.claims.estimates import DECIDED, Estimate, Region
+from probes.claims.comparisons import Region
+from probes.claims.estimates import DECIDED, Estimate
 
 POWER = 0.8
 MOST = 1_000
@@ -50,12 +52,6 @@ def models_needed(ours: Estimate, expected: Region, tests: int = 1) -> float | N
     """Return the fewest models with 80 % power: infinity for more than ``MOST``, None if the spread is not known."""
     if not ours.has_spread:
         return None
-    low, high = 1, 2
-    while power(ours, expected, high, tests) < POWER:
-        if high >= MOST:
-            return math.inf
-        low, high = high, min(2 * high, MOST)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if power(ours, expected, middle, tests) < POWER else (low, middle)
-    return high
+    numbers = range(2, MOST + 1)
+    place = bisect_left(numbers, POWER, key=lambda models: power(ours, expected, models, tests))
+    return numbers[place] if place < len(numbers) else math.inf

@@ -183,7 +183,7 @@ class Compare(ClaimEntry):
 
     Attributes:
         relation: ``greater`` and ``less``: by more than ``margin``. ``non_inferior`` and ``non_superior``: at most
-            ``margin`` worse in the other direction. ``equivalent``: at most ``margin`` apart. Tests: estimates.py.
+            ``margin`` worse in the other direction. ``equivalent``: at most ``margin`` apart. Tests: comparisons.py.
         margin: In the unit of the measure. Default: 0 for ``greater`` and ``less``, MARGIN for the others.
         none_against: The mean over conditions has to hold, and no single condition may contradict it.
     """

@@ -18,22 +18,15 @@ that near 0 has no sign.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
-from probes.claims.estimates import (
-    DECIDED,
-    Estimate,
-    Outcome,
-    common_conditions,
-    estimate_over,
-    outcome_of,
-    region,
-)
+from probes.claims.comparisons import Outcome, outcome_of, region
+from probes.claims.estimates import DECIDED, Estimate, EstimateOrWhy, estimate_of
 from probes.claims.observed import Results, Series
-from probes.claims.papers import Cell, Table
+from probes.claims.papers import PaperNumber, PaperTable
 from probes.claims.spec import OF_PROBE, Quantity
 from probes.claims.verdicts import Word
 from probes.results.pooling import Condition, drop_shared_runs
@@ -46,66 +39,48 @@ TURNED = "the sign is opposite"
 
 
 @dataclass(frozen=True)
-class TableComparison:
+class ComparedNumber:
     """A printed number with ours. ``text`` gives the reasons of the verdict, ``notes`` those that are not orders."""
 
-    cell: Cell
+    printed: PaperNumber
     ours: Estimate | None
     verdict: Word
     text: str
     notes: tuple[str, ...] = ()
 
 
-class _CellEstimate(NamedTuple):
-    """Our estimate of a printed number, or None and the reason.
+class _Measured(NamedTuple):
+    """Our measurements of a printed number, by the labels that it is a mean over, and their estimate."""
 
-    Attributes:
-        tie: The largest difference that is a tie in its column.
-        series: The measurements, by the labels that the number is a mean over.
-    """
-
-    cell: Cell
-    tie: float
+    printed: PaperNumber
     series: Series
-    estimate: Estimate | None
-    why: str
+    found: EstimateOrWhy
 
 
-def compare_table(table: Table, results: Results) -> tuple[TableComparison, ...]:
+def compare_table(table: PaperTable, results: Results) -> tuple[ComparedNumber, ...]:
     """Compare every number of ``table``, in its order."""
-    columns: dict[tuple[object, ...], list[int]] = defaultdict(list)
-    for number, cell in enumerate(table.cells):
-        columns[*cell.column, cell.quantity.measure].append(number)
-    cells: dict[int, _CellEstimate] = {}
-    orders: dict[int, Counter[str]] = {}
-    for column in columns.values():
-        tie = _tie([table.cells[number] for number in column])
-        cells |= {number: _look_up(table.cells[number], tie, results) for number in column}
-        orders |= _orders(cells, [number for number in column if cells[number].estimate is not None])
-    return tuple(_row(cells[number], orders.get(number, Counter())) for number in range(len(table.cells)))
-
-
-def _tie(column: Sequence[Cell]) -> float:
-    """Return the largest tie of a column. Scores are percent, but probe measures may be shares or cosines."""
-    shares = all(cell.quantity.measure.startswith(OF_PROBE) and abs(cell.value) <= 1 for cell in column)
-    return TIE / 100 if shares else TIE
+    columns: dict[tuple[object, ...], list[_Measured]] = defaultdict(list)
+    every = [_look_up(number, results) for number in table.numbers]
+    for one in every:
+        columns[*one.printed.column, one.printed.quantity.measure].append(one)
+    compared = {id(one): number for column in columns.values() for one, number in _column(column)}
+    return tuple(compared[id(one)] for one in every)
 
 
 def difference_of(quantity: Quantity, other: Quantity, results: Results) -> Estimate | None:
     """Return our difference of two quantities. None if it is not known of both."""
-    return _look_up(Cell(quantity, 0.0, other, (0, 0)), TIE, results).estimate
+    return _look_up(PaperNumber(quantity, 0.0, other), results).found.ours
 
 
-def _look_up(cell: Cell, tie: float, results: Results) -> _CellEstimate:
+def _look_up(number: PaperNumber, results: Results) -> _Measured:
     sides: list[Series] = []
-    for quantity in (cell.quantity, cell.against):
+    for quantity in (number.quantity, number.against):
         if quantity is not None:
             series, why = _series_at(quantity, results)
             if not series:
-                return _CellEstimate(cell, tie, {}, None, why)
+                return _Measured(number, {}, EstimateOrWhy(None, why))
             sides.append(series)
-    found = estimate_over(*drop_shared_runs(sides, common_conditions(sides)))
-    return _CellEstimate(cell, tie, sides[0], found.ours, found.why)
+    return _Measured(number, sides[0], estimate_of(sides))
 
 
 def _series_at(quantity: Quantity, results: Results) -> tuple[Series, str]:
@@ -133,47 +108,52 @@ def _series_at(quantity: Quantity, results: Results) -> tuple[Series, str]:
     return found[nearest[0]], ""
 
 
-def _row(ours: _CellEstimate, orders: Counter[str]) -> TableComparison:
-    value = ours.cell.value
-    if ours.estimate is None:
-        return TableComparison(ours.cell, None, "not run", ours.why)
+def _column(column: Sequence[_Measured]) -> Iterator[tuple[_Measured, ComparedNumber]]:
+    """Yield the numbers of a column, each with its comparison."""
+    # scores are percent, but probe measures may be shares or cosines
+    numbers = [one.printed for one in column]
+    shares = all(one.quantity.measure.startswith(OF_PROBE) and abs(one.value) <= 1 for one in numbers)
+    tie = TIE / 100 if shares else TIE
+    for one, orders in zip(column, _orders(column, tie), strict=True):
+        if one.found.ours is None:
+            yield one, ComparedNumber(one.printed, None, "not run", one.found.why)
+        else:
+            yield one, _compared(one.printed, one.found.ours, orders, tie)
+
+
+def _compared(printed: PaperNumber, ours: Estimate, orders: Counter[str], tie: float) -> ComparedNumber:
     same, reversed_ = orders["holds"], orders["fails"]
-    signed = ours.cell.against is not None or ours.cell.quantity.measure == "delta"
     sign: Outcome = "inconclusive"
-    if signed and abs(value) > ours.tie:
-        sign = outcome_of(ours.estimate, region("greater" if value > 0 else "less"))
+    if (printed.against is not None or printed.quantity.measure == "delta") and abs(printed.value) > tie:
+        sign = outcome_of(ours, region("greater" if printed.value > 0 else "less"))
     text = (
         f"{same} of {same + reversed_} decided orders in the column are as in the paper; {orders.total()} were tested"
     )
     text += f", {orders[TIED]} of them ties in print" if orders[TIED] else ""
     text += "; the sign is as in the paper" if sign == "holds" else ""
-    notes = ((TURNED,) if sign == "fails" else ()) + ours.estimate.notes
+    notes = ((TURNED,) if sign == "fails" else ()) + ours.notes
     verdict: Word = "replicates" if same or sign == "holds" else "inconclusive"
     if reversed_ or sign == "fails":
         verdict = "does not replicate"
-    return TableComparison(ours.cell, ours.estimate, verdict, "; ".join([text, *notes]), notes)
+    return ComparedNumber(printed, ours, verdict, "; ".join([text, *notes]), notes)
 
 
-def _orders(cells: Mapping[int, _CellEstimate], column: Sequence[int]) -> dict[int, Counter[str]]:
+def _orders(column: Sequence[_Measured], tie: float) -> list[Counter[str]]:
     """Return for each number of a column how many of its orders hold, fail, are inconclusive, and are ties in print."""
-    pairs = list(combinations(column, 2))
-    ours: list[Estimate | None] = []
-    for one, other in pairs:  # of means, over the labels that both have
-        sides = [cells[one].series, cells[other].series]
-        tied = _tied(cells[one], cells[other])
-        ours.append(None if tied else estimate_over(*drop_shared_runs(sides, common_conditions(sides))).ours)
+    known = [place for place, one in enumerate(column) if one.found.ours is not None]
+    pairs = list(combinations(known, 2))
+    # printed numbers have six digits; unrounded, 0.705 − 0.7 is above 0.005
+    printed = [round(column[one].printed.value - column[other].printed.value, 6) for one, other in pairs]
+    ours = [  # of means, over the labels that both have
+        None if abs(apart) <= tie else estimate_of([column[one].series, column[other].series]).ours
+        for (one, other), apart in zip(pairs, printed, strict=True)
+    ]
     stands = corrected([None if found is None else found.p for found in ours])
-    counts: dict[int, Counter[str]] = {number: Counter() for number in column}
-    for (one, other), found, p in zip(pairs, ours, stands, strict=True):
-        outcome = TIED if _tied(cells[one], cells[other]) else "inconclusive"
+    counts = [Counter[str]() for _ in column]
+    for pair, apart, found, p in zip(pairs, printed, ours, stands, strict=True):
+        outcome = TIED if abs(apart) <= tie else "inconclusive"
         if found is not None and p is not None and p < DECIDED:
-            printed = cells[one].cell.value - cells[other].cell.value
-            outcome = "holds" if (found.interval.mean > 0) == (printed > 0) else "fails"
-        counts[one][outcome] += 1
-        counts[other][outcome] += 1
+            outcome = "holds" if (found.mean > 0) == (apart > 0) else "fails"
+        for place in pair:
+            counts[place][outcome] += 1
     return counts
-
-
-def _tied(one: _CellEstimate, other: _CellEstimate) -> bool:
-    """Return whether two printed numbers are a tie. They have six digits; unrounded, 0.705 − 0.7 is above 0.005."""
-    return round(abs(one.cell.value - other.cell.value), 6) <= one.tie

@@ -1,6 +1,6 @@
-"""The verdict of a claim, from the tests of its comparisons.
+"""The verdict of a claim: its comparisons are looked up in results, tested one by one, and combined.
 
-How one comparison is tested: estimates.py. A claim has one of five verdicts:
+How one comparison is tested: comparisons.py and correlation.py. A claim has one of five verdicts:
 
     replicates          Every comparison that could be made holds by itself. All of them have to hold, so chance gives
                         this verdict in at most 5 % of cases, whatever their number, and nothing is corrected
@@ -16,6 +16,10 @@ A single comparison counts as failed after Holm's correction over the claim; if 
 A comparison that is a mean over several conditions (such as language pairs) is also made for each condition alone, and
 these outcomes are counted. They decide nothing unless the comparison has ``none_against``: then each of them may fail
 the claim, but need not hold.
+
+All comparisons of a claim whose conditions have the same axes are over the same conditions. With ``minus`` a gap of
+gaps is tested: (left − subtracted from left) − (right − subtracted from right). With ``fallback_measure`` another
+measure is read if nothing was measured of the first, and the text names the one that was.
 """
 
 from __future__ import annotations
@@ -24,14 +28,17 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from operator import attrgetter
 from typing import Literal, get_args
 
-from probes.claims.comparisons import JudgedComparison, comparisons_of
-from probes.claims.estimates import DECIDED, NOTHING, Outcome, Unit, counted, decided
-from probes.claims.observed import Results
-from probes.claims.power import MOST
-from probes.claims.spec import Claim
+from probes.claims.comparisons import Comparison, Outcome, compared, decided
+from probes.claims.correlation import correlated
+from probes.claims.estimates import DECIDED, NOTHING, Unit, common_conditions, counted, estimate_over, named
+from probes.claims.observed import Results, Series, restricted
+from probes.claims.power import MOST, models_needed
+from probes.claims.spec import OF_PROBE, Claim, Compare, Order, Quantity, Relation
+from probes.results.pooling import Condition, drop_shared_runs
 from probes.statistics import Interval, corrected
 
 Word = Literal["replicates", "mostly replicates", "does not replicate", "inconclusive", "not run"]
@@ -66,7 +73,7 @@ class Verdict:
     ours: Interval | None
     n: int
     text: str
-    parts: tuple[JudgedComparison, ...] = ()
+    parts: tuple[Comparison, ...] = ()
     unit: Unit = "models"
     one_model: bool = False
     tally: str = ""
@@ -89,8 +96,8 @@ class Verdict:
             return None
         tests = sum(part.tested is not None for part in self.parts)
         left = [part for part in self.parts if part.outcome == "inconclusive"]
-        numbers = [(part.leans_outside, part.needed(tests)) for part in left]
-        known = [(against, number) for against, number in numbers if number is not None]
+        numbers = [part.tested_by and models_needed(*part.tested_by, tests) for part in left]
+        known = [(part.outside < part.inside, n) for part, n in zip(left, numbers, strict=True) if n is not None]
         if any(against for against, _ in known):
             return min(number for against, number in known if against)
         return max((number for _, number in known), default=None) if len(known) == len(numbers) else None
@@ -132,18 +139,17 @@ def judge(claim: Claim, results: Results) -> Verdict:
     )  # fmt: skip
 
 
-def corrected_parts(parts: Sequence[JudgedComparison]) -> list[JudgedComparison]:
+def corrected_parts(parts: Sequence[Comparison]) -> list[Comparison]:
     """Return comparisons with their outcomes. A failure is corrected by Holm over all that may fail the claim."""
-    groups = [_may_fail(part) for part in parts]
-    stands = iter(corrected([one.tested for group in groups for one in group]))
+    stands = iter(corrected([one.tested for part in parts for one in part.may_fail]))
     found = []
-    for part, group in zip(parts, groups, strict=True):
-        settled = [_settled(one, next(stands)) for one in group]
-        found.append(replace(settled[0], singles=tuple(settled[1:]) or part.singles))
+    for part in parts:
+        first, *singles = [_settled(one, next(stands)) for one in part.may_fail]
+        found.append(replace(first, singles=tuple(singles) or part.singles))
     return found
 
 
-def _settled(part: JudgedComparison, outside: float | None) -> JudgedComparison:
+def _settled(part: Comparison, outside: float | None) -> Comparison:
     """Return the comparison with the outcome by its corrected p value."""
     if outside is None:
         return part
@@ -153,11 +159,9 @@ def _settled(part: JudgedComparison, outside: float | None) -> JudgedComparison:
     return replace(part, outcome=outcome, said=said, against_alone=changed)
 
 
-def decide(run: Sequence[JudgedComparison]) -> tuple[Decided, JudgedComparison]:
+def decide(run: Sequence[Comparison]) -> tuple[Decided, Comparison]:
     """Return how a claim comes out, from its comparisons that were run, and which of them decides."""
-    tested = sorted(
-        (one for part in run for one in _may_fail(part) if one.tested is not None), key=attrgetter("outside")
-    )
+    tested = sorted((one for part in run for one in part.may_fail if one.tested is not None), key=attrgetter("outside"))
     if _any_is_shown([one.outside for one in tested]):
         return "fails", tested[0]
     still_open = next((part for part in run if part.outcome == "inconclusive"), None)
@@ -173,12 +177,7 @@ def _any_is_shown(rising: Sequence[float]) -> bool:
     return any(p * len(rising) <= DECIDED * rank for rank, p in enumerate(rising, 1))
 
 
-def _may_fail(part: JudgedComparison) -> list[JudgedComparison]:
-    """Return the tests of a comparison that may fail the claim."""
-    return [part, *(part.singles if part.none_against else ())]
-
-
-def _tally(run: Sequence[JudgedComparison], total: int, deciding: JudgedComparison) -> str:
+def _tally(run: Sequence[Comparison], total: int, deciding: Comparison) -> str:
     """Return how many comparisons and single conditions hold. Empty if there is only one."""
     told = []
     if total > 1:
@@ -189,7 +188,7 @@ def _tally(run: Sequence[JudgedComparison], total: int, deciding: JudgedComparis
     return "; ".join(told)
 
 
-def _count(parts: Sequence[JudgedComparison]) -> str:
+def _count(parts: Sequence[Comparison]) -> str:
     counts = Counter(part.outcome for part in parts)
     others = f", {_of(counts['fails'])}" if counts["fails"] else ""
     others += f", {counts['inconclusive']} inconclusive" if counts["inconclusive"] else ""
@@ -200,3 +199,120 @@ def _count(parts: Sequence[JudgedComparison]) -> str:
 
 def _of(failed: int) -> str:
     return f"{failed} fails" if failed == 1 else f"{failed} fail"
+
+
+# --- the comparisons of a claim ---
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """The sides of a comparison, over ``conditions`` that all of them have."""
+
+    what: str
+    sides: tuple[Series, ...]
+    conditions: Sequence[Condition]
+    relation: Relation
+    margin: float = 0.0
+    value: float = 0.0
+    none_against: bool = False
+
+    def tested(self) -> Comparison:
+        """Return the comparison of the means over the conditions, and of each condition alone."""
+        sides, conditions = drop_shared_runs(self.sides, self.conditions)
+
+        def test(what: str, over: Sequence[Condition]) -> Comparison:
+            return compared(what, estimate_over(sides, over), self.relation, self.margin, self.value)
+
+        whole = test(self.what, conditions)
+        if len(conditions) < 2 or whole.interval is None:
+            return whole
+        every = list(dict.fromkeys(condition for side in sides for condition in side))
+        singles = tuple(test(f"{self.what}: {named([one], every)}", [one]) for one in conditions)
+        return replace(whole, singles=singles, none_against=self.none_against)
+
+
+def comparisons_of(claim: Claim, results: Results) -> list[Comparison]:
+    """Return the comparisons of a claim, each tested as if it were alone."""
+    found = [_compared(compare, results) for compare in claim.compare or ()]
+    found += [sides for order in claim.order or () for sides in _ordered(order, results)]
+    parts = [sides.tested() for sides in _over_the_same(found)]
+    return parts + [correlated(entry, results) for entry in claim.correlate or ()]
+
+
+def _looked_up(entry: Compare | Order, results: Results) -> list[tuple[Quantity, Series]]:
+    """Return the quantities of an entry with their measurements. Axes that one of them names separate no conditions."""
+    quantities = [results.measured(quantity) for quantity in entry.quantities()]
+    axes = {axis for quantity in quantities for axis in quantity.where} if len(quantities) > 1 else set[str]()
+    return [(quantity, restricted(results.series(quantity, axes), entry.restrict_to)) for quantity in quantities]
+
+
+def _compared(compare: Compare, results: Results) -> _Sides:
+    """Look up the sides of a comparison, over the conditions that all of them have."""
+    quantities, sides = zip(*_looked_up(compare, results), strict=True)
+    left, *others = quantities
+    what = _name(left, others[0] if others else None)
+    if len(others) > 1:
+        what = f"({_name(left, others[1])}) − ({_name(others[0], others[2])})"
+    value = compare.value or 0.0
+    what += f" − {value:g}" if value else ""
+    conditions = common_conditions(sides)
+    return _Sides(what, sides, conditions, compare.relation, compare.points, value, compare.none_against)
+
+
+def _ordered(order: Order, results: Results) -> list[_Sides]:
+    """Return each step of an order, over the conditions that all measured things have. The others are not run."""
+    found = _looked_up(order, results)
+    there = [one for one in found if one[1]]
+    relation: Relation = "greater" if order.direction == "rising" else "less"
+    shared = common_conditions([series for _, series in there]) if there else []
+    steps = [
+        _Sides(_name(after, before), (of_after, of_before), shared, relation)
+        for (before, of_before), (after, of_after) in pairwise(there)
+    ]
+    lost = [quantity for quantity, series in found if not series][: len(found) - max(1, len(there))]
+    return steps + [_Sides(_name(quantity, None), ({},), [], relation) for quantity in lost]
+
+
+def _over_the_same(comparisons: Sequence[_Sides]) -> list[_Sides]:
+    """Reduce comparisons whose conditions have the same axes to the conditions that all of them have."""
+    kept: dict[frozenset[str], set[Condition]] = {}
+    axes = [frozenset(axis for condition in one.conditions for axis, _ in condition) for one in comparisons]
+    for one, of in zip(comparisons, axes, strict=True):
+        if one.conditions:
+            kept[of] = kept.get(of, set(one.conditions)) & set(one.conditions)
+    return [
+        replace(one, conditions=[c for c in one.conditions if c in kept[of]]) if one.conditions else one
+        for one, of in zip(comparisons, axes, strict=True)
+    ]
+
+
+def _name(left: Quantity, right: Quantity | None) -> str:
+    """Return the sides in words: the labels that both have, the measure, and the labels that differ."""
+    if right is None:
+        return " ".join([*left.where.values(), *_averaged(left), _measure(left)])
+    measures = {_measure(left), _measure(right)}
+    of_left, of_right = (
+        " ".join(
+            [
+                *(label for axis, label in one.where.items() if other.where.get(axis) != label),
+                *(_averaged(one) if one.average != other.average else []),
+                *([_measure(one)] if len(measures) > 1 else []),
+                *(f"without {axis}" for axis in one.exclude_axes if axis not in other.exclude_axes),
+            ]
+        )
+        or "the other"
+        for one, other in ((left, right), (right, left))
+    )
+    shared = [label for axis, label in left.where.items() if right.where.get(axis) == label]
+    in_common = " ".join([*shared, *(measures if len(measures) == 1 else [])])
+    return f"{in_common}, {of_left} − {of_right}".removeprefix(", ")
+
+
+def _averaged(quantity: Quantity) -> list[str]:
+    """Return the labels it is a mean over, if it names some."""
+    return [f"mean of {', '.join(labels)}" for labels in quantity.average.values() if labels]
+
+
+def _measure(quantity: Quantity) -> str:
+    layer = "" if quantity.layer is None else f" ({quantity.layer} layer)"
+    return quantity.measure.removeprefix(OF_PROBE) + layer

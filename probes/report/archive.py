@@ -274,7 +274,7 @@ def _quantities(study: Study) -> Iterator[Quantity]:
             yield from claim.quantities()
     for name in tables:
         for table in read_tables(name):
-            for cell in table.cells:
+            for cell in table.numbers:
                 yield from (quantity for quantity in (cell.quantity, cell.against) if quantity is not None)
 
 

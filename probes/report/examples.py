@@ -19,7 +19,7 @@ import numpy as np
 
 from probes.claims import papers
 from probes.claims.observed import Results
-from probes.claims.papers import Cell, Marking
+from probes.claims.papers import Marking, PaperNumber
 from probes.claims.spec import Quantity
 from probes.claims.tables import difference_of
 from probes.report.data import Study
@@ -64,7 +64,7 @@ class ExampleTest:
         over_models: Interval of the same difference over models.
     """
 
-    cell: Cell
+    cell: PaperNumber
     marking: Marking
     found: PairedTest | None
     by: str
@@ -90,13 +90,13 @@ class ExampleTest:
         return [*known, badge, self.found.difference, f"{self.by}, {plural(self.runs, 'run')}", p, models]
 
 
-def example_blocks(table: papers.Table, study: Study, results: Results, name: str) -> list[Block]:
+def example_blocks(table: papers.PaperTable, study: Study, results: Results, name: str) -> list[Block]:
     """Return the table of tests that belongs to a paper's table.
 
     Returns:
         No block where the paper marks nothing, or where no predictions are at hand.
     """
-    tests = [tested(cell, cell.marking, study, results) for cell in table.cells if cell.marking is not None]
+    tests = [tested(cell, cell.marking, study, results) for cell in table.numbers if cell.marking is not None]
     tests = [test for test in tests if test.found is not None or test.over_models is not None]
     if all(test.found is None for test in tests):
         return []
@@ -105,7 +105,7 @@ def example_blocks(table: papers.Table, study: Study, results: Results, name: st
     return [Table(f"{table.paper}, {table.name}. {CAPTION}", header, rows, 4, name, ROWS, table.digits)]
 
 
-def tested(cell: Cell, marking: Marking, study: Study, results: Results) -> ExampleTest:
+def tested(cell: PaperNumber, marking: Marking, study: Study, results: Results) -> ExampleTest:
     """Test a number against the number that the paper compares it with."""
     over = difference_of(cell.quantity, marking.against, results)
     models = None if over is None else over.interval

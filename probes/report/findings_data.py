@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from probes.claims.estimates import Outcome, counted
+from probes.claims.comparisons import Outcome
+from probes.claims.estimates import counted
 from probes.claims.papers import claims_files, names_in, read_claims
 from probes.claims.spec import Claim
 from probes.report.data import Study

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import Field
 
-from probes.claims.estimates import Outcome
+from probes.claims.comparisons import Outcome
 from probes.claims.papers import read_paper
 from probes.figures.drawing import Figure, shorten
 from probes.report.archive import ArchivedStudy

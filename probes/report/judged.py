@@ -12,11 +12,12 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeVar
 
 from probes.claims import papers
-from probes.claims.estimates import NOTHING, Outcome, counted
+from probes.claims.comparisons import Outcome
+from probes.claims.estimates import NOTHING, counted
 from probes.claims.observed import Results
-from probes.claims.papers import Cell, names_in, read_claims, read_tables
+from probes.claims.papers import PaperNumber, names_in, read_claims, read_tables
 from probes.claims.spec import OF_PROBE, Claim, probe_measures
-from probes.claims.tables import TableComparison, compare_table
+from probes.claims.tables import ComparedNumber, compare_table
 from probes.claims.verdicts import WORDS, Verdict, judge
 from probes.figures.drawing import slug
 from probes.report.data import Study
@@ -118,7 +119,7 @@ class JudgedClaim(NamedTuple):
 class JudgedNumber(NamedTuple):
     """A printed number, and the verdict of each pool that measured anything of its table."""
 
-    cell: Cell
+    cell: PaperNumber
     judged: Sequence[PoolVerdict]
 
     @property
@@ -147,7 +148,7 @@ class Comparisons(NamedTuple):
     """
 
     claims: Sequence[JudgedClaim] = ()
-    tables: Sequence[tuple[papers.Table, Sequence[JudgedNumber]]] = ()
+    tables: Sequence[tuple[papers.PaperTable, Sequence[JudgedNumber]]] = ()
     notes: Sequence[str] = ()
     measures: Sequence[str] = ()
     examples: Mapping[str, Sequence[Block]] = MappingProxyType({})
@@ -171,9 +172,9 @@ def compared(studies: Sequence[Study]) -> Comparisons:
     )
 
 
-def _tests(table: papers.Table, studies: Sequence[Study]) -> list[Block]:
+def _tests(table: papers.PaperTable, studies: Sequence[Study]) -> list[Block]:
     """Return the tests over examples of each study; in a joined report the studies are apart."""
-    if all(cell.marking is None for cell in table.cells):
+    if all(cell.marking is None for cell in table.numbers):
         return []
     from probes.report.examples import example_blocks  # with torch, by the metrics of tasks
 
@@ -205,19 +206,19 @@ def _claimed(claim: Claim, found: Mapping[str, Results]) -> JudgedClaim:
     return JudgedClaim(claim, run or telling[:1] or judged[:1])
 
 
-def _lines(table: papers.Table, found: Mapping[str, Results]) -> list[JudgedNumber]:
+def _lines(table: papers.PaperTable, found: Mapping[str, Results]) -> list[JudgedNumber]:
     comparisons = {pool: compare_table(table, results) for pool, results in found.items()}
     measured = {pool: rows for pool, rows in comparisons.items() if any(row.ours is not None for row in rows)}
     return [
         JudgedNumber(cell, [_judged(pool, rows[number]) for pool, rows in measured.items()])
-        for number, cell in enumerate(table.cells)
+        for number, cell in enumerate(table.numbers)
     ]
 
 
-def _judged(pool: str, row: TableComparison) -> PoolVerdict:
+def _judged(pool: str, row: ComparedNumber) -> PoolVerdict:
     if row.ours is None:
         return PoolVerdict(row.verdict, None, 0, row.text, pool=pool)
-    within = range_of(row.cell.quantity.measure.removeprefix(OF_PROBE)) if row.cell.against is None else None
+    within = range_of(row.printed.quantity.measure.removeprefix(OF_PROBE)) if row.printed.against is None else None
     ours, text = replace(row.ours.interval, within=within), "; ".join(row.notes)
     return PoolVerdict(row.verdict, ours, ours.n, text, unit=row.ours.unit, one_model=row.ours.one_model, pool=pool)
 
@@ -294,7 +295,7 @@ def beside_papers(comparisons: Comparisons) -> Section | None:
 
 
 def _paper_blocks(
-    table: papers.Table, lines: Sequence[JudgedNumber], heading: str, note: str, number: int
+    table: papers.PaperTable, lines: Sequence[JudgedNumber], heading: str, note: str, number: int
 ) -> list[Block]:
     """Return the numbers that were measured here, and behind a line all that are printed."""
     labels: dict[str, set[str]] = {axis: set() for line in lines for axis in line.where if axis != "task"}

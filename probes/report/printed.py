@@ -27,7 +27,7 @@ def printed_numbers(papers: Sequence[str]) -> Printed:
             tables = read_tables(name)
         except InputError:
             continue
-        for cell in (cell for table in tables for cell in table.cells):
+        for cell in (cell for table in tables for cell in table.numbers):
             if cell.against is None and not cell.quantity.average:
                 found.setdefault((cell.quantity.measure, frozenset(cell.quantity.where.items())), cell.value)
     return found
