@@ -12,7 +12,9 @@ import pytest
 from pretrain.adjust.loop import AdjustStep
 from pretrain.folder import export_sizes
 from pretrain.step import Step
-from probes.stages.kinds import is_intact, is_whole
+from probes.stages.adjust import AdjustStage
+from probes.stages.done import is_intact, is_whole
+from probes.stages.pretrain import PretrainStage
 from probes.study.gc import collect, delete_unused
 from probes.transfer.run import Transfer
 from tests.study_cases import opened, own_copy, run_here, stages_of, tables
@@ -166,8 +168,8 @@ def test_after_gc_an_export_that_it_kept_is_watched(out, trained):
 def test_a_damaged_stage_that_no_cell_has_is_deleted_as_others(out):
     run = run_of(out, "adjust")
     shutil.rmtree(run / "export")
-    assert is_whole("adjust", run)
-    assert not is_intact("adjust", run)
+    assert is_whole(AdjustStage.content, run)
+    assert not is_intact(AdjustStage.content, run)
     run_here(out, {**ALL, "adjust": None})
     assert run in [one.folder.resolve() for one in delete_unused([out])]
 
@@ -175,8 +177,8 @@ def test_a_damaged_stage_that_no_cell_has_is_deleted_as_others(out):
 def test_a_record_that_only_ends_as_it_should_is_no_record(out):
     run = run_of(out, "pretrain")
     (run / "done.json").write_bytes((run / "done.json").read_bytes()[60:])
-    assert is_whole("pretrain", run)
-    assert not is_intact("pretrain", run)
+    assert is_whole(PretrainStage.content, run)
+    assert not is_intact(PretrainStage.content, run)
 
 
 # --- what is found when it is read ---

@@ -22,7 +22,8 @@ if why_not():
 from pretrain.config import PretrainConfig
 from pretrain.run import pretrain
 from probes.stages.alignment import AlignmentStage
-from probes.stages.kinds import is_whole
+from probes.stages.done import is_whole
+from probes.stages.kinds import STAGE_KINDS
 from probes.stages.pretrain import PretrainStage
 from probes.study.executors.slurm import SlurmExecutor
 from probes.study.stage_folders import is_folder_name
@@ -175,7 +176,7 @@ def noted(folder: Path) -> dict[str, str]:
 def stages(folder: Path) -> set[str]:
     """Those that are done; not by their stage.json, which is missing where the node was lost just before it."""
     paths = [path for path in (folder / "stages").glob("*-*") if is_folder_name(path.name)]
-    return {path.name for path in paths if is_whole(path.name.partition("-")[0], path)}
+    return {path.name for path in paths if is_whole(STAGE_KINDS[path.name.partition("-")[0]].content, path)}
 
 
 def over(process: subprocess.Popen[bytes], folder: Path, seconds: float = 400.0) -> None:

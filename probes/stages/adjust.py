@@ -9,7 +9,7 @@ from pretrain.config import PretrainConfig
 from pretrain.config.model import numbered
 from pretrain.config.training import micro_batches
 from probes.models.names import has_own_parts
-from probes.stages.base import DONE, ModelStage, Stage, StageKeys, short
+from probes.stages.base import DONE, ModelStage, StageKeys, short
 from probes.stages.pretrain import PretrainStage
 from synthlang.errors import InputError
 
@@ -37,10 +37,6 @@ class AdjustStage(ModelStage):
     @property
     def short(self) -> str:
         return f"{short(self.model)} adjusted"
-
-    @property
-    def root(self) -> Stage | str:
-        return self.model
 
     def settings(self, keys: StageKeys) -> Any:
         names = OF_WEIGHTS | {"pairs"}

@@ -12,15 +12,13 @@ and the formats of the code. Equal work has one key, whichever cell needs it, an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import pydantic
 
-from pretrain.config import PretrainConfig
-from probes.models.names import ModelLimits
-from probes.stages.content_hashes import ContentHashes, FileStats
+from probes.stages.content_hashes import ContentHash, ContentHashes, FileStats
 from probes.transfer.config import TransferConfig
 from synthlang import language as languages
 from synthlang import shards, vocabulary
@@ -99,24 +97,6 @@ class Stage(StrictModel):
         """Make the stage, whose parents are done, or go on with it; ``making`` is a ``Making``."""
         raise NotImplementedError
 
-    @property
-    def root(self) -> Stage | str:
-        """The model that this one was adjusted or fine-tuned from, the stage itself if it was not."""
-        return self
-
-    @property
-    def pretraining(self) -> PretrainConfig | None:
-        """Settings of the pretraining that the stage is, None for another stage."""
-        return None
-
-    def config_in(self, making: Any) -> PretrainConfig | None:  # noqa: ARG002
-        """Return the settings that the folder of a pretraining is opened with, None for another stage."""
-        return None
-
-    def limits(self, of_checkpoint: Callable[[str], ModelLimits | None]) -> ModelLimits | None:  # noqa: ARG002
-        """Return the size of the model that the stage makes, None where it is not known."""
-        return None
-
     def finetune_keys(self, keys: StageKeys) -> dict[Role, str]:  # noqa: ARG002
         """Return the keys of the fine-tunings of the stage by the language that they are trained on, if it has any."""
         return {}
@@ -133,23 +113,17 @@ class Stage(StrictModel):
             raise InputError(reason, hint="start again", code="changed")
         return reread
 
-    def unreadable(self, hashes: ContentHashes) -> InputError | None:
-        """Return the error for the first reference of the stage and its parents that cannot be opened, if any."""
+    def contents(self, hashes: ContentHashes) -> Iterator[ContentHash]:
+        """Yield the content of everything that the stage and its parents refer to."""
         for config in self.configs:
             for named in references(config):
-                if (error := hashes.of(named, task_of_items(config)).error) is not None:
-                    return error
-        return next((error for parent in self.parents if (error := parent.unreadable(hashes))), None)
+                yield hashes.of(named, task_of_items(config))
+        for parent in self.parents:
+            yield from parent.contents(hashes)
 
     def files(self, hashes: ContentHashes) -> FileStats:
         """Return the state of the user's files that the stage and its parents read."""
-        found: FileStats = {}
-        for config in self.configs:
-            for named in references(config):
-                found |= hashes.of(named, task_of_items(config)).files
-        for parent in self.parents:
-            found |= parent.files(hashes)
-        return found
+        return {path: state for content in self.contents(hashes) for path, state in content.files.items()}
 
     def to_json(self) -> dict[str, Any]:
         """Return the stage as JSON values; ``kinds.stage_from_json`` makes the same stage again."""
@@ -174,11 +148,6 @@ class ModelStage(Stage):
 
 
 S = TypeVar("S", bound=Stage)
-
-
-def root_of(model: Stage | str) -> Stage | str:
-    """Return the model that another one was adjusted or fine-tuned from, the model itself if it was not."""
-    return model if isinstance(model, str) else model.root
 
 
 def _remade(stage: S) -> S:

@@ -26,10 +26,10 @@ END = b"\n}\n"
 
 def is_done(store: Store, stage: Stage) -> bool:
     """Return whether the stage is there as it was left."""
-    return is_intact_stage(stage.content, store.path(stage.kind, stage.key))
+    return is_intact(stage.content, store.path(stage.kind, stage.key))
 
 
-def is_whole_stage(content: tuple[str, ...], folder: Path) -> bool:
+def is_whole(content: tuple[str, ...], folder: Path) -> bool:
     """Return whether a stage is complete.
 
     A complete stage has all files of its ``content``. The first file is written last, so only that file is checked for
@@ -43,12 +43,12 @@ def is_whole_stage(content: tuple[str, ...], folder: Path) -> bool:
         return handle.read() == END
 
 
-def is_intact_stage(content: tuple[str, ...], folder: Path) -> bool:
+def is_intact(content: tuple[str, ...], folder: Path) -> bool:
     """Return whether a stage is whole and its export, if it has one, has the sizes that it was written with.
 
     A run whose weights were deleted for good counts as intact without them.
     """
-    if not is_whole_stage(content, folder):
+    if not is_whole(content, folder):
         return False
     if content[0] != DONE:
         return True

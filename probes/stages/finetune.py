@@ -9,7 +9,7 @@ from pydantic import Field
 from probes.models.names import CellModel, adjusted_from, has_own_parts
 from probes.stages import base
 from probes.stages.adjust import AdjustStage
-from probes.stages.base import DONE, ModelStage, Stage, StageKeys, root_of, short
+from probes.stages.base import DONE, ModelStage, StageKeys, short
 from probes.stages.pretrain import PretrainStage
 from probes.transfer.config import FORMAT, TransferConfig
 from synthlang import plugins
@@ -108,10 +108,6 @@ class TuneStage(ModelStage):
     def _task(self) -> str:
         return self.config.task if self.config.continual is None else f"{self.config.task}+continual"
 
-    @property
-    def root(self) -> Stage | str:
-        return root_of(self.model)
-
     def settings(self, keys: StageKeys) -> Any:
         return finetune_settings(self.config, self.model, self.seed, keys)
 
@@ -142,7 +138,7 @@ class TuneStage(ModelStage):
     def run(self, making: Making) -> None:
         """Fine-tune on the source language for one seed. Fits in progress lie in ``<stage>.work``."""
         from probes.models.opening import languages_of, write_model
-        from probes.stages.opened import open_models
+        from probes.stages.opened import ModelRequest, open_models
         from probes.stages.shared_finetunes import shared_places
         from probes.transfer.result import drops
         from probes.transfer.run import Transfer, check_one_model
@@ -150,12 +146,14 @@ class TuneStage(ModelStage):
         from synthlang.files import atomic_folder
 
         config = self.config
-        before = before_of(config)
-        if config.continual is None:
-            opened = open_models(making, self.model, None, natural=True, before=before, source_only=True)
-        else:
-            opened = open_models(making, self.model, config.language, config.continual.has_text, before=before)
-        model = opened.pretrained
+        continual = config.continual
+        wanted = ModelRequest(
+            config.language,
+            natural=continual is None or continual.has_text,
+            source_only=continual is None,
+            before=before_of(config),
+        )
+        model = open_models(making, wanted).pretrained
         check_one_model(config, model.has_own_parts, model.model.architecture)
         data = load_training(config, model, making.report)
         transfer = Transfer(model, data, config, making.report, making.store, shared_places(self, making.store))

@@ -21,7 +21,8 @@ from probes.models.names import (
     model_path,
     run_config,
 )
-from probes.stages.base import ModelStage, Stage, StageKeys, root_of
+from probes.stages.base import ModelStage, Stage, StageKeys
+from probes.stages.pretrain import PretrainStage, root_of
 from probes.transfer.config import TransferConfig
 from synthlang.errors import InputError
 from synthlang.files import user_path
@@ -134,18 +135,18 @@ class KnownModels:
     def __init__(self, stage: ModelStage, inputs: Inputs) -> None:
         self._inputs = inputs
         self.root = root_of(stage.model)
-        self.target: Stage | None = getattr(stage, "target_model", None)
+        self.target: PretrainStage | None = getattr(stage, "target_model", None)
         self.identity = inputs.identity(stage.model), inputs.identity(self.target)
 
     @cached_property
     def run(self) -> PretrainConfig | None:
         """Settings of the pretraining run, None for another model."""
-        return self.root.pretraining if isinstance(self.root, Stage) else run_config(self.root)
+        return self.root.config if isinstance(self.root, PretrainStage) else run_config(self.root)
 
     @property
     def is_run(self) -> bool:
         """Whether the model is, or is made of, a pretraining run."""
-        return isinstance(self.root, Stage) or is_run(model_path(self.root))
+        return isinstance(self.root, PretrainStage) or is_run(model_path(self.root))
 
     @property
     def text(self) -> str | None:
@@ -154,12 +155,12 @@ class KnownModels:
 
     def limits(self, model: str | None = CellModel.ORIGINAL) -> ModelLimits | None:
         """Return the size of a model by its name, None where it is not known."""
-        found: Stage | str | None = model
+        found: PretrainStage | str | None = model
         if model == CellModel.TARGET:
             found = self.target
         elif model in (CellModel.ORIGINAL, CellModel.ADJUSTED):
             found = self.root
-        if isinstance(found, Stage):
+        if isinstance(found, PretrainStage):
             return found.limits(self._inputs.limits)
         return None if found is None else self._inputs.limits(found)
 
@@ -184,10 +185,11 @@ class KnownModels:
         from probes.models.aligned import check_constructed  # with torch
 
         same = False
-        if isinstance(self.root, Stage) and (run := self.root.pretraining) is not None:
+        if isinstance(self.root, PretrainStage):
+            run = self.root.config
             names = [member.name for member in run.all_languages]
-            if self.target is not None and self.target.pretraining is not None:
-                other = self.target.pretraining.all_languages[0]
+            if self.target is not None:
+                other = self.target.config.all_languages[0]
                 natural |= other.name == language and other.source != run.all_languages[0].source
             elif not natural:
                 same = language == names[0]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from probes.stages.adjust import AdjustStage
 from probes.stages.alignment import AlignmentStage
 from probes.stages.base import Stage
-from probes.stages.done import is_intact_stage, is_whole_stage
 from probes.stages.finetune import TuneStage
 from probes.stages.pretrain import PretrainStage
 from probes.stages.probe import ProbeStage
@@ -28,13 +26,3 @@ def stage_from_json(data: Any) -> Stage:
 
 RUN_STAGES = {"start": "pretrain", "pretrain": "pretrain", "second": "pretrain", "adjust": "adjust", "tuned": "tune"}
 """Name in a cell → kind of the stages that hold weights, parents first."""
-
-
-def is_whole(kind: str, folder: Path) -> bool:
-    """Return whether a stage of a kind has all of its files, and the one written last is not truncated."""
-    return is_whole_stage(STAGE_KINDS[kind].content, folder)
-
-
-def is_intact(kind: str, folder: Path) -> bool:
-    """Return whether a stage of a kind is whole and its export, if it has one, is as it was written."""
-    return is_intact_stage(STAGE_KINDS[kind].content, folder)

@@ -11,7 +11,7 @@ from filelock import BaseFileLock
 
 from probes.stages.base import DONE, Stage
 from probes.stages.content_hashes import ContentHashes
-from probes.stages.done import is_done, is_intact_stage
+from probes.stages.done import is_done
 from synthlang.errors import InputError
 from synthlang.progress import Report
 from synthlang.store import Store
@@ -52,7 +52,7 @@ class Making:
     @property
     def is_intact(self) -> bool:
         """Whether the stage is there as it was left."""
-        return is_intact_stage(self.stage.content, self.folder)
+        return is_done(self.store, self.stage)
 
     def obtain(self, build: Callable[[Path], None]) -> None:
         """Let ``build`` make the folder of the stage if it is not there or was damaged."""

@@ -9,8 +9,9 @@ from pretrain.config import PretrainConfig
 from probes.models.names import CellModel, source_language
 from probes.models.opening import open_pretrained
 from probes.models.pretrained import Pretrained
-from probes.stages.base import Stage, root_of, short
+from probes.stages.base import ModelStage, short
 from probes.stages.making import Making
+from probes.stages.pretrain import PretrainStage, root_of
 
 
 @dataclass(frozen=True)
@@ -26,29 +27,29 @@ class OpenedModels:
     folders: Mapping[str, str]
 
 
-def open_models(
-    making: Making,
-    model: Stage | str,
-    language: str | None,
-    natural: bool,
-    *,
-    other: Stage | None = None,
-    target_model: str | None = None,
-    before: str | None = None,
-    source_only: bool = False,
-) -> OpenedModels:
-    """Open the model of a stage and, if there is one, the second model of the cell.
+@dataclass(frozen=True)
+class ModelRequest:
+    """The languages and further models that a stage opens its model with.
 
-    Args:
-        making: The stage that is made.
-        model: Its model.
+    Attributes:
         language: Target language.
-        natural: Whether the target language has sentences of its own.
-        other: The second model of the cell.
+        natural: True if the target language has sentences of its own.
         target_model: Name of, or reference to, the model that reads the target language.
         before: Name of, or reference to, f⁰ of continual learning. None: the model before its adjustment.
-        source_only: Whether the source language is the target as well, since no other language is read.
+        source_only: True if the source language is the target as well, since no other language is read.
     """
+
+    language: str | None
+    natural: bool
+    target_model: str | None = None
+    before: str | None = None
+    source_only: bool = False
+
+
+def open_models(making: Making, wanted: ModelRequest) -> OpenedModels:
+    """Open the model of a stage and, if there is one, the second model of the cell."""
+    assert isinstance(making.stage, ModelStage), "stages of other kinds open no model"
+    model, other = making.stage.model, getattr(making.stage, "target_model", None)
     root, name = root_of(model), making.model_name(model)
     first = making.model_name(root)
     folders: dict[str, str] = {CellModel.ORIGINAL: first, CellModel.ADJUSTED: name}
@@ -56,14 +57,13 @@ def open_models(
         folders[CellModel.TARGET] = making.model_name(other)
     configs: dict[str, PretrainConfig] = {}
     for run in (root, other):
-        if isinstance(run, Stage) and (config := run.config_in(making)) is not None:
-            configs[making.model_name(run)] = config
-    if source_only:
-        language = source_language(first, configs)
-    second = None if target_model is None else folders.get(target_model, target_model)
-    opened = open_pretrained(name, language, natural, second, configs, None if first == name else first)
+        if isinstance(run, PretrainStage):
+            configs[making.model_name(run)] = run.config_in(making)
+    language = source_language(first, configs) if wanted.source_only else wanted.language
+    second = None if wanted.target_model is None else folders.get(wanted.target_model, wanted.target_model)
+    opened = open_pretrained(name, language, wanted.natural, second, configs, None if first == name else first)
     original = first if first != name else opened.original
-    original = original if before is None else folders.get(before, before)
+    original = original if wanted.before is None else folders.get(wanted.before, wanted.before)
     called = " and ".join(short(each) for each in (model, other) if each is not None)
     opened = replace(opened, name=called, original=None if original == name else original)
     return OpenedModels(opened, folders)

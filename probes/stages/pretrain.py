@@ -10,7 +10,7 @@ import pydantic
 from pretrain.config import PretrainConfig
 from pretrain.config.run import FORMAT, OF_WEIGHTS
 from probes.models.names import ModelLimits, limits_of_run
-from probes.stages.base import DONE, Stage, StageKeys
+from probes.stages.base import DONE, ModelStage, Stage, StageKeys
 
 if TYPE_CHECKING:
     from probes.stages.inputs import Inputs
@@ -57,10 +57,6 @@ class PretrainStage(Stage):
         if own and config.vocabulary.kind == "copied" and config.start is None:
             found["added_forms"] = 1  # raise when the vocabulary gets other tokens for them
         return {**found, "objective": config.objective.identity(), "members": languages}
-
-    @property
-    def pretraining(self) -> PretrainConfig:
-        return self.config
 
     def limits(self, of_checkpoint: Callable[[str], ModelLimits | None]) -> ModelLimits | None:
         """Return the size of the model, that of a checkpoint where the run starts from one."""
@@ -117,3 +113,11 @@ class PretrainStage(Stage):
             if not making.is_intact:
                 making.reopen_run()
             pretrain(config, making.folder, making.store, making.report, stop=stop)
+
+
+def root_of(model: Stage | str) -> PretrainStage | str:
+    """Return the model that another one was adjusted or fine-tuned from, or the model itself if it was not."""
+    while isinstance(model, ModelStage):
+        model = model.model
+    assert isinstance(model, PretrainStage | str), "weights begin with a pretraining or a named model"
+    return model

@@ -13,9 +13,9 @@ from probes.measures.table import FORMAT, ProbeConfig
 from probes.measures.words import no_dictionary, no_rows
 from probes.models.names import CellModel, derived_numbers, is_run, model_path, requested_language
 from probes.stages.adjust import AdjustStage
-from probes.stages.base import PROBES, ModelStage, StageKeys, root_of, short
+from probes.stages.base import PROBES, ModelStage, StageKeys, short
 from probes.stages.finetune import TuneStage
-from probes.stages.pretrain import PretrainStage
+from probes.stages.pretrain import PretrainStage, root_of
 from synthlang import plugins
 from synthlang.errors import InputError
 
@@ -130,17 +130,10 @@ class ProbeStage(ModelStage):
         """Run the probes and write their page."""
         from probes.measures.probe_command import measure
         from probes.measures.probe_input import ProbeInput
-        from probes.stages.opened import open_models
+        from probes.stages.opened import ModelRequest, open_models
 
         config = self.config
-        opened = open_models(
-            making,
-            self.model,
-            config.language,
-            config.natural,
-            other=self.target_model,
-            target_model=config.model2,
-        )
+        opened = open_models(making, ModelRequest(config.language, config.natural, config.model2))
         folder = model_path(making.model_name(self.model))
 
         def build(path: Path) -> None:

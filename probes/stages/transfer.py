@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from probes.stages.base import PREDICTIONS, RESULT, ModelStage, Stage, StageKeys, short
+from probes.stages.base import PREDICTIONS, RESULT, ModelStage, StageKeys, short
 from probes.stages.finetune import Untuned, before_of, check_finetuning, finetune_key, finetune_settings
 from probes.stages.pretrain import PretrainStage
 from probes.transfer.config import FORMAT, TransferConfig
@@ -66,7 +66,7 @@ class TransferStage(ModelStage):
         from probes.models.names import language_of
         from probes.transfer.splits import check_columns, open_splits
 
-        config, made = self.config, isinstance(known.root, Stage)
+        config, made = self.config, isinstance(known.root, PretrainStage)
         if config.language is None and (config.target is not None or not known.is_run):
             raise InputError("the target language needs a name", keys="language", hint="name it", code="missing")
         if not made and known.is_run and config.train is None:
@@ -80,7 +80,7 @@ class TransferStage(ModelStage):
 
     def run(self, making: Making) -> None:
         """Fine-tune and test for one seed. Fits in progress lie in ``<stage>.work``."""
-        from probes.stages.opened import open_models
+        from probes.stages.opened import ModelRequest, open_models
         from probes.stages.shared_finetunes import shared_places
         from probes.transfer import result as results
         from probes.transfer.run import Transfer
@@ -88,16 +88,8 @@ class TransferStage(ModelStage):
         from synthlang.files import atomic_folder, write_json
 
         config = self.config
-        opened = open_models(
-            making,
-            self.model,
-            config.language,
-            config.target is not None,
-            other=self.target_model,
-            target_model=config.target_model,
-            before=before_of(config),
-        )
-        model = opened.pretrained
+        wanted = ModelRequest(config.language, config.target is not None, config.target_model, before_of(config))
+        model = open_models(making, wanted).pretrained
         data = load_data(config, model, making.report)
         transfer = Transfer(model, data, config, making.report, making.store, shared_places(self, making.store))
 

@@ -22,10 +22,11 @@ from typing import Any
 from filelock import Timeout
 
 from pretrain.folder import BEST, steps_in
-from probes.stages.base import Stage, root_of
-from probes.stages.done import DROPPED, kept_of, noted
+from probes.stages.base import Stage
+from probes.stages.done import DROPPED, is_whole, kept_of, noted
 from probes.stages.finetune import TuneStage, has_original
-from probes.stages.kinds import RUN_STAGES, STAGE_KINDS, is_whole
+from probes.stages.kinds import RUN_STAGES, STAGE_KINDS
+from probes.stages.pretrain import root_of
 from probes.stages.probe import ProbeStage
 from probes.stages.shared_finetunes import left_places
 from probes.stages.transfer import TransferStage
@@ -301,9 +302,9 @@ def delete_unused(folders: Iterable[Path], dry_run: bool = False) -> list[Unused
         needed = {stage for user in users for stage in {*user.has, *user.names}}
         if not dry_run:
             remove_leftovers(store.root, GONE)
-        for kind in STAGE_KINDS:
+        for kind, stages in STAGE_KINDS.items():
             for folder in sorted(store.root.glob(f"{kind}-*")):
-                if not is_folder_name(folder.name) or folder.name in needed or not is_whole(kind, folder):
+                if not is_folder_name(folder.name) or folder.name in needed or not is_whole(stages.content, folder):
                     continue
                 one = Unused(folder, noted(folder).get("label", f"this {kind}"), size_of(folder))
                 if dry_run or _delete_stage(store, folder):

@@ -114,8 +114,8 @@ class StudyRun:
 
         Its stages would get other keys, and its results would belong to no stage.
         """
-        problems = (self.graph.stages[key].unreadable(self.digests) for key in keys)
-        if problem := next(filter(None, problems), ""):
+        contents = (content for key in keys for content in self.graph.stages[key].contents(self.digests))
+        if problem := next((content.error for content in contents if content.error), None):
             reason = f"cell {cell} has results, but what it names cannot be read: {problem}"
             raise InputError(reason, hint="bring it back", code="missing")
 
