@@ -258,7 +258,7 @@ def test_the_table_leaves_out_models_that_failed_training_and_names_them(
         ),
         (["--store", "study.yaml"], "study.yaml: is a file; choose another folder"),
         (["--set", "pretrain.stepz=3"], "pretrain.stepz: unknown key; did you mean steps?"),
-        (["--set", "source=text:none.txt"], "trans, mlm and 1 other cell: pretrain.source: none.txt: no such"),
+        (["--set", "source=text:none.txt"], "trans, mlm and 1 other cell: source: none.txt: no such"),
         (
             ["--set", "--dry-run"],
             "--set --dry-run: must be KEY=VALUE with a dotted key, as in pretrain.objective.alpha=5",

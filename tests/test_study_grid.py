@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from probes.study.grid import RESERVED, GridConfig, label_of, labels_of
+from probes.study.axes import RESERVED, distinct_labels, label_of
+from probes.study.grid import GridConfig
 from synthlang.config import parse
 from tests.refusals import refusal, refused
 
@@ -188,7 +189,7 @@ def test_a_label_that_is_longer_chooses_too():
 
 def test_labels_that_differ_are_left_as_they_are():
     values = ["mlm", {"name": "weak", "transforms": []}, {"name": "strong", "transforms": []}, 3, None, [1, 2]]
-    assert list(labels_of(LANGUAGE, values).values()) == [label_of(LANGUAGE, value) for value in values]
+    assert list(distinct_labels(LANGUAGE, values).values()) == [label_of(LANGUAGE, value) for value in values]
 
 
 def test_one_value_has_one_label_wherever_it_stands():

@@ -33,6 +33,7 @@ from probes.claims.observed import (
     Replicates,
     Results,
     Series,
+    restricted,
 )
 from probes.claims.spec import Correlate, Relation
 from probes.report.numbers import plural
@@ -52,12 +53,10 @@ RESAMPLED = 60
 def correlated(claim: Correlate, results: Results) -> Comparison:
     """Return the comparison of an entry of ``correlate``."""
     axes = (*claim.over, *claim.by)
-    read = [results.measured(quantity) for quantity in claim.quantities()]
+    read = [results.with_fallback(quantity) for quantity in claim.quantities()]
     both = [results.series(quantity) for quantity in read]
     sides = [
-        claim.restricted(
-            {condition: parts for condition, parts in series.items() if dict(condition).keys() >= set(axes)}
-        )
+        restricted({c: parts for c, parts in series.items() if dict(c).keys() >= set(axes)}, claim.restrict_to)
         for series in drop_shared_runs(both, common_conditions(both))[0]
     ]
     shared = shared_by_all(sides, axes)

@@ -123,7 +123,7 @@ class Results:
                 kept[condition] = chosen
         return kept
 
-    def measured(self, quantity: Quantity) -> Quantity:
+    def with_fallback(self, quantity: Quantity) -> Quantity:
         """Return the quantity with its fallback measure, if nothing was measured of its own."""
         if quantity.fallback_measure is None or self.series(quantity):
             return quantity

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
-from probes.claims.spec import Average, Claim, Labels, Quantity, Where, check_labels, check_measure, check_quantity
+from probes.claims.spec import Average, AxisLabels, Claim, Quantity, Where, check_labels, check_measure, check_quantity
 from synthlang.catalogue import load_yaml, whole_file
 from synthlang.config import StrictModel, load
 from synthlang.errors import InputError
@@ -274,7 +274,7 @@ def read_claims(name: str | Path, folder: Path | None = None) -> tuple[Claim, ..
     return tuple(content.claims)
 
 
-def _check_claim(claim: Claim, labels: Labels) -> None:
+def _check_claim(claim: Claim, labels: AxisLabels) -> None:
     for quantity in claim.quantities():
         check_quantity(quantity, labels)
     for entry in claim.entries():

@@ -35,7 +35,7 @@ MARGIN = 2.0
 call a match differ by at most 1.7 points (ALIGN-MLM, NLI under trans+syn)."""
 Where = dict[str, str]
 Average = dict[str, tuple[str, ...]]
-Labels = Mapping[str, tuple[str, ...]]
+AxisLabels = Mapping[str, tuple[str, ...]]
 LabelsOfAxis = Annotated[list[str], Field(min_length=1)]
 Layer = int | Literal["first", "last", "lower", "upper", "middle", "mean", "best", "each"]
 Relation = Literal["greater", "less", "non_inferior", "non_superior", "equivalent"]
@@ -84,14 +84,14 @@ def check_measure(value: str | None) -> str | None:
     return value
 
 
-def check_quantity(quantity: Quantity, known: Labels) -> None:
+def check_quantity(quantity: Quantity, known: AxisLabels) -> None:
     """Raise InputError for an axis or a label of ``quantity`` that is not among the ``known`` ones."""
     check_labels({axis: [label] for axis, label in quantity.where.items()}, known)
     check_labels(quantity.average, known)
     check_labels(dict.fromkeys(quantity.exclude_axes, ()), known)
 
 
-def check_labels(named: Mapping[str, Sequence[str]], known: Labels) -> None:
+def check_labels(named: Mapping[str, Sequence[str]], known: AxisLabels) -> None:
     """Raise InputError for an axis, or a label of one, that is not among the ``known`` ones."""
     for axis, labels in named.items():
         if axis not in known:

@@ -49,7 +49,7 @@ class ComparedNumber:
     notes: tuple[str, ...] = ()
 
 
-class _Measured(NamedTuple):
+class _Ours(NamedTuple):
     """Our measurements of a printed number, by the labels that it is a mean over, and their estimate."""
 
     printed: PaperNumber
@@ -59,7 +59,7 @@ class _Measured(NamedTuple):
 
 def compare_table(table: PaperTable, results: Results) -> tuple[ComparedNumber, ...]:
     """Compare every number of ``table``, in its order."""
-    columns: dict[tuple[object, ...], list[_Measured]] = defaultdict(list)
+    columns: dict[tuple[object, ...], list[_Ours]] = defaultdict(list)
     every = [_look_up(number, results) for number in table.numbers]
     for one in every:
         columns[*one.printed.column, one.printed.quantity.measure].append(one)
@@ -72,15 +72,15 @@ def difference_of(quantity: Quantity, other: Quantity, results: Results) -> Esti
     return _look_up(PaperNumber(quantity, 0.0, other), results).found.ours
 
 
-def _look_up(number: PaperNumber, results: Results) -> _Measured:
+def _look_up(number: PaperNumber, results: Results) -> _Ours:
     sides: list[Series] = []
     for quantity in (number.quantity, number.against):
         if quantity is not None:
             series, why = _series_at(quantity, results)
             if not series:
-                return _Measured(number, {}, EstimateOrWhy(None, why))
+                return _Ours(number, {}, EstimateOrWhy(None, why))
             sides.append(series)
-    return _Measured(number, sides[0], estimate_of(sides))
+    return _Ours(number, sides[0], estimate_of(sides))
 
 
 def _series_at(quantity: Quantity, results: Results) -> tuple[Series, str]:
@@ -108,7 +108,7 @@ def _series_at(quantity: Quantity, results: Results) -> tuple[Series, str]:
     return found[nearest[0]], ""
 
 
-def _column(column: Sequence[_Measured]) -> Iterator[tuple[_Measured, ComparedNumber]]:
+def _column(column: Sequence[_Ours]) -> Iterator[tuple[_Ours, ComparedNumber]]:
     """Yield the numbers of a column, each with its comparison."""
     # scores are percent, but probe measures may be shares or cosines
     numbers = [one.printed for one in column]
@@ -138,7 +138,7 @@ def _compared(printed: PaperNumber, ours: Estimate, orders: Counter[str], tie: f
     return ComparedNumber(printed, ours, verdict, "; ".join([text, *notes]), notes)
 
 
-def _orders(column: Sequence[_Measured], tie: float) -> list[Counter[str]]:
+def _orders(column: Sequence[_Ours], tie: float) -> list[Counter[str]]:
     """Return for each number of a column how many of its orders hold, fail, are inconclusive, and are ties in print."""
     known = [place for place, one in enumerate(column) if one.found.ours is not None]
     pairs = list(combinations(known, 2))

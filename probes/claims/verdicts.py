@@ -241,7 +241,7 @@ def comparisons_of(claim: Claim, results: Results) -> list[Comparison]:
 
 def _looked_up(entry: Compare | Order, results: Results) -> list[tuple[Quantity, Series]]:
     """Return the quantities of an entry with their measurements. Axes that one of them names separate no conditions."""
-    quantities = [results.measured(quantity) for quantity in entry.quantities()]
+    quantities = [results.with_fallback(quantity) for quantity in entry.quantities()]
     axes = {axis for quantity in quantities for axis in quantity.where} if len(quantities) > 1 else set[str]()
     return [(quantity, restricted(results.series(quantity, axes), entry.restrict_to)) for quantity in quantities]
 

@@ -13,10 +13,11 @@ from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
 from probes.measures.table import ProbeConfig
 from probes.models.names import CellModel
+from probes.study.axes import Setting
 from probes.study.cell import Cell, in_cell
 from probes.study.config import LARGEST, StudyConfig
-from probes.study.draft import PARTS, Draft, Keys, Place, Section, inside, of_axis, setting_keys
-from probes.study.grid import GridPoint, Setting
+from probes.study.draft import SECTIONS, Draft, Keys, Place, Section, inside, of_axis, setting_keys
+from probes.study.grid import GridPoint
 from probes.transfer.config import TransferConfig
 from probes.transfer.tasks.table import TASKS
 from synthlang.catalogue import load_bases, merged
@@ -116,6 +117,7 @@ class CellBuilder:
             pretrain=self._pretraining("pretrain", draft, point, init_from),
             target_model=self._pretraining("target_model", draft, point),
             model=draft.values["model"],
+            source=draft.values["source"],
             adjust=self._adjustment(draft, point),
             finetuned=finetuned,
             finetuned_seed=seed,
@@ -230,7 +232,7 @@ def _has_value(data: Any, value: str) -> bool:
 
 def _check_parts(draft: Draft) -> None:
     """Raise InputError for parts of a cell that exclude each other, or that have no effect."""
-    has = {root: draft.sections[root,] is not None for root in PARTS}
+    has = {root: draft.sections[root,] is not None for root in SECTIONS}
     has |= {name: value is not None for name, value in draft.values.items()}
     rules: tuple[tuple[bool, str, str, Code], ...] = (
         (

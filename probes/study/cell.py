@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import pydantic
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
 from probes.measures.table import ProbeConfig
+from probes.study.axes import RENAMED
 from probes.transfer.config import TransferConfig
 from synthlang.errors import InputError
 
@@ -34,6 +35,7 @@ class Cell:
         finetuned_seed: Seed of that fine-tuning.
         init_from: Settings of the run that ``pretrain`` is initialised from. The ``start.model`` of ``pretrain`` is
             ``cell:start`` then, the export of the first language of that run.
+        source: Source that the study gives to the pretrainings of the cell. None: they have sources of their own.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Cell:
     finetuned: TransferConfig | None = None
     finetuned_seed: int = 0
     init_from: PretrainConfig | None = None
+    source: str | None = None
 
     @property
     def parts(self) -> dict[str, pydantic.BaseModel]:
@@ -61,10 +64,16 @@ class Cell:
         tasks = {f"tasks.{name}": task for name, task in self.tasks.items()}
         return {**self.parts, **tasks, **{f"probes.{name}": probe for name, probe in self.probes.items()}}
 
+    def placed(self, error: InputError, section: Sequence[str]) -> InputError:
+        """Return an error of a config as an error of the study, whose key ``section`` holds the config."""
+        if self.source is not None and error.keys == ("source",):
+            return error.inside()
+        return error.inside(*section)
+
 
 PARTS = ("init_from", "pretrain", "target_model", "adjust", "finetuned")
 """Sections of a study that are one config each."""
-RECORDED_AS = {"init_from": "start", "target_model": "second", "finetuned": "tuned"}
+RECORDED_AS = {name: first for first, name in RENAMED.items()}
 """Sections whose names in fingerprints and in ``study.json`` are those that they had first."""
 
 

@@ -11,11 +11,12 @@ from typing import Any
 from probes.report.numbers import first_few
 from probes.results.labels import axis_titles, is_seed, numbers_of, short_key
 from probes.stages.base import StageKeys
+from probes.study.axes import Choice
 from probes.study.builder import CellBuilder
 from probes.study.cell import RECORDED_AS, Cell
 from probes.study.config import LearnedConfig, StudyConfig
 from probes.study.graph import graph
-from probes.study.grid import Choice, GridPoint, with_assignments
+from probes.study.grid import GridPoint, with_assignments
 from synthlang.catalogue import load_yaml
 from synthlang.config import StrictModel, parse
 from synthlang.errors import InputError

@@ -28,5 +28,5 @@ def _problem(cell: Cell, inputs: Inputs) -> InputError | None:
         try:
             inputs.once((section, inputs.identity(stage)), lambda stage=stage: stage.check(inputs))  # type: ignore[misc]
         except InputError as error:
-            return error.inside(*section)
+            return cell.placed(error, section)
     return None

@@ -10,11 +10,8 @@ from typing import Any
 import pydantic
 
 from probes.report.numbers import first_few
-from probes.study.cell import RECORDED_AS, Cell
+from probes.study.cell import PARTS, RECORDED_AS, Cell
 
-PARTS = "start", "pretrain", "second", "model", "adjust", "tuned"
-"""Parts of a cell by the names that they have in ``study.json``."""
-CELL_FIELDS = {recorded: name for name, recorded in RECORDED_AS.items()}
 DIFFERS = "(differs)"
 """Placeholder of a value that differs between cells."""
 _ABSENT = object()
@@ -22,13 +19,14 @@ _ABSENT = object()
 
 def common_settings(cells: Sequence[Cell]) -> dict[str, Any]:
     """Return the shared settings of each part of the cells (``pretrain``, ``tasks`` …) as JSON."""
-    parts = {part: _of_all(getattr(cell, CELL_FIELDS.get(part, part)) for cell in cells) for part in PARTS}
+    names = (*PARTS, "model")
+    parts = {RECORDED_AS.get(name, name): _of_all(getattr(cell, name) for cell in cells) for name in names}
     if isinstance(parts["tuned"], Mapping):
         parts["tuned"] = {**parts["tuned"], "seed": _of_all(cell.finetuned_seed for cell in cells)}
     for part in ("tasks", "probes"):
         named: list[Mapping[str, pydantic.BaseModel]] = [getattr(cell, part) for cell in cells]
-        names = dict.fromkeys(name for configs in named for name in configs)
-        parts[part] = {name: _of_all(configs.get(name) for configs in named) for name in names}
+        of_part = dict.fromkeys(name for configs in named for name in configs)
+        parts[part] = {name: _of_all(configs.get(name) for configs in named) for name in of_part}
     return {part: settings for part, settings in parts.items() if settings not in (None, {})}
 
 

@@ -9,14 +9,15 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from probes.claims.papers import read_claims, read_tables
-from probes.study.grid import RENAMED, GridConfig
+from probes.study.axes import RENAMED
+from probes.study.grid import GridConfig
 from synthlang.config import StrictModel
 from synthlang.errors import InputError
 from synthlang.files import safe_name, user_path
 from synthlang.fingerprint import fingerprint
 
 FORMAT = 3  # raise when the same study has other cells
-Keep = Literal["checkpoints", "final", "results"]
+Keep = Literal["checkpoints", "final", "results"]  # from the policy that keeps most
 LARGEST = 2**63 - 1  # a seed is a column of 64 bits in the tables
 OF_RUNS = {"alignment": "the alignment of every run", "pretrain": "the perplexity of every run"}
 """Reserved names of probes: names in the measures of what is known of every run."""

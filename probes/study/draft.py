@@ -9,13 +9,15 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
+from probes.study.axes import RENAMED, Setting
+from probes.study.cell import PARTS
 from probes.study.config import StudyConfig, check_part_name
-from probes.study.grid import RENAMED, Setting
 from synthlang.catalogue import BASE, merged
 from synthlang.config import assigned
 from synthlang.errors import InputError
 
-PARTS = ("init_from", "pretrain", "target_model", "adjust", "finetuned", "transfer")
+SECTIONS = (*PARTS, "transfer")
+"""Keys of a study that are one section each."""
 NAMED = ("tasks", "probes")
 """Mappings of a name to a section."""
 Place = tuple[str, ...]
@@ -75,7 +77,7 @@ class Draft:
 
     def __init__(self, study: StudyConfig) -> None:
         self.values: dict[str, str | None] = {"source": study.source or None, "model": study.model}
-        values: dict[Place, Any] = {(root,): getattr(study, root) for root in PARTS}
+        values: dict[Place, Any] = {(root,): getattr(study, root) for root in SECTIONS}
         values |= {(root, name): value for root in NAMED for name, value in (getattr(study, root) or {}).items()}
         self.sections: dict[Place, Section | None] = {}
         for place, value in values.items():

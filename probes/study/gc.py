@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from filelock import Timeout
 
@@ -30,6 +30,7 @@ from probes.stages.pretrain import root_of
 from probes.stages.probe import ProbeStage
 from probes.stages.shared_finetunes import left_places
 from probes.stages.transfer import TransferStage
+from probes.study.config import Keep
 from probes.study.record import LIST, named_stages, parents_in, read_record, studies_of
 from probes.study.stage_folders import cell_stage, is_folder_name, stages_in
 from synthlang.errors import InputError
@@ -37,7 +38,7 @@ from synthlang.files import TEMPORARY, read_json, remove_leftovers, write_json
 from synthlang.store import Store
 from synthlang.strict_yaml import read_yaml
 
-POLICIES = ("checkpoints", "final", "results")
+POLICIES: tuple[str, ...] = get_args(Keep)
 """The policies, from the one that keeps most."""
 CONFIG = "config.yaml"
 """The settings of a run, which name the model that the run is made of."""

@@ -3,188 +3,32 @@
 from __future__ import annotations
 
 import itertools
-import json
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
-from pathlib import PurePath
 from typing import Any
-from unicodedata import category
 
 from pydantic import Field, field_validator, model_validator
 
-from pretrain.config import PretrainConfig
-from probes.results.labels import short_key
-from synthlang.catalogue import BASE
+from probes.study.axes import (
+    KNOWN_ROOTS,
+    Choice,
+    Setting,
+    check_axis,
+    check_key,
+    check_named_axis,
+    distinct_labels,
+    is_key,
+    is_value,
+    labelled,
+    plain,
+)
 from synthlang.config import StrictModel, assigned, override
 from synthlang.errors import InputError, did_you_mean
 from synthlang.rng import key_of, permutation
 
-AXIS_ROOTS = (
-    *("source", "init_from", "pretrain", "target_model", "model", "adjust", "finetuned", "transfer", "tasks", "probes"),
-)
-RENAMED = {"start": "init_from", "second": "target_model", "tuned": "finetuned"}
-"""Sections by the names that they had first, in a study and in the keys of axes."""
-KNOWN_ROOTS = (*AXIS_ROOTS, *RENAMED)
-RESERVED = ("task", "layer", "probe")
-"""Reserved axis names: columns of the results table."""
-
-Labels = Mapping[str, str]
-"""Map from a value of a dotted key, as JSON, to its label."""
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One change of a cell: a value at a dotted key, and the axis that sets it."""
-
-    axis: str
-    key: str
-    value: Any
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A value of an axis.
-
-    Attributes:
-        axis: The axis.
-        label: The label of the value in the results.
-        shown: The text of the value in the name of a cell.
-        settings: The changes that the value makes.
-        value: The value as the YAML has it.
-    """
-
-    axis: str
-    label: str
-    shown: str
-    settings: tuple[Setting, ...]
-    value: Any
-
-
-def is_key(axis: str) -> bool:
-    """Return whether an axis is a dotted key (or ``source``, ``model``), and not a name with labels."""
-    return axis.partition(".")[0] in KNOWN_ROOTS
-
-
-def _is(one: Any, other: Any) -> bool:
-    """Return whether two values are equal: numbers by value (10 is 10.0), others by their JSON."""
-    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (one, other))
-    return bool(one == other) if numbers else _text(one) == _text(other)
-
-
-def labelled(axis: str, label: Any, changes: Mapping[str, Any]) -> Choice:
-    """Return the choice of a label of a named axis."""
-    settings = tuple(Setting(axis, key, value) for key, value in changes.items())
-    return Choice(axis, str(label), str(label), settings, label)
-
-
-def plain(key: str, value: Any, labels: Labels) -> Choice:
-    """Return the choice of a value of a dotted key."""
-    label = labels[_text(value)]
-    is_name = isinstance(value, str) or label != _text(value)
-    shown = label if is_name else f"{short_key(key)}={label}"
-    return Choice(key, label, shown, (Setting(key, key, value),), value)
-
-
-def labels_of(key: str, values: Iterable[Any]) -> Labels:
-    """Return the labels of an axis' values: different values have different labels.
-
-    Results are grouped by labels, so values with one label would be averaged as if they were seeds. Values that would
-    share a label get longer ones: the paths of base files without the ending, and then the JSON, which is unique.
-    """
-    forms = {
-        _text(value): (label_of(key, value), label_of(key, value, with_folders=True), _text(value)) for value in values
-    }
-    chosen = dict.fromkeys(forms, 0)
-    while True:
-        labels = {text: forms[text][form] for text, form in chosen.items()}
-        count = Counter(labels.values())
-        alike = [text for text, label in labels.items() if count[label] > 1]
-        if not alike:
-            return labels
-        chosen |= {text: min(chosen[text] + 1, 2) for text in alike}
-
-
-def label_of(key: str, value: Any, with_folders: bool = False) -> str:
-    """Return a value as text: the ``name`` of a mapping, base files without ending and folder, or the JSON."""
-    if isinstance(value, dict) and isinstance(value.get("name"), str):
-        return str(value["name"])
-    if BASE in key.split(".")[1:]:
-        files = [PurePath(str(name)) for name in (value if isinstance(value, list) else [value])]
-        return "+".join((file.parent / file.stem).as_posix() if with_folders else file.stem for file in files)
-    return value if isinstance(value, str) else _text(value)
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def check_axis(part: str, axis: str, values: Any) -> None:
-    """Raise InputError for an axis of ``product`` or ``zip`` that gives no cells."""
-    if isinstance(values, dict):
-        check_labels(axis, values)
-    elif not isinstance(values, list):
-        hint = "write a list of values, or labels and the keys that each sets"
-        raise InputError(f"{values!r} is no list", keys=(axis,), hint=hint, code="type")
-    else:
-        check_key(axis, (axis,))
-        twice = [text for text, count in Counter(map(_text, values)).items() if count > 1]
-        if twice and part == "product":  # In zip a value may stand beside several values of another axis.
-            raise InputError(f"the value {twice[0]} appears twice", keys=(axis,), code="duplicate")
-    if not values:
-        raise InputError("the axis has no values", keys=(axis,), hint="give at least one value", code="empty")
-
-
-def check_labels(axis: str, labels: Mapping[Any, Any]) -> None:
-    """Raise InputError for a named axis with a reserved name, or with labels that cannot be shown or set no keys."""
-    if "." in axis or axis in KNOWN_ROOTS:
-        hint = "write a list of values, or give the axis a name of its own"
-        raise InputError("a dotted key has no labels", keys=(axis,), hint=hint, code="type")
-    if not axis.strip():
-        raise InputError("an axis has no name", hint="name the axis", code="empty")
-    if axis in RESERVED:
-        reason = f"{axis!r} is a column of the results"
-        raise InputError(reason, keys=(axis,), hint="choose another name for the axis", code="conflict")
-    if len({str(label) for label in labels}) < len(labels):
-        raise InputError("a label appears twice", keys=(axis,), code="duplicate")
-    for label, changes in labels.items():
-        keys = (axis, str(label))
-        if not str(label).strip():
-            raise InputError("a label is empty", keys=(axis,), hint="write a label", code="empty")
-        if any(category(sign) == "Cc" for sign in str(label)):
-            raise InputError(f"the label {label!r} has a control character", keys=(axis,), code="format")
-        if not isinstance(changes, dict):
-            hint = "set dotted keys, as in {pretrain.steps: 100}"
-            raise InputError(f"{changes!r} is no mapping", keys=keys, hint=hint, code="type")
-        for key in changes:
-            check_key(str(key), (*keys, str(key)))
-
-
-def check_key(key: str, keys: Sequence[str]) -> None:
-    """Raise InputError for a key that no cell can have. ``keys`` lead to it in the grid."""
-    parts = key.split(".")
-    if parts[0] not in KNOWN_ROOTS:
-        raise InputError("unknown key", keys=keys, hint=_hint(parts), code="unknown")
-    if not all(parts):
-        raise InputError("a part of the dotted key is empty", keys=keys, code="format")
-    if parts[0] in ("source", "model") and len(parts) > 1:
-        raise InputError(f"{parts[0]} is one value and has no key {parts[1]!r}", keys=keys, code="unknown")
-
-
-def _hint(parts: list[str]) -> str:
-    """Return the key that was probably meant, or the possible starts of a key."""
-    if parts[0] in PretrainConfig.model_fields:
-        return f"did you mean {'.'.join(['pretrain', *parts])}?"
-    if len(parts) == 1:
-        return f"give the axis labels, or start the key with one of {', '.join(AXIS_ROOTS)}"
-    near = get_close_matches(parts[0], AXIS_ROOTS, 1)
-    if near:
-        return f"did you mean {'.'.join([*near, *parts[1:]])}?"
-    return f"start the key with one of {', '.join(AXIS_ROOTS)}"
-
-
 Axes = Mapping[str, Sequence[Choice]]
+LabelsOfValues = Mapping[str, Mapping[str, str]]
+"""Dotted key → value as JSON → label."""
 
 
 @dataclass(frozen=True)
@@ -276,12 +120,12 @@ class GridConfig(StrictModel):
             raise InputError(reason, keys=("zip", min(both)), hint="remove one of them", code="duplicate")
         return self
 
-    def _labels(self) -> dict[str, Labels]:
+    def _labels(self) -> dict[str, dict[str, str]]:
         """Return the labels of all values that a dotted key has in an axis or in entries of ``include``."""
         values = {axis: list(of_axis) for axis, of_axis in {**self.product, **self.zip}.items() if is_key(axis)}
         for axis, value in (item for entry in self.include for item in entry.items() if is_key(item[0])):
             values.setdefault(axis, []).append(value)
-        return {axis: labels_of(axis, of_axis) for axis, of_axis in values.items()}
+        return {axis: distinct_labels(axis, of_axis) for axis, of_axis in values.items()}
 
     def points(self) -> list[GridPoint]:
         """Return the combinations in the order of the YAML, the last axis fastest, the entries of ``include`` last.
@@ -333,7 +177,7 @@ def _named(axes: Axes, axis: str, value: Any, keys: Sequence[str]) -> list[Choic
     if axis not in axes:
         hint = f"the grid has {', '.join(axes) or 'no axes'}"
         raise InputError("unknown axis", keys=(*keys, axis), hint=hint, code="unknown")
-    found = [choice for choice in axes[axis] if _is(choice.value, value)]
+    found = [choice for choice in axes[axis] if is_value(choice.value, value)]
     found = found or [choice for choice in axes[axis] if choice.label == str(value)]
     if not found:
         hint = f"the axis has {', '.join(choice.label for choice in axes[axis])}"
@@ -341,7 +185,7 @@ def _named(axes: Axes, axis: str, value: Any, keys: Sequence[str]) -> list[Choic
     return found
 
 
-def _included(axes: Axes, entry: Mapping[str, Any], labels: Mapping[str, Labels], keys: Sequence[str]) -> GridPoint:
+def _included(axes: Axes, entry: Mapping[str, Any], labels: LabelsOfValues, keys: Sequence[str]) -> GridPoint:
     """Return the combination of an entry: its axes in the order of the grid, then other keys in its own order."""
     if not entry:
         raise InputError("the entry is empty", keys=keys, hint="give at least one value of the cell", code="empty")
@@ -350,7 +194,7 @@ def _included(axes: Axes, entry: Mapping[str, Any], labels: Mapping[str, Labels]
     return GridPoint(tuple(_choice(axes, axis, entry[axis], labels, keys) for axis in names))
 
 
-def _choice(axes: Axes, axis: str, value: Any, labels: Mapping[str, Labels], keys: Sequence[str]) -> Choice:
+def _choice(axes: Axes, axis: str, value: Any, labels: LabelsOfValues, keys: Sequence[str]) -> Choice:
     """Return the choice of an entry of include for an axis, or for a key that is no axis."""
     if axis in axes and not isinstance(value, dict) and not is_key(axis):
         return _named(axes, axis, value, keys)[0]
@@ -359,7 +203,7 @@ def _choice(axes: Axes, axis: str, value: Any, labels: Mapping[str, Labels], key
             if len(value) != 1:
                 reason = f"{len(value)} labels for one cell"
                 raise InputError(reason, keys=(axis,), hint="write one label and the keys that it sets", code="range")
-            check_labels(axis, value)
+            check_named_axis(axis, value)
             return labelled(axis, *next(iter(value.items())))
         check_key(axis, (axis,))
     except InputError as error:

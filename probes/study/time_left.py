@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable
+from statistics import fmean
 
 from probes.stages.base import Stage
 from synthlang.progress import LEFT, duration
@@ -46,7 +47,7 @@ class TimeLeft:
             return ""
         if not all(self._took[_kind(stage)] for stage in self._left.values()):
             return UNKNOWN
-        means = {key: _mean(self._took[_kind(stage)]) for key, stage in self._left.items()}
+        means = {key: fmean(self._took[_kind(stage)]) for key, stage in self._left.items()}
         now = time.monotonic()
         elapsed = sum(min(means[key], now - started) for key, started in self._started.items())
         return f"about {duration((sum(means.values()) - elapsed) / max(1, len(self._started)))}{LEFT}"
@@ -55,7 +56,3 @@ class TimeLeft:
 def _kind(stage: Stage) -> tuple[str, str]:
     """Return the kind and the task of a stage, which share a mean time."""
     return stage.kind, str(getattr(getattr(stage, "config", None), "task", ""))
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)

@@ -17,7 +17,7 @@ from pathlib import Path
 from pretrain.threads import use_threads
 from probes.stages.base import Stage
 from probes.study.executors.base import StageOutcome, run_stage
-from probes.study.executors.resources import VISIBLE, in_cell
+from probes.study.executors.resources import VISIBLE, of_cell
 from synthlang.errors import InputError
 from synthlang.progress import Report
 from synthlang.store import Store
@@ -41,7 +41,7 @@ class InlineExecutor:
         if not self._given:
             return []
         stage, cell = self._given.popleft()
-        return [run_stage(stage, self._store, in_cell(report, cell))]
+        return [run_stage(stage, self._store, of_cell(report, cell))]
 
     def capacity(self) -> int:
         return 0 if self._given else 1
@@ -140,7 +140,7 @@ class LocalExecutor:
         except (EOFError, ConnectionError):
             message = _died(worker)
         if not isinstance(message, StageOutcome):
-            in_cell(report, worker.cell)(*message)
+            of_cell(report, worker.cell)(*message)
             return None
         del self._running[connection]
         connection.close()

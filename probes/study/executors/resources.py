@@ -35,7 +35,7 @@ def cuda_devices() -> list[str]:
     return named[:count] if named else [str(number) for number in range(count)]
 
 
-def in_cell(report: Report, cell: str) -> Report:
+def of_cell(report: Report, cell: str) -> Report:
     """Return a report that puts the name of a cell before each task."""
     if not cell:
         return report
