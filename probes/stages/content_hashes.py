@@ -88,10 +88,9 @@ class ContentHashes:
             files, content = NAMED[kind](name, task, self)
             before = stats(files)
             found = ContentHash(content(), before)
-        except InputError as error:
-            return ContentHash(f"unreadable: {error}", {}, error)
-        except OSError as error:
-            return ContentHash(f"unreadable: {error}", {}, InputError(str(error), code="missing"))
+        except (InputError, OSError) as error:
+            wrong = error if isinstance(error, InputError) else InputError(str(error), code="missing")
+            return ContentHash(f"unreadable: {wrong.code} {name}", {}, wrong)
         if before and before == stats(files):
             self._new[key] = {"digest": found.hash, "files": before}
         return found
