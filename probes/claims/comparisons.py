@@ -83,16 +83,16 @@ class Comparison:
     """A comparison of a claim with its test.
 
     Attributes:
-        what: The two sides, in words.
+        what: Names of the two sides.
         interval: The interval that decides. None if the comparison was not run; ``why`` gives the reason.
         p: Two-sided p value of the hypothesis that the true value is 0.
         inside: p value of the claim's hypothesis.
         outside: p value of the opposite.
         expected: The region that the claim expects, in words. Empty for a correlation.
         said: The estimate, in words.
-        singles: The same comparison for each condition alone, if it is a mean over several.
-        none_against: Each of these may fail the claim.
-        against_alone: It fails by itself, but not after Holm's correction.
+        singles: The comparison for each condition alone, if the whole is a mean over several conditions.
+        none_against: Each of the ``singles`` may fail the claim.
+        against_alone: The comparison fails by itself, but not after Holm's correction.
         tested_by: The estimate and the region of the test. None for a correlation.
     """
 
@@ -114,7 +114,7 @@ class Comparison:
 
     @property
     def may_fail(self) -> tuple[Comparison, ...]:
-        """The tests that may fail the claim: this one, and with ``none_against`` those of single conditions."""
+        """Tests that may fail the claim: this comparison and, with ``none_against``, its single conditions."""
         return (self, *(self.singles if self.none_against else ()))
 
     @property

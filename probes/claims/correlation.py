@@ -34,6 +34,7 @@ from probes.claims.observed import (
     Results,
     Series,
     restricted,
+    with_fallback,
 )
 from probes.claims.spec import Correlate, Relation
 from probes.report.numbers import plural
@@ -53,7 +54,7 @@ RESAMPLED = 60
 def correlated(claim: Correlate, results: Results) -> Comparison:
     """Return the comparison of an entry of ``correlate``."""
     axes = (*claim.over, *claim.by)
-    read = [results.with_fallback(quantity) for quantity in claim.quantities()]
+    read = [with_fallback(quantity, results) for quantity in claim.quantities()]
     both = [results.series(quantity) for quantity in read]
     sides = [
         restricted({c: parts for c, parts in series.items() if dict(c).keys() >= set(axes)}, claim.restrict_to)

@@ -319,7 +319,7 @@ def _values_and_unit(replicates: Replicates) -> tuple[list[float], Unit]:
 
 
 def named(conditions: Sequence[Condition], every: Sequence[Condition]) -> str:
-    """Return the names of conditions: their labels, without those that ``every`` condition has."""
+    """Return the names of conditions: all labels except the labels that ``every`` condition has."""
     same = set.intersection(*(set(condition) for condition in every))
     names = [" ".join(label for axis, label in one if (axis, label) not in same) or "–" for one in conditions]
     return first_few(names, NAMED)

@@ -54,7 +54,12 @@ Replicates = dict[Replicate, float]
 
 
 class Measured(dict[Replicate, float]):
-    """Replicates with their runs (none if one is not known) and those of their models that are known."""
+    """Replicates with their runs and their models, as far as these are known.
+
+    Attributes:
+        runs: Names of the runs. Empty if the run of a replicate is not known.
+        models: Seeds and fingerprints of the known models.
+    """
 
     runs: Runs = frozenset()
     models: frozenset[tuple[ModelSeeds, ModelFingerprints]] = frozenset()
@@ -123,12 +128,6 @@ class Results:
                 kept[condition] = chosen
         return kept
 
-    def with_fallback(self, quantity: Quantity) -> Quantity:
-        """Return the quantity with its fallback measure, if nothing was measured of its own."""
-        if quantity.fallback_measure is None or self.series(quantity):
-            return quantity
-        return replace(quantity, measure=quantity.fallback_measure)
-
     def _found(self, quantity: Quantity, measure: str, inside: set[str]) -> Series:
         left_out = set(quantity.where) - set(quantity.average)
         if measure in ALIGNMENT_MEASURES:
@@ -174,6 +173,13 @@ class Results:
         several = any(len({point.probe for point in of}) > 1 for of in found.values())
         self._points[measure] = found, several
         return found, several
+
+
+def with_fallback(quantity: Quantity, results: Results) -> Quantity:
+    """Return the quantity with its fallback measure, if nothing was measured of its own."""
+    if quantity.fallback_measure is None or results.series(quantity):
+        return quantity
+    return replace(quantity, measure=quantity.fallback_measure)
 
 
 def restricted(series: Series, restrict_to: Mapping[str, Collection[str]]) -> Series:

@@ -51,7 +51,7 @@ class Quantity:
         measure: ``parent``, ``sup``, ``zs`` or ``delta``; ``mixed FIELD``, or ``mixed`` for the mean over fields;
             ``alignment_all``, ``alignment_dictionary`` or ``alignment_held_out``, means of both directions;
             ``alignment_forward``, from the source language over all words; ``probe:PATH``, a measure of a probe.
-        average: Axis → labels to average over. All of them must be there. No labels: those that are there.
+        average: Axis → labels to average over, all of which must be measured. Without labels: all measured ones.
         layer: The layer of a measure that has several: its number, ``first``, ``last``, ``middle``, the mean of the
             ``lower`` half, of the ``upper`` half or of all (``mean``), or the ``best``, which has the largest value.
             With ``each`` the layer is one more axis of the conditions. Default: the last.

@@ -40,7 +40,7 @@ TURNED = "the sign is opposite"
 
 @dataclass(frozen=True)
 class ComparedNumber:
-    """A printed number with ours. ``text`` gives the reasons of the verdict, ``notes`` those that are not orders."""
+    """A printed number with ours. ``text`` gives all reasons of the verdict, ``notes`` the reasons besides orders."""
 
     printed: PaperNumber
     ours: Estimate | None

@@ -35,7 +35,7 @@ from typing import Literal, get_args
 from probes.claims.comparisons import Comparison, Outcome, compared, decided
 from probes.claims.correlation import correlated
 from probes.claims.estimates import DECIDED, NOTHING, Unit, common_conditions, counted, estimate_over, named
-from probes.claims.observed import Results, Series, restricted
+from probes.claims.observed import Results, Series, restricted, with_fallback
 from probes.claims.power import MOST, models_needed
 from probes.claims.spec import OF_PROBE, Claim, Compare, Order, Quantity, Relation
 from probes.results.pooling import Condition, drop_shared_runs
@@ -45,7 +45,7 @@ Word = Literal["replicates", "mostly replicates", "does not replicate", "inconcl
 WORDS: tuple[Word, ...] = get_args(Word)
 EARLIER = "before Holm's correction"
 Decided = Literal[Outcome, "most hold"]
-"""How a claim comes out."""
+"""Outcome of a claim."""
 WORD_OF: dict[Decided, Word] = {
     "holds": "replicates",
     "most hold": "mostly replicates",
@@ -241,7 +241,7 @@ def comparisons_of(claim: Claim, results: Results) -> list[Comparison]:
 
 def _looked_up(entry: Compare | Order, results: Results) -> list[tuple[Quantity, Series]]:
     """Return the quantities of an entry with their measurements. Axes that one of them names separate no conditions."""
-    quantities = [results.with_fallback(quantity) for quantity in entry.quantities()]
+    quantities = [with_fallback(quantity, results) for quantity in entry.quantities()]
     axes = {axis for quantity in quantities for axis in quantity.where} if len(quantities) > 1 else set[str]()
     return [(quantity, restricted(results.series(quantity, axes), entry.restrict_to)) for quantity in quantities]
 

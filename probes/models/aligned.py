@@ -41,50 +41,37 @@ def read_aligned(
     Args:
         pairs: Sentence pairs by name. Without any they are the pretraining text in both languages, aligned by
             construction.
-        config: Which of the sentence pairs are read.
+        config: Choice of the sentence pairs.
         pretrained: The model that reads them.
         seed: Seed for sampling sentence pairs.
         store: Store that keeps the word alignments which an aligner finds.
         report: Progress.
-        fits: Whether something is fitted on the pairs, so that some have to be left for it.
+        fits: True if something is fitted on the pairs, so that some have to be left.
 
     Raises:
         InputError: A pair cannot be read, nothing is aligned by construction, or no sentence pair is left to fit on.
     """
-    chosen = {name: pair for name, pair in sorted(pairs.items()) if pair is not None}
     length = config.longest(pretrained.length)
-    for reader in (pretrained.target, pretrained.source):
+    left, right = pretrained.target, pretrained.source
+    for reader in (left, right):
         if reader.language.on_tokens or reader.tokenizer.subwords is not None:
             reason = f"the transforms of the language {reader.language.name} with unit: token leave no words to align"
             raise InputError(reason, keys="language", code="conflict")
-    return tuple(
-        _read(name, pair, config, length, pretrained, seed, store, report, fits)
-        for name, pair in (chosen or {CONSTRUCTED: _constructed(pretrained)}).items()
-    )
-
-
-def _read(
-    name: str,
-    pair: TextPair | DerivedPair,
-    config: DataConfig,
-    length: int,
-    pretrained: Pretrained,
-    seed: int,
-    store: Store | None,
-    report: Report,
-    fits: bool,
-) -> Aligned:
-    title = f"aligned text {safe_name(name, 'name of a pair')}"
-    say: Say = lambda text: report(title, 0, 1, text)  # noqa: E731
-    say("")
-    _check(name, pair, store)
-    left, right = pretrained.target, pretrained.source
-    with tempfile.TemporaryDirectory() as nowhere:  # only an aligner, which has a store, writes anything
-        text = read_pair(pair, (left.tokenizer, right.tokenizer), store or Store(Path(nowhere)), say)
     cutters, numbers = (left.tokenizer.tokenizer, right.tokenizer.tokenizer), (left.number, right.number)
-    data = prepare_pair(name, text, cutters, config, length, seed, numbers, fits)
-    report(title, 1, 1, f"{len(data.train):,} sentence pairs")
-    return Aligned(text, data)
+
+    def read(name: str, pair: PairConfig) -> Aligned:
+        title = f"aligned text {safe_name(name, 'name of a pair')}"
+        say: Say = lambda text: report(title, 0, 1, text)  # noqa: E731
+        say("")
+        _check(name, pair, store)
+        with tempfile.TemporaryDirectory() as nowhere:  # only an aligner, which has a store, writes anything
+            text = read_pair(pair, (left.tokenizer, right.tokenizer), store or Store(Path(nowhere)), say)
+        data = prepare_pair(name, text, cutters, config, length, seed, numbers, fits)
+        report(title, 1, 1, f"{len(data.train):,} sentence pairs")
+        return Aligned(text, data)
+
+    chosen = {name: pair for name, pair in sorted(pairs.items()) if pair is not None}
+    return tuple(read(*item) for item in (chosen or {CONSTRUCTED: _constructed(pretrained)}).items())
 
 
 def _constructed(pretrained: Pretrained) -> DerivedPair:
@@ -101,9 +88,9 @@ def check_constructed(language: str | None, has_text: bool, natural: bool, same:
 
     Args:
         language: Name of the target language.
-        has_text: Whether the pretraining text is known.
-        natural: Whether the target language has sentences of its own.
-        same: Whether the target language is the source language.
+        has_text: True if the pretraining text is known.
+        natural: True if the target language has sentences of its own.
+        same: True if the target language is the source language.
     """
     hint = "name sentence pairs"
     if not has_text:
@@ -116,7 +103,7 @@ def check_constructed(language: str | None, has_text: bool, natural: bool, same:
         raise InputError(reason, keys="pairs", hint=hint, code="conflict")
 
 
-def _check(name: str, pair: TextPair | DerivedPair, store: Store | None) -> None:
+def _check(name: str, pair: PairConfig, store: Store | None) -> None:
     if pair.tokenizers is not None:
         reason = "has no effect: left is read as the target language, right as the source language"
         raise InputError(reason, keys=("pairs", name, "tokenizers"), hint="leave it out", code="no_effect")

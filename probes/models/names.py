@@ -1,4 +1,4 @@
-"""What is known of a model before its weights are read: its folder, its languages, its layers and its longest row."""
+"""Facts about a model before its weights are read: its folder, its languages, its layers and its longest row."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class CellModel(StrEnum):
 
 @dataclass(frozen=True)
 class ModelLimits:
-    """The size of a model as far as its settings tell.
+    """The size of a model, as far as its settings contain it.
 
     Attributes:
         layers: Number of transformer layers.
         positions: Length of the longest row in tokens.
-        bert: Whether the architecture is BERT's, whose rows of two texts have one separator less.
+        bert: True for the architecture of BERT, whose rows of two texts have one separator less.
     """
 
     layers: int
@@ -162,7 +162,7 @@ def requested_language(config: PretrainConfig, wanted: str | None, natural: bool
     Args:
         config: Settings of the run.
         wanted: Name of a language of the run, or the spec of another derived one. None: the first derived one.
-        natural: Whether the language has sentences of its own.
+        natural: True if the language has sentences of its own.
 
     Returns:
         The number of a language of the run, or a language that the run does not have.

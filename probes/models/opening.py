@@ -34,7 +34,7 @@ from synthlang.vocabularies.xlm_tokenizer import XLM
 ENGLISH = "en"
 """Source language of models with language embeddings, in which they are fine-tuned."""
 Configs = Mapping[str, PretrainConfig]
-"""Model → the settings that its run is opened with, where they are not those of its ``config.yaml``."""
+"""Model → settings of its run, where they differ from its ``config.yaml``."""
 
 
 def open_pretrained(
@@ -52,7 +52,7 @@ def open_pretrained(
         language: For a run the name or the spec of one of its languages (default: the first derived one). The spec of
             another language names one that the model never saw, which is read as the source language is. For other
             models: any spec, or with ``natural`` any name.
-        natural: Whether the language has sentences of its own.
+        natural: True if the language has sentences of its own.
         target_model: Another model, which reads the target language.
         configs: Settings of runs, by their folders.
         original: The model that ``model`` was adjusted or fine-tuned from. If it is a run, ``model`` has its languages
@@ -100,7 +100,7 @@ def of_run(
 def _of_run_folder(
     path: Path, language: str | None, natural: bool, config: PretrainConfig | None, reads_target: bool
 ) -> Pretrained:
-    """Open a pretraining run; where it does not read the target language, that is for the second model to find."""
+    """Open a pretraining run. If a second model reads the target language, that model finds the language."""
     config, artifacts = open_run(path, config)
     record = read_json(path / "run.json")["fingerprint"]
     wanted = language if reads_target else artifacts.languages[0].name
@@ -180,7 +180,7 @@ def body_of(base: Base, checkpoints: Iterable[Checkpoint], languages: int = 1) -
 
 
 def open_original(pretrained: Pretrained) -> Base | None:
-    """Find f⁰ of continual learning without loading it; None where f⁰ is the model itself.
+    """Find f⁰ of continual learning without loading it. None: f⁰ is the model itself.
 
     Raises:
         InputError: There is no such model, or it cuts words into other tokens.

@@ -33,8 +33,8 @@ class Reader:
         tokenizer: Its tokenizer.
         number: Its number in the model.
         specials: Ids of the special tokens.
-        role: Whether the language is the source of the transfer or its target.
-        bert: Whether a pair of texts is ``<s> a </s> b </s>`` with segments 0 and 1, as BERT has them. Otherwise it is
+        role: Role of the language in the transfer: source or target.
+        bert: True if a pair of texts is ``<s> a </s> b </s>`` with segments 0 and 1, as BERT has them. Otherwise it is
             ``<s> a </s> </s> b </s>``.
     """
 
@@ -72,7 +72,7 @@ class Pretrained:
         name: Name of the model, or of both, in results.
         fingerprint: Fingerprint of the weights and the tokenizers.
         text: Spec of the pretraining text, in which derived languages have sentence pairs. None: it is not known.
-        natural: Whether the target language has sentences of its own and is not derived from the source language.
+        natural: True if the target language has sentences of its own and is not derived from the source language.
         run: Settings and data of the pretraining run that the model is, or whose languages it has.
         original: Name of f⁰ of continual learning, the model before its adjustment. None: the model itself.
         checkpoint: Name of the model if it is no pretraining run.
@@ -99,7 +99,7 @@ class Pretrained:
 
     @property
     def has_own_parts(self) -> bool:
-        """Whether the model has weights, or an embedding, for each of its languages."""
+        """True if the model has weights, or an embedding, for each of its languages."""
         return bool(self.model.language_specific()) or self.model.embeddings.languages is not None
 
     @property

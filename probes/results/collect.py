@@ -79,7 +79,7 @@ class Tables:
                         row += 1
 
     def measures(self, done: Collection[str]) -> Iterator[Measurement]:
-        """Yield the measurements of pretrainings, alignments and probes, cell by cell, those of every run first."""
+        """Yield the measurements of pretrainings, alignments and probes, cell by cell."""
         for cell in self._cells:
             stages = self._of_cell[cell.name]
             yield from _of_probe(cell, stages, PRETRAIN, perplexity_values(self._perplexities(cell, done)))

@@ -34,12 +34,12 @@ MODEL = "model"
 
 @dataclass(frozen=True)
 class Measure:
-    """Everything that is known of a measure apart from its values.
+    """The declaration of a measure.
 
     Attributes:
         unit: The unit of the values, such as "percent".
-        over: What a value is a mean, a share or a count of, such as "linked words".
-        within: The least and the greatest possible value, or None where they are not known.
+        over: The population of a mean, a share or a count, such as "linked words".
+        within: The least and the greatest possible value, or None if they are not known.
         title: The title of a figure of the measure. The name of the measure stands in for an empty one.
     """
 

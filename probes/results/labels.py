@@ -83,7 +83,7 @@ def layout_of(
         axes: The axes of the study.
         labels: The labels of its conditions.
         alone: The name of the condition if nothing varies.
-        languages: Axes of languages, beside those that their names show.
+        languages: Axes of languages whose names do not show it.
         grid: The labels of all conditions that the study will have.
     """
     conditions = list(labels)
@@ -165,7 +165,7 @@ def short_key(key: str) -> str:
 
 
 def settings_of(labels: Mapping[str, str], cell: str) -> dict[str, str]:
-    """Return the labels without those of seeds; a cell without labels stands for itself."""
+    """Return the labels without seeds. A cell without labels has its name as a label."""
     return {axis: label for axis, label in labels.items() if not is_seed(axis)} if labels else {"cell": cell}
 
 

@@ -16,8 +16,7 @@ from probes.results.scores import ALIGNMENTS, PERPLEXITY_MEASURE, score_measure
 from probes.study.config import OF_RUNS
 
 ALIGNMENT, PRETRAIN = OF_RUNS
-"""Names that stand for a probe in the rows of the alignment of a run and in those of its log. The names of their
-measures begin with them."""
+"""Names in the place of a probe, for the alignment and the log of a run. Their measures begin with these names."""
 PERPLEXITIES = f"{PRETRAIN}.perplexity."
 """Start of the names of perplexities. The name of a language follows."""
 ALIGNMENT_MEASURES = {name: f"{ALIGNMENT}.scores.{words}.cosine.{way}" for name, (words, way) in ALIGNMENTS.items()}
@@ -83,12 +82,12 @@ def perplexities(run: Path, config: PretrainConfig) -> dict[str, float]:
 
 @cache
 def measure_of(name: str) -> Measure | None:
-    """Return the declaration of a score of a task or of a measure, or None for a name that nobody declares."""
+    """Return the declaration of a score of a task or of a measure, or None for an undeclared name."""
     return score_measure(name) or find(name, TREE)
 
 
 def range_of(name: str) -> Range | None:
-    """Return the least and the greatest possible value of a score or a measure, or None where they are not known.
+    """Return the least and the greatest possible value of a score or a measure, or None if they are not known.
 
     >>> range_of("delta"), range_of("words.scores.all.csls.mean"), range_of("distances.changes.x.l2.related.mean")
     ((-100.0, 100.0), (0.0, 100.0), None)

@@ -5,8 +5,8 @@ parts:
 
 1. Where several studies have a run under the same labels, seeds apart, the rows of the first study stay (``pooled``).
 2. A run can also have other labels in another study, as where that study has an axis more. Both rows stay, so that
-   claims find the run by either label. A comparison leaves out a condition whose runs are all among those of another
-   condition (``drop_shared_runs``).
+   claims find the run by either label. A comparison leaves out a condition if another condition has all of its runs
+   (``drop_shared_runs``).
 
 The second part holds within a study, too: conditions that differ in nothing that a measure depends on are one condition
 for that measure.
@@ -46,7 +46,7 @@ def pooled(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 def drop_shared_runs(
     sides: Sequence[Mapping[Condition, Mapping[Condition, Measured]]], conditions: Sequence[Condition]
 ) -> tuple[tuple[dict[Condition, dict[Condition, Measured]], ...], list[Condition]]:
-    """Leave out the conditions of a comparison whose runs are, on every side, among those of another condition.
+    """Leave out the conditions of a comparison whose runs another condition has, on every side.
 
     Of two conditions of the same runs the one with fewer labels stays, so the order of the studies does not matter.
 
@@ -55,7 +55,7 @@ def drop_shared_runs(
         conditions: The conditions that all sides have.
 
     Returns:
-        The sides and the conditions without those that are left out.
+        The sides and the conditions that stay.
     """
     parted = [{condition: _without_shared_parts(parts) for condition, parts in side.items()} for side in sides]
     runs = [{condition: _runs_of(parts.values()) for condition, parts in side.items()} for side in parted]
@@ -82,7 +82,7 @@ def _without_shared_parts(parts: Mapping[Condition, Measured]) -> dict[Condition
 
 
 def _runs_of(parts: Iterable[Measured]) -> Runs:
-    """Return the runs of all parts together, none if those of one part are not known."""
+    """Return the runs of all parts together. Empty if the runs of a part are not known."""
     runs: list[Runs] = [getattr(one, "runs", frozenset()) for one in parts]
     return frozenset().union(*runs) if all(runs) else frozenset()
 

@@ -89,11 +89,11 @@ class Measurement(NamedTuple):
     unit: str = ""
     """Unit of the value, such as percent."""
     least: float | None = None
-    """Least possible value; None where the range is not known."""
+    """Least possible value, or None if the range is not known."""
     most: float | None = None
-    """Greatest possible value; None where the range is not known."""
+    """Greatest possible value, or None if the range is not known."""
     over: str = ""
-    """What the value is a mean, a share or a count of, such as "test items"."""
+    """Population of a mean, a share or a count, such as "test items"."""
 
 
 _ARROW: Mapping[Any, pa.DataType] = {

@@ -53,7 +53,7 @@ def score_measure(name: str) -> Measure | None:
 
 
 def transfer_scores(result: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
-    """Yield the scores of a transfer by name. The main ones are always there, with None where one is missing.
+    """Yield the scores of a transfer by name. The main scores are always yielded, with None for a missing one.
 
     Args:
         result: The JSON of a transfer, with ``scores`` by test set and the ``metric`` to take of each.
@@ -83,7 +83,7 @@ def movements(fits: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
 
 
 def alignment_scores(result: Mapping[str, Any]) -> dict[str, float | None]:
-    """Return the alignments of a run by the names of scores; None where no such word was measured."""
+    """Return the alignments of a run by the names of scores, None for a score without words."""
     scores = result["scores"] or {}
     found = {
         column: (scores.get(words) or {}).get("cosine", {}).get(way) for column, (words, way) in ALIGNMENTS.items()

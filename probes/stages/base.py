@@ -5,7 +5,7 @@ the settings, with the content hash of each reference in the place of its name, 
 and the formats of the code. Equal work has one key, whichever cell needs it, and changed work has another key.
 
     pretrain, adjust       the folder of a run
-    tune                   done.json and export/, as those of a run: a fine-tuned body without its head
+    tune                   done.json and export/, as a run has them: a fine-tuned body without its head
     alignment, transfer    result.json; a transfer also has predictions.parquet
     probe                  probes.json, figures/, probes.html
 """
@@ -76,7 +76,7 @@ class Stage(StrictModel):
 
     @property
     def configs(self) -> tuple[pydantic.BaseModel, ...]:
-        """The configs that refer to the input of the stage, without those of its parents."""
+        """Configs that refer to the input of the stage, without the configs of its parents."""
         raise NotImplementedError
 
     def settings(self, keys: StageKeys) -> Any:

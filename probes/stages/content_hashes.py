@@ -1,8 +1,8 @@
 """Content hashes of everything a config refers to, and the files behind each.
 
-The store keeps each hash with the size and the time of change of every file behind it, so that a start opens no file
-that is as it was. A reference without files counts by itself: a data set or a model of the hub by its name, a built-in
-source by its settings.
+The store keeps each hash with the size and the time of change of every file behind it, so a start opens no unchanged
+file. A reference without files is its own content: a data set or a model of the hub by its name, a built-in source by
+its settings.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ READER_FORMATS = (
     *(pairs.HUB_READER, questions.HUB_READER, segmentation.RULES),
     *(order_model.FORMAT, clearnlp.FORMAT, engines.SPACY_FORMAT, engines.STANZA_FORMAT),
 )
-"""Versions of the code that reads files. With another version no kept hash holds."""
+"""Versions of the code that reads files. A stored hash of another version is not used."""
 HUB, BUILTIN = "hf:", "builtin:"
 
 RECORDS = ("config.yaml", "run.json", "done.json")
@@ -201,7 +201,7 @@ def _file(name: str, _task: str | None, _hashes: ContentHashes) -> Content:
 def _model(name: str, _task: str | None, hashes: ContentHashes) -> Content:
     """Look at a local model.
 
-    Of a run only the records count, and the texts it was trained on, which are read again with its languages.
+    The content of a run is its records and the texts that it was trained on, which are read again with its languages.
     """
     folder = user_path(name)
     if CellModel.of(name) is not None or not folder.is_dir():
@@ -227,7 +227,10 @@ def _model(name: str, _task: str | None, hashes: ContentHashes) -> Content:
 
 
 def _config_of_run(folder: Path) -> PretrainConfig | None:
-    """Return the settings of a pretraining run. None: another folder, or a text is gone, which opening it reports."""
+    """Return the settings of a pretraining run.
+
+    None: the folder is another one, or a text is gone, which is reported when the run is opened.
+    """
     try:
         return load(PretrainConfig, folder / RECORDS[0]) if is_run(folder) else None
     except InputError:

@@ -25,7 +25,7 @@ END = b"\n}\n"
 
 
 def is_done(store: Store, stage: Stage) -> bool:
-    """Return whether the stage is there as it was left."""
+    """Return whether a stage is finished and undamaged."""
     return is_intact(stage.content, store.path(stage.kind, stage.key))
 
 
@@ -44,7 +44,7 @@ def is_whole(content: tuple[str, ...], folder: Path) -> bool:
 
 
 def is_intact(content: tuple[str, ...], folder: Path) -> bool:
-    """Return whether a stage is whole and its export, if it has one, has the sizes that it was written with.
+    """Return whether a stage is complete and its export, if it has one, has the recorded sizes.
 
     A run whose weights were deleted for good counts as intact without them.
     """

@@ -1,4 +1,4 @@
-"""The stage that fine-tunes the body of a model for probes, and what all fine-tunings depend on."""
+"""The stage that fine-tunes the body of a model for probes, and the key and the checks of every fine-tuning."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def has_original(config: TransferConfig, model: Untuned) -> bool:
 
 
 def finetune_settings(config: TransferConfig, model: Untuned, seed: int, keys: StageKeys) -> list[Any]:
-    """Return what a fine-tuned model and its tests depend on besides the parents."""
+    """Return everything that a fine-tuned model and its tests depend on besides the parents."""
     found: list[Any] = [keys.hash_of(config), seed, keys.model_hash(model)]
     found += ["original"] if has_original(config, model) else []
     return [*found, *plugins.parts("tasks", [config.task]).values()]
@@ -75,7 +75,7 @@ def check_finetuning(config: TransferConfig, inputs: Inputs, known: KnownModels)
 
 
 def before_of(config: TransferConfig) -> str | None:
-    """Return the name of f⁰ of continual learning, None where it is not named."""
+    """Return the name of f⁰ of continual learning, or None if the settings name none."""
     return None if config.aligning is None else config.aligning.before
 
 
@@ -83,8 +83,8 @@ class TuneStage(ModelStage):
     """Fine-tune the body of a model on the source language of a task, for probes to read.
 
     Attributes:
-        config: Settings without those that the body does not depend on (``TransferConfig.of_source``), so that cells of
-            other target languages share the stage.
+        config: Settings that the body depends on (``TransferConfig.of_source``). Cells of other target languages share
+            the stage.
         model: The model before fine-tuning.
         seed: Seed of the fine-tuning.
     """
@@ -115,7 +115,7 @@ class TuneStage(ModelStage):
         return {"source": finetune_key(self, "source", keys)}
 
     def check(self, inputs: Inputs) -> None:
-        """Raise InputError for settings that give no single body, and for those of any fine-tuning."""
+        """Raise InputError for settings that give no single body, and for faults of any fine-tuning."""
         from probes.transfer.run import check_one_model
         from probes.transfer.splits import open_training
 
@@ -125,7 +125,7 @@ class TuneStage(ModelStage):
             reason = "the model that probes read is chosen on the source's dev set alone"
             raise InputError(reason, keys="chosen_by", hint="set source", code="conflict")
         if config.best > 1:
-            reason = "probes read one model, that of the best setting"
+            reason = "probes read one model, which is the model of the best setting"
             raise InputError(reason, keys="best", hint="leave it at 1", code="conflict")
         continual = config.continual
         if continual is not None and config.language is None and (not known.is_run or continual.has_text):

@@ -1,6 +1,6 @@
-"""Everything that stages read and that a check looks at before any of them is run.
+"""Everything that stages read, for the checks before any stage runs.
 
-Little is opened, each thing once, and nothing is trained: a model that the study will make is known by its settings.
+Each text is opened once and nothing is trained. A model that the study will make is known by its settings.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Inputs:
             raise known
 
     def models(self, stage: ModelStage) -> KnownModels:
-        """Return what is known of the models of a stage."""
+        """Return the known facts about the models of a stage."""
         return KnownModels(stage, self)
 
     def identity(self, part: Any) -> Hashable:
@@ -102,7 +102,7 @@ class Inputs:
 
         Args:
             pairs: Sentence pairs by name, of the section ``pairs``.
-            data: Which of them are read, where something is fitted on them, so that some have to be left.
+            data: Choice of the sentence pairs. None if nothing is fitted on them, so that none has to be left.
         """
         for name, pair in pairs.items():
             if pair is not None:
@@ -125,7 +125,7 @@ class Inputs:
 
 
 class KnownModels:
-    """What is known of the models of a stage before they are made.
+    """Models of a stage before they are made.
 
     Attributes:
         root: The model before adjustment and fine-tuning: a run of the study, or the name of a model.
@@ -140,21 +140,21 @@ class KnownModels:
 
     @cached_property
     def run(self) -> PretrainConfig | None:
-        """Settings of the pretraining run, None for another model."""
+        """Settings of the pretraining run, or None for another model."""
         return self.root.config if isinstance(self.root, PretrainStage) else run_config(self.root)
 
     @property
     def is_run(self) -> bool:
-        """Whether the model is, or is made of, a pretraining run."""
+        """True if the model is, or is made of, a pretraining run."""
         return isinstance(self.root, PretrainStage) or is_run(model_path(self.root))
 
     @property
     def text(self) -> str | None:
-        """Spec of the pretraining text, None where it is not known."""
+        """Spec of the pretraining text, or None if it is not known."""
         return None if self.run is None else self.run.all_languages[0].source
 
     def limits(self, model: str | None = CellModel.ORIGINAL) -> ModelLimits | None:
-        """Return the size of a model by its name, None where it is not known."""
+        """Return the size of a model by its name, or None if it is not known."""
         found: PretrainStage | str | None = model
         if model == CellModel.TARGET:
             found = self.target
@@ -180,7 +180,7 @@ class KnownModels:
 
         Args:
             language: Name or spec of the target language.
-            natural: Whether the target language has sentences of its own.
+            natural: True if the target language has sentences of its own.
         """
         from probes.models.aligned import check_constructed  # with torch
 

@@ -51,11 +51,11 @@ class Making:
 
     @property
     def is_intact(self) -> bool:
-        """Whether the stage is there as it was left."""
+        """True if the stage is finished and undamaged."""
         return is_done(self.store, self.stage)
 
     def obtain(self, build: Callable[[Path], None]) -> None:
-        """Let ``build`` make the folder of the stage if it is not there or was damaged."""
+        """Make the folder of the stage by ``build`` if the folder is missing or damaged."""
 
         def whole(path: Path) -> None:
             build(path)
@@ -69,10 +69,10 @@ class Making:
         self.store.obtain(self.stage.kind, self.stage.key, whole)
 
     def reopen_run(self) -> None:
-        """Let a run go on that is not finished, or was damaged since.
+        """Prepare a run that is unfinished or damaged to continue.
 
-        From a sound last checkpoint nothing is trained, and the export is written anew. A finished run without a sound
-        checkpoint begins anew.
+        With a sound last checkpoint nothing is trained, and the export is written again. A finished run without a sound
+        checkpoint starts again.
         """
         from pretrain.checkpoints import is_sound  # with torch
         from pretrain.folder import steps_in
@@ -88,7 +88,7 @@ class Making:
     def done_folder(self, stage: Stage) -> Path:
         """Return the folder of a finished stage."""
         if not is_done(self.store, stage):
-            hint = "start again, which makes anew what of it is damaged or gone"
+            hint = "start the study again, which makes it again"
             raise InputError(f"{stage.label} is not finished", hint=hint, code="missing")
         return self.store.path(stage.kind, stage.key)
 

@@ -1,4 +1,4 @@
-"""Opening the models of a stage: those of the study by their folders, others by their names."""
+"""Opening the models of a stage: models of the study by their folders, other models by their names."""
 
 from __future__ import annotations
 

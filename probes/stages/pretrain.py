@@ -59,7 +59,7 @@ class PretrainStage(Stage):
         return {**found, "objective": config.objective.identity(), "members": languages}
 
     def limits(self, of_checkpoint: Callable[[str], ModelLimits | None]) -> ModelLimits | None:
-        """Return the size of the model, that of a checkpoint where the run starts from one."""
+        """Return the size of the model. A run that starts from a checkpoint has the size of the checkpoint."""
         if self.init_from is None and self.config.start is not None:
             return of_checkpoint(self.config.start.model)
         return limits_of_run(self.config, None if self.init_from is None else self.init_from.config)

@@ -55,7 +55,10 @@ class ProbeStage(ModelStage):
 
     @property
     def _words_of(self) -> tuple[PretrainStage, ...]:
-        """The run that tells which words are translations; of the run itself also its checkpoints are read."""
+        """The run whose dictionary defines the translations, if a probe reads it.
+
+        If the run itself is probed, its checkpoints are read too.
+        """
         config, run = self.config, root_of(self.model)
         reads = "words" in config.probes and config.words.dictionary is None and config.model2 is None
         return (run,) if reads and isinstance(run, PretrainStage) else ()
@@ -71,7 +74,7 @@ class ProbeStage(ModelStage):
     # --- the check ---
 
     def check(self, inputs: Inputs) -> None:
-        """Raise InputError for text, languages, layers and packages that the probes need and cannot have."""
+        """Raise InputError for text, languages, layers and packages that the probes need and that are missing."""
         config, known = self.config, inputs.models(self)
         inputs.check_references(config, self.target_model is not None)
         inputs.check_pairs(config.pairs, config.data if config.fits else None)
@@ -149,7 +152,7 @@ class ProbeStage(ModelStage):
 
 
 def _with_folders(config: ProbeConfig, folders: Mapping[str, str]) -> ProbeConfig:
-    """Return the config with the folder of each model of the cell in the place of its reference."""
+    """Return the config with each reference to a model of the cell replaced by the folder of the model."""
 
     def folder(name: str | None) -> str | None:
         return None if name is None else folders.get(name, name)
@@ -161,9 +164,9 @@ def _with_folders(config: ProbeConfig, folders: Mapping[str, str]) -> ProbeConfi
 
 
 def _make_checkpoints(stage: PretrainStage, making: Making) -> None:
-    """Make the checkpoints of a run that its config keeps, where the run was trained by a config that keeps others.
+    """Make the checkpoints that the config of a run keeps, if the run was trained by a config that keeps others.
 
-    The run is trained once more beside its place: the same steps, with other checkpoints on the way.
+    The run is trained once more beside its folder: the same steps, with other checkpoints.
     """
     from pretrain.run import pretrain
     from pretrain.stopping import on_sigterm

@@ -20,7 +20,7 @@ AXIS_ROOTS = (
     *("source", "init_from", "pretrain", "target_model", "model", "adjust", "finetuned", "transfer", "tasks", "probes"),
 )
 RENAMED = {"start": "init_from", "second": "target_model", "tuned": "finetuned"}
-"""Sections by the names that they had first, in a study and in the keys of axes."""
+"""First name of a section, in a study and in the keys of axes → its present name."""
 KNOWN_ROOTS = (*AXIS_ROOTS, *RENAMED)
 RESERVED = ("task", "layer", "probe")
 """Reserved axis names: columns of the results table."""

@@ -74,7 +74,7 @@ class Cell:
 PARTS = ("init_from", "pretrain", "target_model", "adjust", "finetuned")
 """Sections of a study that are one config each."""
 RECORDED_AS = {name: first for first, name in RENAMED.items()}
-"""Sections whose names in fingerprints and in ``study.json`` are those that they had first."""
+"""Section → its first name, which fingerprints and ``study.json`` keep."""
 
 
 def in_cell(error: InputError, cell: str) -> InputError:

@@ -30,7 +30,7 @@ def load_study(path: Path, assignments: list[str], smoke: bool = False) -> tuple
     Args:
         path: File of the study, or its name in the catalogue.
         assignments: Texts ``KEY=VALUE`` that change it.
-        smoke: Whether the study becomes one of seconds.
+        smoke: True to shrink the study to a run of seconds.
 
     Raises:
         InputError: A setting is wrong. Nothing has been written.
@@ -161,7 +161,7 @@ def _settings(cell: Cell, keys: StageKeys) -> str:
 def _check_distinct(cells: list[Cell], keys: StageKeys, included: int) -> None:
     """Raise InputError if two cells have the same settings, or are the same work as far as is known without the data.
 
-    The cells from the number ``included`` on are those of ``grid.include``.
+    The cells of ``grid.include`` begin at the number ``included``.
     """
     equal: dict[str, int] = {}
     alike: dict[str, int] = {}

@@ -55,7 +55,7 @@ class User:
 
     Attributes:
         folder: The folder of the study.
-        asked: Whether the collection is about this study.
+        asked: True if the collection was requested for this study.
         keep: The policy of the study.
         has: Each stage of a cell, and whether a cell that has it is not done.
         names: The stages that the study names by a path, and the stages that these are made of.
@@ -76,7 +76,7 @@ def _users(folders: Iterable[Path], dry_run: bool, keep: str | None = None) -> I
 
     Args:
         folders: The studies that the collection is about.
-        dry_run: Whether nothing will be deleted.
+        dry_run: True if nothing will be deleted.
         keep: The policy of the given studies, in place of their own.
     """
     asked = {folder.resolve(): read_record(folder) for folder in folders}
@@ -172,7 +172,7 @@ def collect(folders: Iterable[Path], keep: str | None = None, dry_run: bool = Fa
     Args:
         folders: Folders of studies.
         keep: A policy for these studies, in place of their own. Other studies that share a run keep their policy.
-        dry_run: Whether to report the files and delete nothing.
+        dry_run: True to report the files and delete nothing.
 
     Raises:
         InputError: If a folder holds no study or the policy is unknown.
@@ -293,7 +293,7 @@ def delete_unused(folders: Iterable[Path], dry_run: bool = False) -> list[Unused
 
     Args:
         folders: Folders of studies.
-        dry_run: Whether to report the stages and delete nothing.
+        dry_run: True to report the stages and delete nothing.
 
     Raises:
         InputError: If a folder holds no study.

@@ -13,7 +13,7 @@ SAMPLERS = ("random", "tpe")
 
 @dataclass(frozen=True)
 class StudyOptions:
-    """How a study is run. No option changes the results.
+    """Options of a run of a study. No option changes the results.
 
     Attributes:
         size: Size of a study of the catalogue: ``paper``, ``lab`` or ``tiny``.
@@ -21,12 +21,12 @@ class StudyOptions:
         executor: ``local`` (processes), ``in-process`` or ``slurm``.
         workers: Number of processes (default: one for each CUDA device, else one for each core).
         threads: Threads in each process (default: the fastest number).
-        retry: How often a failed stage is tried again.
+        retry: Number of further tries of a failed stage.
         only: Texts that choose cells: a part of the name, or ``AXIS=LABEL``. Other cells keep what they have.
         slurm: Options of Slurm, such as ``partition=gpu``.
-        wait: Whether to wait for the jobs of Slurm. Otherwise all jobs are submitted, and the command ends.
-        dry_run: Whether to print cells, shared stages and times, and run nothing.
-        smoke: Whether to make every stage small and write to ``OUT-smoke``. The numbers mean nothing.
+        wait: True to wait for the jobs of Slurm. Otherwise all jobs are submitted, and the command ends.
+        dry_run: True to print cells, shared stages and times, and run nothing.
+        smoke: True to make every stage small and write to ``OUT-smoke``. The numbers mean nothing.
     """
 
     size: str | None = None
@@ -53,12 +53,12 @@ class StudyOptions:
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """How a grid is searched.
+    """Options of the search of a grid.
 
     Attributes:
         size: Size of a study of the catalogue: ``paper``, ``lab`` or ``tiny``.
         store: Folder of the stages, which studies may share (default: ``OUT/stages``).
-        trials: Number of cells to try, with those of earlier starts.
+        trials: Number of cells to try, including the cells of earlier starts.
         first_rung: Steps after which the first trials are stopped. Without it every trial is trained to the end.
         reduction: Reduction factor η: the best 1/η of the trials of each rung continue.
         sampler: ``random`` without replacement, or ``tpe``, which learns from earlier trials.

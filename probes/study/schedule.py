@@ -18,7 +18,7 @@ class Schedule:
     Args:
         stages: All stages by key, parents first, so that a cell that was begun is finished first.
         done: The keys of the finished stages.
-        retry: How often a failed stage is tried again.
+        retry: Number of further tries of a failed stage.
     """
 
     def __init__(self, stages: Mapping[str, Stage], done: Collection[str], retry: int = 0) -> None:
@@ -39,15 +39,15 @@ class Schedule:
 
     @property
     def is_over(self) -> bool:
-        """Whether every stage has ended."""
+        """True if every stage has ended."""
         return not self._unfinished
 
     def next(self, waits: Callable[[str], bool] = lambda _: False) -> Stage | None:
         """Return the stage to start now, which counts as running from here on, or None if no stage is ready.
 
         Args:
-            waits: Whether the stage of a key should wait. The first ready stage that need not wait is taken, or else
-                the first ready stage.
+            waits: Function that returns True if the stage of a key should wait. The first ready stage that need not
+                wait is taken, or else the first ready stage.
         """
         if not self._ready:
             return None

@@ -64,7 +64,7 @@ class SlurmOptions(Resources):
     warning: int = Field(90, ge=3, le=65535)
     """Seconds between the warning and the time limit. One training step must fit."""
     requeues: int = Field(20, ge=0)
-    """How often a job may reach its time limit, or be lost, and continue."""
+    """Number of times that a job may reach its time limit, or be lost, and continue."""
     python: str | None = None
     """Command that starts Python on a node (default: the running Python)."""
     poll: float = Field(5.0, gt=0)
