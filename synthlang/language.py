@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -48,6 +48,7 @@ class Language(StrictModel):
     from first to last.
     """
 
+    renamed_keys: ClassVar[Mapping[str, str]] = {"torn_entities": "split_entities"}
     reference: ClassVar[Kind] = "language"  # the kind of reference that a language in a config is
     name: str
     """Label of the language, which can be a file name."""
@@ -55,7 +56,7 @@ class Language(StrictModel):
     """Seed of all random choices."""
     transforms: tuple[AnyTransform, ...] = ()
     """Transforms, in the order in which they apply."""
-    torn_entities: Literal["several", "drop"] = "several"
+    split_entities: Literal["several", "drop"] = "several"
     """Treatment of an entity or slot that a transform splits.
 
     ``several`` keeps the pieces as entities, and ``drop`` leaves the sentence out. Both cases are counted.
@@ -88,7 +89,7 @@ class Language(StrictModel):
         steps = [t.identity() for t in self.transforms]
         subwords = self._subwords.vocabulary.fingerprint if self._subwords and self.on_tokens else None
         parts: dict[str, Any] = {
-            "torn_entities": self.torn_entities,
+            "torn_entities": self.split_entities,  # the first name of the setting
             "bound_to": self._bound_to,
             "vocabulary": subwords,
         }
@@ -182,12 +183,12 @@ class Language(StrictModel):
             yield partial(transform.rewrite, key=key)
 
     def _with_split_mentions(self, result: Rewrite, corpus: Corpus) -> Rewrite:
-        """Count the mentions that the rewrite split, and drop their sentences where ``torn_entities`` is ``drop``."""
+        """Count the mentions that the rewrite split, and drop their sentences where ``split_entities`` is ``drop``."""
         columns = [name for name in SPAN_COLUMNS if name in corpus.columns and self.transforms]
         split = [result.split_mentions(corpus, name) for name in columns]
         counts = {f"{name}: mentions torn apart": mentions for name, mentions in zip(columns, split, strict=True)}
         whole = np.all([np.ones(len(result), bool), *(mentions == 0 for mentions in split)], axis=0)
-        if self.torn_entities == "drop" and not whole.all():
+        if self.split_entities == "drop" and not whole.all():
             counts["sentences dropped, a mention torn apart"] = ~whole
             result = result.take(np.flatnonzero(whole))
         return result.counted({**result.counts, **counts})

@@ -27,7 +27,7 @@ from synthlang.sources import open_source
 from tests.refusals import refusal, refused
 
 SOURCE = "builtin:mini-english?types=500&sentences=4500&dev=0&test=50"
-DROPPING = {"name": "torn", "torn_entities": "drop", "transforms": [{"kind": "permute"}]}
+DROPPING = {"name": "torn", "split_entities": "drop", "transforms": [{"kind": "permute"}]}
 
 
 class Listed:

@@ -143,6 +143,14 @@ def test_permutations_are_uniform():
     assert counts.min() > 850
 
 
+def test_the_old_name_of_split_entities_is_read():
+    spec = {"name": "x", "seed": 3, "transforms": [{"kind": "permute"}]}
+    with pytest.warns(FutureWarning, match="split_entities"):
+        old = parse_language({**spec, "torn_entities": "drop"})
+    assert old == parse_language({**spec, "split_entities": "drop"})
+    assert old.fingerprint == "fab7a9fbf9f398af", "exports under the old name are found"
+
+
 def test_seeds_and_strengths_make_other_languages():
     prints = {parse_language(s).fingerprint for s in ("trans", "inv", "trans+inv", "inv+trans", "trans:0.5", "parent")}
     assert len(prints) == 6

@@ -193,7 +193,7 @@ def test_a_changed_file_is_another_key(name, here):
 def changed_text(file, content):
     """Another content of a file that is still one of its kind."""
     if file == "base.yaml":
-        return content + b"torn_entities: drop\n"
+        return content + b"split_entities: drop\n"
     for name, old, new in (("run.json", b'"f"', b'"g"'), ("config.yaml", b"steps: 6", b"steps: 7"),
                            ("language.yaml", b"seed: 3", b"seed: 4"), ("train.conllu", b"w1\t", b"w31\t"),
                            ("test.conllu", b"w1\t", b"w31\t"), ("meta.json", b"{", b" {")):  # fmt: skip

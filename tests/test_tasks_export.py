@@ -81,8 +81,8 @@ def test_a_split_that_loses_every_item(tmp_path):
     write(tmp_path / "s" / "test", "a B-X\nb I-X\nc O\n! B-X\nc I-X\n")
     task = open_task(f"ner:{tmp_path / 's'}")
     spec = {"name": "x", "seed": 0, "transforms": [{"kind": "permute", "keep_final_punctuation": False}]}
-    torn = parse_language({**spec, "torn_entities": "drop"})
-    seeds = (parse_language({**spec, "torn_entities": "drop", "seed": seed}) for seed in range(100))
+    torn = parse_language({**spec, "split_entities": "drop"})
+    seeds = (parse_language({**spec, "split_entities": "drop", "seed": seed}) for seed in range(100))
     gone = next(la for la in seeds if not any(len(derive_task(b, la)[0]) for b in task.batches("test")))
     manifest = export_task(task, gone, tmp_path / "d")
     assert manifest["items"]["derived"]["test"] == 0
@@ -174,7 +174,7 @@ def about(task):
 
 LANGUAGES: dict[str, Any] = {
     "trans+inv": "trans+inv",
-    "perm": {"name": "x", "seed": 3, "transforms": [{"kind": "permute"}], "torn_entities": "drop"},
+    "perm": {"name": "x", "seed": 3, "transforms": [{"kind": "permute"}], "split_entities": "drop"},
     "marked": {"name": "x", "transforms": [{"kind": "mark", "case": {"nsubj": "ka"}, "as_words": True}]},
 }
 
