@@ -131,7 +131,7 @@ class Comparison:
         return f"{self.what} (expected {self.expected}): {self.said}: {self.outcome}"
 
 
-def compared(
+def against_region(
     what: str, found: EstimateOrWhy, relation: Relation, margin: float = 0.0, value: float = 0.0
 ) -> Comparison:
     """Return the comparison of an estimate with the region of a relation around ``value``."""

@@ -51,7 +51,7 @@ RESAMPLED = 60
 """With more conditions p is Student's and the interval Fisher's, since resampling many takes seconds."""
 
 
-def correlated(claim: Correlate, results: Results) -> Comparison:
+def correlation_of(claim: Correlate, results: Results) -> Comparison:
     """Return the comparison of an entry of ``correlate``."""
     axes = (*claim.over, *claim.by)
     read = [with_fallback(quantity, results) for quantity in claim.quantities()]

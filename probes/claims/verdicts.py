@@ -32,8 +32,8 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Literal, get_args
 
-from probes.claims.comparisons import Comparison, Outcome, compared, decided
-from probes.claims.correlation import correlated
+from probes.claims.comparisons import Comparison, Outcome, against_region, decided
+from probes.claims.correlation import correlation_of
 from probes.claims.estimates import DECIDED, NOTHING, Unit, common_conditions, counted, estimate_over, named
 from probes.claims.observed import Results, Series, restricted, with_fallback
 from probes.claims.power import MOST, models_needed
@@ -160,7 +160,7 @@ def _settled(part: Comparison, outside: float | None) -> Comparison:
 
 
 def decide(run: Sequence[Comparison]) -> tuple[Decided, Comparison]:
-    """Return how a claim comes out, from its comparisons that were run, and which of them decides."""
+    """Return the outcome of a claim, from the comparisons that were run, and the comparison that decides."""
     tested = sorted((one for part in run for one in part.may_fail if one.tested is not None), key=attrgetter("outside"))
     if _any_is_shown([one.outside for one in tested]):
         return "fails", tested[0]
@@ -221,7 +221,7 @@ class _Sides:
         sides, conditions = drop_shared_runs(self.sides, self.conditions)
 
         def test(what: str, over: Sequence[Condition]) -> Comparison:
-            return compared(what, estimate_over(sides, over), self.relation, self.margin, self.value)
+            return against_region(what, estimate_over(sides, over), self.relation, self.margin, self.value)
 
         whole = test(self.what, conditions)
         if len(conditions) < 2 or whole.interval is None:
@@ -236,7 +236,7 @@ def comparisons_of(claim: Claim, results: Results) -> list[Comparison]:
     found = [_compared(compare, results) for compare in claim.compare or ()]
     found += [sides for order in claim.order or () for sides in _ordered(order, results)]
     parts = [sides.tested() for sides in _over_the_same(found)]
-    return parts + [correlated(entry, results) for entry in claim.correlate or ()]
+    return parts + [correlation_of(entry, results) for entry in claim.correlate or ()]
 
 
 def _looked_up(entry: Compare | Order, results: Results) -> list[tuple[Quantity, Series]]:
@@ -260,7 +260,7 @@ def _compared(compare: Compare, results: Results) -> _Sides:
 
 
 def _ordered(order: Order, results: Results) -> list[_Sides]:
-    """Return each step of an order, over the conditions that all measured things have. The others are not run."""
+    """Return each step of an order, over the conditions that all measured quantities have. Other steps are not run."""
     found = _looked_up(order, results)
     there = [one for one in found if one[1]]
     relation: Relation = "greater" if order.direction == "rising" else "less"
@@ -309,7 +309,7 @@ def _name(left: Quantity, right: Quantity | None) -> str:
 
 
 def _averaged(quantity: Quantity) -> list[str]:
-    """Return the labels it is a mean over, if it names some."""
+    """Return the labels that the quantity is a mean over, if it names any."""
     return [f"mean of {', '.join(labels)}" for labels in quantity.average.values() if labels]
 
 

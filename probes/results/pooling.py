@@ -27,7 +27,7 @@ from probes.results.read import concat, labels_of
 Condition = tuple[tuple[str, str], ...]
 """(axis, label), sorted."""
 Runs = frozenset[str]
-Measured = TypeVar("Measured", bound=Mapping[Any, float])
+Part = TypeVar("Part", bound=Mapping[Any, float])
 """Values of replicates. The attribute ``runs`` names the runs that they are of; it is empty where one is not known."""
 
 
@@ -44,8 +44,8 @@ def pooled(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def drop_shared_runs(
-    sides: Sequence[Mapping[Condition, Mapping[Condition, Measured]]], conditions: Sequence[Condition]
-) -> tuple[tuple[dict[Condition, dict[Condition, Measured]], ...], list[Condition]]:
+    sides: Sequence[Mapping[Condition, Mapping[Condition, Part]]], conditions: Sequence[Condition]
+) -> tuple[tuple[dict[Condition, dict[Condition, Part]], ...], list[Condition]]:
     """Leave out the conditions of a comparison whose runs another condition has, on every side.
 
     Of two conditions of the same runs the one with fewer labels stays, so the order of the studies does not matter.
@@ -70,7 +70,7 @@ def drop_shared_runs(
     return left, [condition for condition in conditions if condition in stay]
 
 
-def _without_shared_parts(parts: Mapping[Condition, Measured]) -> dict[Condition, Measured]:
+def _without_shared_parts(parts: Mapping[Condition, Part]) -> dict[Condition, Part]:
     """Apply the rule to the parts of a condition; parts that have the same axes are averaged, and stay."""
     stay: list[Condition] = []
     axes = {part: {axis for axis, _ in part} for part in parts}
@@ -81,7 +81,7 @@ def _without_shared_parts(parts: Mapping[Condition, Measured]) -> dict[Condition
     return {part: one for part, one in parts.items() if part in stay}
 
 
-def _runs_of(parts: Iterable[Measured]) -> Runs:
+def _runs_of(parts: Iterable[Part]) -> Runs:
     """Return the runs of all parts together. Empty if the runs of a part are not known."""
     runs: list[Runs] = [getattr(one, "runs", frozenset()) for one in parts]
     return frozenset().union(*runs) if all(runs) else frozenset()

@@ -6,9 +6,9 @@ forecasts.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from pretrain.folder import is_as_exported
@@ -81,9 +81,7 @@ def seconds_of(folder: Path) -> float:
 
 def mean_seconds(store: Store, kinds: Iterable[str]) -> dict[str, tuple[float, int]]:
     """Return kind → mean seconds of its stages in the store and their number, for kinds that have any."""
-    total, count = Counter[str](), Counter[str]()
-    for kind in kinds:
-        for path in store.root.glob(f"{kind}-*/{NOTE}"):
-            total[kind] += float(read_json(path)["seconds"])  # type: ignore[assignment]
-            count[kind] += 1
-    return {kind: (total[kind] / count[kind], count[kind]) for kind in count}
+    known = {
+        kind: [float(read_json(path)["seconds"]) for path in store.root.glob(f"{kind}-*/{NOTE}")] for kind in kinds
+    }
+    return {kind: (fmean(seconds), len(seconds)) for kind, seconds in known.items() if seconds}
