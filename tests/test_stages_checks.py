@@ -57,8 +57,8 @@ def refused_stage(*cells) -> tuple[str, str]:
 
 CASES: list[tuple[dict[str, Any], str, str | None]] = [
     # pretraining
-    ({"source": "lines:none.txt"}, "pretrain.source", None),
-    ({"pretrain__language": "trans+reorder", "source": f"lines:{__file__}"}, "pretrain.source", None),
+    ({"source": "lines:none.txt"}, "source", None),
+    ({"pretrain__language": "trans+reorder", "source": f"lines:{__file__}"}, "source", None),
     ({"pretrain__dictionary": {"path": "none.txt"}}, "pretrain.dictionary.path", "missing"),
     ({"pretrain__trackers": ["trackio"]}, "pretrain.trackers", "extra"),
     ({"pretrain__batch": {"rows": 3, "accumulation": 2, "length": 48}}, "pretrain.batch.rows", "range"),
@@ -185,7 +185,7 @@ def test_a_problem_of_many_cells_is_told_of_all():
     named = [replace(cell, name=name) for name, cell in zip("abcd", (good, bad, bad, bad), strict=True)]
     for cells, whose in ((named, "b and 2 other cells"), (named[:3], "b and 1 other cell"), (named[:2], "b")):
         error = refusal(check_cells, cells)
-        assert str(error.path) == whose and str(error).startswith(f"{whose}: pretrain.source: none.txt: ")
+        assert str(error.path) == whose and str(error).startswith(f"{whose}: source: none.txt: ")
     other = replace(one(source="lines:gone.txt"), name="e")
     error = refusal(check_cells, [replace(bad, name="a"), other, replace(bad, name="f")])
     assert str(error.path) == "a and 1 other cell"

@@ -105,8 +105,6 @@ _ARROW: Mapping[Any, pa.DataType] = {
 }
 COLUMNS: dict[str, pa.DataType] = {name: _ARROW[kind] for name, kind in get_type_hints(Measurement).items()}
 """Columns of measurements.parquet and their types."""
-TEXTS = tuple(name for name, kind in COLUMNS.items() if kind == pa.string())
-NUMBERS = tuple(name for name, kind in COLUMNS.items() if kind == pa.int64())
 SCHEMA = pa.schema(list(COLUMNS.items()))
 
 

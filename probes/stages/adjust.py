@@ -10,6 +10,7 @@ from pretrain.config.model import numbered
 from pretrain.config.training import micro_batches
 from probes.models.names import has_own_parts
 from probes.stages.base import DONE, ModelStage, StageKeys, short
+from probes.stages.known_models import KnownModels
 from probes.stages.pretrain import PretrainStage
 from synthlang.errors import InputError
 
@@ -47,7 +48,7 @@ class AdjustStage(ModelStage):
 
     def check(self, inputs: Inputs) -> None:
         """Raise InputError for settings that do not fit the model, and for aligned text that is missing."""
-        config, known = self.config, inputs.models(self)
+        config, known = self.config, KnownModels(self, inputs)
         inputs.check_references(config)
         inputs.check_pairs(config.texts, config.data)
         micro_batches(config.rows, config.accumulation, 1)

@@ -10,6 +10,7 @@ from probes.models.names import CellModel, adjusted_from, has_own_parts
 from probes.stages import base
 from probes.stages.adjust import AdjustStage
 from probes.stages.base import DONE, ModelStage, StageKeys, short
+from probes.stages.known_models import KnownModels
 from probes.stages.pretrain import PretrainStage
 from probes.transfer.config import FORMAT, TransferConfig
 from synthlang import plugins
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from probes.models.pretrained import Role
-    from probes.stages.inputs import Inputs, KnownModels
+    from probes.stages.inputs import Inputs
     from probes.stages.making import Making
 
 Untuned = Annotated[PretrainStage | AdjustStage, Field(discriminator="kind")] | str
@@ -119,7 +120,7 @@ class TuneStage(ModelStage):
         from probes.transfer.run import check_one_model
         from probes.transfer.splits import open_training
 
-        config, known = self.config, inputs.models(self)
+        config, known = self.config, KnownModels(self, inputs)
         check_one_model(config, known.run is not None and has_own_parts(known.run))
         if config.chosen_by != "source":
             reason = "the model that probes read is chosen on the source's dev set alone"

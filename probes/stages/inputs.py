@@ -6,24 +6,13 @@ Each text is opened once and nothing is trained. A model that the study will mak
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from typing import Any
 
 import pydantic
 
-from pretrain.config import PretrainConfig
-from probes.models.names import (
-    CellModel,
-    ModelLimits,
-    derived_numbers,
-    is_run,
-    limits_of_model,
-    model_path,
-    run_config,
-)
-from probes.stages.base import ModelStage, Stage, StageKeys
-from probes.stages.pretrain import PretrainStage, root_of
-from probes.transfer.config import TransferConfig
+from probes.models.names import CellModel, limits_of_model, model_path
+from probes.stages.base import Stage, StageKeys
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.language import Language, check_source
@@ -57,10 +46,6 @@ class Inputs:
                 self._checked[key] = error
         if (known := self._checked[key]) is not None:
             raise known
-
-    def models(self, stage: ModelStage) -> KnownModels:
-        """Return the known facts about the models of a stage."""
-        return KnownModels(stage, self)
 
     def identity(self, part: Any) -> Hashable:
         """Return what distinguishes a stage, or a part of it, for a check: all settings, without seeds and names."""
@@ -122,79 +107,6 @@ class Inputs:
         key = pair.model_dump_json()
         if key not in self._counts:
             self._counts[key] = count_text(pair)
-
-
-class KnownModels:
-    """Models of a stage before they are made.
-
-    Attributes:
-        root: The model before adjustment and fine-tuning: a run of the study, or the name of a model.
-        target: The second model of the cell, if there is one.
-    """
-
-    def __init__(self, stage: ModelStage, inputs: Inputs) -> None:
-        self._inputs = inputs
-        self.root = root_of(stage.model)
-        self.target: PretrainStage | None = getattr(stage, "target_model", None)
-        self.identity = inputs.identity(stage.model), inputs.identity(self.target)
-
-    @cached_property
-    def run(self) -> PretrainConfig | None:
-        """Settings of the pretraining run, or None for another model."""
-        return self.root.config if isinstance(self.root, PretrainStage) else run_config(self.root)
-
-    @property
-    def is_run(self) -> bool:
-        """True if the model is, or is made of, a pretraining run."""
-        return isinstance(self.root, PretrainStage) or is_run(model_path(self.root))
-
-    @property
-    def text(self) -> str | None:
-        """Spec of the pretraining text, or None if it is not known."""
-        return None if self.run is None else self.run.all_languages[0].source
-
-    def limits(self, model: str | None = CellModel.ORIGINAL) -> ModelLimits | None:
-        """Return the size of a model by its name, or None if it is not known."""
-        found: PretrainStage | str | None = model
-        if model == CellModel.TARGET:
-            found = self.target
-        elif model in (CellModel.ORIGINAL, CellModel.ADJUSTED):
-            found = self.root
-        if isinstance(found, PretrainStage):
-            return found.limits(self._inputs.limits)
-        return None if found is None else self._inputs.limits(found)
-
-    def all_limits(self, *models: str | None) -> list[ModelLimits]:
-        """Return the sizes of those models whose size is known."""
-        return [limits for limits in map(self.limits, models) if limits is not None]
-
-    def length(self, config: TransferConfig) -> int:
-        """Return how many tokens the models of a transfer read at once, as far as that is known."""
-        from probes.transfer.tasks.base import READS  # with torch
-
-        known = self.all_limits(CellModel.ORIGINAL, config.target_model)
-        return min((limits.positions for limits in known), default=config.length or READS)
-
-    def check_constructed(self, language: str | None, natural: bool) -> None:
-        """Raise InputError where sentence pairs have to be named, since none are aligned by construction.
-
-        Args:
-            language: Name or spec of the target language.
-            natural: True if the target language has sentences of its own.
-        """
-        from probes.models.aligned import check_constructed  # with torch
-
-        same = False
-        if isinstance(self.root, PretrainStage):
-            run = self.root.config
-            names = [member.name for member in run.all_languages]
-            if self.target is not None:
-                other = self.target.config.all_languages[0]
-                natural |= other.name == language and other.source != run.all_languages[0].source
-            elif not natural:
-                same = language == names[0]
-                natural = not same and language in names and language not in derived_numbers(run)
-        check_constructed(language, self.is_run, natural, same)
 
 
 def with_keys(call: Callable[[], Any], *keys: str) -> None:

@@ -15,6 +15,7 @@ from probes.models.names import CellModel, derived_numbers, is_run, model_path, 
 from probes.stages.adjust import AdjustStage
 from probes.stages.base import PROBES, ModelStage, StageKeys, short
 from probes.stages.finetune import TuneStage
+from probes.stages.known_models import KnownModels
 from probes.stages.pretrain import PretrainStage, root_of
 from synthlang import plugins
 from synthlang.errors import InputError
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from probes.stages.inputs import Inputs, KnownModels
+    from probes.stages.inputs import Inputs
     from probes.stages.making import Making
 
 
@@ -75,7 +76,7 @@ class ProbeStage(ModelStage):
 
     def check(self, inputs: Inputs) -> None:
         """Raise InputError for text, languages, layers and packages that the probes need and that are missing."""
-        config, known = self.config, inputs.models(self)
+        config, known = self.config, KnownModels(self, inputs)
         inputs.check_references(config, self.target_model is not None)
         inputs.check_pairs(config.pairs, config.data if config.fits else None)
         if config.maps.save is not None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from probes.stages.base import PREDICTIONS, RESULT, ModelStage, StageKeys, short
 from probes.stages.finetune import Untuned, before_of, check_finetuning, finetune_key, finetune_settings
+from probes.stages.known_models import KnownModels
 from probes.stages.pretrain import PretrainStage
 from probes.transfer.config import FORMAT, TransferConfig
 from synthlang.errors import InputError
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from probes.models.pretrained import Role
-    from probes.stages.inputs import Inputs, KnownModels
+    from probes.stages.inputs import Inputs
     from probes.stages.making import Making
 
 ITEM_SETTINGS = {
@@ -57,7 +58,7 @@ class TransferStage(ModelStage):
 
     def check(self, inputs: Inputs) -> None:
         """Raise InputError for items that are missing or do not fit, and for settings of the fine-tuning."""
-        known = inputs.models(self)
+        known = KnownModels(self, inputs)
         items = self.config.model_dump_json(include=ITEM_SETTINGS)
         inputs.once(("items", items, *known.identity), lambda: self._check_items(inputs, known))
         check_finetuning(self.config, inputs, known)
