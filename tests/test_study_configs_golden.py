@@ -83,10 +83,14 @@ def settings(config: pydantic.BaseModel | None) -> Any:
     return None if config is None else neutral(resolved(config, said))
 
 
+FIRST_NAMES = {"split_entities": "torn_entities"}
+"""Renamed settings, pinned by their first names."""
+
+
 def neutral(value: Any) -> Any:
     """With what a language of the catalogue says instead of its name, and no path of the checkout in any other text."""
     if isinstance(value, dict):
-        return {key: neutral(item) for key, item in value.items()}
+        return {FIRST_NAMES.get(key, key): neutral(item) for key, item in value.items()}
     if isinstance(value, list):
         return [neutral(item) for item in value]
     if not isinstance(value, str):
