@@ -28,74 +28,87 @@ Untuned = Annotated[PretrainStage | AdjustStage, Field(discriminator="kind")] | 
 """A model that a fine-tuning starts from."""
 
 
-def has_original(config: TransferConfig, model: Untuned) -> bool:
-    """Return whether continual learning holds the words of an adjusted model where they were before the adjustment."""
-    if config.aligning is None or config.aligning.before not in (None, CellModel.ORIGINAL):
-        return False
-    return adjusted_from(model) is not None if isinstance(model, str) else isinstance(model, AdjustStage)
-
-
-def finetune_settings(config: TransferConfig, model: Untuned, seed: int, keys: StageKeys) -> list[Any]:
-    """Return everything that a fine-tuned model and its tests depend on besides the parents."""
-    found: list[Any] = [keys.hash_of(config), seed, keys.model_hash(model)]
-    found += ["original"] if has_original(config, model) else []
-    return [*found, *plugins.parts("tasks", [config.task]).values()]
-
-
-def finetune_key(stage: ModelStage, trained: Role, keys: StageKeys) -> str:
-    """Return the key of the fine-tuning of a stage on a language, whichever stages need it."""
-    config: TransferConfig = stage.config
-    settings = finetune_settings(config.of_fit(trained), stage.model, getattr(stage, "seed"), keys)  # noqa: B009
-    parents = [parent.key for parent in stage.parents]
-    formats = [FORMAT, *base.DATA_FORMATS]
-    return fingerprint("fit", formats=formats, settings=settings, parents=parents, trained=trained)
-
-
-def check_finetuning(config: TransferConfig, inputs: Inputs, known: KnownModels) -> None:
-    """Raise InputError for the files, models and aligned text of a fine-tuning, and its layers and rows."""
-    from probes.transfer.config import check_tried
-    from probes.transfer.tasks.base import task_of
-
-    inputs.check_references(config, known.target is not None)
-    limits = known.all_limits(CellModel.ORIGINAL, config.target_model)
-    check_tried(config, [limit.layers for limit in limits])
-    task_of(config, known.length(config)).check_length(all(limit.bert for limit in limits))
-    continual = config.continual if config.continual is not None and config.continual.alpha else None
-    rotation = config.rotation if config.rotation is not None and config.rotation.map is None else None
-    for section, aligned in (("continual", continual), ("rotation", rotation)):
-        if aligned is None:
-            continue
-        try:
-            if limits:
-                aligned.data.longest(min(limit.positions for limit in limits))
-            inputs.check_pairs(aligned.pairs, aligned.data)
-            if not any(aligned.pairs.values()):
-                known.check_constructed(config.language, config.target is not None)
-        except InputError as error:
-            raise error.inside(section) from error
-
-
-def before_of(config: TransferConfig) -> str | None:
-    """Return the name of f⁰ of continual learning, or None if the settings name none."""
-    return None if config.aligning is None else config.aligning.before
-
-
-class TuneStage(ModelStage):
-    """Fine-tune the body of a model on the source language of a task, for probes to read.
+class FinetuneStage(ModelStage):
+    """A stage that fine-tunes a model for one seed.
 
     Attributes:
-        config: Settings that the body depends on (``TransferConfig.of_source``). Cells of other target languages share
-            the stage.
+        config: Settings of the task and its fine-tuning.
         model: The model before fine-tuning.
         seed: Seed of the fine-tuning.
     """
 
     format = FORMAT
-    content = (DONE,)
-    kind: Literal["tune"] = "tune"
     config: TransferConfig
     model: Untuned
     seed: int
+
+    @property
+    def before(self) -> str | None:
+        """The name of f⁰ of continual learning, or None if the settings name none."""
+        return None if self.config.aligning is None else self.config.aligning.before
+
+    @property
+    def has_original(self) -> bool:
+        """True if continual learning holds the words of an adjusted model where they were before the adjustment."""
+        return self._has_original(self.config)
+
+    def _has_original(self, config: TransferConfig) -> bool:
+        if config.aligning is None or config.aligning.before not in (None, CellModel.ORIGINAL):
+            return False
+        if isinstance(self.model, str):
+            return adjusted_from(self.model) is not None
+        return isinstance(self.model, AdjustStage)
+
+    def settings(self, keys: StageKeys) -> Any:
+        return self._settings(self.config, keys)
+
+    def _settings(self, config: TransferConfig, keys: StageKeys) -> list[Any]:
+        found: list[Any] = [keys.hash_of(config), self.seed, keys.model_hash(self.model)]
+        found += ["original"] if self._has_original(config) else []
+        return [*found, *plugins.parts("tasks", [config.task]).values()]
+
+    def finetune_key(self, trained: Role, keys: StageKeys) -> str:
+        """Return the key of the fine-tuning on a language, which other stages may share."""
+        settings = self._settings(self.config.of_fit(trained), keys)
+        parents = [parent.key for parent in self.parents]
+        formats = [FORMAT, *base.DATA_FORMATS]
+        return fingerprint("fit", formats=formats, settings=settings, parents=parents, trained=trained)
+
+    def check_finetuning(self, inputs: Inputs, known: KnownModels) -> None:
+        """Raise InputError for the files, models and aligned text of the fine-tuning, and for its layers and rows."""
+        from probes.transfer.config import check_tried
+        from probes.transfer.tasks.base import task_of
+
+        config = self.config
+        inputs.check_references(config, known.target is not None)
+        limits = known.all_limits(CellModel.ORIGINAL, config.target_model)
+        check_tried(config, [limit.layers for limit in limits])
+        task_of(config, known.length(config)).check_length(all(limit.bert for limit in limits))
+        continual = config.continual if config.continual is not None and config.continual.alpha else None
+        rotation = config.rotation if config.rotation is not None and config.rotation.map is None else None
+        for section, aligned in (("continual", continual), ("rotation", rotation)):
+            if aligned is None:
+                continue
+            try:
+                if limits:
+                    aligned.data.longest(min(limit.positions for limit in limits))
+                inputs.check_pairs(aligned.pairs, aligned.data)
+                if not any(aligned.pairs.values()):
+                    known.check_constructed(config.language, config.target is not None)
+            except InputError as error:
+                raise error.inside(section) from error
+
+
+class TuneStage(FinetuneStage):
+    """Fine-tune the body of a model on the source language of a task, for probes to read.
+
+    Attributes:
+        config: Settings that the body depends on (``TransferConfig.of_source``). Cells of other target languages share
+            the stage.
+    """
+
+    content = (DONE,)
+    kind: Literal["tune"] = "tune"
 
     @property
     def label(self) -> str:
@@ -109,11 +122,8 @@ class TuneStage(ModelStage):
     def _task(self) -> str:
         return self.config.task if self.config.continual is None else f"{self.config.task}+continual"
 
-    def settings(self, keys: StageKeys) -> Any:
-        return finetune_settings(self.config, self.model, self.seed, keys)
-
     def finetune_keys(self, keys: StageKeys) -> dict[Role, str]:
-        return {"source": finetune_key(self, "source", keys)}
+        return {"source": self.finetune_key("source", keys)}
 
     def check(self, inputs: Inputs) -> None:
         """Raise InputError for settings that give no single body, and for faults of any fine-tuning."""
@@ -134,7 +144,7 @@ class TuneStage(ModelStage):
             raise InputError(reason, keys="language", hint="set it to the name of the target language", code="missing")
         open_training(config, known.text, known.length(config))
         inputs.check_parser(config.parser)
-        check_finetuning(config, inputs, known)
+        self.check_finetuning(inputs, known)
 
     def run(self, making: Making) -> None:
         """Fine-tune on the source language for one seed. Fits in progress lie in ``<stage>.work``."""
@@ -152,7 +162,7 @@ class TuneStage(ModelStage):
             config.language,
             natural=continual is None or continual.has_text,
             source_only=continual is None,
-            before=before_of(config),
+            before=self.before,
         )
         model = open_models(making, wanted).pretrained
         check_one_model(config, model.has_own_parts, model.model.architecture)

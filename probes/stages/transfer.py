@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from probes.stages.base import PREDICTIONS, RESULT, ModelStage, StageKeys, short
-from probes.stages.finetune import Untuned, before_of, check_finetuning, finetune_key, finetune_settings
+from probes.stages.base import PREDICTIONS, RESULT, StageKeys, short
+from probes.stages.finetune import FinetuneStage
 from probes.stages.known_models import KnownModels
 from probes.stages.pretrain import PretrainStage
-from probes.transfer.config import FORMAT, TransferConfig
 from synthlang.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,43 +24,33 @@ ITEM_SETTINGS = {
 """Settings that determine the items of a transfer, and which columns they must have."""
 
 
-class TransferStage(ModelStage):
+class TransferStage(FinetuneStage):
     """Transfer a model, or two, for one seed.
 
     Attributes:
-        config: Settings of the task and its fine-tuning.
-        model: The model that is fine-tuned.
         target_model: The second model of the cell, if there is one.
         name: Name of the task in the study.
-        seed: Seed of the fine-tuning.
     """
 
-    format = FORMAT
     content = (RESULT, PREDICTIONS)
     kind: Literal["transfer"] = "transfer"
-    config: TransferConfig
-    model: Untuned
     target_model: PretrainStage | None = None
     name: str
-    seed: int
 
     @property
     def label(self) -> str:
         return f"{self.name} seed {self.seed} of {short(self.model)}"
 
-    def settings(self, keys: StageKeys) -> Any:
-        return finetune_settings(self.config, self.model, self.seed, keys)
-
     def finetune_keys(self, keys: StageKeys) -> dict[Role, str]:
         roles: tuple[Role, ...] = ("source", "target") if self.config.sup else ("source",)
-        return {role: finetune_key(self, role, keys) for role in roles}
+        return {role: self.finetune_key(role, keys) for role in roles}
 
     def check(self, inputs: Inputs) -> None:
         """Raise InputError for items that are missing or do not fit, and for settings of the fine-tuning."""
         known = KnownModels(self, inputs)
         items = self.config.model_dump_json(include=ITEM_SETTINGS)
         inputs.once(("items", items, *known.identity), lambda: self._check_items(inputs, known))
-        check_finetuning(self.config, inputs, known)
+        self.check_finetuning(inputs, known)
 
     def _check_items(self, inputs: Inputs, known: KnownModels) -> None:
         from probes.models.names import language_of
@@ -89,7 +78,7 @@ class TransferStage(ModelStage):
         from synthlang.files import atomic_folder, write_json
 
         config = self.config
-        wanted = ModelRequest(config.language, config.target is not None, config.target_model, before_of(config))
+        wanted = ModelRequest(config.language, config.target is not None, config.target_model, self.before)
         model = open_models(making, wanted).pretrained
         data = load_data(config, model, making.report)
         transfer = Transfer(model, data, config, making.report, making.store, shared_places(self, making.store))

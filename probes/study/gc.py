@@ -24,12 +24,11 @@ from filelock import Timeout
 from pretrain.folder import BEST, steps_in
 from probes.stages.base import Stage
 from probes.stages.done import DROPPED, is_whole, kept_of, noted
-from probes.stages.finetune import TuneStage, has_original
+from probes.stages.finetune import FinetuneStage
 from probes.stages.kinds import RUN_STAGES, STAGE_KINDS
 from probes.stages.pretrain import root_of
 from probes.stages.probe import ProbeStage
 from probes.stages.shared_finetunes import left_places
-from probes.stages.transfer import TransferStage
 from probes.study.config import Keep
 from probes.study.record import LIST, named_stages, parents_in, read_record, studies_of
 from probes.study.stage_folders import cell_stage, is_folder_name, stages_in
@@ -261,7 +260,7 @@ def check_weights(stages: Sequence[Stage], done: Collection[str], store: Store) 
 
 def _further_of(stage: Stage) -> tuple[Stage, ...]:
     """Return the model before its adjustment if continual learning reads it."""
-    if not isinstance(stage, TransferStage | TuneStage) or not has_original(stage.config, stage.model):
+    if not isinstance(stage, FinetuneStage) or not stage.has_original:
         return ()
     before = root_of(stage.model)
     return (before,) if isinstance(before, Stage) else ()
