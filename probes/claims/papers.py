@@ -74,7 +74,7 @@ class _Row(StrictModel):
     @model_validator(mode="after")
     def _marks_fit(self) -> _Row:
         if (self.marked is None) != (self.tested_against is None):
-            raise InputError("needs tested_against, and the reverse", keys="marked", code="missing")
+            raise InputError("marked and tested_against need each other", keys="marked", code="missing")
         if self.marked is not None and len(self.marked) != len(self.values):
             reason = f"has {len(self.marked)} entries for {len(self.values)} values"
             raise InputError(reason, keys="marked", code="range")

@@ -124,7 +124,7 @@ class Pretrained:
             number = min(number, self.target_model.language_count - 1)  # an adjusted body knows no languages
             return replace(self.target, language=found, tokenizer=tokenizer, number=number)
         if self.source.tokenizer.fingerprint != self.target.tokenizer.fingerprint:
-            reason = f"{self.name} has a tokenizer for each language, and that of {language} is not open"
+            reason = f"{self.name} has a tokenizer for each language, and the tokenizer of {language} is not open"
             raise InputError(reason, code="unsupported")
         found = Language(name=language) if natural else parse_language(language)
         return replace(self.target, language=found, number=number_of(self.numbers, found.name))

@@ -102,8 +102,8 @@ class ProbeStage(ModelStage):
         """Raise InputError for a language that the model cannot have, and for one whose words it does not know."""
         config, run = self.config, known.run
         if run is None and config.language is None:
-            reason = "the language to compare with needs a name"
-            raise InputError(reason, keys="language", hint="name it", code="missing")
+            reason = "the model has no known languages, so the language to compare with is required"
+            raise InputError(reason, keys="language", hint="name a language", code="missing")
         if run is None or config.model2 is not None:
             return
         found = requested_language(run, config.language, config.natural)

@@ -158,7 +158,7 @@ def check_part_name(root: str, name: str) -> None:
         reason = f"the name {name!r} has a dot, so an axis cannot name its keys"
         raise InputError(reason, hint="choose a name without a dot", code="format")
     if root == "probes" and name in OF_RUNS:
-        reason = f"the name {name!r} is that of {OF_RUNS[name]} in the measures"
+        reason = f"the name {name!r} belongs to {OF_RUNS[name]} in the measures"
         raise InputError(reason, hint="choose another name for the probe", code="conflict")
 
 

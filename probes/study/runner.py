@@ -116,8 +116,8 @@ class StudyRun:
         """
         contents = (content for key in keys for content in self.graph.stages[key].contents(self.digests))
         if problem := next((content.error for content in contents if content.error), None):
-            reason = f"cell {cell} has results, but what it names cannot be read: {problem}"
-            raise InputError(reason, hint="bring it back", code="missing")
+            reason = f"cell {cell} has results, and something that it refers to cannot be read: {problem}"
+            raise InputError(reason, hint="restore the file or folder", code="missing")
 
     def look(self) -> None:
         """Find out which stages are finished."""
