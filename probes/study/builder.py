@@ -234,32 +234,16 @@ def _check_parts(draft: Draft) -> None:
     """Raise InputError for parts of a cell that exclude each other, or that have no effect."""
     has = {root: draft.sections[root,] is not None for root in SECTIONS}
     has |= {name: value is not None for name, value in draft.values.items()}
-    rules: tuple[tuple[bool, str, str, Code], ...] = (
-        (
-            has["pretrain"] == has["model"],
-            *("pretrain", "a cell has either pretrain, a config, or model, the name of a model", "conflict"),
-        ),
-        (
-            has["init_from"] and not has["pretrain"],
-            *("init_from", "has no effect on a model that is not pretrained here", "no_effect"),
-        ),
-        (
-            has["adjust"] and has["target_model"],
-            *("adjust", "a cell of two models has none to adjust; leave out adjust or target_model", "conflict"),
-        ),
-        (
-            has["source"] and not has["pretrain"] and not has["target_model"],
-            *("source", "has no effect on a model that is not pretrained here; name it in transfer.train", "no_effect"),
-        ),
-        (
-            has["finetuned"] and has["target_model"],
-            *("finetuned", "a cell of two models has none to fine-tune for probes; leave out one", "conflict"),
-        ),
-        (
-            has["finetuned"] and not draft.names("probes"),
-            *("finetuned", "has no effect without probes, which alone read the fine-tuned model", "no_effect"),
-        ),
+    two = "excludes target_model; leave out one"
+    given = "has no effect on a model that is not pretrained here"
+    rules: tuple[tuple[bool, str, Code, str], ...] = (
+        (has["pretrain"] == has["model"], "pretrain", "conflict", "a cell has either pretrain or model"),
+        (has["init_from"] and not has["pretrain"], "init_from", "no_effect", given),
+        (has["adjust"] and has["target_model"], "adjust", "conflict", two),
+        (has["source"] and not (has["pretrain"] or has["target_model"]), "source", "no_effect", given),
+        (has["finetuned"] and has["target_model"], "finetuned", "conflict", two),
+        (has["finetuned"] and not draft.names("probes"), "finetuned", "no_effect", "has no effect without probes"),
     )
-    for is_broken, key, reason, code in rules:
+    for is_broken, key, code, reason in rules:
         if is_broken:
             raise InputError(reason, keys=key, code=code)
