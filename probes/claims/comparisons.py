@@ -31,12 +31,15 @@ Outcome = Literal["holds", "fails", "inconclusive", "not run"]
 class Region(NamedTuple):
     """The region between ``low`` and ``high`` that a comparison expects the true value in.
 
-    ``sides`` is the number of sides of its tests.
+    Attributes:
+        sides: Number of sides of the tests.
+        words: The region in words.
     """
 
     low: float
     high: float
     sides: Literal[1, 2]
+    words: str
 
     @property
     def level(self) -> float:
@@ -57,15 +60,15 @@ def region(relation: Relation, margin: float = 0.0) -> Region:
     """Return the region of a relation, by the table of this module."""
     match relation:
         case "greater":
-            return Region(margin, math.inf, 2)
+            return Region(margin, math.inf, 2, f"> {margin:g}")
         case "less":
-            return Region(-math.inf, -margin, 2)
+            return Region(-math.inf, -margin, 2, f"< {-margin or 0:g}")
         case "non_inferior":
-            return Region(-margin, math.inf, 1)
+            return Region(-margin, math.inf, 1, f"> {-margin:g}, one-sided")
         case "non_superior":
-            return Region(-math.inf, margin, 1)
+            return Region(-math.inf, margin, 1, f"< {margin:g}, one-sided")
         case "equivalent":
-            return Region(-margin, margin, 1)
+            return Region(-margin, margin, 1, f"within ±{margin:g}, two one-sided tests")
 
 
 def outcome_of(ours: Estimate, expected: Region) -> Outcome:
@@ -88,7 +91,6 @@ class Comparison:
         p: Two-sided p value of the hypothesis that the true value is 0.
         inside: p value of the claim's hypothesis.
         outside: p value of the opposite.
-        expected: The region that the claim expects, in words. Empty for a correlation.
         said: The estimate, in words.
         singles: The comparison for each condition alone, if the whole is a mean over several conditions.
         none_against: Each of the ``singles`` may fail the claim.
@@ -104,7 +106,6 @@ class Comparison:
     p: float | None = None
     inside: float = 1.0
     outside: float = 1.0
-    expected: str = ""
     said: str = ""
     why: str = ""
     singles: tuple[Comparison, ...] = ()
@@ -116,6 +117,11 @@ class Comparison:
     def may_fail(self) -> tuple[Comparison, ...]:
         """Tests that may fail the claim: this comparison and, with ``none_against``, its single conditions."""
         return (self, *(self.singles if self.none_against else ()))
+
+    @property
+    def expected(self) -> str:
+        """The region that the claim expects, in words. Empty for a correlation."""
+        return "" if self.tested_by is None else self.tested_by[1].words
 
     @property
     def tested(self) -> float | None:
@@ -139,14 +145,7 @@ def against_region(
         return Comparison(what, why=found.why)
     ours, expected = replace(found.ours, mean=found.ours.mean - value), region(relation, margin)
     inside, outside = expected.p_values(ours)
-    words = {
-        "greater": f"> {margin:g}",
-        "less": f"< {-margin or 0:g}",
-        "non_inferior": f"> {-margin:g}, one-sided",
-        "non_superior": f"< {margin:g}, one-sided",
-        "equivalent": f"within ±{margin:g}, two one-sided tests",
-    }[relation]
     return Comparison(
         what, ours.interval_at(expected.level), decided(inside, outside), ours.unit, ours.one_model, ours.p,
-        inside, outside, words, ours.text(level=expected.level), tested_by=(ours, expected),
+        inside, outside, ours.text(level=expected.level), tested_by=(ours, expected),
     )  # fmt: skip
