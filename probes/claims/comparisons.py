@@ -86,12 +86,10 @@ class Comparison:
     """A comparison of a claim with its test.
 
     Attributes:
-        what: Names of the two sides.
         interval: The interval that decides. None if the comparison was not run; ``why`` gives the reason.
         p: Two-sided p value of the hypothesis that the true value is 0.
         inside: p value of the claim's hypothesis.
         outside: p value of the opposite.
-        said: The estimate, in words.
         singles: The comparison for each condition alone, if the whole is a mean over several conditions.
         none_against: Each of the ``singles`` may fail the claim.
         against_alone: The comparison fails by itself, but not after Holm's correction.

@@ -97,7 +97,6 @@ class Pair(NamedTuple):
     """x and y of a model in a condition.
 
     Attributes:
-        point: The labels of the condition.
         models: The fingerprints of the model. Two studies may know it by two. Empty if it is not known.
         model: Its seeds, if they are known.
     """

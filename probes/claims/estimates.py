@@ -52,11 +52,9 @@ class Estimate:
     """A mean or a difference, with what Student's t needs.
 
     Attributes:
-        n: The number of values.
         unit: The kind of values: one per model, adjustment, fine-tuning seed or condition.
         one_model: Every replicate of a side comes from one pretraining. Another pretraining may give another result.
         standard_error: In the unit of the mean. None if n < 2.
-        degrees_of_freedom: Of Student's t.
         notes: The conditions it is over and what was left out, in words.
     """
 

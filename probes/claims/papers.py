@@ -41,7 +41,6 @@ class PaperNumber:
     """A printed number.
 
     Attributes:
-        quantity: The quantity that the number is of.
         value: The number, times the factor of its block.
         against: The quantity that the number is a gain over, if it is one.
         column: Number of the block and of the column in it. Numbers of one column are compared with one another.

@@ -28,11 +28,7 @@ MOST = 1_000
 def power(ours: Estimate, expected: Region, models: int, tests: int = 1) -> float:
     """Return the probability that ``models`` models decide the comparison, if the truth is as ``ours``.
 
-    Args:
-        ours: The estimate so far.
-        expected: The region that the comparison expects the value in.
-        models: The number of models.
-        tests: The number of tests that a failure is corrected for, by Bonferroni, which is the strictest step of Holm.
+    A failure is corrected for ``tests`` tests by Bonferroni, which is the strictest step of Holm.
     """
     assert ours.standard_error is not None, "the spread is known"
     standard_error = ours.standard_error * math.sqrt(ours.n / models)

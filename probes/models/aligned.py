@@ -84,14 +84,7 @@ def _constructed(pretrained: Pretrained) -> DerivedPair:
 
 
 def check_constructed(language: str | None, has_text: bool, natural: bool, same: bool) -> None:
-    """Raise InputError where no sentence pairs are named and none are aligned by construction.
-
-    Args:
-        language: Name of the target language.
-        has_text: True if the pretraining text is known.
-        natural: True if the target language has sentences of its own.
-        same: True if the target language is the source language.
-    """
+    """Raise InputError where no sentence pairs are named and none are aligned by construction."""
     hint = "name sentence pairs"
     if not has_text:
         raise InputError("the pretraining text of the model is not known", keys="pairs", hint=hint, code="missing")

@@ -104,14 +104,9 @@ def source_language(model: str, configs: Mapping[str, PretrainConfig] = MappingP
 
 
 def limits_of_run(config: PretrainConfig, init_from: PretrainConfig | None = None) -> ModelLimits | None:
-    """Return the size of the model of a run.
+    """Return the size of the model of a run, or None if a checkpoint determines it.
 
-    Args:
-        config: Settings of the run.
-        init_from: Settings of the run of the same study that the model is initialised from, if there is one.
-
-    Returns:
-        None if the model is initialised from a checkpoint, whose settings decide.
+    ``init_from`` are the settings of the run of the same study that the model is initialised from.
     """
     if config.start is not None:
         return None if init_from is None else limits_of_run(init_from)

@@ -36,13 +36,7 @@ class Tables:
     """The measurements of the finished stages of a study.
 
     The results of pretrainings, transfers and alignments are read once. The result of a probe is read each time, since
-    it may be large.
-
-    Args:
-        cells: The cells of the study.
-        of_cell: Name of a cell → name of a stage → key of the stage.
-        seeds: The seeds of fine-tuning.
-        store: The store with the stages.
+    it may be large. ``of_cell``: name of a cell → name of a stage → key of the stage.
     """
 
     def __init__(

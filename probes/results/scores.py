@@ -55,8 +55,7 @@ def score_measure(name: str) -> Measure | None:
 def transfer_scores(result: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
     """Yield the scores of a transfer by name. The main scores are always yielded, with None for a missing one.
 
-    Args:
-        result: The JSON of a transfer, with ``scores`` by test set and the ``metric`` to take of each.
+    ``result`` is the JSON of a transfer, with ``scores`` by test set and the ``metric`` to take of each.
     """
     yield from ((name, result[name]) for name in SCORES)
     moved = movements(result.get("fits", {}).get("source", []))

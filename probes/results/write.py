@@ -25,12 +25,7 @@ GROUP = 1 << 16
 def write_measurements(folder: Path, measurements: Iterable[Measurement], axes: AxisColumns) -> None:
     """Write measurements.parquet and its views, each atomically, in bounded memory.
 
-    The same measurements give the same bytes.
-
-    Args:
-        folder: The folder of the study.
-        measurements: All measurements. The scores of one transfer stand one after another.
-        axes: The columns of the axes, which both views have.
+    The same measurements give the same bytes. The scores of one transfer stand one after another.
     """
     with ExitStack() as stack:
         table = stack.enter_context(_table_file(folder / MEASUREMENTS))

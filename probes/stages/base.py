@@ -86,10 +86,8 @@ class Stage(StrictModel):
     def check(self, inputs: Any) -> None:
         """Raise InputError, with keys relative to the config of the stage, if the stage cannot run.
 
-        The parents need not be done: a model that the study will make is known by its settings.
-
-        Args:
-            inputs: The ``Inputs`` that the stages of a study read.
+        The parents need not be done: a model that the study will make is known by its settings. ``inputs`` are the
+        ``Inputs`` of the study.
         """
         raise NotImplementedError
 
@@ -107,7 +105,7 @@ class Stage(StrictModel):
         Raises:
             InputError: Something that is referred to has other content than when the stage got its key.
         """
-        reread = _remade(self)
+        reread = type(self).model_validate(self.to_json())
         if not _is_as_keyed(reread, StageKeys(ContentHashes(store))):
             reason = f"{self.label}: a file has changed since the study was started"
             raise InputError(reason, hint="start again", code="changed")
@@ -148,10 +146,6 @@ class ModelStage(Stage):
 
 
 S = TypeVar("S", bound=Stage)
-
-
-def _remade(stage: S) -> S:
-    return type(stage).model_validate(stage.to_json())
 
 
 def short(model: Stage | str) -> str:

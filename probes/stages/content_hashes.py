@@ -67,9 +67,7 @@ class ContentHashes:
     def of(self, named: Named, task: str | None = None) -> ContentHash:
         """Return the current hash of a reference. An unreadable reference never matches a finished stage.
 
-        Args:
-            named: The reference.
-            task: The task that labelled items are read for.
+        ``task`` is the task that labelled items are read for.
         """
         if isinstance(named.name, Language):  # it holds the content of its files
             return ContentHash(named.name.fingerprint, stats(_files_of_transforms(named.name)))

@@ -29,13 +29,7 @@ Untuned = Annotated[PretrainStage | AdjustStage, Field(discriminator="kind")] | 
 
 
 class FinetuneStage(ModelStage):
-    """A stage that fine-tunes a model for one seed.
-
-    Attributes:
-        config: Settings of the task and its fine-tuning.
-        model: The model before fine-tuning.
-        seed: Seed of the fine-tuning.
-    """
+    """A stage that fine-tunes a model for one seed."""
 
     format = FORMAT
     config: TransferConfig

@@ -20,7 +20,6 @@ class KnownModels:
 
     Attributes:
         root: The model before adjustment and fine-tuning: a run of the study, or the name of a model.
-        target: The second model of the cell, if there is one.
     """
 
     def __init__(self, stage: ModelStage, inputs: Inputs) -> None:
@@ -67,12 +66,7 @@ class KnownModels:
         return min((limits.positions for limits in known), default=config.length or READS)
 
     def check_constructed(self, language: str | None, natural: bool) -> None:
-        """Raise InputError where sentence pairs have to be named, since none are aligned by construction.
-
-        Args:
-            language: Name or spec of the target language.
-            natural: True if the target language has sentences of its own.
-        """
+        """Raise InputError where sentence pairs have to be named, since none are aligned by construction."""
         from probes.models.aligned import check_constructed  # with torch
 
         same = False

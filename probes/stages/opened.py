@@ -32,7 +32,6 @@ class ModelRequest:
     """The languages and further models that a stage opens its model with.
 
     Attributes:
-        language: Target language.
         natural: True if the target language has sentences of its own.
         target_model: Name of, or reference to, the model that reads the target language.
         before: Name of, or reference to, f⁰ of continual learning. None: the model before its adjustment.

@@ -26,7 +26,6 @@ class PretrainStage(Stage):
     """Pretrain a model.
 
     Attributes:
-        config: Settings of the run.
         init_from: The run that the model is initialised from, by the export of its first language.
     """
 

@@ -29,14 +29,7 @@ if TYPE_CHECKING:
 
 
 class ProbeStage(ModelStage):
-    """Probe a model, or two.
-
-    Attributes:
-        config: The probes and their settings.
-        model: The model that is probed.
-        target_model: The second model of the cell, if there is one.
-        name: Name of the probes in the study.
-    """
+    """Probe a model, or two."""
 
     format = FORMAT
     content = (PROBES,)

@@ -25,12 +25,7 @@ ITEM_SETTINGS = {
 
 
 class TransferStage(FinetuneStage):
-    """Transfer a model, or two, for one seed.
-
-    Attributes:
-        target_model: The second model of the cell, if there is one.
-        name: Name of the task in the study.
-    """
+    """Transfer a model, or two, for one seed."""
 
     content = (RESULT, PREDICTIONS)
     kind: Literal["transfer"] = "transfer"

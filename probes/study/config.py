@@ -126,9 +126,6 @@ class StudyConfig(StrictModel):
     def beside(self, folder: Path) -> StudyConfig:
         """Return the study with absolute paths of papers and claims, so that the report finds the files later.
 
-        Args:
-            folder: The folder of the study's file.
-
         Raises:
             InputError: If a file cannot be read.
         """

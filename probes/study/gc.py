@@ -53,9 +53,7 @@ class User:
     """A study of a store.
 
     Attributes:
-        folder: The folder of the study.
         asked: True if the collection was requested for this study.
-        keep: The policy of the study.
         has: Each stage of a cell, and whether a cell that has it is not done.
         names: The stages that the study names by a path, and the stages that these are made of.
     """
@@ -128,10 +126,7 @@ class Freed:
     """The files that one run loses.
 
     Attributes:
-        run: The folder of the run.
-        keep: The policy that is applied.
         paths: The files and folders to delete, all below ``run``.
-        size: Their size in bytes.
     """
 
     run: Path
@@ -233,13 +228,7 @@ def size_of(path: Path) -> int:
 
 
 def check_weights(stages: Sequence[Stage], done: Collection[str], store: Store) -> None:
-    """Raise InputError if a stage that will be made reads weights that were deleted.
-
-    Args:
-        stages: The stages that will be made.
-        done: The keys of the finished stages.
-        store: The store of both.
-    """
+    """Raise InputError if a stage that will be made reads deleted weights of a stage whose key is ``done``."""
     lost: dict[str, str | None] = {}
     for stage in stages:
         for parent in (*stage.parents, *_further_of(stage)):

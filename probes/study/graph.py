@@ -23,7 +23,6 @@ class CellStage(NamedTuple):
     Attributes:
         name: Name in the cell and in ``study.json``: ``pretrain``, ``probe NAME``, ``transfer TASK seed N``.
         section: Keys of the study file that the config of the stage stands at; empty for the alignment.
-        stage: The stage.
     """
 
     name: str

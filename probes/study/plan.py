@@ -24,9 +24,6 @@ class KindCounts:
     """The stages of one kind.
 
     Attributes:
-        kind: The kind.
-        stages: Number of stages.
-        done: Number of finished stages.
         shared: Number of stages that sharing between cells saves.
         seconds: Expected time of the unfinished stages, one after another. None without a measured stage.
         measured: Number of finished stages in the store, whose mean time the forecast uses.
@@ -88,14 +85,7 @@ class StudyPlan:
 
 
 def plan(study: StudyConfig, graph: Graph, store: Store, done: Collection[str]) -> StudyPlan:
-    """Return the plan of a study with this store. Nothing is written.
-
-    Args:
-        study: The settings of the study.
-        graph: The stages of its cells.
-        store: The store of the stages.
-        done: The keys of the finished stages.
-    """
+    """Return the plan of a study with this store. Nothing is written."""
     needed = Counter(graph.stages[key].kind for keys in graph.of_cell.values() for key in keys.values())
     left = Counter(stage.kind for key, stage in graph.stages.items() if key not in done)
     means = mean_seconds(store, left)

@@ -36,8 +36,6 @@ class CellRecord:
     """The state of a cell.
 
     Attributes:
-        name: The name of the cell.
-        labels: The label of each axis.
         overrides: The changes of the cell to the base: dotted key → value.
         keys: The key of each stage by its name in the cell (``pretrain``, ``transfer pos seed 0`` …).
         stages: The entries of ``keys`` whose stages are finished.

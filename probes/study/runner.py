@@ -67,8 +67,6 @@ class StudyRun:
     The constructor checks the folder, the store and every chosen cell that is not finished. It writes nothing.
 
     Attributes:
-        study: The settings.
-        folder: The folder of the study.
         cells: The state of each cell.
         changed: A description of what has changed since the folder was written. It is empty without a change.
 
@@ -150,13 +148,6 @@ class StudyRun:
         """Make every unfinished stage of the chosen cells, then write the report.
 
         A failed stage is recorded with its log, and the others continue.
-
-        Args:
-            report: Receives the progress.
-            say: Receives single lines for the user.
-
-        Returns:
-            The files of the report.
 
         Raises:
             InputError: If another process runs the study.

@@ -14,9 +14,9 @@ from __future__ import annotations
 import csv
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pretrain.folder import read_metrics
 from pretrain.stopping import Flag, Stopped, watching
@@ -206,12 +206,8 @@ class Search:
                 step = trial.last_step
                 value = None if step is None else trial.intermediate_values[step]
                 told = [trial.params[axis] for axis in self.space]
-                rows.writerow([trial.number, trial.state.name.lower(), step, value, *told, *_attributes(trial)])
-
-
-def _attributes(trial: optuna.trial.FrozenTrial) -> Sequence[str]:
-    told: Mapping[str, Any] = trial.user_attrs
-    return [told.get(STAGE, ""), told.get(ERROR, "")]
+                told += [trial.user_attrs.get(name, "") for name in (STAGE, ERROR)]
+                rows.writerow([trial.number, trial.state.name.lower(), step, value, *told])
 
 
 def tried(trials: optuna.Study) -> list[optuna.trial.FrozenTrial]:

@@ -17,12 +17,7 @@ UNKNOWN = f"an unknown time{LEFT}"
 
 
 class TimeLeft:
-    """Forecast of the remaining time, updated when a stage starts or ends.
-
-    Args:
-        left: The stages that are not finished.
-        took: Finished stages and their seconds.
-    """
+    """Forecast of the remaining time, updated when a stage starts or ends. ``took``: seconds of finished stages."""
 
     def __init__(self, left: Collection[Stage], took: Iterable[tuple[Stage, float]]) -> None:
         self._left = {stage.key: stage for stage in left}

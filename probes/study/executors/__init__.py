@@ -10,15 +10,7 @@ from synthlang.store import Store
 
 
 def open_executor(name: str, store: Store, folder: Path, machine: Machine, slurm: Iterable[str] = ()) -> Executor:
-    """Return an executor.
-
-    Args:
-        name: ``in-process``, ``local`` or ``slurm``. The last one is ``Detached``.
-        store: The store of the stages.
-        folder: The folder of the study.
-        machine: The resources of this machine.
-        slurm: Options of Slurm, ``KEY=VALUE``.
-    """
+    """Return the executor ``in-process``, ``local`` or ``slurm``, which is ``Detached``."""
     if name == "in-process":
         from probes.study.executors.local import InlineExecutor
 

@@ -24,7 +24,6 @@ class StageOutcome:
     """The outcome of a stage.
 
     Attributes:
-        key: The key of the stage.
         error: One line, or None if the stage is finished.
         log: The traceback of the error.
     """
@@ -40,17 +39,11 @@ class Executor(Protocol):
     def submit(self, stage: Stage, cell: str = "") -> None:
         """Start a stage whose parents are finished. A failed stage may be submitted again.
 
-        Args:
-            stage: The stage.
-            cell: The first cell that needs the stage. Its name precedes the progress of the stage.
+        ``cell`` is the first cell that needs the stage. Its name precedes the progress of the stage.
         """
 
     def wait(self, report: Report, timeout: float) -> list[StageOutcome]:
         """Wait until a stage ends or ``timeout`` seconds have passed, and return the outcomes of ended stages.
-
-        Args:
-            report: Receives the progress of running stages.
-            timeout: Seconds to wait.
 
         Raises:
             InputError: If no further stage can run.

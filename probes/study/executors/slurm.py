@@ -115,12 +115,7 @@ class FullError(Exception):
 
 
 class SlurmExecutor:
-    """An executor whose stages are jobs.
-
-    Args:
-        store: The store of the stages.
-        folder: The folder of the study. It must be on a disk that all nodes share.
-        assignments: Options ``KEY=VALUE``.
+    """An executor whose stages are jobs. The folder of the study must be on a disk that all nodes share.
 
     Attributes:
         jobs: The id of the last job of each stage, as in jobs.json.
