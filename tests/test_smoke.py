@@ -49,7 +49,7 @@ def test_a_study_a_run_and_what_is_made_of_it_at_the_first_try(monkeypatch, tmp_
     said = capsys.readouterr().err
     assert said.count("smoke run: it shows that everything works") == 3
     assert "has no effect" not in said, "what only the smoke run sets is not told of"
-    assert "the model reads 64 tokens at once, so length 128 is 64" in said
+    assert "length is 64 instead of 128, because the model reads 64 tokens at once" in said
     arguments = ("study", "quickstart", "--smoke", "--only", "transform=trans", "--executor", "in-process")
     assert command(monkeypatch, *arguments) == 0
     record = read_json(tmp_path / "runs" / "quickstart-smoke" / "study.json")
