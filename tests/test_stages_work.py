@@ -154,7 +154,7 @@ def test_what_is_made_of_a_stage_that_is_gone(full, tmp_path):
     assert [is_done(other, stage) for stage in (pretrain, *rest)] == [False, *[True] * len(rest)]
     shutil.rmtree(other.path(rest[-1].kind, rest[-1].key))
     error = run_stage(rest[-1], other, silent).error
-    assert error is not None and error.startswith("pretrain mlm trans+inv is not finished; start again")
+    assert error is not None and error.startswith("pretrain mlm trans+inv is not finished; start the study again")
     assert run_all(whole.stages, other) == [pretrain.key, rest[-1].key]
     assert contents(other) == contents(store)
 
@@ -557,7 +557,7 @@ def test_a_named_run_and_a_checkpoint_are_checked_before_anything_runs(tuned, tm
     text = (apart / "config.yaml").read_text()
     assert text.count("embeddings: shared\n  layers: []") == 1
     (apart / "config.yaml").write_text(text.replace("layers: []", "layers: [1]", 1))
-    with pytest.raises(InputError, match="weights of their own"):
+    with pytest.raises(InputError, match="separate weights"):
         check_cells(graph_of({**data, "model": str(apart)})[1])
     continual = {**TUNED, "continual": CONTINUAL, "train": f"pos:{SOURCE}", "language": "trans"}
     with pytest.raises(

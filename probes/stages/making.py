@@ -88,7 +88,7 @@ class Making:
     def done_folder(self, stage: Stage) -> Path:
         """Return the folder of a finished stage."""
         if not is_done(self.store, stage):
-            hint = "start the study again, which makes it again"
+            hint = "start the study again to make it"
             raise InputError(f"{stage.label} is not finished", hint=hint, code="missing")
         return self.store.path(stage.kind, stage.key)
 
