@@ -127,7 +127,7 @@ def test_without_predictions_the_table_says_so(tmp_path):
 @pytest.mark.parametrize(
     ("row", "told"),
     [
-        ({"marked": [True]}, r"marked: needs tested_against"),
+        ({"marked": [True]}, r"marked and tested_against need each other"),
         ({"marked": [True, False], "tested_against": {"method": "A"}}, r"marked: has 2 entries for 1 values"),
         ({"marked": [True], "tested_against": {"method": "C"}}, "no label 'C'"),
     ],
