@@ -59,6 +59,22 @@ def test_every_reader_removes_and_counts_what_nobody_sees(texts, spec, monkeypat
     assert remarks[REMOVED] >= 4 and set(remarks) <= {REMOVED, BLANK} <= set(TEXT_REASONS)
 
 
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ("conllu:x", f"\ufeff# text = w\n{word(1)}\n\n"),
+        ("conllu:x", f"\ufeff{word(1)}\n\n"),
+        ("iob:x", "\ufeff# a comment\nw O\n\n"),
+        ("slots:x", "\ufeff# intent: i\nw\tO\n\n"),
+        ("slots:x", "\ufeffi\t\tw\n"),
+    ],
+)
+def test_files_with_byte_order_marks_may_be_joined(tmp_path, monkeypatch, spec, text):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "x", text * 2)
+    assert read(spec) == ([["w"], ["w"]], {})
+
+
 def test_joiners_stay_and_so_does_the_digest_of_texts_without_such_characters(tmp_path):
     assert split_words("می\u200cخواهم क्\u200dष 👩\u200d👧") == ["می\u200cخواهم", "क्\u200dष", "👩\u200d👧"]
     plain, marked = (write(tmp_path / name, text) for name, text in (("a.txt", "A b."), ("b.txt", "A\u200b b.")))

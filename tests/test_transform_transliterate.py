@@ -66,6 +66,8 @@ def test_a_list_of_types(tmp_path):
     copy.write_text("sat\nnever\ndog\ncat\n")
     same = parse_language({"name": "x", "transforms": [{"kind": "transliterate", "types": str(copy)}]})
     assert same.fingerprint == listed.fingerprint != parse_language("trans").fingerprint
+    copy.write_text("\u200bcat\nSan\u00a0Juan\n", encoding="utf-8")  # a word as any reader reads it
+    assert changed(trans(types=copy), Corpus.of_words([["cat", "San\u00a0Juan", "Juan"]])) == {"cat", "San\u00a0Juan"}
 
 
 @pytest.mark.parametrize("options", [{"order": "frequent"}, {"by": "token"}, {"order": "frequent", "by": "token"}])

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from synthlang.errors import InputError
-from synthlang.files import read_lines
 from synthlang.sources.tags import TAG
-from synthlang.sources.words import columns_of
+from synthlang.sources.words import columns_of, joined_lines
 
 HASH = re.compile(r"#(?:\s|$)")
 DOCUMENT = "-DOCSTART-"
@@ -36,7 +35,7 @@ class Line(NamedTuple):
 def column_lines(path: Path, tag: int = 0) -> Iterator[Line]:
     """Yield the lines of a file whose tags are in the column ``tag``, from 1; 0 is the last column."""
     shape: tuple[set[int], set[str]] | None = None
-    for number, text in read_lines(path):
+    for number, text in joined_lines(path):
         fields = [] if not text.strip() or text.startswith(DOCUMENT) else columns_of(text)
         if fields and HASH.match(text):
             shape = shape or _shape(path, tag)
@@ -48,7 +47,7 @@ def column_lines(path: Path, tag: int = 0) -> Iterator[Line]:
 def _shape(path: Path, tag: int) -> tuple[set[int], set[str]]:
     """Return the numbers of columns and the names of tags of the lines that do not begin with ``#``."""
     widths, names = set[int](), set[str]()
-    for _, text in read_lines(path):
+    for _, text in joined_lines(path):
         if text.strip() and not HASH.match(text) and not text.startswith(DOCUMENT):
             fields = columns_of(text)
             widths.add(len(fields))

@@ -26,12 +26,11 @@ from typing import Any, NamedTuple
 
 from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
-from synthlang.files import read_lines
 from synthlang.sources.base import annotated_batches, nothing_in
 from synthlang.sources.size import blocks_in
 from synthlang.sources.tags import columns_in, iob_tag, legal_tags, read_misc
 from synthlang.sources.text import FileSource
-from synthlang.sources.words import CLEANED, Faults, tidied
+from synthlang.sources.words import CLEANED, Faults, joined_lines, tidied
 
 READER = 1  # part of the fingerprint: raise when the same bytes give other sentences
 FEATS = "feats"
@@ -118,7 +117,7 @@ def read_blocks(path: Path, counts: Counter[str] | None = None) -> Iterator[Bloc
     """
     block, trees, faults = _block(), None, Faults(counts)
     fault: SentenceError | None = None
-    for number, line in chain(read_lines(path), [(0, "")]):
+    for number, line in chain(joined_lines(path), [(0, "")]):
         if line.startswith("#"):
             continue
         if line.strip(" "):

@@ -26,14 +26,24 @@ from typing import Any, NamedTuple
 
 from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
-from synthlang.files import read_lines
 from synthlang.sources.base import Labelled, in_batches, nothing_in
 from synthlang.sources.columns import Line, column_lines, too_few_columns
 from synthlang.sources.segmentation import RULES, SegmentedText
 from synthlang.sources.splits import SPLITS, find_splits, is_file
 from synthlang.sources.tags import iob_tag, legal_tags
 from synthlang.sources.text import FileSource
-from synthlang.sources.words import CLEANED, REMOVED, SPACES, Faults, count_unseen, filled, spaced, spelled, tidied
+from synthlang.sources.words import (
+    CLEANED,
+    REMOVED,
+    SPACES,
+    Faults,
+    count_unseen,
+    filled,
+    joined_lines,
+    spaced,
+    spelled,
+    tidied,
+)
 
 READER = 1  # part of the fingerprint: raise when the same bytes give other utterances
 PARTS = ("seq.in", "seq.out", "label")
@@ -111,7 +121,7 @@ class SlotsSource(FileSource):
     def _utterances(self, path: Path, counts: Counter[str]) -> Iterator[Utterance]:
         if path.is_dir():
             return read_folder(path)
-        first = next((line for _, line in read_lines(path) if line.strip()), "")
+        first = next((line for _, line in joined_lines(path) if line.strip()), "")
         if first.startswith("#"):
             return read_commented(path, counts)
         return read_table(path) if set(first.lower().split("\t")) >= HEADER else read_mtod(path, counts)
@@ -188,7 +198,7 @@ HEADER = {"utterance", "slot_labels", "intent"}
 
 def read_table(path: Path) -> Iterator[Utterance]:
     """Yield the utterances of MultiATIS++: a header, then words and tags that are separated by spaces."""
-    lines = read_lines(path)
+    lines = joined_lines(path)
     header = [name.strip().lower() for name in next(lines)[1].split("\t")]
     for number, line in lines:
         if not line.strip():
@@ -222,7 +232,7 @@ def read_folder(folder: Path) -> Iterator[Utterance]:
         if not (folder / part).is_file():
             reason = f"there is no file {part}, but a split is a folder with {', '.join(PARTS)}"
             raise InputError(reason, folder, code="missing")
-    for lines in zip_longest(*(read_lines(folder / part) for part in PARTS)):
+    for lines in zip_longest(*(joined_lines(folder / part) for part in PARTS)):
         if None in lines:
             ended = PARTS[lines.index(None)]
             raise InputError("the file ends before the other files of its folder", folder / ended, code="format")
@@ -232,7 +242,7 @@ def read_folder(folder: Path) -> Iterator[Utterance]:
 
 def read_mtod(path: Path, counts: Counter[str]) -> Iterator[Utterance]:
     """Yield the utterance of each line of multilingual TOD. A malformed line raises an InputError."""
-    for number, line in read_lines(path):
+    for number, line in joined_lines(path):
         if not line.strip():
             continue
         fields = line.split("\t")

@@ -17,12 +17,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import compress
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from synthlang.corpus import FORM, Column, Corpus
 from synthlang.errors import InputError
+from synthlang.files import read_lines
 
 REMOVED = "invisible characters (such as U+200B, or U+FEFF inside the text), removed"
 NOT_NFC = "words not in Unicode's form NFC, whose other spelling would be another word (sources take ?normalise=NFC)"
@@ -62,6 +64,11 @@ def spaced(text: str) -> list[str]:
     ['San\\xa0Juan', '\\u3000', 'x']
     """
     return [word for word in text.rstrip("\r\n").replace("\t", " ").split(" ") if word]
+
+
+def joined_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a file with their numbers, without the byte order marks of files that were joined."""
+    return ((number, line.removeprefix("\ufeff")) for number, line in read_lines(path))
 
 
 def columns_of(line: str) -> list[str]:
