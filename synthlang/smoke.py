@@ -11,18 +11,24 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from synthlang.config import StrictModel
+from synthlang.sources.limited import LIMIT, without_limit
 
 C = TypeVar("C", bound=StrictModel)
 SUFFIX = "-smoke"
 NOTE = "smoke run: it shows that everything works; its numbers mean nothing"
 BUILTIN = re.compile(r"(builtin:mini-english)(?:\?([^#]*))?")
+SOURCES = {"source", "sources"}
+"""Names of fields that hold the spec of a source of sentences, or several."""
 MOST = {"sentences": 300, "dev": 60, "test": 60}
-"""Largest numbers of sentences of mini-English in a smoke run."""
+"""Largest numbers of sentences in a smoke run: of mini-English, and ``sentences`` for each split of another source."""
 
 
 def smaller(config: C) -> C:
     """Return a copy of the config that runs in seconds."""
     update = {name: _smaller(value) for name, value in config if name in type(config).model_fields}
+    for name in SOURCES & update.keys():
+        value = getattr(config, name)
+        update[name] = _limited(value) if isinstance(value, str) else tuple(map(_limited, value))
     for name, most in config.smoke.items():
         value = update[name]
         update[name] = most(config) if callable(most) else most if value is None else min(value, most)
@@ -42,6 +48,15 @@ def _smaller(value: Any) -> Any:
 def smaller_source(spec: str) -> str:
     """Return the spec of a source or of items, with few sentences if it is built in."""
     return BUILTIN.sub(_smaller_builtin, spec)
+
+
+def _limited(spec: str) -> str:
+    """Return the spec of a source with few sentences."""
+    if not spec or BUILTIN.match(spec):
+        return smaller_source(spec)
+    plain, limit = without_limit(spec)
+    most = min(limit or MOST["sentences"], MOST["sentences"])
+    return f"{plain}{'&' if '?' in plain else '?'}{LIMIT}={most}"
 
 
 def _smaller_builtin(match: re.Match[str]) -> str:

@@ -72,3 +72,9 @@ def test_built_in_text_is_cut_short():
         "nli:builtin:mini-english?types=700&sentences=300&dev=7&test=60#dev"
     )
     assert smaller_source("text:a?b") == "text:a?b"
+
+
+def test_a_source_of_ones_own_is_cut_short_by_a_limit():
+    for source, expected in (("conllu:a/b?feats", "conllu:a/b?feats&limit=300"), ("text:a?limit=20",) * 2):
+        config = parse(PretrainConfig, {"source": source, "language": "trans"})
+        assert smaller(config).source == expected

@@ -8,10 +8,11 @@ from typing import Any
 
 from synthlang.errors import InputError
 from synthlang.sources.base import Source
+from synthlang.sources.limited import LimitedSource, without_limit
 
 FORMS = (
     "builtin:mini-english[?types=800&sentences=5000], text:PATH, lines:PATH, conllu:PATH[?feats], iob:PATH, "
-    "slots:PATH or hf:NAME[:CONFIG]"
+    "slots:PATH or hf:NAME[:CONFIG]; each takes ?limit=N sentences"
 )
 # Module and class of each scheme. A module is imported when its source is opened, since some import heavy libraries.
 READERS = {
@@ -32,6 +33,12 @@ def open_source(spec: str) -> Source:
     Raises:
         InputError: The spec is not a source, or the source cannot be opened.
     """
+    spec, limit = without_limit(spec)
+    source = _open(spec)
+    return source if limit is None else LimitedSource(source, limit)
+
+
+def _open(spec: str) -> Source:
     scheme, _, rest = spec.partition(":")
     if scheme == "builtin" and rest.strip():
         return _builtin(spec, rest)
