@@ -10,6 +10,7 @@ cosine:
     s = 2 cos(p, d) - r(p) - r(d)                               for ``csls``
     r(x) = mean cosine of x to its k nearest candidates of the other language
 
+A word with several translations counts as found if the nearest row is one of them, as in MUSE (Conneau et al. 2018).
 A score is 100 times the mean over the words of a subset. Candidates are all rows of a language, also rows without a
 translation. A row that both languages share is not a candidate of itself.
 """
@@ -19,6 +20,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -42,7 +44,7 @@ class Retrieval:
 
 @dataclass(frozen=True)
 class SubsetAlignment:
-    """The scores of ``n`` words. All other words still compete as neighbours."""
+    """The scores of ``n`` source words. All other words still compete as neighbours."""
 
     n: int
     cosine: Retrieval
@@ -64,10 +66,12 @@ class AlignmentScores:
 
 @dataclass(frozen=True)
 class WordCredits:
-    """Credit of each word [n] as (forward, backward) under each score, 0 to 1 (see ``pair_credits``)."""
+    """Credit of both words of each pair [n] as (forward, backward) under each score, 0 to 1 (see ``pair_credits``)."""
 
     cosine: tuple[Tensor, Tensor]
     csls: tuple[Tensor, Tensor]
+    words: Tensor
+    """The words of the pairs, [n, 2]. A word in several pairs has the same credit in each and counts once."""
     zeros: tuple[int, int] = (0, 0)
     """Number of candidates of the source and of the other language that are rows of zeros."""
 
@@ -78,8 +82,8 @@ class WordCredits:
         """Return the scores of ``words``, of the ones in the dictionary, and of the rest. Other words still compete.
 
         Args:
-            in_dictionary: True for words in the dictionary, [n] bool.
-            words: True for words to score, [n] bool (default: all).
+            in_dictionary: True for pairs whose words are in the dictionary, [n] bool.
+            words: True for pairs whose words are scored, [n] bool (default: all).
         """
         inside = in_dictionary.cpu()
         words = torch.ones_like(inside) if words is None else words.cpu()
@@ -90,11 +94,24 @@ class WordCredits:
     def _subset(self, chosen: Tensor) -> SubsetAlignment | None:
         if not chosen.any():
             return None
+        rows = [_each_once(self.words[:, side], chosen) for side in (0, 1)]
         retrievals = []
         for pair in (self.cosine, self.csls):
-            forward, backward = (100 * float(credit[chosen].mean()) for credit in pair)
+            forward, backward = (100 * float(credit[once].mean()) for credit, once in zip(pair, rows, strict=True))
             retrievals.append(Retrieval(forward, backward, (forward + backward) / 2))
-        return SubsetAlignment(int(chosen.sum()), *retrievals)
+        return SubsetAlignment(len(rows[0]), *retrievals)
+
+
+def _each_once(words: Tensor, chosen: Tensor) -> Tensor:
+    """Return the first row of each word among the rows that are ``chosen``, ascending."""
+    rows = chosen.nonzero()[:, 0]
+    _, first = np.unique(words[rows].numpy(), return_index=True)
+    return rows[torch.from_numpy(np.sort(first))]
+
+
+def _of_word(credit: Tensor, words: Tensor) -> Tensor:
+    """Return for each pair the sum of the credits of all pairs of its word."""
+    return credit.new_zeros(int(words.max()) + 1).index_add(0, words, credit)[words] if len(words) else credit
 
 
 def pair_credits(
@@ -108,13 +125,13 @@ def pair_credits(
     report: Report = silent,
     names: tuple[str, str] = ("first", "second"),
 ) -> WordCredits:
-    """Return the credit of each of the ``pairs`` [q, 2] of rows of ``parent`` [n, d] and of ``derived`` [m, d].
+    """Return the credit of the words of ``pairs`` [q, 2]: rows of ``parent`` [n, d] and of ``derived`` [m, d].
 
-    All rows are candidates. ``shared`` [s, 2] are the places of rows that both languages share. A shared row competes
+    A word may be in several pairs. All rows are candidates. ``shared`` [s, 2] are the places of rows that both languages share. A shared row competes
     for all words but its own. The caller leaves out special tokens, types that never occur in training and types whose
     translation is their own row.
 
-    If the translation is tied with t − 1 other rows (within TIE), the credit is 1/t, the expectation of a random
+    If t rows are nearest (within TIE) and s of them are translations, the credit is s/t, the expectation of a random
     choice. A collapsed embedding therefore scores 100/n. The word of a row of zeros is a miss in both directions.
     Similarities are float32. ``k`` is limited to the number of rows, and errors use the ``names`` of the two sides.
 
@@ -128,6 +145,9 @@ def pair_credits(
     if k < 1 or chunk < 1:
         raise InputError(f"k and chunk must be at least 1, not {k} and {chunk}", code="range")
     found = nearest(parent, derived, pairs, barred=shared, k=k, tile=chunk, report=report, names=names)
-    both = found.forward, found.backward
-    cosine, csls = [way.cosine.credit.cpu() for way in both], [way.csls.credit.cpu() for way in both]
-    return WordCredits((cosine[0], cosine[1]), (csls[0], csls[1]), (both[0].zeros, both[1].zeros))
+    words, both = pairs.cpu().long(), (found.forward, found.backward)
+    cosine, csls = (
+        [_of_word(getattr(way, score).credit.cpu(), words[:, side]) for side, way in enumerate(both)]
+        for score in ("cosine", "csls")
+    )
+    return WordCredits((cosine[0], cosine[1]), (csls[0], csls[1]), words, (both[0].zeros, both[1].zeros))

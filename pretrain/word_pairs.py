@@ -21,8 +21,8 @@ class WordPairs:
     """Pairs of ids that translate each other, and the ids that compete with them.
 
     Attributes:
-        pairs: (source id, other id), [n, 2]. An id occurs at most once on a side.
-        in_dictionary: True for pairs in the dictionary, [n].
+        pairs: (source id, other id), [n, 2]. No pair occurs twice.
+        in_dictionary: True for pairs with a word of a pair in the dictionary, [n].
         candidates: Sorted ids of the source and of the other language among which translations are searched, including
             the pairs.
         own_rows: True if each language has separate rows, so that an id of both languages has two rows.
@@ -47,32 +47,30 @@ class WordPairs:
 def word_pairs(artifacts: Artifacts, language: int, dictionary: IdDictionary | None = None) -> WordPairs | None:
     """Return the pairs of the source language and ``language``, or None if no translations are known.
 
-    The pairs are all that a dictionary could have: the copies of a transliterated language, or the first translation of
-    each id in a file. Both ids occur in the training text. Candidates are all ids that occur in the training text of
+    The pairs are all that a dictionary could have: the copies of a transliterated language, or the
+    translations in a file. Both ids occur in the training text. Candidates are all ids that occur in the training text of
     their language, without specials. A pair with one shared row, which any model gets right, is left out and counted.
     ``dictionary`` (default: the run's dictionary) determines the pairs that count as trained on.
     """
     dictionary = dictionary or artifacts.dictionary
     pairs = next((c.pairs for c in artifacts.candidates if c.language == language), np.zeros((0, 2), np.int64))
     image = np.zeros(len(pairs), bool) if artifacts.own_rows else pairs[:, 0] == pairs[:, 1]
-    pairs = one_to_one(pairs[~image])
+    pairs = distinct(pairs[~image])
     if not len(pairs):
         return None
-    trained: set[tuple[int, ...]] = set()
+    trained = np.zeros((0, 2), np.int64)
     if dictionary is not None:
-        trained = set(map(tuple, dictionary.pairs[(dictionary.languages == (0, language)).all(axis=1)].tolist()))
+        trained = dictionary.pairs[(dictionary.languages == (0, language)).all(axis=1)]
     of_both = artifacts.languages[0], artifacts.languages[language]
     parent, other = (trained_types(one.train.counts, artifacts.id_space.specials.all) for one in of_both)
     names = of_both[0].name, of_both[1].name
-    in_dictionary = np.asarray([tuple(pair) in trained for pair in pairs.tolist()], bool)
+    in_dictionary = np.isin(pairs[:, 0], trained[:, 0]) | np.isin(pairs[:, 1], trained[:, 1])
     return WordPairs(pairs, in_dictionary, (parent, other), artifacts.own_rows, names, int(image.sum()))
 
 
-def one_to_one(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the pairs in order, without pairs that repeat an id of an earlier pair on the same side."""
-    _, first = np.unique(pairs[:, 0], return_index=True)
-    pairs = pairs[np.sort(first)]
-    _, first = np.unique(pairs[:, 1], return_index=True)
+def distinct(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the pairs [n, 2] in order, each once."""
+    _, first = np.unique(pairs, axis=0, return_index=True)
     return pairs[np.sort(first)]
 
 

@@ -139,7 +139,9 @@ def test_words_of_a_natural_pair_compete_with_all_that_was_trained(name, folder,
     barred = [(ids[0].index(i), ids[1].index(i)) for i in both]
     earned = credits_of(model, pairs, 1)
     for (way, score), (credit, _) in definition(rows[0], rows[1], where, 10, barred).items():
-        assert getattr(earned, score)[way == "backward"].numpy() == pytest.approx(credit)
+        side = int(way == "backward")
+        of_word = [credit[pairs.pairs[:, side] == word].sum() for word in pairs.pairs[:, side]]
+        assert getattr(earned, score)[side].numpy() == pytest.approx(np.asarray(of_word))
     scores = alignment_of(model, pairs, 1).all
     assert scores is not None and 20 < scores.cosine.mean < 80
     said = Validation(config, artifacts).measure(model)
@@ -157,6 +159,20 @@ def test_an_image_that_is_its_own_row_is_no_pair_but_competes(folder, tmp_path):
     point = artifacts.languages[0].tokenizer.encode(Corpus.of_words([["."]])).ids.item()
     assert pairs.same == 1 and point not in pairs.pairs
     assert point in pairs.shared and all(point in side for side in pairs.candidates)
+
+
+def test_a_word_is_found_by_any_of_its_translations_and_counts_once():
+    rows = torch.eye(6)
+    pairs = torch.tensor([[0, 3], [0, 0], [1, 3], [2, 4], [2, 5], [3, 3]])
+    found = pair_credits(rows, rows, pairs)
+    scores = found.scores(torch.tensor([True, True, False, False, False, False])).to_json()
+    # forward: words 0 and 3 of 0, 1, 2, 3 are found; backward: 3 by its third source, and 0, but not 4 and 5
+    assert scores["all"]["n"] == 4
+    assert scores["all"]["cosine"] == {"forward": 50.0, "backward": 50.0, "mean": 50.0}
+    assert scores["in_dictionary"]["n"] == 1 and scores["in_dictionary"]["cosine"]["forward"] == 100.0
+    # two of three nearest rows at the same distance are translations
+    tied = pair_credits(rows[:1], torch.ones(3, 6), torch.tensor([[0, 0], [0, 2]])).cosine[0]
+    assert tied.tolist() == pytest.approx([2 / 3, 2 / 3])
 
 
 @pytest.mark.parametrize("added", [False, True])

@@ -14,7 +14,7 @@ from pretrain.model.text import Text
 from pretrain.run import pretrain
 from probes import states
 from probes.measures.cka.pairs import Pairing, compare, random_pairing
-from probes.measures.cka.probe import cka_probe, drawn_rows
+from probes.measures.cka.probe import cka_probe, drawn_rows, left_out_of
 from probes.measures.probe_input import ProbeInput
 from probes.measures.table import ProbeConfig
 from probes.models.aligned import Aligned
@@ -22,10 +22,11 @@ from probes.models.opening import open_pretrained
 from probes.models.pretrained import bounded_batches
 from synthlang.config import parse
 from synthlang.errors import InputError
-from synthlang.parallel.prepare import encode
+from synthlang.parallel.prepare import encode, prepare_pair
 from tests.adjust_models import save_model
 from tests.aligned_runs import SEPARATE, plain_ids, plain_states, random_run
 from tests.maps_cases import Plain
+from tests.refusals import refused
 from tests.test_measures_cka_similarity import of_kernels
 from tests.tiny import PRETRAIN, changed
 
@@ -72,7 +73,8 @@ def test_it_is_cka_of_sentences_read_alone(models, kind, pooling, monkeypatch):
     found = probe(given).values
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     rows, left_out = drawn_rows(given)
-    assert len(rows) == 20 == found["sentences"] and found["counts"] == {"sentence pairs not drawn": left_out}
+    assert len(rows) == 20 == found["sentences"]
+    assert found["counts"] == {**left_out_of(given), "sentence pairs not drawn": left_out}
     pairing = Pairing(given.side("target"), given.side("source"), rows, given.data.links)
     with given.reading():
         random = random_pairing(given, pairing, True).left.reader.body
@@ -126,6 +128,33 @@ def test_copies_are_alike_and_other_sentences_are_not(parallel):
     assert all(value is not None and abs(value) < 0.15 for value in wrong.same_layer("debiased") or [None])
     with torch.no_grad():
         words.copy_(before)
+
+
+def test_sentences_need_no_links_and_what_is_left_out_is_counted(parallel):
+    given = subject_of(parallel)
+    text, cutters = given.aligned.text, [given.reader(role).tokenizer.tokenizer for role in ("target", "source")]
+    lengths = np.maximum(np.diff(given.data.left.bounds), np.diff(given.data.right.bounds)) + 2
+    length = int(np.median(lengths))
+    fits, linked = lengths <= length, np.arange(len(lengths)) % 3 == 0
+    for pooling, kept in (("mean", fits), ("first", fits), ("words", fits & linked)):
+        some = replace(text, links=text.links.select(linked[text.links.sentence]))
+        data = prepare_pair("x", some, (cutters[0], cutters[1]), given.config.data, length, 0, fits=False)
+        own = replace(subject_of(parallel, sentences=10_000, pooling=pooling, random=[]), text=Aligned(some, data))
+        found = probe(own).values
+        assert found["sentences"] == kept[:-10].sum()  # the last ten are those of data.test
+        expected = {f"sentence pairs over {length} tokens": (~fits).sum()}
+        if pooling == "words":
+            expected["sentence pairs without a usable link"] = (fits & ~linked).sum()
+        assert found["counts"] == expected
+    none = replace(text, links=text.links.select(text.links.sentence < 0))
+    data = prepare_pair("x", none, (cutters[0], cutters[1]), given.config.data, length, 0, fits=False)
+    for pooling in ("mean", "words"):
+        config = parse(ProbeConfig, {"probes": ["cka"], "cka": {"pooling": pooling}, "data": DATA})
+        own = ProbeInput(parallel, config, text=Aligned(none, data))
+        if pooling == "words":
+            assert refused(own.check) == ("data.dev", "empty")
+        else:
+            own.check()
 
 
 def test_random_encoders(models):

@@ -256,12 +256,16 @@ def test_what_a_dictionary_of_another_model_leaves_out(tmp_path):
     given = ProbeInput(pretrained, config)
     found = words_probe(given)
     values, reader = found.values, pretrained.source
-    assert values["types"] == 3 and values["counts"] == {
-        "pairs of words of several tokens": 1,
-        "pairs of words that are unknown to the tokenizer": 2,
-        "pairs of words that are one token": 1,
-        "pairs of a word that had one": 1,
-    }
+    assert (
+        values["types"] == 3
+        and values["scores"]["all"]["n"] == 3
+        and values["counts"]
+        == {
+            "pairs of words of several tokens": 1,
+            "pairs of words that are unknown to the tokenizer": 2,
+            "pairs of words that are one token": 1,
+        }
+    )
     vocabulary = len(reader.tokenizer.ids) - len(reader.specials.all)
     assert values["candidates"] == {"parent": vocabulary, "other": vocabulary, "shared": vocabulary}
     assert any("so all tokens of the tokenizer are candidates" in note for note in found.notes)
@@ -272,6 +276,10 @@ def test_what_a_dictionary_of_another_model_leaves_out(tmp_path):
         for a, b in ids:
             words[b] = words[a] + 1e-3
     assert words_probe(given).values["scores"]["all"]["cosine"]["mean"] == pytest.approx(100)
+    (tmp_path / "d.txt").write_text("dog chat\ndog noir\ndog chien\ncat chat\n")  # the nearest one is the third
+    values = words_probe(given).values
+    assert values["types"] == 2 and values["scores"]["all"]["cosine"]["forward"] == pytest.approx(100)
+    assert values["scores"]["all"]["cosine"]["backward"] == pytest.approx(200 / 3)  # noir belongs to black
     other = open_pretrained(str(save_model(tmp_path / "other", "bert", text, seed=1)), "fr", True)
     two = replace(pretrained, target_model=other.model, target=replace(other.target, role="target"))
     values = words_probe(replace(given, pretrained=two)).values

@@ -29,6 +29,11 @@ class ProbeSettings(StrictModel):
         """Raise InputError if the settings need an optional package that is missing."""
 
     @property
+    def needs_links(self) -> bool:
+        """Whether the probe reads word alignments of the sentence pairs."""
+        return self.reads_sentences
+
+    @property
     def fits(self) -> bool:
         """Whether the probe fits a map on sentence pairs outside the measured ones."""
         return False

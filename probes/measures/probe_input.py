@@ -81,8 +81,10 @@ class ProbeInput:
     def check(self) -> None:
         """Raise InputError for a missing package, and for sentence pairs that cannot be read or aligned."""
         self.config.check_installed()
-        if self.config.reads_sentences:
+        if any(settings.needs_links for settings in self.config.chosen().values()):
             _ = self.measured
+        elif self.config.reads_sentences:
+            _ = self.aligned
 
     @property
     def data(self) -> PairData:

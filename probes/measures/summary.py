@@ -63,13 +63,17 @@ def _translated(layers: Any) -> float | None:
 
 
 def words_sentence(values: Values) -> str:
-    """Return the alignment of all word types and of the types outside the dictionary."""
+    """Return the alignment of the measured word types and of the types outside the dictionary."""
     scores = values["scores"] or {}
-    told = [
-        f"{scores[key]['cosine']['mean']:.1f} % of {what}"
-        for key, what in (("all", "all word types"), ("held_out", "those outside the dictionary"))
-        if scores.get(key)
-    ]
-    return (
-        f"The nearest word embedding of the other language is the translation for {' and '.join(told)}." if told else ""
+    if not scores.get("all"):
+        return ""
+    trained, held_out = scores.get("in_dictionary"), scores.get("held_out")
+    told = (
+        f"{scores['all']['cosine']['mean']:.1f} % of {values['types']:,} measured word types "
+        f"(the source language has {values['candidates']['parent']:,})"
     )
+    if held_out:
+        told += f" and for {held_out['cosine']['mean']:.1f} % of the {held_out['n']:,} outside the dictionary"
+    elif trained:
+        told += ", all of them words of the training dictionary"
+    return f"The nearest word embedding of the other language is the translation for {told}."

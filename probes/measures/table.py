@@ -21,7 +21,7 @@ from probes.measures.settings import InputConfig
 from probes.measures.words import WordsConfig
 from synthlang.plugins import added, optional_field
 
-FORMAT = 3  # raised when the same settings give other numbers
+FORMAT = 4  # raised when the same settings give other numbers
 
 
 def _with_plugins(ours: type[ProbeConfig]) -> type[ProbeConfig]:

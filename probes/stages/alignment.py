@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from probes.stages.inputs import Inputs
     from probes.stages.making import Making
 
+ANY_TRANSLATION = 1
+"""Version of the rule for words with several translations, which only a file has."""
+
 
 class AlignmentStage(Stage):
     """Measure the alignment of the word embeddings of a run as the probe ``words`` does, by its defaults."""
@@ -34,7 +37,9 @@ class AlignmentStage(Stage):
 
     def settings(self, keys: StageKeys) -> Any:
         """Return what counts as translations, which a run whose objective reads no dictionary need not depend on."""
-        return keys.hash_of(self.pretrained.config.dictionary)
+        dictionary = self.pretrained.config.dictionary
+        found = keys.hash_of(dictionary)
+        return found if dictionary.path is None else [found, ANY_TRANSLATION]
 
     def check(self, inputs: Inputs) -> None:
         """Do nothing: every pretrained model has word embeddings."""

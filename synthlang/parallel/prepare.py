@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -62,6 +62,10 @@ class DataConfig(StrictModel):
         return max(0, stop - self.dev), stop
 
 
+TOO_LONG, WITHOUT_LINK = "sentence pairs over", "sentence pairs without a usable link"
+"""The first words of the reasons for which sentence pairs are left out."""
+
+
 @dataclass(frozen=True)
 class Sentences:
     """The sentences of one side as token ids.
@@ -86,7 +90,11 @@ class Sentences:
 
 @dataclass(frozen=True)
 class PairData:
-    """A pair of languages, with the rows of the sentence pairs for training and for evaluation."""
+    """A pair of languages, with the rows of the sentence pairs for training and for evaluation.
+
+    ``unlinked`` are further rows that are not held out as ``test``. They could be read, but have no usable word
+    alignment.
+    """
 
     name: str
     left: Sentences
@@ -95,6 +103,7 @@ class PairData:
     train: NDArray[np.int64]
     dev: NDArray[np.int64]
     counts: dict[str, int]
+    unlinked: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 def encode(tokenizer: Tokenizer, corpus: Corpus, unit: str = "word", language: int = 0) -> Sentences:
@@ -142,14 +151,14 @@ def prepare_pair(
     left, right = sides
     counts = dict(text.counts)
     links = _usable_links(text, left, right, config, counts)
-    usable = _usable_rows(left, right, links, length, counts)
+    usable, unlinked = _usable_rows(left, right, links, length, counts)
     start, stop = config.held_out(len(usable))
     rows = np.flatnonzero(usable)
     train, dev = _drawn(name, rows[rows < start], config, seed), rows[(rows >= start) & (rows < stop)]
     counts |= {"sentence pairs to train on": len(train), "sentence pairs to measure on": len(dev)}
     if fits:
         check_left(name, len(train), len(usable), config)
-    return PairData(name, left, right, links, train, dev, counts)
+    return PairData(name, left, right, links, train, dev, counts, np.flatnonzero(unlinked[:stop]))
 
 
 def check_left(name: str, train: int, total: int, config: DataConfig) -> None:
@@ -201,16 +210,20 @@ def _usable_links(
 
 def _usable_rows(
     left: Sentences, right: Sentences, links: Links, length: int, counts: dict[str, int]
-) -> NDArray[np.bool_]:
-    """Return whether both sides fit into ``length`` tokens and have a word alignment, [sentence pairs]."""
-    longest = np.maximum(np.diff(left.bounds), np.diff(right.bounds)) + SENTENCE_TOKENS
-    fits, linked = longest <= length, np.diff(links.offsets) > 0
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Find the sentence pairs of which both sides fit into ``length`` tokens and have some, [sentence pairs].
+
+    Returns:
+        Flags of those with a word alignment, and of those without one.
+    """
+    lengths = np.stack([np.diff(left.bounds), np.diff(right.bounds)])
+    fits, linked = lengths.max(axis=0) + SENTENCE_TOKENS <= length, np.diff(links.offsets) > 0
     dropped = {
-        f"sentence pairs over {length} tokens": int((~fits).sum()),
-        "sentence pairs without a usable link": int((fits & ~linked).sum()),
+        f"{TOO_LONG} {length} tokens": int((~fits).sum()),
+        WITHOUT_LINK: int((fits & ~linked).sum()),
     }
     counts |= {reason: count for reason, count in dropped.items() if count}
-    return np.asarray(fits & linked, dtype=bool)
+    return fits & linked, fits & ~linked & (lengths.min(axis=0) > 0)
 
 
 def _drawn(name: str, rows: NDArray[np.int64], config: DataConfig, seed: int) -> NDArray[np.int64]:

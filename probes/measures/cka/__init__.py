@@ -55,7 +55,7 @@ class CkaConfig(ProbeSettings):
     sentences: int = Field(default=10_000, ge=2)
     """Number of sentence pairs, drawn from all pairs outside ``data.test``.
 
-    CKA fits nothing, so pairs for fitting are measured as well.
+    CKA fits nothing, so pairs for fitting are measured as well. Only ``pooling: words`` needs word alignments.
     """
     pooling: Pooling = "mean"
     """Items to compare: sentences by the ``mean`` of their tokens or by the ``first`` token, or aligned ``words``."""
@@ -71,6 +71,10 @@ class CkaConfig(ProbeSettings):
     """
     estimator: Estimator = "biased"
     """Estimator in the figures: ``biased`` (as in the paper) or ``debiased``. Results contain both."""
+
+    @property
+    def needs_links(self) -> bool:
+        return self.pooling == "words"
 
     @field_validator("random")
     @classmethod

@@ -23,6 +23,7 @@ from probes.measures.result import ProbeResult
 from probes.measures.summary import cka_sentence
 from probes.report.page import Table
 from synthlang.errors import InputError
+from synthlang.parallel.prepare import TOO_LONG, WITHOUT_LINK
 from synthlang.progress import Report, silent
 from synthlang.rng import key_of, permutation
 
@@ -40,7 +41,7 @@ def cka_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     settings = given.config.of(CkaConfig)
     rows, left_out = drawn_rows(given)
     pairing = Pairing(given.side("target"), given.side("source"), rows, given.data.links)
-    counts = {NOT_DRAWN: left_out} if left_out else {}
+    counts = left_out_of(given) | ({NOT_DRAWN: left_out} if left_out else {})
     notes: list[str] = []
     found = list(_comparisons(given, pairing, counts, notes, report))
     for one in found:
@@ -61,7 +62,8 @@ def cka_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
 
 def drawn_rows(given: ProbeInput) -> tuple[NDArray[np.int64], int]:
     """Return the sentence pairs to compare, ascending, and the number of pairs that were not drawn."""
-    every = np.sort(np.concatenate([given.data.dev, given.fitted]))  # CKA fits nothing, so nothing is held out
+    unlinked = [] if given.config.of(CkaConfig).needs_links else [given.data.unlinked]
+    every = np.sort(np.concatenate([given.data.dev, given.fitted, *unlinked]))  # CKA fits nothing
     if not len(every):
         hint = "reduce data.test, or increase data.length"
         raise InputError("no sentence pair is left", keys="cka", hint=hint, code="empty")
@@ -70,6 +72,12 @@ def drawn_rows(given: ProbeInput) -> tuple[NDArray[np.int64], int]:
         return every, 0
     order = permutation(key_of("cka-sentences", given.config.seed, given.data.name), len(every))
     return np.sort(every[order[:wanted]]), len(every) - wanted
+
+
+def left_out_of(given: ProbeInput) -> dict[str, int]:
+    """Return the number of sentence pairs that cannot be compared, by reason."""
+    reasons = (TOO_LONG, WITHOUT_LINK) if given.config.of(CkaConfig).needs_links else (TOO_LONG,)
+    return {reason: count for reason, count in given.data.counts.items() if reason.startswith(reasons)}
 
 
 def _comparisons(

@@ -53,7 +53,8 @@ class WordsConfig(ProbeSettings):
     dictionary: UserFile | None = None
     """MUSE file of translations, source words first (null: the translations that the run knows).
 
-    Words that are one token in both languages are compared, without bands and checkpoints.
+    Words that are one token in both languages are compared, without bands and checkpoints. A word is found if the
+    nearest word is one of its translations, as in MUSE.
     """
 
     @field_validator("bands")

@@ -105,7 +105,7 @@ def _language(
     ranks = frequency_ranks(artifacts.languages[0].train.counts, pairs.candidates[0])[pairs.pairs[:, 0]]
     counts = {**known, "pairs of words that are one row": pairs.same, **zero_rows(credits, pairs.names)}
     return {
-        "types": len(pairs.pairs),
+        "types": len(np.unique(pairs.pairs[:, 0])),
         "candidates": candidate_numbers(pairs.candidates, len(pairs.shared)),
         "scores": credits.scores(inside).to_json(),
         "bands": band_scores(credits, inside, ranks, bands),
@@ -139,7 +139,8 @@ def band_scores(
         assert before is not None, "only the last band is open"
         inside = (ranks > before) & (ranks <= (last or ranks.max(initial=0)))
         scores = credits.scores(in_dictionary, torch.from_numpy(inside)).to_json()
-        result.append({"from": before + 1, "to": last, "types": int(inside.sum()), "scores": scores})
+        types = scores["all"]["n"] if scores["all"] else 0
+        result.append({"from": before + 1, "to": last, "types": types, "scores": scores})
     return result
 
 

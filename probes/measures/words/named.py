@@ -13,7 +13,7 @@ from torch import Tensor
 from pretrain.alignment import pair_credits
 from pretrain.model.encoder import MaskedLM
 from pretrain.run import open_run
-from pretrain.word_pairs import one_to_one, places_in, rows_of
+from pretrain.word_pairs import distinct, places_in, rows_of
 from probes.measures.probe_input import ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.summary import words_sentence
@@ -90,7 +90,7 @@ def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeRe
     values = {
         "probe": "alignment",
         "language": names[1],
-        "types": len(pairs),
+        "types": len(np.unique(pairs[:, 0])),
         "candidates": candidate_numbers((sides[0].ids, sides[1].ids), len(shared)),
         "scores": {"all": scores["all"]},
         "counts": {reason: n for reason, n in counts.items() if n},
@@ -139,8 +139,7 @@ def _pairs(path: Path, sides: tuple[_Candidates, _Candidates], same_model: bool)
         one = sides[0].rows(kept[:, 0]) == sides[1].rows(kept[:, 1])
         counts["pairs of words that are one token"] = int(one.sum())
         kept = kept[~one]
-    found = one_to_one(kept)
-    counts["pairs of a word that had one"] = len(kept) - len(found)
+    found = distinct(kept)
     if not len(found):
         reasons = ", ".join(f"{n} {reason}" for reason, n in counts.items() if n)
         told = f"none of its {len(words)} word pairs can be compared: {reasons}"
