@@ -127,9 +127,9 @@ def pair_credits(
 ) -> WordCredits:
     """Return the credit of the words of ``pairs`` [q, 2]: rows of ``parent`` [n, d] and of ``derived`` [m, d].
 
-    A word may be in several pairs. All rows are candidates. ``shared`` [s, 2] are the places of rows that both languages share. A shared row competes
-    for all words but its own. The caller leaves out special tokens, types that never occur in training and types whose
-    translation is their own row.
+    A word may be in several pairs. All rows are candidates. ``shared`` [s, 2] are the places of rows that both
+    languages share. A shared row competes for all words but its own. The caller leaves out special tokens, types that
+    never occur in training and types whose translation is their own row.
 
     If t rows are nearest (within TIE) and s of them are translations, the credit is s/t, the expectation of a random
     choice. A collapsed embedding therefore scores 100/n. The word of a row of zeros is a miss in both directions.

@@ -47,9 +47,9 @@ class WordPairs:
 def word_pairs(artifacts: Artifacts, language: int, dictionary: IdDictionary | None = None) -> WordPairs | None:
     """Return the pairs of the source language and ``language``, or None if no translations are known.
 
-    The pairs are all that a dictionary could have: the copies of a transliterated language, or the
-    translations in a file. Both ids occur in the training text. Candidates are all ids that occur in the training text of
-    their language, without specials. A pair with one shared row, which any model gets right, is left out and counted.
+    The pairs are all that a dictionary could have: the copies of a transliterated language, or the translations in a
+    file. Both ids occur in the training text. Candidates are all ids that occur in the training text of their
+    language, without specials. A pair with one shared row, which any model gets right, is left out and counted.
     ``dictionary`` (default: the run's dictionary) determines the pairs that count as trained on.
     """
     dictionary = dictionary or artifacts.dictionary

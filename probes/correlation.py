@@ -18,7 +18,10 @@ from rich.text import Text
 
 from probes.figures.drawing import standalone_svg
 from probes.figures.scatter import Panel, scatter
+from probes.report.data import FAILED, read_study
+from probes.results.read import distinct
 from probes.statistics import COEFFICIENTS, Correlation, CorrelationKind, correlation
+from probes.study.record import STUDY
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, read_lines, write_json
 from synthlang.rng import key_of
@@ -43,16 +46,18 @@ class _Tables:
         doubles: Number of rows that were left out because an earlier file has an equal row, for example when a study
             is given as .csv and as .parquet.
         alike: Number of equal rows that were kept, because without a column ``cell`` they may be two measurements.
+        excluded: Number of rows that were left out because the model fails the convergence criterion of its study.
     """
 
     rows: tuple[Row, ...]
     columns: Names
     doubles: int = 0
     alike: int = 0
+    excluded: int = 0
 
 
 def read_tables(paths: Sequence[Path]) -> _Tables:
-    """Read the rows of all files.
+    """Read the rows of all files, without models that fail the convergence criterion of their study.
 
     Raises:
         InputError: A file is not a table, or has no rows.
@@ -63,7 +68,7 @@ def read_tables(paths: Sequence[Path]) -> _Tables:
     rows: list[Row] = []
     seen: set[tuple[tuple[str, str], ...]] = set()
     heads: list[Row] = []
-    doubles = alike = 0
+    doubles = alike = excluded = 0
     for path in paths:
         found = _read(path)
         heads.append(found[0])
@@ -74,9 +79,23 @@ def read_tables(paths: Sequence[Path]) -> _Tables:
         else:  # two measurements may have equal numbers
             alike, fresh = alike + len(found) - len(fresh), found
         seen.update(keys)
-        rows += [{FILE: str(path), **row} for row in fresh]
+        failed = _failed(path)
+        learned = [row for row in fresh if (row.get(CELL), row.get("task_name", "")) not in failed]
+        excluded += len(fresh) - len(learned)
+        rows += [{FILE: str(path), **row} for row in learned]
     columns = [name for name in heads[0] if all(name in head for head in heads)]
-    return _Tables(tuple(rows), tuple(dict.fromkeys((*columns, FILE))), doubles, alike)
+    return _Tables(tuple(rows), tuple(dict.fromkeys((*columns, FILE))), doubles, alike, excluded)
+
+
+def _failed(path: Path) -> set[tuple[str, str]]:
+    """Return the (cell, task) that the study of a table excludes, with the task "" for a model as a whole.
+
+    A table of a study lies beside its study.json, which has the limits.
+    """
+    if not (path.parent / STUDY).is_file():
+        return set()
+    measured = read_study(path.parent).measured
+    return set(distinct(measured[measured[FAILED] != ""], "cell", "task"))
 
 
 def _read(path: Path) -> list[Row]:
@@ -292,6 +311,8 @@ def _usable(table: _Tables, options: CorrelateOptions) -> tuple[list[Row], dict[
     why = [why_dropped({name: row[name] for name in (options.x, options.y)}) for row in table.rows]
     rows = [row for row, reason in zip(table.rows, why, strict=True) if reason is None]
     reasons = Counter(reason for reason in why if reason is not None)
+    if table.excluded:
+        reasons["the model fails the convergence criterion of the study"] = table.excluded
     if not rows:
         said = ", ".join(f"{reason}: {count:,}" for reason, count in reasons.items())
         reason = f"no row has a number in both {options.x} and {options.y} ({said})"

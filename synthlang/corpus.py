@@ -58,6 +58,12 @@ class Column:
         table: NDArray[Any] = np.asarray([of_name(name) for name in self.names or ()], dtype)
         return table[self.codes] if len(self.codes) else np.zeros(0, dtype)
 
+    def map_used(self, change: Callable[[str], str]) -> Column:
+        """Return the column with ``change`` applied to the names that occur, and without the others."""
+        used, codes = np.unique(self.codes, return_inverse=True)
+        names = self.names or ()
+        return Column(codes.astype(np.int32), tuple(change(names[code]) for code in used.tolist()))
+
     def map_names(self, names: Iterable[str]) -> Column:
         """Return the same codes under other names, one for each old name."""
         return replace(self, names=tuple(names))

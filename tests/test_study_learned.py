@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pretrain.folder import read_metrics
+from probes.correlation import CorrelateOptions, correlate_command
 from probes.report.data import read_study
 from probes.report.folder import write_report
 from probes.report.numbers import number
@@ -71,6 +72,17 @@ def lines(made: Report, *header: str) -> dict[tuple[str, ...], dict[str, str]]:
     """The lines of a table by objective, and Training where it says so."""
     found = made.table("objective", *header)
     return {tuple(line[name] for name in ("objective", "Training") if name in line): line for line in found}
+
+
+def test_a_correlation_leaves_out_what_the_study_excludes(tmp_path: Path) -> None:
+    """Where no limit is set, and where one model of six fails."""
+    for name, learned, rows in (("a", None, 6), ("b", {"perplexity": 15}, 5)):
+        folder, out = grid(tmp_path / name, learned, seeds=1), tmp_path / f"{name}.json"
+        options = CorrelateOptions.of("perplexity", "delta", None, None, None, "spearman", 0.95)
+        correlate_command([folder / "results.parquet"], options, out, None)
+        found = json.loads(out.read_text())
+        assert found["rows"] == rows
+        assert sum(found["left_out"].values()) == 6 - rows
 
 
 # --- where nothing is judged ---

@@ -215,7 +215,7 @@ def test_what_is_set_for_all_tasks_reaches_all_or_is_refused(tmp_path):
     (tmp_path / "own.yaml").write_text("task: pos\ntrain_items: 70\nfine_tune: {epochs: 3}\n")
 
     def read(*assignments, **tasks):
-        (tmp_path / "study.yaml").write_text(yaml.safe_dump(changed(FULL, tasks=tasks)))
+        (tmp_path / "study.yaml").write_text(yaml.safe_dump(changed(FULL, tasks=tasks, transfer={})))
         return load_study(tmp_path / "study.yaml", [*assignments])[1][0].tasks
 
     tasks = read("transfer.train_items=30", "transfer.fine_tune.epochs=2", pos={}, ner={})
@@ -233,3 +233,25 @@ def test_what_is_set_for_all_tasks_reaches_all_or_is_refused(tmp_path):
     read("transfer.test_items=20", **overridden)
     tasks = read("transfer.train_items=30", "tasks.mine.train_items=30", **overridden)
     assert {task.train_items for task in tasks.values()} == {30}
+
+
+def test_what_a_study_sets_for_all_tasks_is_not_overridden_by_the_base_of_one(tmp_path):
+    (tmp_path / "own.yaml").write_text("task: pos\ntrain_items: 70\nfine_tune: {epochs: 3}\n")
+
+    def read(transfer, grid=None, **mine):
+        tasks = {"ner": {}, "mine": {"base": "own.yaml", **mine}}
+        study = changed(FULL, tasks=tasks, transfer=transfer) | ({} if grid is None else {"grid": {"product": grid}})
+        (tmp_path / "study.yaml").write_text(yaml.safe_dump(study))
+        return load_study(tmp_path / "study.yaml", [])[1][0].tasks
+
+    for transfer, keys in (
+        ({"train_items": 100}, "transfer.train_items"),
+        ({"fine_tune": {"epochs": 2, "clip": 0.5}}, "transfer.fine_tune.epochs"),
+    ):
+        assert refused_in(partial(read, transfer)) == ("full", keys, "no_effect")
+    wrong = partial(read, {}, {"transfer.train_items": [30]})
+    assert refused_in(wrong)[1:] == ("transfer.train_items", "no_effect")
+    # equal, of another key, and where the task itself has it
+    for transfer in ({"train_items": 70}, {"test_items": 20}):
+        assert read(transfer)["mine"].train_items == 70
+    assert read({"train_items": 100}, train_items=50)["mine"].train_items == 50

@@ -13,7 +13,9 @@ import torch
 from pretrain.config import ModelConfig, SharingConfig
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.text import Text
-from probes.transfer.tasks.base import NO_LABEL
+from probes.transfer.config import TransferConfig
+from probes.transfer.tasks.base import NO_LABEL, task_of
+from synthlang.config import parse
 from synthlang.corpus import Column
 from synthlang.sources.base import Source
 from synthlang.tasks import derive_task, open_task
@@ -23,6 +25,25 @@ from tests.pair_cases import INVERT_TOKENS, cut, nli, pieces_of, plain_row, qa, 
 from tests.real_data import DATA
 from tests.refusals import refusal, refused
 from tests.task_cases import random_batch
+
+FRAMES = [{"slots": ["O", "B-city"], "intent": "fly"}, {"slots": ["O"], "intent": "eat"}]
+KNOWN_LABELS = [  # task, labels of training, gold values, whether a field has no label of these
+    ("nli", {"label": ("entailment", "neutral")}, ["contradictory", "entails"], True),
+    ("nli", {"label": ("entailment", "neutral")}, ["contradictory", "neutral"], False),
+    ("ner", {"tags": ("B-PER", "I-PER", "O")}, [["O", "B-PERSON"], ["O"]], True),
+    ("ner", {"tags": ("B-PER", "I-PER", "O")}, [["O"]], False),
+    ("pos", {"tags": ("NOUN",)}, [["", "N"]], True),
+    ("slots", {"tags": ("B-city", "I-city", "O"), "intents": ("fly",)}, FRAMES, False),
+    ("slots", {"tags": ("B-place", "I-place", "O"), "intents": ("fly",)}, FRAMES, True),
+    ("slots", {"tags": ("B-city", "I-city", "O"), "intents": ("Fly",)}, FRAMES, True),
+    ("qa", {"no_answer": ("yes",)}, [["an answer"]], False),
+]
+
+
+@pytest.mark.parametrize(("task", "labels", "gold", "expected"), KNOWN_LABELS)
+def test_gold_labels_that_training_does_not_have(task, labels, gold, expected):
+    assert task_of(parse(TransferConfig, {"task": task})).unknown_labels(gold, labels) is expected
+
 
 LABELS = ("entailment", "neutral")
 YES_NO = {"label": ("yes", "no")}

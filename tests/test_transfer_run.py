@@ -354,12 +354,16 @@ def test_sets_of_files_that_cannot_be_transferred(run, tmp_path):
     (tmp_path / "bank").mkdir()
     for split, tag in (("train", "NOUN"), ("dev", "NOUN"), ("test", "_")):
         treebank(tmp_path / "bank" / f"x-{split}.conllu", split, tag=tag)
+    (tmp_path / "renamed").mkdir()
+    for split, tag in (("train", "NOUN"), ("dev", "NOUN"), ("test", "Noun")):
+        treebank(tmp_path / "renamed" / f"x-{split}.conllu", split, tag=tag)
     answered = questions(tmp_path, "the big old cat sat on the mat", "old", 20)
     own = {"train": names["a"], "dev": names["b"], "test": names["c"], "language": "b"}
     natural = replace(run, natural=True)
     for pretrained, settings, place, code in (
         (run, {"train": names["a"]}, "test", "missing"),
         (run, {"train": str(tmp_path / "bank")}, "", "empty"),
+        (run, {"train": str(tmp_path / "renamed")}, "", "conflict"),
         (run, {"task": "qa", "train": answered, "score": {"metric": "no_answer"}}, "", "empty"),
         # a test set of one language is not trained on or chosen by in the other
         (natural, {**own, "target": {"test": names["b"]}}, "test", "conflict"),

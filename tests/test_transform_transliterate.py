@@ -51,6 +51,14 @@ def test_the_most_frequent_by_hand(options, expected):
     assert changed(trans(order="frequent", **options).bind(COUNTS)) == expected
 
 
+def test_a_word_of_a_sentence_that_was_dropped_is_not_read_back():
+    corpus = Corpus.of_words([["the", "cat"], ["ӟ"]])  # no word of the source can be written so
+    for spec in ("trans:0.5", "trans:0.5+inv"):
+        language = parse_language(spec)
+        derived = language.derive(corpus)
+        assert language.invert(derived).texts() == corpus.take(derived.ids).texts() == ["the cat"]
+
+
 def test_a_list_of_types(tmp_path):
     path = tmp_path / "types.tsv"
     path.write_text("cat\tNOUN\ndog\t1\n\nsat\nnever\n")

@@ -19,6 +19,7 @@ from probes.report.numbers import Badge, Entry, entry_text, number
 from probes.statistics import Interval
 
 LONG, LONGER = 30, 150
+EXACT = 9  # digits after the point in which equal numbers agree, however they were summed
 """Length in characters from which a text of a table needs a wide column, or a wider one."""
 
 
@@ -85,17 +86,18 @@ class Table:
         return ShownTable(caption, self._shown(self.header), [self._shown(row) for row in rows])
 
     def without_constant(self, kept: Collection[str] = ()) -> Table:
-        """Hide the columns that show one number in all rows, of which there must be two.
+        """Hide the columns that have one number in all rows, of which there must be two.
 
         The caption names the columns and their numbers. A column stays if it is one of ``kept``, or if its intervals
         show that its numbers are not certain.
         """
         found = {}
         for column in range(self.texts, len(self.header)) if len(self.rows) > 1 else ():
-            shown, title = {_one_number(row[column], self.digits) for row in self.rows}, self.header[column]
-            if len(shown) == 1 and None not in shown and title not in kept:
+            numbers, title = {_one_number(row[column]) for row in self.rows}, self.header[column]
+            value = numbers.pop()
+            if not numbers and value is not None and title not in kept:
                 first, _, rest = title.partition("\n")
-                found[column] = f"{f'{first} ({rest})' if rest else first} {shown.pop()}"
+                found[column] = f"{f'{first} ({rest})' if rest else first} {number(value, self.digits)}"
         if not found:
             return self
         told = f"The same in every row and left out here, not of the CSV file: {', '.join(found.values())}."
@@ -112,13 +114,13 @@ class Table:
         return Shown(text, small, css, entry.kind if isinstance(entry, Badge) else "")
 
 
-def _one_number(entry: Entry, digits: int) -> str | None:
-    """Return the number that a reader sees, None for a text or an interval of several numbers."""
+def _one_number(entry: Entry) -> float | None:
+    """Return the number of an entry, None for a text or an interval of several numbers."""
     if isinstance(entry, Interval):
         bounds = (entry.mean, entry.shown.low, entry.shown.high)
-        texts = {number(value, digits) for value in bounds if value is not None}
-        return texts.pop() if len(texts) == 1 else None
-    return number(entry, digits) if isinstance(entry, float) else None
+        values = {round(value, EXACT) for value in bounds if value is not None}
+        return values.pop() if len(values) == 1 else None
+    return round(entry, EXACT) if isinstance(entry, float) else None
 
 
 @dataclass(frozen=True)

@@ -175,10 +175,20 @@ class CellBuilder:
             own = self._data(draft, ("tasks", name))
             own = {"task": name, **own} if name in TASKS else own
             check_task(name, own, data, self._common)
+            self._check_base(name, own, draft)
             data, place = merged(data, own), ("tasks", name)
         if two and data.get("target_model") is None:
             data = {**data, "target_model": CellModel.TARGET.value}
         return self._parse(TransferConfig, data, place, point)
+
+    def _check_base(self, name: str, own: Mapping[str, Any], draft: Draft) -> None:
+        """Raise InputError for a key of ``transfer`` that only a base file of the task overrides."""
+        common, section = draft.sections["transfer",], draft.sections["tasks", name]
+        assert common is not None and section is not None, "only sections that the cell has are read"
+        given = common.data(lambda _: {})
+        leaves = {keys: value for keys, value in _leaves(given).items() if keys and not section.sets(*keys)}
+        leaves.pop(("task",), None)  # the name of a task may be its task
+        check_task(name, own, given, leaves)
 
     def _probe(self, name: str, draft: Draft, point: GridPoint, two: bool) -> ProbeConfig:
         data = self._data(draft, ("probes", name))

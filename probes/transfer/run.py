@@ -366,6 +366,9 @@ class Transfer:
                 raise nothing_read(name, words, f"the tokenizer of {self.pretrained.name}")
             if all(labels == [] for labels in gold):
                 raise InputError(f"no word of {name} has a gold label for the task {self.config.task}", code="empty")
+            if self.task.unknown_labels(gold, self.labels[trained]):
+                reason = f"no label of {name} occurs in training, so every prediction would be wrong"
+                raise InputError(reason, hint="name the labels alike in both sets", code="conflict")
             sums = self.main.stats(gold, self.task.majority(gold, gold)).sum(axis=0)
             if _nothing_counts(self.main, sums):
                 hint = "set score.metric to another metric"

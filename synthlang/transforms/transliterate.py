@@ -151,7 +151,8 @@ class Transliterate(Transform):
         del key  # the letters show which words were changed
         script = SCRIPTS[self.script]
         decode = script.decode_token if self.unit == "token" else script.decode
-        return Rewrite.identity(corpus, corpus.form.map_names(decode(name) for name in corpus.form.names or ()))
+        # a word of a sentence that was left out may be no word in the script
+        return Rewrite.identity(corpus, corpus.form.map_used(decode))
 
 
 def type_hashes(key: int, forms: Sequence[str]) -> NDArray[np.float64]:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from pretrain.model.text import Packed, Text
 from probes.models.pretrained import Reader, Role
 from probes.transfer.config import TransferConfig
-from probes.transfer.tasks.metrics import Metric
+from probes.transfer.tasks.metrics import NOTHING, OUTSIDE, Metric
 from probes.transfer.tasks.table import TASKS
 from synthlang.corpus import Column
 from synthlang.errors import InputError
@@ -128,6 +128,8 @@ class Task(ABC):
     """
 
     name: ClassVar[str]
+    predicts_labels: ClassVar[bool] = False
+    """Whether gold values are labels, lists of labels, or mappings of a field to either."""
 
     def __init__(self, config: TransferConfig, reads: int = READS) -> None:
         self.config, self.length = config, config.length or reads
@@ -166,6 +168,17 @@ class Task(ABC):
     @abstractmethod
     def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:
         """Predict the items of ``test`` from label frequencies in ``train`` only. Both are gold values."""
+
+    def unknown_labels(self, gold: Sequence[Any], labels: Labels) -> bool:
+        """Return whether a field of the gold values has labels, and none of them is one of ``labels``."""
+        known = {name for names in labels.values() for name in names}
+        fields: dict[str, set[str]] = {}
+        for value in gold if self.predicts_labels else ():
+            for field_name, inner in value.items() if isinstance(value, Mapping) else [("", value)]:
+                names = [inner] if isinstance(inner, str) else inner
+                fields.setdefault(field_name, set()).update(names)
+        found = (names - {NOTHING, OUTSIDE} for names in fields.values())
+        return any(names and known.isdisjoint(names) for names in found)
 
     def check_length(self, bert: bool) -> None:  # noqa: B027  most tasks read rows of any length
         """Raise InputError if rows are too short for the items. ``bert`` selects BERT's special tokens."""

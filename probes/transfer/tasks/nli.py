@@ -40,6 +40,7 @@ class Nli(PairTask):
     """Classification of text pairs. A pair that is too long is cut at the end of its longer text."""
 
     name: ClassVar[str] = "nli"
+    predicts_labels = True
     kind: ClassVar[Kind] = "classes"
     fields: ClassVar[tuple[str, str]] = FIELDS
 

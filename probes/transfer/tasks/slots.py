@@ -35,6 +35,7 @@ class Slots(WordTask):
     """Slot filling: an utterance has an intent, and a slot tag (column ``slot``) for each word."""
 
     name = "slots"
+    predicts_labels = True
     requires = ("slot",)
 
     def has_gold(self, corpus: Corpus) -> NDArray[np.bool_]:

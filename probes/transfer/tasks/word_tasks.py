@@ -264,6 +264,7 @@ class TagTask(WordTask):
     ``unread`` is the prediction for a word that was not read.
     """
 
+    predicts_labels = True
     unread: ClassVar[str]
 
     def encode(self, batch: TaskBatch, readers: Sequence[Reader], labels: Labels) -> Examples:
