@@ -10,6 +10,8 @@ from typing import Any
 from pretrain.config import CheckpointConfig, PretrainConfig
 from synthlang.files import TEMPORARY, append_line, atomic_file, read_json
 
+READINGS = "readings"
+"""Key of done.json with the tokens per word of each language, and its share of unknown tokens."""
 BEST = "best"
 """Key in the state of a checkpoint for the step of the best checkpoint."""
 

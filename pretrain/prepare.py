@@ -45,6 +45,7 @@ def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Ar
         if not len(trained_types(train.counts, id_space.specials.all)):  # no position could be masked
             reason = f"the vocabulary has none of the words of {m.source}"
             raise InputError(reason, f"language {m.name}", code="empty")
+        train.reading(id_space.specials.unk).check(f"language {m.name}", "the vocabulary")
         redrawn = [language.redrawn(number) for number in range(1, m.copies)]
         copies = tuple(_shards(source, "train", one, tokenizer, store) for one in redrawn)
         languages.append(RunLanguage(m.name, m.source, source, language, tokenizer, train, dev, copies))

@@ -12,7 +12,7 @@ from pretrain.config import PretrainConfig
 from pretrain.data.batch import Batch
 from pretrain.devices import accelerator_of, faster_precision, process_state
 from pretrain.export import export_model
-from pretrain.folder import BEST, EXPORT, export_sizes
+from pretrain.folder import BEST, EXPORT, READINGS, export_sizes
 from pretrain.loop import Loop
 from pretrain.memory import check_memory
 from pretrain.model.encoder import MaskedLM
@@ -145,8 +145,10 @@ def _train(trainer: Trainer, artifacts: Artifacts) -> None:
     if trainer.accelerator.is_main_process:
         export_model(trained_model(run, config, artifacts), artifacts, config, run, name)
         record = {"fingerprint": name, "steps": config.steps, "parents": artifacts.parents}
+        unknown = artifacts.id_space.specials.unk
+        readings = {m.name: m.train.reading(unknown).to_json() for m in artifacts.languages}
         counts = _counts(artifacts, trainer)
-        write_json(run / DONE, {**record, EXPORT: export_sizes(run), "counts": counts})
+        write_json(run / DONE, {**record, EXPORT: export_sizes(run), READINGS: readings, "counts": counts})
     trainer.accelerator.wait_for_everyone()
 
 
@@ -181,6 +183,10 @@ def _remarks(config: PretrainConfig, artifacts: Artifacts) -> list[str]:
         lines.append(f"on this processor a model of width {wide} trains faster with --set precision={faster}")
     if (warmup := config.optimizer.warmup_steps) >= config.steps:
         lines.append(f"the learning rate never falls, since the warm-up ({warmup:,} steps) is as long as the run")
+    names = [language.name for language in artifacts.languages]
+    lines += [f"{names[c.language]}: {c.use}" for c in artifacts.candidates if c.use]
+    unknown = artifacts.id_space.specials.unk
+    lines += [f"{m.name}: {reading}" for m in artifacts.languages if (reading := m.train.reading(unknown)).words]
     if artifacts.extension is not None:
         lines.append(f"{len(artifacts.extension.ids):,} new subwords")
         for name, effect in artifacts.extension.effects.items():

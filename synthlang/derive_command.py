@@ -15,6 +15,7 @@ from synthlang.export.run import exists_already, export_language, partial_of
 from synthlang.files import user_path
 from synthlang.language import Language, bind_language, parse_language
 from synthlang.progress import Display
+from synthlang.reading import Reading
 from synthlang.sources import open_source
 from synthlang.sources.base import Source, counted_split, size_of
 from synthlang.sources.splits import NAMES, SPLITS
@@ -83,6 +84,12 @@ def derive_command(
             vocabulary=tokens,
             counted_in=split,
         )
+        if tokens is not None:
+            from synthlang.vocabulary import UNK
+
+            first = spoken.derive(next(iter(source.batches(source.splits[0]))))
+            reading = Reading.of(spoken.encode(first, tokens), UNK)
+            display.message(f"{spoken.name}: {reading} (in the first {len(first):,} sentences)")
         sizes = ((SPLITS[theirs], size["kept"]) for theirs, size in exported["splits"].items())
         display.message(f"{out}: " + ", ".join(f"{split} {n} sentences" for split, n in sizes))
         for split, reasons in exported["counts"].items():

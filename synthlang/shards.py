@@ -21,6 +21,7 @@ from synthlang.errors import InputError
 from synthlang.files import atomic_folder, read_json, write_json
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.language import Language
+from synthlang.reading import Reading
 from synthlang.scripts import CONTROL_WORDS
 from synthlang.sources.base import Source, remarks_of
 
@@ -57,6 +58,15 @@ class Shards:
         """The fingerprint in the manifest."""
         return str(self.manifest["fingerprint"])
 
+    def reading(self, unknown: int) -> Reading:
+        """Return how the tokenizer read the text. Shards of earlier versions have not counted the words.
+
+        Args:
+            unknown: Id of the unknown token.
+        """
+        counted = int(self.counts[unknown]) if unknown < len(self.counts) else 0
+        return Reading(int(self.manifest.get("words", 0)), int(self.manifest["tokens"]), counted)
+
     @property
     def reasons(self) -> dict[str, int]:
         """Counts by reason of what the language left out or could not do."""
@@ -75,7 +85,7 @@ def write_shards(source: Source, split: str, language: Language, tokenizer: Lang
     size = tokenizer.size
     dtype = np.dtype("<u2" if size <= 2**16 else "<u4")
     counts = np.zeros(size, np.int64)
-    lengths, numbers = [], []
+    words, lengths, numbers = 0, [], []
     reasons: Counter[str] = Counter()
     with atomic_folder(folder) as temporary:
         with (temporary / "tokens.bin").open("wb") as handle:
@@ -85,6 +95,7 @@ def write_shards(source: Source, split: str, language: Language, tokenizer: Lang
                 encoded = tokenizer.encode(derived)
                 handle.write(encoded.ids.astype(dtype).tobytes())
                 counts += np.bincount(encoded.ids, minlength=size)
+                words += len(encoded.word_offsets) - 1
                 lengths.append(np.diff(encoded.word_offsets[derived.offsets]))
                 numbers.append(derived.ids)
                 reasons.update(rewrite.counts)
@@ -103,6 +114,7 @@ def write_shards(source: Source, split: str, language: Language, tokenizer: Lang
             "dtype": dtype.str,
             "ids": size,
             "sentences": len(offsets) - 1,
+            "words": words,
             "tokens": int(offsets[-1]),
             "reasons": dict(reasons),
             "parents": _parents(source, language, tokenizer),

@@ -16,6 +16,7 @@ from pretrain.validation import Validation
 from pretrain.word_pairs import WordPairs, alignment_of, credits_of, word_pairs
 from probes.measures.words.alignment import frequency_ranks
 from synthlang.corpus import Corpus
+from synthlang.dictionary.ids import all_candidates, word_files
 from synthlang.store import Store
 from tests.masking_cases import WORDS
 from tests.objective_cases import model_of
@@ -146,6 +147,19 @@ def test_words_of_a_natural_pair_compete_with_all_that_was_trained(name, folder,
     assert scores is not None and 20 < scores.cosine.mean < 80
     said = Validation(config, artifacts).measure(model)
     assert said["alignment/fr"] == pytest.approx(scores.cosine.mean, abs=1e-4)
+
+
+def test_the_use_of_a_file_of_translations_is_told(folder, tmp_path):  # noqa: F811
+    config = config_of(folder, dictionary={"path": "HERE", "coverage": 1.0})
+    artifacts = prepare(config, Store(tmp_path))
+    counts = [language.train.counts for language in artifacts.languages]
+    words = word_files(config.dictionary.path, ["en", "fr"])
+    [right], [wrong] = (
+        all_candidates(artifacts.id_space, counts, {1: given}) for given in (words[1], words[1].swapped)
+    )
+    used = f"{len(right.pairs)} of {len(words[1])} pairs of the dictionary are used"
+    assert artifacts.candidates[0].use == right.use and used in right.use and "wrong way" not in right.use
+    assert wrong.use.startswith("warning: only") and wrong.use.endswith("are they the wrong way round?")
 
 
 def test_an_image_that_is_its_own_row_is_no_pair_but_competes(folder, tmp_path):  # noqa: F811

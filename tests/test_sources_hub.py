@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -206,3 +207,24 @@ def test_words_of_a_treebank_that_are_no_syntactic_ones(tmp_path):
 def test_inserted_words_hang_nowhere(tmp_path, head):
     source = open_source(f"hf:{jsonl(tmp_path / 'd', train={'tokens': [['a', 'b', 'c']], 'head': [head]})}")
     assert rows(source) == [{"form": ["a", "b", "c"], "head": head}]
+
+
+def csv_folder(folder: Path, *texts: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "train.csv").write_text("".join(f"{text},1\n" for text in ("text", *texts)), encoding="utf-8")
+    return folder
+
+
+def test_words_of_a_table_that_look_like_missing_values_are_words(tmp_path):
+    words = ["null", "NA", "nan", "None", "N/A", "cat"]
+    source = open_source(f"hf:{csv_folder(tmp_path / 'd', *words)}")
+    assert [row["form"] for row in rows(source)] == [[word] for word in words]
+
+
+def test_changed_content_is_read_again_whatever_the_time_of_the_file(tmp_path):
+    folder = csv_folder(tmp_path / "d", "cat", "dog")
+    before = (folder / "train.csv").stat()
+    assert [row["form"] for row in rows(open_source(f"hf:{folder}"))] == [["cat"], ["dog"]]
+    csv_folder(folder, "cow", "pig")
+    os.utime(folder / "train.csv", ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert [row["form"] for row in rows(open_source(f"hf:{folder}"))] == [["cow"], ["pig"]]

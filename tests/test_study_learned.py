@@ -85,6 +85,15 @@ def test_a_correlation_leaves_out_what_the_study_excludes(tmp_path: Path) -> Non
         assert sum(found["left_out"].values()) == 6 - rows
 
 
+def test_tokens_per_word_stand_beside_the_scores(tmp_path: Path) -> None:
+    folder, values = make_grid(tmp_path, {"marking": ["none", "case"]}, seeds=1), {"none": 1.012, "case": 2.241}
+    name = "pretrain.tokens_per_word.other"
+    cells = [(cell["name"], json.dumps(cell["labels"])) for cell in cells_of(folder)]
+    write_measures(folder, [[cell, labels, "", "pretrain", name, "", "", values[cell]] for cell, labels in cells])
+    found = report(folder).table("marking", "Δ", "Tokens|per word")
+    assert {line["marking"]: line["Tokens|per word"] for line in found} == {"none": "1.01", "case": "2.24"}
+
+
 # --- where nothing is judged ---
 
 

@@ -19,8 +19,10 @@ from probes.transfer.splits import load_data, load_training
 from probes.transfer.transfer_command import transfer_command
 from synthlang.config import parse
 from synthlang.errors import InputError
+from synthlang.reading import Reading
 from synthlang.store import Store
 from tests.adjust_models import ROBERTA, save_model
+from tests.refusals import refusal, refused
 from tests.study_graphs import SOURCE
 
 SETTINGS: dict[str, Any] = {"train": SOURCE, "language": "trans", "length": 36, "stride": 8}
@@ -98,3 +100,10 @@ def test_probes_say_it(probe, mute, tmp_path):
     given = ProbeInput(open_pretrained(mute, "trans"), parse(ProbeConfig, settings), None, Store(tmp_path / "store"))
     with pytest.raises(InputError, match=f"^pairs.x: left: {NOTHING}"):
         measure(given, tmp_path / "out")
+
+
+def test_a_language_of_unknown_tokens_is_refused(tmp_path):
+    error = refusal(transfer_of(str(save_model(tmp_path / "model", "bert", ["the cat sat"] * 3))).check)
+    assert error.code == "empty" and "unknown" in error.reason
+    Reading(10, 20, 17).check("x", "a tokenizer")
+    assert refused(Reading(10, 20, 19).check, "x", "a tokenizer") == ("x", "empty")

@@ -192,6 +192,11 @@ def test_what_cannot_be_read(folders, source, tmp_path):
     cut = shutil.copytree(folders["bert"], tmp_path / "cut")
     (cut / "tokenizer.json").write_text('{"model": ', encoding="utf-8")
     assert refused(read_checkpoint, str(cut)) == ("cut", "failed")
+    bare = shutil.copytree(folders["roberta"], tmp_path / "bare")
+    for path in bare.iterdir():
+        if path.name != "config.json":
+            path.unlink()
+    assert refused(read_checkpoint, str(bare)) == ("bare", "missing")
     tokens = parse_language({"name": "t", "transforms": [{"kind": "invert", "unit": "token"}]})
     assert refused(hf_id_space, str(folders["bert"]), [("t", source, tokens)], Store(tmp_path)) == (
         "start.model",

@@ -14,7 +14,7 @@ from pretrain.config import PretrainConfig
 from pretrain.run import store_of
 from pretrain.threads import threads_for, use_threads
 from probes.measures.page import cka_against_retrieval, write_page
-from probes.measures.probe_input import ProbeInput
+from probes.measures.probe_input import ROLES, ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.settings import InputConfig
 from probes.measures.table import FORMAT, ProbeConfig
@@ -79,6 +79,8 @@ def probe_command(model: str, config: ProbeConfig, out: Path | None, threads: in
         results = measure(given, folder)
         if work.exists():
             shutil.rmtree(work)
+    for role in ROLES if config.reads_sentences else ():
+        console.print(f"{given.name(role)}: {given.reads(role)}", markup=False, highlight=False)
     for result in (*results.values(), ProbeResult({}, notes=pretrained.notes)):
         for table in result.tables:
             console.print(console_table(table))

@@ -19,6 +19,7 @@ from probes.states import LanguageSide, StateReader, reading
 from synthlang.errors import InputError
 from synthlang.parallel.prepare import PairData
 from synthlang.progress import Report, silent
+from synthlang.reading import Reading
 from synthlang.store import Store
 
 ROLES: tuple[Role, Role] = ("target", "source")  # left and right of the sentence pairs
@@ -83,13 +84,18 @@ class ProbeInput:
         self.config.check_installed()
         if any(settings.needs_links for settings in self.config.chosen().values()):
             _ = self.measured
-        elif self.config.reads_sentences:
-            _ = self.aligned
+        for role in ROLES if self.config.reads_sentences else ():
+            self.reads(role).check(self.name(role), f"the tokenizer of {self.pretrained.name}")
 
     @property
     def data(self) -> PairData:
         """The token ids of the sentence pairs and their word alignments."""
         return self.aligned.data
+
+    def reads(self, role: Role) -> Reading:
+        """Return how the model reads the sentence pairs in a language."""
+        sentences = self.data.left if role == "target" else self.data.right
+        return Reading.of_ids(sentences.ids, sentences.word_offsets, self.reader(role).specials.unk)
 
     @property
     def measured(self) -> NDArray[np.int64]:

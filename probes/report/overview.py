@@ -29,6 +29,7 @@ from probes.report.summary import (
 )
 from probes.report.training import best_perplexity
 from probes.results.labels import numbers_of
+from probes.results.measures import TOKENS_PER_WORD
 from probes.results.scores import ALIGNMENT, MAJORITY, PERPLEXITY
 
 TITLE = "At a glance"
@@ -182,6 +183,7 @@ def _columns(
         alignment = ALIGNMENT
     last: list[tuple[str, list[Entry]]] = [
         ("Alignment", [_beside_paper(of[0].mean(alignment), of[0], alignment, printed) for of in rows]),
+        ("Tokens per word", [None if (m := of[0].mean(TOKENS_PER_WORD)) is None else number(m, 2) for of in rows]),
         ("Perplexity", [of[0].mean(PERPLEXITY) for of in rows]),
     ]
     for title, entries in last:

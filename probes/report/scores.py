@@ -18,6 +18,7 @@ from probes.report.numbers import Badge, Entry, plural
 from probes.report.page import Block, Figures, Paragraph
 from probes.results.intervals import interval_within
 from probes.results.labels import Layout, axes_that_set, is_of_languages, layout_of, settings_of
+from probes.results.measures import TOKENS_PER_WORD
 from probes.results.read import columns_of, distinct, is_score, labels_of
 from probes.results.scores import PERPLEXITY, SCORES
 from probes.statistics import Interval, mean_of, numbers_among
@@ -235,9 +236,15 @@ def _rows(study: Study) -> list[Row]:
     values: dict[int, dict[str, float]] = defaultdict(dict)
     for row, measure, value in zip(*columns_of(table, ("row", "measure", "value")), strict=True):
         values[row][measure] = value
+    cut = study.measured[study.measured["measure"] == TOKENS_PER_WORD]
+    per_word = {cell: {TOKENS_PER_WORD: value} for cell, value in zip(*columns_of(cut, ("cell", "value")), strict=True)}
     lines = table.drop_duplicates("row")
     rows = [
-        Row(labels=labels_of(labels), values=values[row], **dict(zip(OF_ROW, rest, strict=True)))
+        Row(
+            labels=labels_of(labels),
+            values=values[row] | per_word.get(rest[0], {}),
+            **dict(zip(OF_ROW, rest, strict=True)),
+        )
         for row, labels, *rest in zip(*columns_of(lines, ("row", "labels", *OF_ROW)), strict=True)
     ]
     place = {cell.name: i for i, cell in enumerate(study.cells)}

@@ -17,7 +17,7 @@ from probes.report.judged import Comparisons, beside_papers, judged_claims
 from probes.report.latex import csv_table, latex_table
 from probes.report.layers import by_layer, measures_alone, over_training, words_alone
 from probes.report.maps import maps
-from probes.report.numbers import Badge, Entry, plural
+from probes.report.numbers import Badge, Entry, number, plural
 from probes.report.overview import Overview
 from probes.report.page import (
     Block,
@@ -46,7 +46,7 @@ from probes.report.scores import (
 from probes.report.summary import NAMES
 from probes.report.training import pretraining, training
 from probes.results.labels import Layout, axes_that_set, is_of_languages
-from probes.results.measures import ALIGNMENT_MEASURES
+from probes.results.measures import ALIGNMENT_MEASURES, TOKENS_PER_WORD
 from probes.results.scores import MAJORITY, PERPLEXITY, SCORES
 from probes.study.common_settings import DIFFERS
 from synthlang.strict_yaml import write_yaml
@@ -136,9 +136,9 @@ def _languages(study: Study, layout: Layout) -> Section | None:
     of_languages = axes_that_set(study.config, is_of_languages)
     axes = [axis for axis in layout.axes if axis in of_languages or is_of_languages(axis)]
     items = list[tuple[str | Badge, Sequence[str]]]()
-    for number, example in enumerate(study.examples):
+    for place, example in enumerate(study.examples):
         name, label = example["language"], layout.only(labels.get(example["cell"], {}), axes)
-        is_parent = number == 0 or name == study.examples[0]["language"]
+        is_parent = place == 0 or name == study.examples[0]["language"]
         items.append((name if is_parent or label in ("", name) else f"{label} ({name})", [example["text"]]))
     return Section("Languages", [Paragraph(LANGUAGES), Terms(items)]) if items else None
 
@@ -164,7 +164,7 @@ def _scores(scores: ScoreTable) -> Section:
     blocks: list[Block] = [Paragraph(f"{EXPLAINED}{told} {CLIPPED}")]
     blocks += [Paragraph(OF_FAILED)] if scores.failed else []
     tasks = grouped([*scores.conditions, *scores.failed], lambda condition: condition.task)
-    blocks += [_table(task, members, scores, number) for number, (task, members) in enumerate(tasks.items(), 1)]
+    blocks += [_table(task, members, scores, place) for place, (task, members) in enumerate(tasks.items(), 1)]
     return Section("Scores", [*blocks, Folded("Every seed", [every_seed])])
 
 
@@ -185,7 +185,7 @@ def _every_seed(scores: ScoreTable) -> Table:
     return Table("Scores in percent, a row for each fine-tuning seed.", *by_rows(columns), 3, "seeds", SEEDS, 2)
 
 
-def _table(task: str, conditions: Sequence[Condition], scores: ScoreTable, number: int) -> Table:
+def _table(task: str, conditions: Sequence[Condition], scores: ScoreTable, place: int) -> Table:
     layout = scores.layout
     metric = conditions[0].first.metric.replace("_", " ")
     caption = f"{task}{f' ({metric})' if metric else ''}: means in percent, with 95 % intervals (Student's t)."
@@ -197,12 +197,19 @@ def _table(task: str, conditions: Sequence[Condition], scores: ScoreTable, numbe
     columns.append(("Seeds", [c.seeds for c in conditions]))
     if scores.failed:
         columns.append(("Training", [FAILED_TRAINING if c.first.failed else "–" for c in conditions]))
-    titles = {**TITLES, PERPLEXITY: "Perplexity", **{name: f"Alignment\n{NAMES[name]}" for name in ALIGNMENT_MEASURES}}
+    titles = {
+        **TITLES,
+        TOKENS_PER_WORD: "Tokens\nper word",
+        PERPLEXITY: "Perplexity",
+        **{name: f"Alignment\n{NAMES[name]}" for name in ALIGNMENT_MEASURES},
+    }
     for name, title in titles.items():
-        values = [c.mean(name) if name == MAJORITY else c.interval(name) for c in conditions]
+        values: list[Entry] = [c.mean(name) if name == MAJORITY else c.interval(name) for c in conditions]
+        if name == TOKENS_PER_WORD:  # two digits, since a marker on every tenth word is a tenth of a token
+            values = [None if (mean := c.mean(name)) is None else number(mean, 2) for c in conditions]
         if name in SCORES or any(value is not None for value in values):
             columns.append((title, values))
-    name = f"scores-{slug(task, number)}"
+    name = f"scores-{slug(task, place)}"
     return Table(caption, *by_rows(columns), texts, name, CONDITIONS).without_constant(("Δ",))
 
 

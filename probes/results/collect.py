@@ -16,6 +16,7 @@ from probes.results.measures import (
     perplexities,
     perplexity_values,
     probe_values,
+    reading_values,
 )
 from probes.results.schema import Labels, Measurement
 from probes.results.scores import DIGITS, MIXED, PERPLEXITY, SCORES, alignment_scores, transfer_scores
@@ -77,6 +78,7 @@ class Tables:
         for cell in self._cells:
             stages = self._of_cell[cell.name]
             yield from _of_probe(cell, stages, PRETRAIN, perplexity_values(self._perplexities(cell, done)))
+            yield from _of_probe(cell, stages, PRETRAIN, self._readings(cell, done))
             if (alignment := _alignment(cell, stages)) is not None and alignment in done:
                 yield from _of_probe(cell, stages, ALIGNMENT, alignment_values(self._aligned(cell, alignment)))
             for name in cell.probes:
@@ -124,6 +126,13 @@ class Tables:
             self._read[key] = {name: round(value, DIGITS) for name, value in found.items()}
         known: dict[str, float] = self._read[key]
         return known
+
+    def _readings(self, cell: Cell, done: Collection[str]) -> list[Value]:
+        """Return how the tokenizer of the pretraining of a cell reads its languages, if that is done."""
+        key = self._of_cell[cell.name].get("pretrain")
+        if cell.pretrain is None or key is None or key not in done:
+            return []
+        return list(reading_values(self._json("pretrain", key, DONE), cell.pretrain))
 
     def _transfer(self, key: str) -> dict[str, Any]:
         if key not in self._read:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from pretrain.config import PretrainConfig
-from pretrain.folder import selected_row
+from pretrain.folder import READINGS, selected_row
 from probes.measures.table import PROBES
 from probes.measures.words.declared import ALIGNMENT as ALIGNMENT_TREE
-from probes.results.declared import ANY, COEFFICIENT, SHARE, Measure, Range, Tree, Value, find, values_in
+from probes.results.declared import ANY, AT_LEAST_ZERO, COEFFICIENT, SHARE, Measure, Range, Tree, Value, find, values_in
 from probes.results.scores import ALIGNMENTS, PERPLEXITY_MEASURE, score_measure
 from probes.study.config import OF_RUNS
 
@@ -26,6 +26,11 @@ OF_PARENT = ("perplexity", f"{PERPLEXITIES}parent")
 TOGETHER = "cka_against_retrieval"
 """The correlation of two probes over layers, which stands beside the probes."""
 
+PER_WORD = Measure("tokens per word", "words of the training text", AT_LEAST_ZERO)
+UNKNOWN = Measure("share", "tokens of the training text", SHARE)
+TOKENS_PER_WORD = f"{PRETRAIN}.tokens_per_word.other"
+"""The tokens per word of the first other language of a run."""
+
 TREE: Tree = {
     **{name: settings.measures for name, settings in PROBES.items()},
     ALIGNMENT: ALIGNMENT_TREE,
@@ -34,7 +39,9 @@ TREE: Tree = {
             "parent": PERPLEXITY_MEASURE,
             "other": PERPLEXITY_MEASURE,
             "languages": {ANY: PERPLEXITY_MEASURE},
-        }
+        },
+        "tokens_per_word": {"parent": PER_WORD, "other": PER_WORD, "languages": {ANY: PER_WORD}},
+        "unknown_tokens": {"parent": UNKNOWN, "other": UNKNOWN, "languages": {ANY: UNKNOWN}},
     },
     TOGETHER: {
         "blocks": Measure("blocks", "layers"),
@@ -73,11 +80,25 @@ def perplexities(run: Path, config: PretrainConfig) -> dict[str, float]:
     Languages have the same names in all cells: ``parent``, ``other`` (the first after it), and ``languages.NAME`` for
     each of several others. A run that measured none, or whose log ends before its last step, has none.
     """
-    keys = [f"validation/{language.name}" for language in config.all_languages]
-    others, selected = keys[1:], selected_row(run, config)
-    called = list(zip(("parent", "other"), keys, strict=False))
-    called += [(f"languages.{key.removeprefix('validation/')}", key) for key in others if len(others) > 1]
-    return {name: float(selected[key]) for name, key in called if key in selected}
+    selected = selected_row(run, config)
+    keys = [(called, f"validation/{name}") for called, name in _called(config)]
+    return {called: float(selected[key]) for called, key in keys if key in selected}
+
+
+def reading_values(done: Mapping[str, Any], config: PretrainConfig) -> Iterator[Value]:
+    """Yield the tokens per word and the share of unknown tokens of each language in the done.json of a run."""
+    readings = done.get(READINGS, {})
+    for called, name in _called(config):
+        for measure, declared in (("tokens_per_word", PER_WORD), ("unknown_tokens", UNKNOWN)):
+            if (value := readings.get(name, {}).get(measure)) is not None:
+                yield Value(f"{PRETRAIN}.{measure}.{called}", None, None, float(value), declared)
+
+
+def _called(config: PretrainConfig) -> list[tuple[str, str]]:
+    """Return the names of languages in measures, which are the same in all cells, each with the name in the run."""
+    names = [language.name for language in config.all_languages]
+    others = names[1:] if len(names) > 2 else []
+    return [*zip(("parent", "other"), names, strict=False), *((f"languages.{name}", name) for name in others)]
 
 
 @cache

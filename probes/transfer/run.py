@@ -47,6 +47,7 @@ from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.progress import Report, silent
+from synthlang.reading import Reading
 from synthlang.references import resolved
 from synthlang.rng import key_of
 from synthlang.store import Store
@@ -194,6 +195,14 @@ class Transfer:
             items = self.data.sets[name]
             self._encoded[key] = self.task.encode(items.batch, items.readers, self.labels[trained])
         return self._encoded[key]
+
+    def reading(self, name: str) -> Reading | None:
+        """Return how the model reads the words of a set. A set in two languages has none."""
+        items = self.data.sets[name]
+        first, *others = items.readers
+        if any(other.role != first.role for other in others):
+            return None
+        return Reading.of(first.encode(items.batch.corpus), first.specials.unk)
 
     @property
     def tests(self) -> dict[str, tuple[tuple[str, ...], Role]]:
@@ -366,6 +375,8 @@ class Transfer:
                 raise nothing_read(name, words, f"the tokenizer of {self.pretrained.name}")
             if all(labels == [] for labels in gold):
                 raise InputError(f"no word of {name} has a gold label for the task {self.config.task}", code="empty")
+            if (reading := self.reading(name)) is not None:
+                reading.check(name, f"the tokenizer of {self.pretrained.name}")
             if self.task.unknown_labels(gold, self.labels[trained]):
                 reason = f"no label of {name} occurs in training, so every prediction would be wrong"
                 raise InputError(reason, hint="name the labels alike in both sets", code="conflict")

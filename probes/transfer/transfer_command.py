@@ -96,6 +96,7 @@ def transfer_command(
         transfer.check()
         for key in idle:
             display.message(f"{key} has no effect on the task {config.task}")
+        notes = [*notes, *(f"{name}: {transfer.reading(name)}" for name in ("source test", "target test"))]
         for note in notes:
             display.message(f"note: {note}")
         for name, counts in drops(transfer).items():

@@ -19,6 +19,7 @@ from synthlang.dictionary.word_dictionary import (
     WordDictionary,
     is_one_word,
     read_muse,
+    told_use,
     write_words,
 )
 from synthlang.errors import InputError
@@ -44,6 +45,7 @@ class Candidates:
         target: Counts of the words in the target text, or None without a text.
         parents: Fingerprints of the data behind the candidates.
         left_out: Number of omitted pairs, by reason.
+        use: A line on how many pairs of a file are used, "" without a text.
     """
 
     words: WordDictionary
@@ -51,6 +53,7 @@ class Candidates:
     target: WordCounts | None
     parents: dict[str, str]
     left_out: dict[str, int]
+    use: str = ""
 
 
 def derived_words(source: Source, language: Language, progress: Callable[[int], None] | None = None) -> Candidates:
@@ -92,7 +95,9 @@ def natural_words(muse: Path, source: Source | None = None, target: Source | Non
     kept, left_out = words.restrict(from_counts, to_counts)
     parents = {"pairs": words.digest}
     parents |= {n: s.fingerprint for n, s in (("source", source), ("target_source", target)) if s is not None}
-    return Candidates(kept, from_counts, to_counts, parents, left_out)
+    turned, _ = words.swapped.restrict(from_counts, to_counts)
+    use = "" if from_counts is None and to_counts is None else told_use(len(kept), len(words), len(turned))
+    return Candidates(kept, from_counts, to_counts, parents, left_out, use)
 
 
 def write_drawn(candidates: Candidates, spec: DictionarySpec, folder: Path) -> dict[str, Any]:
@@ -155,6 +160,8 @@ def dictionary_command(
         manifest = write_drawn(candidates, settings, out)
         for side, shares in manifest["coverage"].items():
             display.message(f"{side}: {shares['types']:.1%} of the types, {shares['tokens']:.1%} of the running words")
+        if candidates.use:
+            display.message(candidates.use)
         for reason, number in manifest["left_out"].items():
             display.message(f"{reason}: {number}")
         display.message(f"written: {out} ({manifest['pairs']} pairs)")

@@ -27,6 +27,7 @@ from synthlang.dictionary.word_dictionary import (
     draw_types,
     read_muse,
     read_words,
+    told_use,
     trained_types,
 )
 from synthlang.errors import InputError
@@ -87,11 +88,15 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class IdCandidates:
-    """Pairs of an id of the first language and an id of ``language``, [n, 2], and omitted pairs by reason."""
+    """Pairs of an id of the first language and an id of ``language``, [n, 2], and omitted pairs by reason.
+
+    ``use`` is a line on how many pairs of a file are used, "" without a file.
+    """
 
     language: int
     pairs: NDArray[np.int64]
     left_out: dict[str, int]
+    use: str = ""
 
 
 KEYS = ("dictionary", "path")
@@ -143,12 +148,11 @@ def all_candidates(
     found = []
     for number, language in enumerate(others, start=1):
         pairs, left_out = id_space.translations(number, own_rows), dict[str, int]()
+        both = parent.tokenizer, language.tokenizer
         if words:
             if number not in words:
                 continue
-            pairs, reasons = id_pairs(
-                words[number], parent.tokenizer, language.tokenizer, specials=id_space.specials.all
-            )
+            pairs, reasons = id_pairs(words[number], *both, specials=id_space.specials.all)
             left_out = {reason: n for reason, n in reasons.items() if reason != "pairs" and n}
         if pairs is None:
             continue
@@ -156,7 +160,12 @@ def all_candidates(
         for name, missing in ((parent.name, ~ours), (language.name, ours & ~theirs)):
             if missing.any():
                 left_out[f"not in the text of {name}"] = int(missing.sum())
-        found.append(IdCandidates(number, pairs[ours & theirs], left_out))
+        use = ""
+        if words:
+            turned, _ = id_pairs(words[number].swapped, *both, specials=id_space.specials.all)
+            swapped = occurs(counts[0], turned[:, 0]) & occurs(counts[number], turned[:, 1])
+            use = told_use(int((ours & theirs).sum()), len(words[number]), int(swapped.sum()))
+        found.append(IdCandidates(number, pairs[ours & theirs], left_out, use))
     return found
 
 

@@ -236,6 +236,11 @@ class WordDictionary:
                 kept.append((a, b))
         return WordDictionary.of(kept), dict(left_out)
 
+    @property
+    def swapped(self) -> WordDictionary:
+        """The pairs in the other direction."""
+        return WordDictionary(self.target, self.source)
+
     def draw(self, spec: DictionarySpec, counts: Mapping[str, int] | None) -> WordDictionary:
         """Draw source words, each with all its translations.
 
@@ -259,6 +264,21 @@ class WordDictionary:
         types = sum(1 for word in words if counts.get(word, 0) > 0)
         tokens = sum(counts.get(word, 0) for word in words)
         return {"types": types / max(len(counts), 1), "tokens": tokens / max(running, 1)}
+
+
+LEAST_USED = 0.25
+"""Share of the pairs of a file below which a line on their use is a warning."""
+
+
+def told_use(used: int, total: int, swapped: int) -> str:
+    """Return a line on how many pairs of a file are used. ``swapped`` would be with its columns swapped.
+
+    >>> told_use(318, 1272, 640)
+    '318 of 1,272 pairs of the dictionary are used (25 %); 640 with its columns swapped: are they the wrong way round?'
+    """
+    line = f"{used:,} of {total:,} pairs of the dictionary are used ({100 * used / max(total, 1):.0f} %)"
+    turned = f"; {swapped:,} with its columns swapped: are they the wrong way round?" if swapped > used else ""
+    return ("warning: only " if used < LEAST_USED * total else "") + line + turned
 
 
 def write_words(

@@ -10,7 +10,7 @@ from typing import Any
 
 from synthlang.errors import InputError
 from synthlang.files import user_path
-from synthlang.fingerprint import canonical_json
+from synthlang.fingerprint import canonical_json, fingerprint, sha256_file
 from synthlang.sources.splits import SPLITS, check_normalise
 from synthlang.sources.text import open_bytes, version_of
 from synthlang.sources.words import CLEANED
@@ -41,10 +41,26 @@ def load_data(name: str) -> Any:
     if path.is_dir():
         check_json_lines(path)
     try:
-        return datasets.load_dataset(str(path), config or None, streaming=False)
+        options = {"cache_dir": str(_cache_of(path))} if path.is_dir() else {}
+        builder = datasets.load_dataset_builder(str(path), config or None, **options)
+        if hasattr(builder.config, "keep_default_na"):  # CSV, where NA and null are words: only an empty field is none
+            options |= {"keep_default_na": False, "na_values": [""]}
+        return datasets.load_dataset(str(path), config or None, streaming=False, **options)
     except Exception as error:  # the library, the network or a damaged file may raise anything
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise InputError(f"cannot load the data set: {reason}", f"hf:{name}", code="failed") from error
+
+
+def _cache_of(folder: Path) -> Path:
+    """Return the folder in which ``datasets`` caches a local data set: one for each content of its files.
+
+    The cache of the library goes by the times of files, which a copy or an archive may have kept.
+    """
+    import datasets
+
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    content = [[path.relative_to(folder).as_posix(), sha256_file(path)] for path in files]
+    return Path(datasets.config.HF_DATASETS_CACHE) / f"synthlang-{fingerprint('folder', files=content)}"
 
 
 def check_json_lines(folder: Path) -> None:

@@ -26,6 +26,8 @@ ROLES = {
     "mask": ("mask_token",),
 }
 NAMES = ("bos_token", "eos_token", "cls_token", "sep_token", "pad_token", "unk_token", "mask_token")
+TOKENIZER_FILES = ("tokenizer.json", "vocab.*", "*.model")
+"""Files of which a tokenizer has at least one; *.model are those of SentencePiece."""
 PROBES = ("a", "the", "1", ".")
 T = TypeVar("T")
 
@@ -67,6 +69,7 @@ def read_checkpoint(name: str) -> Checkpoint:
     if not isinstance(backend, Tokenizer):
         reason = f"the tokenizer ({type(loaded).__name__}) has no fast version"
         raise InputError(reason, name, hint="convert it to a tokenizer.json first", code="unsupported")
+    _check_files(Path(place), name)
     specials = _specials(loaded, name)
     path = _read(place, lambda: cached_file(place, "tokenizer.json", _raise_exceptions_for_missing_entries=False))
     if path is not None and not is_xlm:
@@ -78,6 +81,17 @@ def read_checkpoint(name: str) -> Checkpoint:
         reason = f"the tokenizer has ids up to {used - 1}, but the model has only {rows} rows"
         raise InputError(reason, name, code="conflict")
     return Checkpoint(name, tokenizer, specials, _settings(loaded, tokenizer), max(used, rows or 0))
+
+
+def _check_files(folder: Path, name: str) -> None:
+    """Refuse a folder without the file of a tokenizer, for which the library makes one of special tokens alone.
+
+    Raises:
+        InputError: There is no such file.
+    """
+    if folder.is_dir() and not any(next(folder.glob(pattern), None) for pattern in TOKENIZER_FILES):
+        hint = "save the tokenizer of the model in the same folder"
+        raise InputError("the folder has no tokenizer", name, hint=hint, code="missing")
 
 
 def _read(place: str, read: Callable[[], T]) -> T:

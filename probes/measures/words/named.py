@@ -22,7 +22,7 @@ from probes.measures.words.alignment import candidate_numbers, notes_of, subset_
 from probes.models.names import is_run, model_path
 from probes.models.pretrained import Reader, Role
 from probes.states import single_tokens, special_tokens
-from synthlang.dictionary.word_dictionary import read_muse, trained_types
+from synthlang.dictionary.word_dictionary import read_muse, told_use, trained_types
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.progress import Report
@@ -73,7 +73,7 @@ def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeRe
         InputError: No pair is left, the embeddings have different sizes, or they contain NaN.
     """
     sides = _candidates(given, "source"), _candidates(given, "target")
-    pairs, counts = _pairs(user_path(name), sides, given.same_model)
+    pairs, counts, use = _pairs(user_path(name), sides, given.same_model)
     if sides[0].model.shape.hidden != sides[1].model.shape.hidden:
         told = "embeddings of different sizes cannot be compared"
         raise InputError(told, keys="words", hint="choose models with the same hidden size", code="conflict")
@@ -96,7 +96,7 @@ def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeRe
         "counts": {reason: n for reason, n in counts.items() if n},
     }
     unknown = [side.name for side in sides if not side.seen]
-    notes = notes_of(values)
+    notes = [f"words: {use}", *notes_of(values)]
     if unknown:
         notes.append(
             f"words: the training text of {' and '.join(dict.fromkeys(unknown))} is not known, so all tokens of the "
@@ -119,8 +119,8 @@ def _candidates(given: ProbeInput, role: Role) -> _Candidates:
     )
 
 
-def _pairs(path: Path, sides: tuple[_Candidates, _Candidates], same_model: bool) -> tuple[Ids, dict[str, int]]:
-    """Return the distinct pairs [n, 2] of ids to compare, and the number of other pairs by reason."""
+def _pairs(path: Path, sides: tuple[_Candidates, _Candidates], same_model: bool) -> tuple[Ids, dict[str, int], str]:
+    """Return the distinct pairs [n, 2] of ids to compare, the number of other pairs by reason, and a line on both."""
     words = read_muse(path)
     ids = np.stack([single_tokens(side.reader, [pair[i] for pair in words]) for i, side in enumerate(sides)], axis=1)
     left, counts = np.ones(len(ids), bool), dict[str, int]()
@@ -144,7 +144,9 @@ def _pairs(path: Path, sides: tuple[_Candidates, _Candidates], same_model: bool)
         reasons = ", ".join(f"{n} {reason}" for reason, n in counts.items() if n)
         told = f"none of its {len(words)} word pairs can be compared: {reasons}"
         raise InputError(told, path, hint="use a dictionary with words that are single tokens", code="empty")
-    return found, counts
+    turned = [single_tokens(side.reader, [pair[1 - i] for pair in words]) for i, side in enumerate(sides)]
+    swapped = np.isin(turned[0], sides[0].ids) & np.isin(turned[1], sides[1].ids)
+    return found, counts, told_use(len(found), len(words), int(swapped.sum()))
 
 
 def _shared(sides: tuple[_Candidates, _Candidates]) -> Ids:

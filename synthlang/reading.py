@@ -1,0 +1,68 @@
+"""How a tokenizer reads a text: tokens per word and the share of unknown tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synthlang.errors import InputError
+
+if TYPE_CHECKING:  # imports the tokenizers
+    from synthlang.vocabulary import Encoded
+
+NEARLY_ALL = 0.9
+"""Share of unknown tokens above which a text is refused: a model would learn and be scored on nothing."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Numbers of the words of a text, of their tokens, and of the unknown tokens among them.
+
+    >>> print(Reading(100, 224, 7))
+    2.24 tokens per word, 3.1 % of the tokens unknown
+    """
+
+    words: int
+    tokens: int
+    unknown: int
+
+    @staticmethod
+    def of(encoded: Encoded, unknown: int) -> Reading:
+        """Count in an encoded text. ``unknown`` is the id of the unknown token."""
+        return Reading.of_ids(encoded.ids, encoded.word_offsets, unknown)
+
+    @staticmethod
+    def of_ids(ids: NDArray[Any], word_offsets: NDArray[np.int64], unknown: int) -> Reading:
+        """Count in the ids [tokens] of words that start at ``word_offsets`` [words + 1]."""
+        return Reading(len(word_offsets) - 1, len(ids), int((ids == unknown).sum()))
+
+    @property
+    def tokens_per_word(self) -> float:
+        """Mean number of tokens of a word."""
+        return self.tokens / max(self.words, 1)
+
+    @property
+    def unknown_share(self) -> float:
+        """Share of the tokens that are unknown, 0 to 1."""
+        return self.unknown / max(self.tokens, 1)
+
+    def to_json(self) -> dict[str, float]:
+        """Return both numbers, without the tokens per word where the words were not counted."""
+        per_word = {"tokens_per_word": round(self.tokens_per_word, 4)} if self.words else {}
+        return {**per_word, "unknown_tokens": round(self.unknown_share, 4)}
+
+    def check(self, where: str, tokenizer: str) -> None:
+        """Refuse a text of unknown tokens.
+
+        Raises:
+            InputError: More than NEARLY_ALL of the tokens are unknown.
+        """
+        if self.unknown_share > NEARLY_ALL:
+            reason = f"{100 * self.unknown_share:.1f} % of its tokens are unknown to {tokenizer}"
+            raise InputError(reason, where, hint="use a model whose tokenizer has tokens for this text", code="empty")
+
+    def __str__(self) -> str:
+        return f"{self.tokens_per_word:.2f} tokens per word, {100 * self.unknown_share:.1f} % of the tokens unknown"
