@@ -185,8 +185,8 @@ def _remarks(config: PretrainConfig, artifacts: Artifacts) -> list[str]:
         lines.append(f"the learning rate never falls, since the warm-up ({warmup:,} steps) is as long as the run")
     names = [language.name for language in artifacts.languages]
     lines += [f"{names[c.language]}: {c.use}" for c in artifacts.candidates if c.use]
-    unknown = artifacts.id_space.specials.unk
-    lines += [f"{m.name}: {reading}" for m in artifacts.languages if (reading := m.train.reading(unknown)).words]
+    readings = [(m.name, m.train.reading(artifacts.id_space.specials.unk)) for m in artifacts.languages]
+    lines += [f"{name}: {reading}" for name, reading in readings if reading.words]
     if artifacts.extension is not None:
         lines.append(f"{len(artifacts.extension.ids):,} new subwords")
         for name, effect in artifacts.extension.effects.items():

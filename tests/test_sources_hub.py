@@ -10,6 +10,7 @@ import pytest
 from synthlang.sources import open_source
 from synthlang.sources.base import Source
 from synthlang.sources.hub_data import by_split
+from synthlang.sources.segmentation import split_words
 from tests import hub_folders
 from tests.hub_folders import datasets, jsonl, offline  # noqa: F401  a fixture
 from tests.refusals import refusal, refused
@@ -218,7 +219,7 @@ def csv_folder(folder: Path, *texts: str) -> Path:
 def test_words_of_a_table_that_look_like_missing_values_are_words(tmp_path):
     words = ["null", "NA", "nan", "None", "N/A", "cat"]
     source = open_source(f"hf:{csv_folder(tmp_path / 'd', *words)}")
-    assert [row["form"] for row in rows(source)] == [[word] for word in words]
+    assert [row["form"] for row in rows(source)] == [[*split_words(word)] for word in words]
 
 
 def test_changed_content_is_read_again_whatever_the_time_of_the_file(tmp_path):

@@ -41,7 +41,7 @@ def load_data(name: str) -> Any:
     if path.is_dir():
         check_json_lines(path)
     try:
-        options = {"cache_dir": str(_cache_of(path))} if path.is_dir() else {}
+        options: dict[str, Any] = {"cache_dir": str(_cache_of(path))} if path.is_dir() else {}
         builder = datasets.load_dataset_builder(str(path), config or None, **options)
         if hasattr(builder.config, "keep_default_na"):  # CSV, where NA and null are words: only an empty field is none
             options |= {"keep_default_na": False, "na_values": [""]}
