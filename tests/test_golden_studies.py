@@ -132,11 +132,13 @@ ITEMS = {"nli": 5.1, "qa": 5.1, "ner": 5.1, "slots": 5.1, "pos": 1.2, "parsing":
 OF_VALUE = 1e-4
 """Of a value that is no share of items, and as much of 1."""
 PERPLEXITIES = ("perplexity", r"^pretrain\.perplexity\.", OF_VALUE)
+READINGS = ("reading", r"^pretrain\.(tokens_per_word|unknown_tokens)\.", OF_VALUE)
 COUNTS = r"(^|\.)(types|sentences|sentence_pairs|related|unrelated|blocks|clusters)$"
 MEASURES = {
-    "quickstart": [PERPLEXITIES, ("counts", COUNTS, 0.0), ("bands", r"\.bands\.", 2.1), ("types", "", 0.3)],
+    "quickstart": [PERPLEXITIES, READINGS, ("counts", COUNTS, 0.0), ("bands", r"\.bands\.", 2.1), ("types", "", 0.3)],
     "every-kind": [
         PERPLEXITIES,
+        READINGS,
         ("counts", COUNTS, 0.0),
         ("states", r"^(cka|distances)\.", OF_VALUE),
         ("maps", r"^maps\.", 9.2),  # one of 11 words or more, or of 15 sentences
