@@ -91,7 +91,8 @@ def json_object(text: str | None) -> dict[str, Any]:
 
 def _of_results(table: pa.Table) -> pa.Table:
     """Return a row for each score. The scores of one row of the results stay together."""
-    task = pc.coalesce(_or_null(table["task_name"]), table["task"])
+    name = table["task_name"]
+    task = pc.coalesce(pc.if_else(pc.equal(name, ""), None, name), table["task"])
     table = table.set_column(table.column_names.index("task"), "task", task)
     texts = {
         name: pc.fill_null(table[name].cast(pa.string()), "") for name in ("pretrain", "adjust", "transfer", "probe")
@@ -108,7 +109,7 @@ def _of_results(table: pa.Table) -> pa.Table:
     parts = []
     for measure in (name for name in SCORE_COLUMNS if name in table.column_names):
         columns = common | {"run": runs[measure in ALIGNMENTS], "value": table[measure].cast(pa.float64())}
-        columns["measure"] = _repeated(measure, len(table))
+        columns["measure"] = pa.repeat(measure, len(table))
         parts.append(pa.table(columns).filter(pc.is_valid(table[measure])))
     parts.append(_mixed(table["mixed"], pa.table(common | {"run": runs[False]})))
     whole = pa.concat_tables(parts, promote_options="default")
@@ -129,14 +130,6 @@ def _mixed(column: pa.ChunkedArray, common: pa.Table) -> pa.Table:
     return table.append_column("measure", pa.array(names, pa.string()))
 
 
-def _or_null(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.if_else(pc.equal(column, ""), None, column)
-
-
-def _repeated(value: Any, count: int) -> pa.Array:
-    return pa.array([value]).take(pa.array([0] * count, pa.int32()))
-
-
 def _of_measures(table: pa.Table, stages: Stages) -> pa.Table:
     """Return the rows of measures.parquet that have a value, with the stages of their cells."""
     table = table.filter(pc.is_valid(table["value"]))
@@ -149,7 +142,7 @@ def _of_measures(table: pa.Table, stages: Stages) -> pa.Table:
         if keys.get(kind)
     }
     found = {name: table[name] for name in table.column_names}
-    found["row"] = _repeated(-1, len(table))
+    found["row"] = pa.repeat(-1, len(table))
     found["run"] = _looked_up(pc.binary_join_element_wise(table["cell"], pc.fill_null(table["probe"], ""), "\0"), runs)
     for stage in ("pretrain", "adjust"):
         found[stage] = _looked_up(table["cell"], {cell: keys.get(stage, "") for cell, keys in stages.items()})
