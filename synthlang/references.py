@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import pydantic
 from pydantic.fields import FieldInfo
+
+from synthlang.files import user_path
 
 Kind = Literal["source", "items", "file", "model", "language", "parser"]
 
@@ -149,3 +152,15 @@ def _kind(hint: Any) -> Kind | None:
     if get_origin(hint) in (Union, UnionType, dict, list, tuple):
         return next((kind for kind in map(_kind, get_args(hint)) if kind is not None), None)
     return None
+
+
+def local_path(spec: str) -> Path | None:
+    """Return the file or folder in the spec of a source or of items, or None for built-in data and the hub.
+
+    >>> local_path("ner:iob:data/ner?train=a#dev").as_posix(), local_path("hf:conll2003"), local_path("")
+    ('data/ner', None, None)
+    """
+    *schemes, place = spec.partition("#")[0].split(":")
+    if not place or {"builtin", "hf"} & {*schemes}:
+        return None
+    return user_path(place.partition("?")[0])

@@ -16,7 +16,7 @@ from probes.results.labels import is_seed
 from probes.stages.base import StageKeys
 from probes.study.cell import Cell
 from probes.study.cells import load_study
-from probes.study.checks import check_cells
+from probes.study.checks import check_cells, missing_inputs
 from probes.study.graph import graph
 from probes.transfer.splits import Split
 from synthlang.catalogue import find, names
@@ -234,6 +234,16 @@ def nothing_needed(monkeypatch):
 def test_studies_of_natural_data_are_not_refused(name, nothing_needed):
     """Where all that they name is there."""
     check_cells(study(name)[1])
+
+
+def test_all_missing_inputs_are_listed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data" / "text" / "en").mkdir(parents=True)
+    missing = missing_inputs(study("lab/align_mlm-table3")[1])
+    assert missing and "data/text/en" not in missing and all(path.startswith("data/") for path in missing)
+    (tmp_path / "data" / "text" / "en" / "train.txt").write_text("one word\n")
+    error = refusal(check_cells, study("lab/align_mlm-table3")[1])
+    assert error.code == "missing" and error.hint == f"{len(missing)} inputs are missing: {', '.join(missing)}"
 
 
 def test_word_vectors_of_the_tiny_study_need_no_extra(monkeypatch):

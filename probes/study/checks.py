@@ -9,17 +9,41 @@ from probes.stages.inputs import Inputs
 from probes.study.cell import Cell, in_cell
 from probes.study.graph import stages_of
 from synthlang.errors import InputError
+from synthlang.files import user_path
+from synthlang.references import local_path, references
 
 
 def check_cells(cells: Sequence[Cell]) -> None:
-    """Raise InputError for the first cell that cannot run; it names the cell and how many others have the problem."""
+    """Check every stage of every cell.
+
+    Raises:
+        InputError: A cell cannot run. The error is that of the first one, with the number of others that have it. If
+            data is missing, its hint lists all missing files and folders of the study.
+    """
     inputs = Inputs()
     errors = (_problem(cell, inputs) for cell in cells)
     for number, error in enumerate(errors):
         if error is not None:
             alike = sum(str(other) == str(error) for other in errors)
             others = f" and {plural(alike, 'other cell')}" if alike else ""
-            raise in_cell(error, f"{cells[number].name}{others}") from error
+            placed = in_cell(error, f"{cells[number].name}{others}")
+            if error.code == "missing" and len(absent := missing_inputs(cells)) > 1:
+                placed.hint = f"{len(absent)} inputs are missing: {', '.join(absent)}"
+            raise placed from error
+
+
+def missing_inputs(cells: Sequence[Cell]) -> list[str]:
+    """Return the files and folders that the cells read and that do not exist, in the order of the cells."""
+    found = dict[str, None]()
+    for cell in cells:
+        for config in cell.configs.values():
+            for named in references(config):
+                path = user_path(str(named.name)) if named.kind == "file" else None
+                if named.kind in ("source", "items"):
+                    path = local_path(str(named.name))
+                if path is not None and not path.exists():
+                    found[path.as_posix()] = None
+    return list(found)
 
 
 def _problem(cell: Cell, inputs: Inputs) -> InputError | None:
