@@ -11,9 +11,7 @@ from rich.filesize import decimal
 from pretrain.stopping import EXIT_CODE, Stopped, on_sigterm, watching
 from probes.report.folder import ReportPaths, write_joined_report, write_report
 from probes.report.numbers import first_few, plural
-from probes.report.printed import printed_numbers
 from probes.report.terminal import score_table
-from probes.results.views import result_rows
 from probes.study.cells import load_study
 from probes.study.executors.slurm import check_slurm
 from probes.study.executors.slurm_options import read_options
@@ -72,17 +70,16 @@ def run_study(name: Path, out: Path | None, options: StudyOptions, overrides: li
 
 def _say_scores(console: Console, run: StudyRun, out: Path) -> None:
     """Print the table of conditions without excluded runs, and a line about the excluded ones."""
-    rows = list(result_rows(run.tables.scores(run.done)))
-    if not rows or len(rows) > ROWS:
-        return
     from probes.report.data import read_study  # imports pandas
+    from probes.report.printed import Printed
+    from probes.report.scores import scores_of
 
-    found = read_study(out)
-    learned = [row for row in rows if (row["cell"], row["task_name"]) not in found.failed_on]
-    if learned:
-        console.print(score_table(learned, printed_numbers(run.study.papers)))
-    if found.told_failed:
-        _say(console, found.told_failed, "yellow")
+    study = read_study(out)
+    scores = scores_of(study)
+    if scores.conditions and len(scores.rows) <= ROWS:
+        console.print(score_table(scores, Printed(run.study.papers)))
+    if study.told_failed:
+        _say(console, study.told_failed, "yellow")
 
 
 def _show_plan(run: StudyRun) -> None:

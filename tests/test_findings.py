@@ -16,14 +16,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from probes.claims.papers import read_claims
-from probes.figures.drawing import colours
+from probes.claims.verdicts import WORDS
 from probes.figures.printed import Bar, bars_beside
 from probes.report.archive import archive_studies, read_archive
 from probes.report.data import read_study
 from probes.report.findings import FIGURES, MADE_BY, READINGS, STUDIES, check_page, page_of, write_findings
-from probes.report.findings_data import NOT_DECIDED, WORDS, taken
+from probes.report.findings_data import compared_papers
 from probes.report.findings_overview import OVERVIEW
-from probes.report.findings_paper import PLURALS
+from probes.report.findings_paper import NOT_DECIDED, PLURALS
 from probes.statistics import Interval
 from tests.refusals import refusal, refused
 from tests.report_study import cells_of, change, change_rows, make_grid, report, write_measures
@@ -113,16 +113,17 @@ def test_the_claims_of_a_paper_have_a_line_each_with_both_numbers(project):
     counts = {word: verdicts.count(word) for word in WORDS if word in verdicts}
     words = ", ".join(f"{n} {word if n == 1 else PLURALS[word]}" for word, n in counts.items())
     assert f"We tested {len(rows)} claims: {words}." in text
-    claims = taken([one.study for one in read_archive(project / STUDIES)]).claims
-    still = [line for line in claims if line.verdict == NOT_DECIDED]
-    known = [line.needed for line in still if line.needed is not None]
-    assert known and all(line.needs and f"({line.needs})" in text for line in still if line.needed is not None)
+    claims = [claim for claim in compared_papers(read_archive(project / STUDIES))["align_mlm"].claims if claim.was_run]
+    found = [claim.main for claim in claims]
+    still = [one for one in found if one.verdict == NOT_DECIDED]
+    known = [one.needed for one in still if one.needed is not None]
+    assert known and all(f"({one.still_needed})" in text for one in still if one.needed is not None)
     few, many = (sum(needed <= models for needed in known) for models in (20, 100))
     assert f"{len(still)} claims that no scale decides, 20 models would decide {few} and 100 models {many}," in text
-    [judged] = [line for line in claims if line.words == "ALIGN beats MLM"]
+    [judged] = [claim.main for claim in claims if claim.claim.id == "align-beats-mlm"]
     assert judged.ours is not None and row[3].startswith(f"{judged.ours.mean:.2f} ")
-    assert row[5:] == [judged.verdict, f"{judged.parts.count('holds')} of {len(judged.parts)}"]
-    assert f"make {sum(len(line.parts) for line in claims)} comparisons" in text
+    assert row[5:] == [judged.verdict, f"{judged.outcomes.count('holds')} of {len(judged.outcomes)}"]
+    assert f"make {sum(len(one.outcomes) for one in found)} comparisons" in text
 
 
 def test_the_first_page_counts_verdicts_and_links_to_the_papers(project):
@@ -374,7 +375,7 @@ def test_figures_of_a_former_page_do_not_stay(project):
 
 
 DAMAGES = [
-    (lambda kept: (kept / "study.json").unlink(), "align_mlm-table3-tiny", "missing"),
+    (lambda kept: (kept / "study.json").unlink(), "study.json", "missing"),
     (lambda kept: (kept / "study.json").write_text("{"), "study.json:1", "format"),
     (lambda kept: (kept / "study.json").write_text("[]"), "study.json", "format"),
     (lambda kept: change(kept, kept=None), "study.json", "format"),
@@ -539,9 +540,9 @@ def test_bars_beside_printed_numbers():
         for group in ("trans", "")
         for name, (mean, printed) in numbers.items()
     ]
-    figure = bars_beside("file", "A table", bars[:-1], colours(list(numbers)), "Made up.")
+    figure = bars_beside("file", "A table", bars[:-1], "Made up.", most=4)
     assert figure.caption == "A table. Made up."
     assert figure.alt == "Bars: A table: from 5.0 (ner Δ, trans, ALIGN-MLM) to 30.0 (pos Δ, trans, MLM)."
     many = [Bar("Δ", "", f"{n}", Interval(n, None, None, 1, 0.95)) for n in range(70)]
-    drawn = bars_beside("many", "Many", many, colours([bar.name for bar in many]), "")
+    drawn = bars_beside("many", "Many", many, "", most=4)
     assert drawn.caption.endswith("The first 60 of 70 conditions.")

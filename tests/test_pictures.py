@@ -151,7 +151,7 @@ def cases():
         auc_by_layer("auc", "AUC", [interval_series("model", [0, 1], [found[0].auc, found[2].auc])]),
         retrieval_by_layer("retrieval", "Retrieval", [line, plain]),
         emergence("emergence", "Emergence", [Series("all", [0, 5000, 20000], [0, 3, 70])]),
-        accuracy_by_rank("rank", "Rank", [rank_series("m", np.arange(100), np.arange(100) % 2)]),
+        accuracy_by_rank("rank", "Rank", [rank_series("m", np.arange(100), np.arange(100) % 2)], "A note."),
         cka_map("cka", "CKA", [[0.2, 0.9], [0.3, 1.0]], "A", "B"),
         cka_map("cka-tall", "CKA", np.full((25, 3), 0.5), "A", "B"),
         settings_map("map", "Map", [[1.0, 99.0], [float("nan"), 40.0]], *SETTINGS, "Δ", "A note.", (0.0, 100.0)),
@@ -207,7 +207,7 @@ def test_labels_of_a_scatter_never_overprint(spread, monkeypatch):
     ]
     monkeypatch.setattr(scatter, "draw", painted)
     palette = dict.fromkeys(names.values(), "#123456")
-    scatter.delta_scatter("s", "pos", points, palette, "Δ", scatter.Across("a", "a", "{:g}"))
+    scatter.delta_scatter("s", "pos", points, palette, "Δ", scatter.Across("a", "a"))
     assert spread < 1 or len(found) >= 6, "the legend names the others"
     assert not any(one.overlaps(other) for one, other in combinations(found, 2))
     assert not any(box.contains(*place) for box in found for places in taken for place in places)
@@ -229,16 +229,11 @@ def test_bins_of_rank_difference_are_equally_full_and_wilson():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: emergence("e", "E", []),
-        lambda: Series("s", [], []),
-        lambda: Series("s", [1], [float("nan")]),
         lambda: cka_map("c", "C", [[float("nan")]], "a", "b"),
-        lambda: retrieval_by_tag("t", "T", []),
         lambda: distance_histograms("h", "H", []),
-        lambda: rank_series("r", [], []),
         lambda: emergence("../e", "E", [Series("s", [1], [1])]),
     ],
-    ids=["no-lines", "no-points", "nan", "cka-nan", "no-bars", "no-distances", "no-items", "bad-name"],
+    ids=["cka-nan", "no-distances", "bad-name"],
 )
 def test_nothing_to_draw_is_one_clear_line(make):
     refusal(make)

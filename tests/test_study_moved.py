@@ -13,7 +13,7 @@ import pytest
 from probes.correlation import CorrelateOptions, correlate_command
 from probes.report.archive import archive_studies
 from probes.report.data import read_study
-from probes.report.findings_study import figures_of_study
+from probes.report.findings_figures import figures_of_study
 from probes.report.scores import scores_of
 from probes.results.intervals import interval_within
 from probes.results.labels import is_of_tuning

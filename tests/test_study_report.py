@@ -17,7 +17,8 @@ import yaml
 from scipy import stats
 
 from probes.figures.drawing import COLOURS
-from probes.report.data import FIGURES_OF_MANY, read_study
+from probes.report.data import read_study
+from probes.report.figures import FIGURES_OF_MANY
 from probes.report.folder import write_report
 from probes.report.numbers import entry_text
 from probes.report.scores import scores_of
@@ -117,7 +118,7 @@ def test_adjustments_of_one_pretraining_are_no_models(tmp_path: Path) -> None:
     of_cell = {cell["name"]: cell["stages"]["pretrain"] for cell in cells}
     change_rows(tmp_path, lambda row, _: {"pretrain": of_cell[row["cell"]], "adjust": row["cell"]})
     made = report(tmp_path)
-    measures = read_study(tmp_path).measures
+    measures = read_study(tmp_path).table
     means = measures[measures["layer"] == 0].groupby("pretrain", observed=True)["value"].agg(["mean", "size"])
     assert means["size"].tolist() == [3, 3]
     low, high = stats.t.interval(0.95, 1, means["mean"].mean(), stats.sem(means["mean"]))

@@ -44,7 +44,7 @@ def study(folder: Path, **more: Any) -> Path:
 
 def found(folder: Path) -> dict[tuple[str, str], Difference]:
     read = read_study(folder)
-    return {(one.name, one.group): one for one in differences(read, scores_of(read))}
+    return {(one.name, one.group): one for one in differences(scores_of(read))}
 
 
 def models(objective: str, transform: str, seeds: list[str] = SEEDS) -> list[float]:

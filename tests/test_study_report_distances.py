@@ -19,8 +19,9 @@ from probes.measures.distances.probe import model_values
 from probes.measures.distances.separation import Separation
 from probes.measures.distances.show import Measured
 from probes.report import distances
-from probes.report.data import FigureBudget, read_study
-from probes.report.scores import material_of
+from probes.report.data import read_study
+from probes.report.figures import FigureBudget
+from probes.report.scores import scores_of
 from synthlang.files import write_json
 from tests.report_study import (
     change,
@@ -161,7 +162,7 @@ def test_what_the_budget_has_no_room_for_is_told(tmp_path):
     study = read_study(tmp_path)
     budget = FigureBudget(8)
     budget.left = 1
-    section = distances.word_distances(material_of(study, budget))
+    section = distances.word_distances(scores_of(study, budget=budget))
     assert section is not None and "3 further figures left out" in str(section.blocks)
 
 

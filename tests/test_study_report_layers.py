@@ -17,13 +17,13 @@ from scipy import stats
 
 from probes.figures.bars import retrieval_bars
 from probes.figures.drawing import Drawing, draw, shorten, writable
-from probes.figures.lines import Series, curve_figures, dose_response
+from probes.figures.lines import Series, curve_figures, lines_over
 from probes.figures.maps import Setting, settings_map
 from probes.report import layers, maps
-from probes.report.data import WITHOUT_CONTEXT, read_study
+from probes.report.data import WITHOUT_CONTEXT, Study, read_study
 from probes.report.judged import compared
-from probes.report.layers import curves
-from probes.results.labels import layout_of
+from probes.report.layers import measure_curves
+from probes.report.scores import scores_of
 from probes.results.read import measurements
 from probes.results.views import MEASURES as COLUMNS
 from tests.claims import measured
@@ -83,7 +83,7 @@ def test_an_axis_of_words_or_of_one_number_has_no_dose_response(tmp_path: Path) 
     [([0.1, 1.0, 2.0], True), ([0.1, 1.0, 1.9], False), ([0.0, 1.0, 100.0], False), ([-1.0, 1.0, 50.0], False)],
 )
 def test_doses_that_span_much_have_a_log_axis(doses: list[float], log: bool) -> None:
-    drawing = dose_response("d", "Δ", [Series("a", doses, [1.0, 2.0, 3.0])], "alpha", "Δ", "", {doses[0]: "first"})
+    drawing = lines_over("d", "Δ", [Series("a", doses, [1.0, 2.0, 3.0])], ("alpha", "Δ"), "", {doses[0]: "first"})
     found: list[Any] = []
 
     def paint(canvas: Any) -> None:
@@ -173,14 +173,17 @@ def test_measures_by_layer_are_of_the_last_checkpoint_and_over_runs(tmp_path: Pa
 
 
 def test_measures_that_claims_read_are_drawn_first(tmp_path: Path) -> None:
-    layout = layout_of(["a"], [{"a": "x"}, {"a": "y"}], "one")
-    names = ["maps.before.words.csls.mean", "maps.n", "maps.residual", "maps.loss"]
-    rows = [measured({"a": "x"}, 0, name, 1.0, layer=layer) | {"probe": "maps"} for name in names for layer in (0, 1)]
+    names = ["maps.residual", "maps.loss", "maps.before.words.csls.mean.p@1"]
+    rows = [
+        measured({"a": a}, 0, name, 1.0, layer=i) | {"probe": "maps"} for name in names for i in (0, 1) for a in "xy"
+    ]
     table = measurements(None, pa.Table.from_pylist(rows, pa.schema(list(COLUMNS.items()))))
-    telling = [curve.measure for curve in curves(table, layout, "layer")]
-    assert telling == ["maps.before.words.csls.mean", "maps.residual", "maps.loss"]
-    asked = [curve.measure for curve in curves(table, layout, "layer", ["maps.nothing", "maps.loss", "maps.residual"])]
-    assert asked == ["maps.loss", "maps.residual", "maps.before.words.csls.mean"]
+    study = Study("s", measured=table.assign(failed=""))
+    main_first = [curve.measure for curve in measure_curves(scores_of(study), "layer")]
+    assert main_first == ["maps.before.words.csls.mean.p@1", "maps.residual", "maps.loss"]
+    claimed = ["maps.nothing", "maps.loss", "maps.residual"]
+    asked = [curve.measure for curve in measure_curves(scores_of(study, claimed), "layer")]
+    assert asked == ["maps.loss", "maps.residual", "maps.before.words.csls.mean.p@1"]
     # what claims of a study read is what is asked for
     (tmp_path / "claims.yaml").write_text(
         "claims:\n- {id: c, claim: C, source: s, compare: [{measure: 'probe:cka.x', left: {}, right: {measure: "

@@ -2,12 +2,18 @@
 
 import io
 import json
+from itertools import dropwhile
 
+import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from probes.report.printed import printed_numbers
+from probes.report.data import Study
+from probes.report.printed import Printed
+from probes.report.scores import scores_of
 from probes.report.terminal import cell_line, score_table
+from probes.results.read import measurements
+from probes.results.views import RESULTS
 
 # objective → Δ of three pretrainings, two seeds of fine-tuning each
 DELTAS = {"MLM": [(40.0, 42.0), (38.0, 38.0), (30.0, 34.0)], "ALIGN-MLM": [(3.0, 5.0), (2.0, 2.0), (6.0, 6.0)]}
@@ -25,9 +31,12 @@ ROWS = [row(o, seed, delta) for o, models in DELTAS.items() for seed, of in enum
 
 
 def shown(rows, papers=("align_mlm",), width=160):
+    """The lines of the table, from its header."""
     out = io.StringIO()
-    Console(file=out, width=width).print(score_table(rows, printed_numbers(papers)))
-    return out.getvalue().splitlines()
+    table = measurements(pa.Table.from_pylist(rows, pa.schema(list(RESULTS.items()))))
+    study = Study("study", measured=table.assign(failed=""))
+    Console(file=out, width=width).print(score_table(scores_of(study), Printed(papers)))
+    return list(dropwhile(lambda line: not line.startswith("condition"), out.getvalue().splitlines()))
 
 
 def test_conditions_stand_beside_the_paper():
@@ -66,7 +75,8 @@ def test_where_nothing_was_trained_on_the_target_of_one_the_zero_shot_scores_of_
 
 def test_a_paper_of_zero_shot_scores_has_them_beside_ours_but_not_its_mean_over_languages():
     def of(language, seed, gap):
-        return row("MLM", seed, gap, "nli", labels=json.dumps({"language": language, "method": "Base BERT"}))
+        labels = json.dumps({"language": language, "method": "Base BERT"})
+        return row("MLM", seed, gap, "nli", cell=f"{language}, {seed}", labels=labels)
 
     rows = [of(language, seed, gap + seed) for language, gap in (("bg", 30.0), ("en", 20.0)) for seed in (0, 1)]
     heading, _, *lines = (" ".join(line.split()) for line in shown(rows, ["cao2020"]) if line.strip())

@@ -12,7 +12,6 @@ from matplotlib.lines import Line2D
 
 from probes.figures.drawing import INK, Drawing, alternative, colours, grid, legend_above, shorten
 from probes.statistics import Interval
-from synthlang.errors import InputError
 
 T = TypeVar("T")
 
@@ -38,13 +37,7 @@ def retrieval_by_tag(name: str, title: str, bars: Sequence[Bar]) -> Drawing:
 
 
 def retrieval_bars(name: str, title: str, bars: Sequence[Bar], note: str) -> Drawing:
-    """Draw a bar of every model for each tag, under the headings of their groups.
-
-    Raises:
-        InputError: If there is no bar.
-    """
-    if not bars:
-        raise InputError(f"{title}: no part of speech has words to draw", code="empty")
+    """Draw a bar of every model for each tag, under the headings of their groups."""
     palette = colours([bar.model for bar in bars])
     rows: dict[str, dict[str, list[Bar]]] = {}
     for bar in bars:

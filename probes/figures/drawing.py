@@ -74,7 +74,7 @@ WORDS, NAME = 30, 6
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawn figure: ``name`` is its file name, ``alt`` is its alternative text."""
+    """A drawn figure with its file name and its alternative text ``alt``."""
 
     name: str
     svg: str
@@ -227,7 +227,7 @@ def _words(text: str, most: int) -> str:
 
 
 def colours(names: Sequence[str]) -> dict[str, str]:
-    """Return a colour for each name in order of appearance, the same in every figure of a report."""
+    """Return a colour for each name in order of appearance."""
     return {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(dict.fromkeys(names))}
 
 
@@ -238,7 +238,7 @@ def markers(names: Sequence[str]) -> dict[str, str]:
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """A figure before it is drawn: ``paint`` fills a canvas of ``height`` inches; ``alt`` is its alternative text."""
+    """A figure before it is drawn: ``paint`` fills a canvas of ``height`` inches."""
 
     name: str
     title: str
@@ -259,7 +259,7 @@ class Drawing:
     def write(self, folder: Path) -> list[Path]:
         """Write ``name``.svg and ``name``.png, each complete or not at all; equal input gives equal bytes.
 
-        Between versions of matplotlib the bytes of the PNG may differ, and those of an SVG in which text is measured.
+        The bytes of a PNG, and of an SVG in which text is measured, may differ between versions of matplotlib.
         """
         lines = len(self._lines(self.title, TITLE_WRAP)), len(self._lines(self.note, NOTE_POINTS))
         height = self.height + 0.17 * lines[0] + 0.135 * lines[1] + 0.1
@@ -271,7 +271,7 @@ class Drawing:
         return paths
 
     def _lines(self, text: str, points: float) -> list[str]:
-        # the note in points that are narrower than those of the title
+        # letters of the note are narrower than letters of the title
         return textwrap.wrap(text, int(self.width * CHARACTERS * NOTE_POINTS / points))
 
     def _paint_all(self, canvas: Canvas) -> None:
@@ -306,9 +306,9 @@ def place_labels(
 ) -> list[tuple[float, float, float, float]]:
     """Place labels greedily, each on one of eight sides of its point, ``gap`` points away.
 
-    A label is placed inside the frame, where it covers no label before it and none of the boxes ``taken``. Of such
-    sides the one is chosen where it covers the fewest points of ``lines``, and of equal ones the first. A label without
-    such a side is left out. The canvas must have been laid out.
+    A label is placed inside the frame, where it covers no label before it and none of the boxes ``taken``. Among such
+    sides the first one is chosen where it covers the fewest points of ``lines``. A label without such a side is left
+    out. The canvas must have been laid out.
 
     Args:
         axes: The axes that the points are on.
@@ -352,7 +352,7 @@ def place_labels(
 
 
 def _sides(width: float, height: float, gap: float) -> Floats:
-    """Return [8, 2, 2] the boxes of a label around a point at 0: beside, above, below, then aslant."""
+    """Return the boxes [8, 2, 2] of a label around a point at 0: beside, above, below, then at the corners."""
     near = 0.7 * gap
     x, y = (-gap - width, -width / 2, gap), (-gap - height, -height / 2, gap)
     left, below = -near - width, -near - height

@@ -39,7 +39,7 @@ class Panel:
 
 
 def histogram_panels(name: str, title: str, distance: Distance, rows: Sequence[Sequence[Panel | None]]) -> Drawing:
-    """Draw rows of panels with common axes; None is an empty place.
+    """Draw rows of panels with common axes. None is an empty place.
 
     The density is drawn, so panels may have other bins.
     """

@@ -28,7 +28,6 @@ from probes.figures.drawing import (
     slug,
 )
 from probes.statistics import Floats, Interval, wilson_interval
-from synthlang.errors import InputError
 
 HEADROOM = 1.05
 STEP = "pretraining step"
@@ -59,7 +58,7 @@ class Series:
     """A line: ``y`` [n] over ``x`` [n], with bounds where they are known.
 
     Attributes:
-        pair: The line belongs to the line before it: it has the same colour and marker, is dashed and not named again.
+        pair: The line is drawn dashed in the colour of the line before it, and the legend does not name it.
     """
 
     name: str
@@ -68,13 +67,6 @@ class Series:
     low: Sequence[float | None] = ()
     high: Sequence[float | None] = ()
     pair: bool = False
-
-    def __post_init__(self) -> None:
-        assert len(self.x) == len(self.y) and len(self.low) == len(self.high) in (0, len(self.x)), self.name
-        if not len(self.x):
-            raise InputError(f"{self.name}: there are no points to draw", code="empty")
-        if not np.isfinite([*self.x, *self.y]).all():
-            raise InputError(f"{self.name}: a point to draw is NaN or infinite", code="range")
 
 
 def interval_series(name: str, x: Sequence[float], intervals: Sequence[Interval], *, pair: bool = False) -> Series:
@@ -108,27 +100,30 @@ def emergence(name: str, title: str, series: Sequence[Series], label: str = "ali
     return _lines(name, title, series, (STEP, label), (0, None), note)
 
 
-def over_layers(name: str, title: str, series: Sequence[Series], label: str, note: str) -> Drawing:
-    """Draw any measure over layers, one line for each condition."""
-    return _lines(name, title, series, ("layer", label), _limits(series), note)
-
-
-def over_steps(name: str, title: str, series: Sequence[Series], label: str, note: str) -> Drawing:
-    """Draw any measure over the steps of pretraining, one line for each condition."""
-    return _lines(name, title, series, (STEP, label), _limits(series), note)
-
-
-def dose_response(
-    name: str, title: str, series: Sequence[Series], dose: str, label: str, note: str, written: Mapping[float, str]
+def lines_over(
+    name: str,
+    title: str,
+    series: Sequence[Series],
+    axes: tuple[str, str],
+    note: str,
+    written: Mapping[float, str] | None = None,
 ) -> Drawing:
-    """Draw scores over the numbers of an axis that is called ``dose``, one line for each condition.
+    """Draw any measure over layers, steps or the numbers of an axis of a study, one line for each condition.
 
-    ``written`` has the label of each number.
+    Args:
+        name: Name of the file.
+        title: Title of the figure.
+        series: The lines.
+        axes: Labels of the horizontal and of the vertical axis.
+        note: Text after the title in the caption.
+        written: Label of each number of an axis of a study. Without it the places are layers or steps.
     """
+    if written is None:
+        return _lines(name, title, series, axes, _limits(series), note)
     ticks = {x: written.get(x, f"{x:g}") for x in sorted({x for line in series for x in line.x})}
-    log = bool(ticks) and min(ticks) > 0 and max(ticks) >= LOG_RATIO * min(ticks)
-    axes = (f"{dose} (log scale)" if log else dose, label)
-    return _lines(name, title, series, axes, _limits(series), note, ticks=ticks, log=log)
+    log = min(ticks) > 0 and max(ticks) >= LOG_RATIO * min(ticks)
+    labels = (f"{axes[0]} (log scale)" if log else axes[0], axes[1])
+    return _lines(name, title, series, labels, _limits(series), note, ticks=ticks, log=log)
 
 
 def _limits(series: Sequence[Series]) -> tuple[float, float]:
@@ -142,12 +137,8 @@ def _limits(series: Sequence[Series]) -> tuple[float, float]:
     return (min(0.0, HEADROOM * low), top) if high > 0 else (min(HEADROOM * low, -1e-9), 0.0)
 
 
-def accuracy_by_rank(name: str, title: str, series: Sequence[Series]) -> Drawing:
+def accuracy_by_rank(name: str, title: str, series: Sequence[Series], note: str) -> Drawing:
     """Draw accuracy (0 to 100) over the difference of frequency rank of a word and its translation."""
-    note = (
-        "Each point: equally many word pairs, at the median of their differences; bands: 95 % intervals. "
-        "A falling line: words are aligned as far as they are used equally often (Cao et al. 2020, figure 3)."
-    )
     axes = ("difference of frequency rank (log scale, from 1)", "retrieval accuracy (%)")
     return _lines(name, title, series, axes, (0, None), note, log=True)
 
@@ -163,8 +154,6 @@ def rank_series(name: str, difference: ArrayLike, correct: ArrayLike, bins: int 
     size = np.abs(np.asarray(difference, dtype=np.float64))
     hits = np.asarray(correct, dtype=np.float64)
     assert size.ndim == 1 and size.shape == hits.shape and bins >= 1, (size.shape, hits.shape)
-    if not len(size) or not np.isfinite([size, hits]).all():
-        raise InputError(f"{name}: there are no items, or a value is NaN or infinite", code="range")
     edges = np.unique(np.quantile(size, np.arange(1, bins) / bins))
     number = np.unique(np.searchsorted(edges, size, side="left"), return_inverse=True)[1]
     counts = np.bincount(number)
@@ -186,8 +175,6 @@ def _lines(
     log: bool = False,
     ticks: Mapping[float, str] | None = None,
 ) -> Drawing:
-    if not series:
-        raise InputError(f"{title}: there are no lines to draw", code="empty")
     kinds = np.cumsum([not line.pair for line in series]) - 1  # the number of the colour and marker of each line
     named = int(kinds[-1]) + 1
 
@@ -237,7 +224,7 @@ def _line(axes: Axes, line: Series, colour: str, marker: str) -> None:
 
 
 def curve_figures(name: str, records: Records, number: int) -> list[Figure]:
-    """Draw up to four small figures of one run; a kind of which nothing was logged is left out."""
+    """Draw small figures of the log of a run. A kind that was not logged has no figure."""
     keys = dict.fromkeys(key for record in records for key in record)
     losses = [key for key in keys if key not in {*NOT_A_LOSS, *OF_ADJUSTMENT} and "/" not in key]
     if len(losses) == 2 and "loss" in losses:

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from probes.figures.bars import under_headings
-from probes.figures.drawing import INK, Figure, alternative, draw, grid, shorten
+from probes.figures.drawing import INK, Figure, alternative, colours, draw, grid, shorten
 from probes.statistics import Interval
 
 PANEL, ALONE, NAMES = 1.3, 3.3, 1.35
@@ -33,7 +33,7 @@ class Bar:
     """A number of ours, called ``name``, in a ``group`` of a ``panel``.
 
     Attributes:
-        printed: The number of the paper; None where it prints none.
+        printed: The number of the paper, or None.
         values: Our number of each model or seed, where they are known.
     """
 
@@ -49,9 +49,10 @@ def bars_beside(
     file: str,
     title: str,
     bars: Sequence[Bar],
-    palette: Mapping[str, str],
     note: str,
     *,
+    most: int,
+    palette: Mapping[str, str] | None = None,
     one_scale: bool = True,
     axis: str = "",
 ) -> Figure:
@@ -62,11 +63,16 @@ def bars_beside(
         title: Title, which the alternative text starts with.
         bars: All bars, with the panel and the group of each.
         note: Text after the title in the caption.
-        palette: Colour for each name of a bar.
+        most: Largest number of panels.
+        palette: Colour for each name of a bar, if it is the same in several figures.
         one_scale: Whether all panels have one unit, so that their bars can be compared.
-        axis: The measure, where it is the same in all panels.
+        axis: The measure, if all panels have the same one.
     """
-    panels = list(dict.fromkeys(bar.panel for bar in bars))
+    every = list(dict.fromkeys(bar.panel for bar in bars))
+    panels = every[:most]
+    bars = [bar for bar in bars if bar.panel in panels]
+    note += f" The first {most} of {len(every)} tasks." if len(every) > most else ""
+    shades = palette or colours([bar.name for bar in bars])
     rows = list(dict.fromkeys((bar.group, bar.name) for bar in bars))
     groups: dict[str, list[tuple[str, tuple[str, str]]]] = {}
     for group, name in rows[:MOST]:
@@ -74,9 +80,9 @@ def bars_beside(
     printed, seeds = any(bar.printed is not None for bar in bars), any(bar.values for bar in bars)
 
     def paint(canvas: Canvas) -> None:
-        every = canvas.subplots(down, across, squeeze=False, sharex=one_scale)
-        for number, axes in enumerate(every.flat):
-            first = every.flat[number - number % across]
+        grids = canvas.subplots(down, across, squeeze=False, sharex=one_scale)
+        for number, axes in enumerate(grids.flat):
+            first = grids.flat[number - number % across]
             if axes is first:
                 places = {row: y for y, row in under_headings(axes, groups, lambda name, _: name, 22)}
             else:
@@ -87,7 +93,7 @@ def bars_beside(
             axes.set_visible(number < len(panels))
             if number < len(panels):
                 axes.set_title(shorten(panels[number], 20 if across > 1 else 40))
-                _paint(axes, [(places[bar.group, bar.name], bar) for bar in _of(bars, panels[number], places)], palette)
+                _paint(axes, [(places[bar.group, bar.name], bar) for bar in _of(bars, panels[number], places)], shades)
         if axis:
             canvas.supxlabel(axis, fontsize=9)
         canvas.legend(handles=_legend(printed, seeds), loc="outside upper left", ncols=3, fontsize=8.5)
@@ -96,8 +102,7 @@ def bars_beside(
     down = -(-len(panels) // across)
     height = 0.5 + down * (0.6 + ROW * (len(rows[:MOST]) + HEADING * sum(map(bool, groups))))
     alt = alternative(f"Bars: {title}", ((_called(bar), bar.ours.mean) for bar in bars))
-    title = title.removesuffix(".")
-    caption = f"{title}. {note}".strip()
+    caption = f"{title.removesuffix('.')}. {note.strip()}".strip()
     caption += f" The first {MOST} of {len(rows):,} conditions." if len(rows) > MOST else ""
     return Figure(file, draw(NAMES + (PANEL * across if across > 1 else ALONE), height, paint), alt, caption)
 

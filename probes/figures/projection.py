@@ -42,7 +42,7 @@ LABEL_POINTS = 7.5
 LINE_POINTS = 24  # where a line is taken to be
 GAP = 4.0  # points from a word's place to its label
 MOST_LABELS = 240
-"""Of more words than this the first pairs are labelled. More labels do not fit, and measuring them takes time."""
+"""Largest number of words that are labelled. More labels do not fit, and measuring them takes time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +82,8 @@ def picture(
 ) -> Picture:
     """Place word pairs, rows of ``left`` and ``right`` [n, d]; row i of both are translations.
 
-    Both languages are placed in one plane: principal axes and neighbours are those of all 2 n vectors. Vectors are not
-    normalised; for pictures of the cosine pass unit vectors.
+    Both languages are placed in one plane: principal axes and neighbours are computed over all 2 n vectors. Vectors are
+    not normalised. For pictures of the cosine pass unit vectors.
 
     Raises:
         InputError: If there is no pair or more than MOST_PAIRS, if a value is NaN, if all vectors are equal, or for
@@ -112,8 +112,8 @@ def picture(
 def principal(points: Tensor) -> tuple[Tensor, tuple[float, float]]:
     """Return the coordinates [m, 2] of points [m, d] on their first two principal axes, and their shares of variance.
 
-    The sign of an axis is such that its largest component, the first of equal ones, is positive, so that the picture is
-    the same on every machine. An axis without variance, rounding apart, has only zeros.
+    The sign of an axis makes its (first) largest component positive, so that the picture does not depend on the
+    machine. An axis whose variance is only rounding has zeros.
     """
     centred = points - points.mean(0)
     u, sizes, axes = torch.linalg.svd(centred, full_matrices=False)

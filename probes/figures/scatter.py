@@ -30,24 +30,23 @@ from probes.statistics import Correlation, Interval
 LABELLED = 24
 """Largest number of conditions that are labelled; among more, hardly any label has room."""
 SINGLE = 16
-"""Of more points than this markers are smaller."""
+"""Number of points above which markers are smaller."""
 INTERVALS = 100
-"""Of more points than this no intervals are drawn, since they would form a hatching."""
+"""Number of points above which no intervals are drawn, since they would form a hatching."""
 NAMES = 7
 """Largest number of names of a legend, which is the number of colours."""
 ACROSS = 3
 MOST = 12
-"""Largest number of panels; the table has the rest."""
+"""Largest number of panels. The table has the rest."""
 SYMBOLS = {"spearman": "ρ", "kendall": "τ", "pearson": "r"}
 
 
 @dataclass(frozen=True)
 class Across:
-    """The measure on the horizontal axis: its name, the label of the axis, and the format of a value."""
+    """The measure on the horizontal axis, and the label of the axis."""
 
     name: str
     label: str
-    form: str
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,7 @@ def _legend(canvas: Canvas, palette: Mapping[str, str], shapes: Mapping[str, str
 def _label(canvas: Canvas, axes: Axes, points: Sequence[Point], conditions: Sequence[tuple[str, str]]) -> None:
     """Name each condition once, beside one of its points where the name covers nothing.
 
-    A condition without room for its name is told by its colour and marker, which the legend names.
+    A condition without room for its name is identified by its colour and marker in the legend.
     """
     canvas.draw_without_rendering()
     taken = []

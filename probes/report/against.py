@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from typing import Any
 
-from probes.figures.drawing import Figure, colours, slug
+from probes.figures.drawing import colours, slug
 from probes.figures.scatter import Across, Point, delta_scatter
 from probes.report.page import Block, Paragraph, Section
-from probes.report.scores import Material, ScoreTable, delta_axis, figure_blocks, grouped
+from probes.report.scores import Material, delta_axis, grouped
 from probes.report.summary import correlations
 from probes.results.labels import axes_that_set, is_of_tuning, numbers_of
 
 SCATTERS = 4
-ALIGNMENT = Across("alignment", "Word-embedding alignment, all types (%)", "{:.1f} %")
+ALIGNMENT = Across("alignment", "Word-embedding alignment, all types (%)")
 MOVEMENTS = {
-    "moved_embeddings": Across(
-        "movement of word embeddings", "Movement of word embeddings, mean ‖e′ − e‖ / ‖e‖", "{:.3f}"
-    ),
-    "moved_layers": Across("movement of the layers", "Movement of the layers, ‖W′ − W‖ / ‖W‖", "{:.3f}"),
+    "moved_embeddings": Across("movement of word embeddings", "Movement of word embeddings, mean ‖e′ − e‖ / ‖e‖"),
+    "moved_layers": Across("movement of the layers", "Movement of the layers, ‖W′ − W‖ / ‖W‖"),
 }
 """Column of the results → what it is called."""
 OF_MOVEMENT = (
@@ -31,14 +28,13 @@ OF_MOVEMENT = (
 
 def alignment(material: Material) -> Section | None:
     """Return alignment against Δ, a figure for each task, and their correlations."""
-    scores = material.scores
-    points = _points(scores, "alignment_all")
-    if not scores.rows:
+    points = _points(material, "alignment_all")
+    if not material.rows:
         return None
     if not points:
         return Section("Alignment and transfer", [Paragraph("No cell has both an alignment and a Δ.", "note")])
-    blocks = by_task(material, points, "alignment", partial(delta_scatter, across=ALIGNMENT))
-    return Section("Alignment and transfer", [*blocks, *correlations({task: scores.tasks[task] for task in points})])
+    blocks = _by_task(material, points, "alignment", ALIGNMENT)
+    return Section("Alignment and transfer", [*blocks, *correlations({task: material.tasks[task] for task in points})])
 
 
 def movements(material: Material) -> Section | None:
@@ -49,33 +45,32 @@ def movements(material: Material) -> Section | None:
     Returns:
         None unless conditions that differ in how they are fine-tuned moved differently.
     """
-    study, scores, layout = material.study, material.scores, material.layout
-    axes = [axis for axis in layout.axes if axis in axes_that_set(study.config, is_of_tuning) or is_of_tuning(axis)]
-    if not any(_differ(scores, column, axes) for column in MOVEMENTS):
+    layout, tuning = material.layout, axes_that_set(material.study.config, is_of_tuning)
+    axes = [axis for axis in layout.axes if axis in tuning or is_of_tuning(axis)]
+    if not any(_differ(material, column, axes) for column in MOVEMENTS):
         return None
     numbers = [axis for axis in axes if numbers_of(layout.axes[axis]) is not None]
     blocks: list[Block] = [Paragraph(OF_MOVEMENT)]
     for column, across in MOVEMENTS.items():
-        points = _points(scores, column, *numbers)
+        points = _points(material, column, *numbers)
         moved = {task: of for task, of in points.items() if any(point.x > 0 for point in of)}
-        name, draw = column.replace("_", "-"), partial(delta_scatter, across=across)
-        blocks += by_task(material, moved, name, draw)
+        blocks += _by_task(material, moved, column.replace("_", "-"), across)
     return Section("How far fine-tuning moved the model", blocks)
 
 
-def _differ(scores: ScoreTable, column: str, axes: Collection[str]) -> bool:
+def _differ(material: Material, column: str, axes: Collection[str]) -> bool:
     """Return whether conditions of a task that differ in these axes alone have different means of a column."""
-    groups = grouped(scores.conditions, lambda c: (c.task, scores.layout.without(c.labels, *axes))).values()
+    groups = grouped(material.conditions, lambda c: (c.task, material.layout.without(c.labels, *axes))).values()
     return any(len({c.mean(column) for c in alike} - {None}) > 1 for alike in groups)
 
 
-def _points(scores: ScoreTable, column: str, *left_out: str) -> dict[str, list[Point]]:
+def _points(material: Material, column: str, *left_out: str) -> dict[str, list[Point]]:
     """Return a point for each cell that has the column and Δ, by task.
 
     Points are grouped by all axes but the main one and ``left_out``.
     """
-    layout, points = scores.layout, dict[str, list[Point]]()
-    for c in scores.cells:
+    layout, points = material.layout, dict[str, list[Point]]()
+    for c in material.cells:
         value = c.mean(column)
         if value is not None and c.delta is not None:
             group = layout.without(c.labels, *left_out, *filter(None, [layout.main]))
@@ -83,7 +78,7 @@ def _points(scores: ScoreTable, column: str, *left_out: str) -> dict[str, list[P
     return points
 
 
-def by_task(material: Material, tasks: Mapping[str, Any], name: str, draw: Callable[..., Figure]) -> list[Block]:
+def _by_task(material: Material, tasks: Mapping[str, Sequence[Point]], name: str, across: Across) -> list[Block]:
     """Draw a figure for each task.
 
     Each label of the main axis has a colour, also if only measures have the label.
@@ -93,7 +88,9 @@ def by_task(material: Material, tasks: Mapping[str, Any], name: str, draw: Calla
     labels = [] if main is None else [layout.text(main, {main: label}) for label in layout.axes[main]]
     palette = colours(labels or [layout.alone])
     draws = [
-        partial(draw, f"{name}-{slug(task, i)}", task, drawn, palette, delta_axis(material.scores.tasks[task]))
-        for i, (task, drawn) in enumerate(tasks.items(), 1)
+        partial(
+            delta_scatter, f"{name}-{slug(task, i)}", task, points, palette, delta_axis(material.tasks[task]), across
+        )
+        for i, (task, points) in enumerate(tasks.items(), 1)
     ]
-    return figure_blocks(draws, material.budget, SCATTERS)
+    return material.budget.draw(draws, SCATTERS)

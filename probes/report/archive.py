@@ -2,7 +2,7 @@
 
 ARCHIVE/NAME-SCALE/study.json        the study, its cells and the hashes of the tables, without paths of the machine
 ARCHIVE/NAME-SCALE/results.parquet   as the study wrote it
-ARCHIVE/NAME-SCALE/measures.parquet  measures that claims, printed tables and figures read, and those of every run
+ARCHIVE/NAME-SCALE/measures.parquet  measures that claims, printed tables and figures read, and perplexities
 
 An archived study is a study folder, so ``synthlang report`` reads it. A long study can be run and archived in parts:
 cells that the next part has not run stay in the archive. A study can also grow, for instance by seeds. Its archived
@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from probes.claims.papers import names_in, read_claims, read_tables
 from probes.claims.spec import Quantity, probe_measures
 from probes.report.data import LIKE, Cell, Study, read_study
-from probes.report.findings_study import measures_drawn
+from probes.report.findings_figures import measures_drawn
 from probes.report.join import RANK, cells_of_parts
 from probes.report.numbers import plural
 from probes.results.archived import LATER
@@ -55,14 +55,6 @@ ABOVE = "…/"
 
 
 @dataclass(frozen=True)
-class ArchivedStudy:
-    """An archived study, and the name of its folder."""
-
-    name: str
-    study: Study
-
-
-@dataclass(frozen=True)
 class ArchivedFolder:
     """Folder of an archived study, the size of its files in bytes, and the number of cells not run yet."""
 
@@ -79,7 +71,7 @@ class _Content:
 
 
 def archive_studies(folders: Sequence[Path], into: Path) -> list[ArchivedFolder]:
-    """Archive these studies, each in place of what was archived of it before.
+    """Archive these studies, each in place of its former archive.
 
     A study that is not finished adds the cells that it has run to those in the archive. Nothing is written unless all
     studies can be archived.
@@ -101,8 +93,8 @@ def archive_studies(folders: Sequence[Path], into: Path) -> list[ArchivedFolder]
     return [_write(content, into) for content in contents.values()]
 
 
-def read_archive(folder: Path) -> list[ArchivedStudy]:
-    """Read the archived studies in ``folder``, by name; none where there is no such folder.
+def read_archive(folder: Path) -> dict[str, Study]:
+    """Return the archived studies in ``folder`` by the names of their folders.
 
     Raises:
         InputError: If a study is damaged, or was archived by another version.
@@ -110,25 +102,19 @@ def read_archive(folder: Path) -> list[ArchivedStudy]:
     folders = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
     for path in folders:
         _check(path)
-    return [ArchivedStudy(path.name, read_study(path)) for path in folders]
+    return {path.name: read_study(path) for path in folders}
 
 
 def _check(folder: Path) -> None:
-    path = folder / STUDY
-    if not path.is_file():
-        raise InputError(f"{STUDY} is missing", folder, hint=AGAIN, code="missing")
-    record = read_json(path)
+    record = read_json(folder / STUDY)
     archived = record.get(ARCHIVED) if isinstance(record, dict) else None
-    if not isinstance(archived, dict):
-        raise InputError("is no record of an archived study", path, hint=AGAIN, code="format")
-    if archived.get("format") != FORMAT:
-        reason = f"was archived in format {archived.get('format')}, and this version reads {FORMAT}"
-        raise InputError(reason, path, hint=AGAIN, code="format")
-    digests = archived.get(DIGESTS)
+    if not isinstance(archived, dict) or archived.get("format") != FORMAT:
+        reason = f"is no record of a study that was archived in format {FORMAT}"
+        raise InputError(reason, folder / STUDY, hint=AGAIN, code="format")
     for name in (RESULTS, MEASURES):
         if not (folder / name).is_file():
             raise InputError("is missing", folder / name, hint=AGAIN, code="missing")
-        if not isinstance(digests, dict) or digests.get(name) != sha256_file(folder / name):
+        if archived.get(DIGESTS, {}).get(name) != sha256_file(folder / name):
             raise InputError("differs from what was archived", folder / name, hint=AGAIN, code="damaged")
 
 
@@ -155,7 +141,7 @@ def _content(folder: Path) -> _Content:
 
 
 def _archived(folder: Path) -> _Content | None:
-    """Return the content of an archived folder; None where there is none."""
+    """Return the content of an archived folder, or None if it does not exist."""
     if not folder.is_dir():
         return None
     _check(folder)
@@ -163,7 +149,7 @@ def _archived(folder: Path) -> _Content | None:
 
 
 def _of_other_work(before: _Content, study: Study) -> str:
-    """Return the first archived cell that is not planned, or not with these stages, in the study; else ""."""
+    """Return the first archived cell that the study does not plan with these stages, or ""."""
     made = {cell.name: {*cell.stages.values()} for cell in before.study.cells if cell.status in RANK}
     rows = before.tables[RESULTS]
     for cell, transfer in zip(rows["cell"].to_pylist(), rows["transfer"].to_pylist(), strict=True):
@@ -216,7 +202,8 @@ def _record(study: Study) -> dict[str, Any]:
 def _cells(cells: Iterable[Cell]) -> Iterator[dict[str, Any]]:
     """Yield the record of each cell.
 
-    Of cells that differ only in seeds all but the first are ``like`` it and have only what they change in it.
+    Among cells that differ only in seeds the first has all of its overrides. The others are ``like`` it and have only
+    the overrides that differ.
     """
     firsts = dict[str, Cell]()
     for cell in cells:
@@ -234,7 +221,7 @@ def _cells(cells: Iterable[Cell]) -> Iterator[dict[str, Any]]:
 
 
 def _measures(path: Path, study: Study) -> pa.Table:
-    """Return the rows of measures.parquet that something reads; none of a study without that file."""
+    """Return the rows of measures.parquet that something reads, or no rows without that file."""
     if not path.exists():
         return pa.table({name: pa.array([], kind) for name, kind in MEASURE_COLUMNS.items()})
     table = read_columns(path, MEASURE_COLUMNS)
@@ -251,10 +238,8 @@ def _measures(path: Path, study: Study) -> pa.Table:
 
 def _after_tuning(study: Study) -> list[str]:
     """Return the alignments that probes measured after fine-tuning. Those in the results are from before."""
-    is_finetuned = any(
-        study.config.get(key) is not None for key in ("finetuned", "tuned")
-    )  # archived under either name
-    probes = study.config.get("probes") or {} if is_finetuned else {}
+    settings = [study.config.get(key) for key in ("finetuned", "tuned")]  # archived under either name
+    probes = {} if settings == [None, None] else study.config.get("probes") or {}
     return [f"{probe}.{ALIGNMENT_MEASURES[ALIGNMENT].partition('.')[2]}" for probe in probes]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,22 +24,8 @@ from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.files import read_json
 
-RECORDED = (
-    "name",
-    "title",
-    "fingerprint",
-    "config",
-    "settings",
-    "environment",
-    "axes",
-    "cells",
-    "seconds",
-    "dropped",
-    "examples",
-)
-"""Keys of study.json that are read; each may be missing."""
 LIKE = "like"
-"""Key of a cell in an archived study: the name of an earlier cell, whose overrides hold unless they are given again."""
+"""Key of a cell in an archived study: the name of an earlier cell with the same overrides, apart from those given."""
 NAMED = 5
 """Largest number of values without a number, and of cells that failed training, that a note names."""
 FAILED = "failed"
@@ -50,9 +36,6 @@ WITHOUT_CONTEXT = {
     "maps.embeddings.before.csls.mean.p@1": "embeddings, no map",
 }
 """Measures that have neither layer nor step (section "Words without context"), and their names."""
-FEW_CELLS = 200
-FIGURES, FIGURES_OF_MANY = 40, 8
-"""Largest number of figures of a report, and of a report of more than FEW_CELLS cells, which must take seconds."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +44,7 @@ class Cell:
 
     Attributes:
         keys: Name of each stage → its planned key.
-        stages: The same for the stages that are done; their folders are in ``store``.
+        stages: Name of each finished stage → its key. The folders of stages are in ``store``.
         run: Folder of the model, relative to ``of``, the folder of the study.
     """
 
@@ -79,11 +62,11 @@ class Cell:
 
     @property
     def folder(self) -> Path | None:
-        """The run folder; None where it is not at hand."""
+        """The run folder, or None if it is not in the store."""
         return self._at_hand(self.of / self.run) if self.run else None
 
     def stage(self, name: str) -> Path | None:
-        """Return the folder of a stage such as ``probe NAME``; None where it is not at hand."""
+        """Return the folder of a stage such as ``probe NAME``, or None if it is not in the store."""
         kind, key = name.split(" ", maxsplit=1)[0], self.stages.get(name)
         return self._at_hand(self.store / f"{kind}-{key}") if key else None
 
@@ -95,12 +78,12 @@ class Cell:
 
 @dataclass(frozen=True, config=ConfigDict(arbitrary_types_allowed=True))
 class Study:
-    """The content of a study folder.
+    """The content of a study folder. Each key of study.json may be missing.
 
     Attributes:
-        scale: Size of models and data in words: tiny, lab, paper or the size of the model; "" where it is not known.
+        scale: Size of models and data in words: tiny, lab, paper or the size of the model. "" if it is not known.
         settings: Every setting that all cells have in common.
-        measured: All measurements, with one column more: ``failed``, why a model counts as failed training, or "".
+        measured: All measurements, and the column ``failed``: why a model counts as failed training, or "".
         examples: One sentence of each language, with its ``language`` and a ``cell`` that has it.
         notes: Sentences on what was missing or could not be read.
     """
@@ -147,13 +130,8 @@ class Study:
         return {cell: "; ".join(several) for cell, several in found.items()}
 
     @property
-    def failed_on(self) -> set[tuple[str, str]]:
-        """Cells and tasks of the scores of models that failed training."""
-        return set(distinct(self.measured[(self.measured[FAILED] != "") & is_score(self.measured)], "cell", "task"))
-
-    @property
     def told_failed(self) -> str:
-        """The note that counts and names the cells that failed training; "" if none did."""
+        """The note that counts and names the cells that failed training, or ""."""
         named = [f"{cell} ({why})" for cell, why in self.failed.items()]
         cells = plural(self.measured["cell"].nunique(), "cell")
         told = f"{len(named):,} of {cells} did not learn, and every mean, comparison and claim leaves them out"
@@ -164,38 +142,6 @@ class Study:
         """Rows of the perplexity of pretrainings, including those that failed training."""
         names = [name for name in self.measured["measure"].unique() if name.startswith(PERPLEXITIES)]
         return self.measured[self.measured["measure"].isin(names)]
-
-    @cached_property
-    def measures(self) -> pd.DataFrame:
-        """The measurements that have a layer or a step, are of words without context, or have a title."""
-        placed = self.table["layer"].notna() | self.table["step"].notna()
-        return self.table[placed | self.table["measure"].isin([*WITHOUT_CONTEXT, *titled(self.table)])]
-
-
-class FigureBudget:
-    """Number of figures that a report may still draw.
-
-    A figure takes about 0.1 seconds and 50 KB of the page.
-    """
-
-    def __init__(self, cells: int) -> None:
-        self.many = cells > FEW_CELLS
-        self.left = FIGURES_OF_MANY if self.many else FIGURES
-
-    def take(self, wanted: int = 1, most: int | None = None) -> int:
-        """Take figures from the budget.
-
-        Args:
-            wanted: Number of figures that could be drawn.
-            most: Largest number for this section; of a study of many cells a quarter of it.
-
-        Returns:
-            The number of figures that may be drawn.
-        """
-        limit = self.left if most is None else min(self.left, max(1, most // 4) if self.many else most)
-        given = min(wanted, limit)
-        self.left -= given
-        return given
 
 
 def read_study(folder: Path) -> Study:
@@ -213,7 +159,7 @@ def read_study(folder: Path) -> Study:
     if raw.get("format") != FORMAT:
         reason = f"has format {raw.get('format', 1)}, and this version of synthlang reads {FORMAT}"
         raise InputError(reason, path, hint="run the study again", code="format")
-    known = {"name": folder.resolve().name} | {key: raw[key] for key in RECORDED if raw.get(key) is not None}
+    known = {"name": folder.resolve().name} | {key: value for key, value in raw.items() if value is not None}
     store = folder / str(raw.get("store") or "")
     try:
         known["cells"] = [{**cell, "of": folder, "store": store} for cell in _whole(known.get("cells", ()))]
@@ -255,15 +201,6 @@ def titled(table: pd.DataFrame) -> list[str]:
     return [name for name, measure in known if measure is not None and measure.title]
 
 
-def names_of(studies: Sequence[Study]) -> list[str]:
-    """Return the studies' names, followed by the start of the fingerprint where two have the same name."""
-    names = [study.name for study in studies]
-    return [
-        study.name if names.count(study.name) == 1 else f"{study.name} {study.fingerprint[:6] or i}"
-        for i, study in enumerate(studies, 1)
-    ]
-
-
 def _not_numbers(table: pd.DataFrame) -> tuple[str, ...]:
     """Return a note that counts the values that are NaN or infinite and names the first."""
     wrong = table[
@@ -289,7 +226,7 @@ def _not_known(table: pd.DataFrame, limits: LearnedConfig) -> tuple[str, ...]:
 
 
 def _scale(study: Study) -> str:
-    """Return the declared scale, else the size of the first model and of its training data, else ""."""
+    """Return the declared scale, or the size of the first model and its training data, or ""."""
     if said := study.config.get("scale"):
         return str(said)
     folder = next((folder for cell in study.cells if (folder := cell.folder)), None)
@@ -301,8 +238,3 @@ def _scale(study: Study) -> str:
         return f"{plural(model['layers'], 'layer')} of {model['hidden']}, {tokens / (size or 1e3):,.3g} {unit} tokens"
     except (KeyError, TypeError):  # a run that starts from a checkpoint, say
         return ""
-
-
-def as_mapping(value: Any) -> Mapping[str, Any]:
-    """Return the value if it is a mapping, else an empty mapping."""
-    return value if isinstance(value, Mapping) else {}

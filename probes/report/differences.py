@@ -7,16 +7,15 @@ pair by pair (see claims/estimates.py). Models that have not learned are in no p
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from probes.claims.estimates import DECIDED, UNPAIRED, Estimate, counted, difference
 from probes.claims.observed import Replicates, is_after, labels_and_seeds, model_seeds
-from probes.report.data import Study
-from probes.report.numbers import Entry, first_few, number, plural
+from probes.report.numbers import first_few, plural, shown_p
 from probes.report.page import Paragraph, Section, Table
 from probes.report.printed import SHOWN
-from probes.report.scores import Condition, ScoreTable, grouped
+from probes.report.scores import Column, Condition, Material, by_rows, grouped
 from probes.results.labels import axes_that_set
 from probes.results.measures import range_of
 from probes.statistics import corrected
@@ -43,7 +42,7 @@ class Difference:
     """A score of the condition ``name`` minus that of the condition ``base``, under the same other labels ``group``.
 
     Attributes:
-        p: Corrected for all differences of the study; None where there is one pair, or all pairs are equal.
+        p: The p value, corrected for all differences of the study. None for a single pair, or if all pairs are equal.
     """
 
     group: str
@@ -56,7 +55,7 @@ class Difference:
 
     @property
     def outcome(self) -> str:
-        """Whether the score is lower or higher, as far as this is decided."""
+        """The direction of the difference, if it is decided."""
         if self.p is None:
             return UNTESTED
         if self.p > DECIDED:
@@ -64,13 +63,13 @@ class Difference:
         return HIGHER if self.ours.mean > 0 else LOWER
 
 
-def differences(study: Study, scores: ScoreTable) -> list[Difference]:
+def differences(material: Material) -> list[Difference]:
     """Compare each label of each axis with the first one that was scored, on each task."""
-    later = axes_that_set(study.config, is_after)
-    layout, found = scores.layout, list[Difference]()
-    for axes in compared_axes(scores):
-        groups = [(layout.without(c.labels, *axes), c.task) for c in scores.conditions]
-        pairs = zip(groups, scores.conditions, strict=True)
+    later = axes_that_set(material.study.config, is_after)
+    layout, found = material.layout, list[Difference]()
+    for axes in compared_axes(material):
+        groups = [(layout.without(c.labels, *axes), c.task) for c in material.conditions]
+        pairs = zip(groups, material.conditions, strict=True)
         for rivals in ([c for _, c in of] for of in grouped(pairs, lambda pair: pair[0]).values()):
             measure = next((name for name in SHOWN if all(c.values(name) for c in rivals)), None)
             if measure is None or len(rivals) < 2:
@@ -85,15 +84,15 @@ def differences(study: Study, scores: ScoreTable) -> list[Difference]:
     return [replace(one, p=p) for one, p in zip(found, known, strict=True)]
 
 
-def compared_axes(scores: ScoreTable) -> list[tuple[str, ...]]:
+def compared_axes(material: Material) -> list[tuple[str, ...]]:
     """Return the axes whose labels are compared while the others are fixed, the main axis first.
 
     Axes that always change together, so that no two conditions differ in only one of them, count as one.
     """
-    layout = scores.layout
+    layout = material.layout
 
     def has_rivals(axis: str) -> bool:
-        groups = grouped(scores.conditions, lambda c: layout.without(c.labels, axis)).values()
+        groups = grouped(material.conditions, lambda c: layout.without(c.labels, axis)).values()
         return any(len({c.labels.get(axis) for c in rivals}) > 1 for rivals in groups)
 
     return [(axis,) for axis in layout.compared if has_rivals(axis)] or [layout.compared]
@@ -110,59 +109,47 @@ def replicates(condition: Condition, column: str, later: Iterable[str]) -> Repli
     return found
 
 
-def shown_p(p: float | None) -> str:
-    """Return a p value as text.
-
-    >>> shown_p(0.04567), shown_p(0.0002), shown_p(None)
-    ('.046', '< .001', '–')
-    """
-    if p is None:
-        return "–"
-    return "< .001" if p < 0.001 else "1" if p >= 0.9995 else number(p, 3).removeprefix("0")
-
-
 def differences_section(found: Sequence[Difference]) -> Section | None:
-    """Return the table of all differences; None where nothing can be compared."""
+    """Return the table of all differences, or None if nothing can be compared."""
     if not found:
         return None
-    under, measures = any(one.group for one in found), {SHOWN[one.measure] for one in found}
-    body: list[list[Entry]] = []
-    for one in found:
-        shown = replace(one.ours.interval, within=range_of("delta"))
-        n = f"{plural(one.ours.n, 'pair')}\nof {one.ours.unit}"
-        if UNPAIRED in one.ours.notes:
-            n = f"{counted(one.ours.n, one.ours.unit)}\nnot paired"
-        score = [SHOWN[one.measure]] if len(measures) > 1 else []
-        body.append(
-            [
-                f"{one.name} − {one.base}",
-                *([one.group or "–"] if under else []),
-                one.task,
-                *score,
-                shown,
-                shown_p(one.p),
-                n,
-            ]
-        )
-    what = [] if len(measures) > 1 else [f"Difference\nin {measures.pop()}"]
-    header = ["Compared", *(["Under"] if under else []), "Task", *(what or ["Score", "Difference"]), "p", "n"]
+    scores = [SHOWN[one.measure] for one in found]
+    columns: list[Column] = [("Compared", [f"{one.name} − {one.base}" for one in found])]
+    columns += [("Under", [one.group or "–" for one in found])] if any(one.group for one in found) else []
+    columns.append(("Task", [one.task for one in found]))
+    several = len(set(scores)) > 1
+    columns += [("Score", scores)] if several else []
+    texts = len(columns)
+    intervals = [replace(one.ours.interval, within=range_of("delta")) for one in found]
+    columns.append(("Difference" if several else f"Difference\nin {scores[0]}", intervals))
+    columns += [("p", [shown_p(one.p) for one in found]), ("n", [_over(one.ours) for one in found])]
     tests = sum(one.p is not None for one in found)
     told = CAPTION + (WELCH if any(UNPAIRED in one.ours.notes for one in found) else "")
     told += HOLM.format(plural(tests, "test")) if tests > 1 else "."
-    blocks = [Table(told, header, body, len(header) - 3, "differences", MOST)]
+    table = Table(told, *by_rows(columns), texts, "differences", MOST)
     notes = [Paragraph(ONE, "note")] if any(one.ours.unit == "fine-tuning seeds" for one in found) else []
-    return Section("Differences between conditions", [*blocks, *notes])
+    return Section("Differences between conditions", [table, *notes])
+
+
+def _over(ours: Estimate) -> str:
+    """Return the number of pairs or models of a difference."""
+    if UNPAIRED in ours.notes:
+        return f"{counted(ours.n, ours.unit)}\nnot paired"
+    return f"{plural(ours.n, 'pair')}\nof {ours.unit}"
 
 
 def in_words(found: Sequence[Difference]) -> list[str]:
-    """Return a line for each pair of labels: in how many settings the first one is lower, higher or undecided."""
+    """Return a line for each pair of labels, with the counts of settings where the first is lower or higher."""
     lines = []
-    for (name, base, measure), of in _by(found, lambda one: (one.name, one.base, one.measure)):
-        outcomes = {word: [one for one in of if one.outcome == word] for word in (LOWER, HIGHER, UNDECIDED, UNTESTED)}
-        decided = [(word, outcomes[word]) for word in (LOWER, HIGHER) if outcomes[word]]
-        told = [f"{word} in {len(those)} ({_places(those)})" for word, those in decided]
-        told += [f"not shown to differ in {len(outcomes[UNDECIDED])}"] if outcomes[UNDECIDED] else []
-        told += [f"too few models for a test in {len(outcomes[UNTESTED])}"] if outcomes[UNTESTED] else []
+    for (name, base, measure), of in grouped(found, lambda one: (one.name, one.base, one.measure)).items():
+        outcomes = grouped(of, lambda one: one.outcome)
+        told = [
+            f"{word} in {len(outcomes[word])} ({_places(outcomes[word])})"
+            for word in (LOWER, HIGHER)
+            if word in outcomes
+        ]
+        told += [f"not shown to differ in {len(outcomes[UNDECIDED])}"] if UNDECIDED in outcomes else []
+        told += [f"too few models for a test in {len(outcomes[UNTESTED])}"] if UNTESTED in outcomes else []
         what = f"{name} against {base}, {SHOWN[measure]} in {plural(len(of), 'comparison')}"
         lines.append(f"{what}: {', '.join(told)}.")
     return lines
@@ -170,14 +157,6 @@ def in_words(found: Sequence[Difference]) -> list[str]:
 
 def _places(found: Sequence[Difference]) -> str:
     """Name the settings and the tasks."""
-    groups = [
-        f"{group}: {', '.join(one.task for one in of)}" if group else ", ".join(one.task for one in of)
-        for (group,), of in _by(found, lambda one: (one.group,))
-    ]
-    return first_few(groups, NAMED, "; ")
-
-
-def _by(
-    found: Sequence[Difference], key: Callable[[Difference], tuple[Hashable, ...]]
-) -> Iterable[tuple[tuple[str, ...], list[Difference]]]:
-    return grouped(found, key).items()
+    groups = grouped(found, lambda one: one.group)
+    tasks = {group: ", ".join(one.task for one in of) for group, of in groups.items()}
+    return first_few([f"{group}: {named}" if group else named for group, named in tasks.items()], NAMED, "; ")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from probes.figures.drawing import Figure, slug
 from probes.figures.histograms import LABEL, NAMES, Distance, Panel, histogram_panels
-from probes.report.data import FigureBudget
+from probes.report.data import Cell
 from probes.report.numbers import first_few, plural
 from probes.report.page import Block, Paragraph, Section
-from probes.report.scores import Material, figure_blocks
+from probes.report.scores import Material, grouped
 from probes.results.labels import Layout, settings_of
 from probes.results.read import distinct
 from probes.stages.base import PROBES
@@ -34,15 +34,17 @@ MEASURES = "distances."
 MISSING = "There is no histogram where the stage of the probe is missing or cannot be read"
 
 
-class _Condition(NamedTuple):
-    """Settings of a condition, and the panel of each distance, from its first run."""
+_Key = tuple[str, str, str]
+"""Probe, labels of the axes that are not compared, and labels of the axes that are."""
 
+
+class _Condition(NamedTuple):
+    """A condition under one label of the axes that are not compared, with the panel of each distance."""
+
+    probe: str
+    under: str
     settings: Mapping[str, str]
     panels: Mapping[Distance, Panel]
-
-
-ConditionGroup = dict[str, _Condition]
-"""Label → condition, for one probe and one label of the axes that are not compared."""
 
 
 def word_distances(material: Material) -> Section | None:
@@ -54,46 +56,43 @@ def word_distances(material: Material) -> Section | None:
         None where no probe measured distances.
     """
     study, layout = material.study, material.layout
-    measures = study.measures[study.measures["measure"].astype(str).str.startswith(MEASURES)]
+    measures = study.table[study.table["measure"].astype(str).str.startswith(MEASURES)]
     if measures.empty:
         return None
     cells = {cell.name: cell for cell in study.cells}
-    groups: dict[tuple[str, str], ConditionGroup] = {}
-    unread: dict[tuple[str, str], set[str]] = {}
-    missing, read, repeats = list[str](), 0, 0
+    conditions: dict[_Key, list[Cell]] = {}
     for name, probe in distinct(measures, "cell", "probe"):
-        if (cell := cells.get(name)) is None:
-            continue
-        settings = settings_of(cell.labels, name)
-        key = probe, layout.without(settings, *layout.compared)
-        group = groups.setdefault(key, {})
-        label = layout.only(settings, layout.compared) or layout.alone
-        if label in group:
-            repeats += 1
-        elif read == READ:
-            unread.setdefault(key, set()).add(label)
-        else:
-            read += 1
+        if (cell := cells.get(name)) is not None:
+            settings = settings_of(cell.labels, name)
+            label = layout.only(settings, layout.compared) or layout.alone
+            conditions.setdefault((probe, layout.without(settings, *layout.compared), label), []).append(cell)
+    found, missing, others = list[_Condition](), list[str](), 0
+    for (probe, under, label), of in list(conditions.items())[:READ]:
+        for tried, cell in enumerate(of, 1):
             if panels := _panels(cell.stage(f"probe {probe}"), label):
-                group[label] = _Condition(settings, panels)
-            else:
-                missing.append(name)
-    told = []
-    if repeats:
-        told.append(f"The first run of each condition is drawn; measures.csv has {plural(repeats, 'other')}.")
-    if unread:
-        count = plural(sum(map(len, unread.values())), "further condition")
-        whole = first_few([", ".join(filter(None, key)) for key in unread if not groups[key]], NAMED, "; ")
-        named = f"; without a figure: {whole}" if whole else ""
-        told.append(f"{count} not read and not drawn: there are too many{named}.")
-    if missing:
-        told.append(f"{MISSING}: {first_few(missing, NAMED, '; ')}.")
+                found.append(_Condition(probe, under, settings_of(cell.labels, cell.name), panels))
+                others += len(of) - tried
+                break
+            missing.append(cell.name)
+    told = [f"The first run of each condition is drawn; measures.csv has {plural(others, 'other')}."] if others else []
+    told += _unread(list(conditions)[READ:], found)
+    told += [f"{MISSING}: {first_few(missing, NAMED, '; ')}."] if missing else []
     notes = [Paragraph(note, "note") for note in told]
-    return Section("Distances of words", [*_drawn(groups, layout, material.budget), *notes])
+    return Section("Distances of words", [*_drawn(found, material), *notes])
+
+
+def _unread(conditions: Sequence[_Key], found: Sequence[_Condition]) -> list[str]:
+    """Return a note that counts the conditions that were not read, and names the groups without a figure."""
+    if not conditions:
+        return []
+    drawn = {(one.probe, one.under) for one in found}
+    whole = dict.fromkeys(", ".join(filter(None, key[:2])) for key in conditions if key[:2] not in drawn)
+    named = f"; without a figure: {first_few(list(whole), NAMED, '; ')}" if whole else ""
+    return [f"{plural(len(conditions), 'further condition')} not read and not drawn: there are too many{named}."]
 
 
 def _panels(folder: Path | None, label: str) -> Mapping[Distance, Panel] | None:
-    """Return the panels of the model that was probed; None where the stage is missing or of another version."""
+    """Return the panels of the model that was probed, or None if its stage cannot be read."""
     if folder is None:
         return None
     try:
@@ -113,23 +112,22 @@ def _panel(label: str, counts: Mapping[str, Any], layer: Mapping[str, Any]) -> P
     return Panel(label, edges, related, unrelated, (median, of_unrelated), Interval(**layer["auc"]))
 
 
-def _drawn(groups: Mapping[tuple[str, str], ConditionGroup], layout: Layout, budget: FigureBudget) -> list[Block]:
+def _drawn(found: Sequence[_Condition], material: Material) -> list[Block]:
     """Draw a figure for each group and distance, as far as the budget allows."""
-    known = {key: group for key, group in groups.items() if group}
-    several = len({probe for probe, _ in known}) > 1
+    several = len({one.probe for one in found}) > 1
     wanted = [
-        (", ".join(filter(None, (probe if several else "", under))), group.values(), distance)
-        for (probe, under), group in known.items()
+        (", ".join(filter(None, (probe if several else "", under))), group, distance)
+        for (probe, under), group in grouped(found, lambda one: (one.probe, one.under)).items()
         for distance in NAMES
     ]
-    draws = [partial(_figure, place, *one, layout) for place, one in enumerate(wanted, 1)]
-    return figure_blocks(draws, budget, FIGURES)
+    draws = [partial(_figure, place, *one, material.layout) for place, one in enumerate(wanted, 1)]
+    return material.budget.draw(draws, FIGURES)
 
 
-def _figure(place: int, of: str, group: Iterable[_Condition], distance: Distance, layout: Layout) -> Figure:
+def _figure(place: int, of: str, group: Sequence[_Condition], distance: Distance, layout: Layout) -> Figure:
     what = NAMES[distance]
     title = f"{what[0].upper()}{what[1:]} distance of related and unrelated words" + (f", {of}" if of else "")
-    rows = _rows(list(group), layout, distance)
+    rows = _rows(group, layout, distance)
     left = len(rows) - ROWS
     figure = histogram_panels(f"histograms-{slug(of or what, place)}", title, distance, rows[:ROWS]).figure()
     return replace(figure, caption=f"{figure.caption} {plural(left, 'further row')} left out.") if left > 0 else figure

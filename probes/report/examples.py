@@ -9,11 +9,9 @@ change. It does not show what another model would change; the interval over mode
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,9 +21,10 @@ from probes.claims.papers import Marking, PaperNumber
 from probes.claims.spec import Quantity
 from probes.claims.tables import difference_of
 from probes.report.data import Study
-from probes.report.numbers import Badge, Entry, plural
+from probes.report.numbers import Badge, Entry, plural, shown_p
 from probes.report.page import Block, Table
 from probes.results.labels import is_seed
+from probes.results.read import distinct, is_score
 from probes.stages.base import PREDICTIONS, RESULT
 from probes.statistics import TEST_ROUNDS, Interval, PairedTest
 from probes.transfer.compare import item_test
@@ -43,7 +42,6 @@ LEVEL = 0.05
 MIXED = "mixed"
 MARKS = {True: "marked", False: "not marked"}
 ROWS = 100
-TRANSFER = "transfer {task} seed "
 CAPTION = (
     "Marks as the paper has them: significant differences (p < .05, not corrected) over the examples of a test set. "
     "Where a score is a mean over examples: a paired t-test of examples averaged over the runs; else "
@@ -55,39 +53,12 @@ Run = tuple[tuple[str, ...], int]
 """Seeds of the model, and seed of fine-tuning."""
 
 
-@dataclass(frozen=True)
-class ExampleTest:
-    """Test of a number of ours against the number that the paper compares it with.
+class _Test(NamedTuple):
+    """The test of a number of ours against the number that the paper compares it with, over examples of ``runs``."""
 
-    Attributes:
-        found: The test over examples; None where it could not be done, for the reason ``why``.
-        over_models: Interval of the same difference over models.
-    """
-
-    cell: PaperNumber
-    marking: Marking
-    found: PairedTest | None
+    found: PairedTest
     by: str
     runs: int
-    why: str
-    over_models: Interval | None
-
-    @property
-    def entries(self) -> list[Entry]:
-        """Row of the table: what is compared, the paper's mark, our test, and the interval over models."""
-        where, other = dict(self.cell.quantity.where), self.marking.against.where
-        against = ", ".join(label for axis, label in other.items() if where.get(axis) != label)
-        condition = ", ".join(label for axis, label in where.items() if axis != "task")
-        score = f"{where.get('task', '')} {self.cell.quantity.measure}".strip()
-        known: list[Entry] = [condition, against, score, MARKS[self.marking.printed]]
-        models: Entry = "–" if self.over_models is None else self.over_models
-        if self.found is None or self.found.p is None:
-            why = self.why if self.found is None else self.found.reason or "no p"
-            return [*known, "–", "–", why, "–", models]
-        p = "< .001" if self.found.p < 0.001 else f"{self.found.p:.3f}"
-        marked = self.found.p < LEVEL
-        badge = Badge(MARKS[marked], "good" if marked == self.marking.printed else "bad")
-        return [*known, badge, self.found.difference, f"{self.by}, {plural(self.runs, 'run')}", p, models]
 
 
 def example_blocks(table: papers.PaperTable, study: Study, results: Results, name: str) -> list[Block]:
@@ -96,43 +67,56 @@ def example_blocks(table: papers.PaperTable, study: Study, results: Results, nam
     Returns:
         No block where the paper marks nothing, or where no predictions are at hand.
     """
-    tests = [tested(cell, cell.marking, study, results) for cell in table.numbers if cell.marking is not None]
-    tests = [test for test in tests if test.found is not None or test.over_models is not None]
-    if all(test.found is None for test in tests):
-        return []
+    rows, known = list[list[Entry]](), False
+    for cell in table.numbers:
+        if (marking := cell.marking) is not None:
+            test, over = _tested(cell, marking, study), difference_of(cell.quantity, marking.against, results)
+            known = known or isinstance(test, _Test)
+            if isinstance(test, _Test) or over is not None:
+                rows.append(_row(cell, marking, test, None if over is None else over.interval))
     header = ["condition", "against", "score", "Paper", "Ours", "Difference", "Test", "p", "Over models"]
-    rows = [test.entries for test in tests]
-    return [Table(f"{table.paper}, {table.name}. {CAPTION}", header, rows, 4, name, ROWS, table.digits)]
+    caption = f"{table.paper}, {table.name}. {CAPTION}"
+    return [Table(caption, header, rows, 4, name, ROWS, table.digits)] if known else []
 
 
-def tested(cell: PaperNumber, marking: Marking, study: Study, results: Results) -> ExampleTest:
-    """Test a number against the number that the paper compares it with."""
-    over = difference_of(cell.quantity, marking.against, results)
-    models = None if over is None else over.interval
+def _row(cell: PaperNumber, marking: Marking, test: _Test | str, over: Interval | None) -> list[Entry]:
+    """Return the comparison, the paper's mark, our test or why there is none, and the interval over models."""
+    where, other = dict(cell.quantity.where), marking.against.where
+    row: list[Entry] = [
+        ", ".join(label for axis, label in where.items() if axis != "task"),
+        ", ".join(label for axis, label in other.items() if where.get(axis) != label),
+        f"{where.get('task', '')} {cell.quantity.measure}".strip(),
+        MARKS[marking.printed],
+    ]
+    models: Entry = "–" if over is None else over
+    if isinstance(test, str) or test.found.p is None:
+        why = test if isinstance(test, str) else test.found.reason or "no p"
+        return [*row, "–", "–", why, "–", models]
+    marked = test.found.p < LEVEL
+    badge = Badge(MARKS[marked], "good" if marked == marking.printed else "bad")
+    by = f"{test.by}, {plural(test.runs, 'run')}"
+    return [*row, badge, test.found.difference, by, shown_p(test.found.p), models]
 
-    def without(why: str) -> ExampleTest:
-        return ExampleTest(cell, marking, None, "", 0, why, models)
 
+def _tested(cell: PaperNumber, marking: Marking, study: Study) -> _Test | str:
+    """Test a number against the number that the paper compares it with, or return why this cannot be done."""
     try:
         folders = _folders(*(_runs(quantity, study) for quantity in (marking.against, cell.quantity)))
         before, after = (list(_read(side, cell.quantity.measure)) for side in folders)
     except InputError as error:
-        return without(f"predictions cannot be read: {error}")
+        return f"predictions cannot be read: {error}"
     if not before or len(before) != len(after):
-        return without("no run of both sides whose predictions are at hand")
+        return "no run of both sides whose predictions are at hand"
     first = before[0]
     if any((one.ids, one.gold) != (first.ids, first.gold) for one in (*before, *after)):
-        return without("the runs were tested on other examples")
-    metric = first.metric
+        return "the runs were tested on other examples"
     key = key_of("example-test", *map(str, (*cell.quantity.where.items(), cell.quantity.measure)))
-    found = item_test(_stats(before), _stats(after), metric, key)
-    by = "paired t-test" if metric.of_items else "permutation test"
-    return ExampleTest(cell, marking, found, by, len(before), "", models)
+    found = item_test(_stats(before), _stats(after), first.metric, key)
+    return _Test(found, "paired t-test" if first.metric.of_items else "permutation test", len(before))
 
 
-@dataclass(frozen=True)
-class _Tested:
-    """Predictions of one run on all test sets of a measure, concatenated."""
+class _Run(NamedTuple):
+    """Concatenated predictions of a run on all test sets of a measure."""
 
     ids: list[str]
     gold: list[Any]
@@ -140,23 +124,21 @@ class _Tested:
     metric: Metric
 
 
-def _stats(runs: Sequence[_Tested]) -> Floats:
+def _stats(runs: Sequence[_Run]) -> Floats:
     return np.stack([one.metric.stats(one.gold, one.predicted) for one in runs])
 
 
 def _runs(quantity: Quantity, study: Study) -> dict[Run, Path]:
     """Return the folder of every transfer of a quantity that has predictions and whose model has learned."""
     where, found = dict(quantity.where), dict[Run, Path]()
-    start = TRANSFER.format(task=where.pop("task", ""))
-    known = set(study.table["cell"].astype(str))
-    for cell in study.cells:
-        if cell.name not in known or any(cell.labels.get(axis) != label for axis, label in where.items()):
-            continue
-        seeds = tuple(label for axis, label in cell.labels.items() if is_seed(axis))
-        for name in cell.stages:
-            folder = cell.stage(name) if name.startswith(start) else None
-            if folder is not None and (folder / PREDICTIONS).is_file():
-                found[seeds, int(name.removeprefix(start))] = folder
+    task = where.pop("task", "")
+    cells = {cell.name: cell for cell in study.cells}
+    scores = study.table[is_score(study.table) & (study.table["task"] == task)]
+    for name, seed in distinct(scores, "cell", "seed"):
+        cell = cells[name]
+        folder = cell.stage(f"transfer {task} seed {seed}")
+        if where.items() <= cell.labels.items() and folder is not None and (folder / PREDICTIONS).is_file():
+            found[tuple(label for axis, label in cell.labels.items() if is_seed(axis)), seed] = folder
     return found
 
 
@@ -173,7 +155,7 @@ def _folders(one: Mapping[Run, Path], other: Mapping[Run, Path]) -> tuple[list[P
 def _as_printed(runs: Mapping[Run, Path]) -> dict[int, Path]:
     """Choose one run for each seed of fine-tuning.
 
-    Of several models it is the one that was adjusted with the same seed, else the first.
+    Among several models it is the one that was adjusted with this seed, else the first one.
     """
     chosen: dict[int, Path] = {}
     for run in sorted(runs, key=lambda run: (str(run[1]) not in run[0], run)):
@@ -181,19 +163,19 @@ def _as_printed(runs: Mapping[Run, Path]) -> dict[int, Path]:
     return chosen
 
 
-def _read(folders: Sequence[Path], measure: str) -> Iterator[_Tested]:
+def _read(folders: Sequence[Path], measure: str) -> Iterator[_Run]:
     """Read the predictions on the test sets of a measure: one item for each transfer and setting of a search."""
     for folder in folders:
         config, parts = _predictions(folder)
         for setting in sorted({part.setting for part in parts}):
             chosen = [part for part in parts if part.setting == setting and _is_of(part.test, measure)]
             if chosen:
-                ids = [name for part in chosen for name in part.ids]
-                gold, said = ([x for part in chosen for x in values(part)] for values in (_gold, _predicted))
-                yield _Tested(ids, gold, said, task_of(config).main_metric())
-
-
-_gold, _predicted = attrgetter("gold"), attrgetter("predicted")
+                yield _Run(
+                    [name for part in chosen for name in part.ids],
+                    [gold for part in chosen for gold in part.gold],
+                    [predicted for part in chosen for predicted in part.predicted],
+                    task_of(config).main_metric(),
+                )
 
 
 @lru_cache(maxsize=64)

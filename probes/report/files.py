@@ -86,7 +86,7 @@ def _list(folder: Path, names: Collection[str]) -> None:
 
 
 def _written(folder: Path) -> set[str]:
-    """Return the files of the report in ``folder``; none where there is no report."""
+    """Return the files of the report in ``folder``, which is an empty set without a report."""
     try:
         record: Any = read_json(folder / LIST) if (folder / LIST).is_file() else None
         if isinstance(record, dict) and record.get("made_by") == MADE_BY:

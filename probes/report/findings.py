@@ -1,12 +1,12 @@
-"""The pages of the findings, made from archived studies: an overview, and one page for each paper.
+"""The pages of the findings: an overview, and one page for each paper.
 
 FOLDER/studies/        the archived studies (archive.py)
 FOLDER/overview.yaml   the text of the first page (findings_overview.py)
 FOLDER/readings.yaml   the readings of papers, and of studies that belong to none (findings_paper.py)
 FOLDER/figures/        the figures of all pages; every SVG file there belongs to the pages
 
-PAGE.md is the overview, PAGE-PAPER.md the page of a paper, PAGE-own.md that of the studies of no paper. Equal results
-give the same pages, byte for byte.
+PAGE.md is the overview, PAGE-PAPER.md the page of a paper, and PAGE-own.md the page of the studies that belong to no
+paper. Equal results give equal bytes.
 """
 
 from __future__ import annotations
@@ -18,18 +18,11 @@ from pathlib import Path
 
 from probes.claims.papers import read_paper
 from probes.figures.drawing import Figure, standalone_svg
-from probes.report.archive import ArchivedStudy, read_archive
-from probes.report.findings_data import Taken, papers_of, taken
-from probes.report.findings_overview import OVERVIEW, Overview, overview_sections, read_overview
-from probes.report.findings_paper import (
-    Reading,
-    by_claim,
-    figures_named,
-    figures_of_paper,
-    most_asked,
-    paper_sections,
-    study_sections,
-)
+from probes.report.archive import read_archive
+from probes.report.findings_data import Archived, papers_in, papers_of
+from probes.report.findings_figures import Gallery
+from probes.report.findings_overview import OVERVIEW, overview_sections, read_overview
+from probes.report.findings_paper import Reading, paper_sections, study_sections
 from probes.report.numbers import plural
 from probes.report.page import Block, Bullets, Figures, Paragraph, Section, markdown_page
 from synthlang.catalogue import load_yaml
@@ -59,40 +52,6 @@ class Findings:
     studies: Sequence[str]
 
 
-@dataclass(frozen=True)
-class _Material:
-    """Everything that the pages are made of: the finished studies, what claims find in them, and the texts."""
-
-    archived: Sequence[ArchivedStudy]
-    found: Taken
-    readings: Mapping[str, Reading]
-    overview: Overview
-
-    @property
-    def papers(self) -> list[str]:
-        return _papers(self.archived)
-
-    @property
-    def own(self) -> list[ArchivedStudy]:
-        """The studies that belong to no paper."""
-        return [one for one in self.archived if not papers_of(one.study)]
-
-    def of(self, paper: str) -> list[ArchivedStudy]:
-        return [one for one in self.archived if paper in papers_of(one.study)]
-
-    def figures(self, whose: str, name: str) -> Sequence[Figure]:
-        """Return the figures of a paper or a study by their name."""
-        names = [name] if name else []
-        if whose in self.papers:
-            return figures_of_paper(whose, self.of(whose), self.found, names)
-        return figures_named(whose, [one for one in self.archived if one.name == whose], names)
-
-
-def _papers(archived: Sequence[ArchivedStudy]) -> list[str]:
-    """Return the papers that the studies name."""
-    return sorted({paper for one in archived for paper in papers_of(one.study)})
-
-
 def page_of(page: Path, paper: str) -> Path:
     """Return the file of the page of a paper: ``findings-emerging.md`` beside ``findings.md``."""
     return page.with_name(f"{page.stem}-{paper}{page.suffix}")
@@ -119,56 +78,46 @@ def write_findings(folder: Path, page: Path) -> Findings:
         InputError: No study is archived, one is damaged, a text cannot be read or is of nothing that is archived, or
             ``check_page`` refuses a page.
     """
-    kept = read_archive(folder / STUDIES)
-    if not kept:
+    archived = read_archive(folder / STUDIES)
+    if not archived:
         hint = "archive a finished one with synthlang findings FOLDER --archive STUDY"
         raise InputError("no study is archived here", folder, hint=hint, code="empty")
-    finished = [one for one in kept if not one.study.waiting]
-    check_page(page, [*_papers(finished), OWN])
-    material = _Material(
-        finished,
-        taken([one.study for one in finished]),
-        _readings(folder / READINGS, kept),
-        read_overview(folder / OVERVIEW),
-    )
-    titled = {path: (title, parts) for path, title, parts in _pages(material, kept, page, folder)}
-    drawn = {figure.name: figure for _, parts in titled.values() for figure in _figures_in(parts)}
+    finished = {name: study for name, study in archived.items() if not study.waiting}
+    check_page(page, [*papers_in(finished), OWN])
+    pages = list(_pages(Gallery(finished), archived, page, folder))
+    drawn = {figure.name: figure for _, _, parts in pages for figure in _figures_in(parts)}
     place = folder / FIGURES
     for path in set(place.glob("*.svg")) - {place / f"{name}.svg" for name in drawn}:
         path.unlink()
     for name, figure in drawn.items():
         _write(place / f"{name}.svg", standalone_svg(figure))
     where = Path(os.path.relpath(place, page.parent)).as_posix()
-    for path, (title, parts) in titled.items():
+    for path, title, parts in pages:
         _write(path, markdown_page(title, MADE_BY, parts, where))
-    return Findings(page, list(titled), [place / f"{name}.svg" for name in drawn], [one.name for one in kept])
+    return Findings(page, [path for path, *_ in pages], [place / f"{name}.svg" for name in drawn], list(archived))
 
 
 def _pages(
-    material: _Material, kept: Sequence[ArchivedStudy], page: Path, folder: Path
-) -> Iterator[tuple[Path, str, list[Section]]]:
-    """File, title and sections of each page, the overview first."""
-    names = {paper: page_of(page, paper).name for paper in material.papers}
-    names |= {"": page_of(page, OWN).name} if material.own else {}
-    run = [line for line in material.found.claims if line.was_run]
-    claims = {
-        paper: [most_asked(of) for of in by_claim([line for line in run if line.paper == paper]).values()]
-        for paper in material.papers
-    }
-    with_notes = [Section("Notes", [Paragraph(note, "note") for note in material.found.notes])]
+    gallery: Gallery, archived: Archived, page: Path, folder: Path
+) -> Iterator[tuple[Path, str, Sequence[Section]]]:
+    """Yield file, title and sections of each page, the overview first."""
+    overview, readings = read_overview(folder / OVERVIEW), _readings(folder / READINGS, archived)
+    own = [name for name, study in gallery.archived.items() if not papers_of(study)]
+    names = {paper: page_of(page, paper).name for paper in gallery.compared}
+    names |= {"": page_of(page, OWN).name} if own else {}
     try:
-        overview = overview_sections(material.overview, claims, material.figures, names)
+        sections = overview_sections(overview, gallery, names)
     except InputError as error:
         raise error.inside(path=folder / OVERVIEW) from error
-    overview += (with_notes if material.found.notes else []) + _not_finished(kept)
-    yield page, TITLE, overview
+    notes = dict.fromkeys(note for of in gallery.compared.values() for note in of.notes)
+    sections += [Section("Notes", [Paragraph(note, "note") for note in notes])] if notes else []
+    yield page, TITLE, sections + _not_finished(archived)
     try:
-        for paper in material.papers:
-            reading = material.readings.get(paper, Reading())
-            sections = paper_sections(paper, material.of(paper), material.found, reading)
+        for paper in gallery.compared:
+            sections = paper_sections(paper, gallery, readings.get(paper, Reading()))
             yield page_of(page, paper), read_paper(paper).title, sections
-        if material.own:
-            yield page_of(page, OWN), OWN_TITLE, study_sections(material.own, material.readings)
+        if own:
+            yield page_of(page, OWN), OWN_TITLE, list(study_sections(own, gallery, readings))
     except InputError as error:
         raise error.inside(path=folder / READINGS) from error
 
@@ -184,12 +133,12 @@ def _write(path: Path, text: str) -> None:
         handle.write(text)
 
 
-def _readings(path: Path, kept: Sequence[ArchivedStudy]) -> Mapping[str, Reading]:
-    """Paper or study → its reading; nothing without the file."""
+def _readings(path: Path, archived: Archived) -> Mapping[str, Reading]:
+    """Return paper or study → its reading, or nothing without the file."""
     if not path.exists():
         return {}
     found = parse(_Readings, {"readings": load_yaml(path)}, path).readings
-    names = [*_papers(kept), *(one.name for one in kept if not papers_of(one.study))]
+    names = [*papers_in(archived), *(name for name, study in archived.items() if not papers_of(study))]
     for name in found:
         if name not in names:
             hint = f"{did_you_mean(name, names)}readings are of: {', '.join(names)}"
@@ -197,12 +146,15 @@ def _readings(path: Path, kept: Sequence[ArchivedStudy]) -> Mapping[str, Reading
     return found
 
 
-def _not_finished(kept: Sequence[ArchivedStudy]) -> list[Section]:
+def _not_finished(archived: Archived) -> list[Section]:
     """List the studies with cells that were not run yet. There is no section without such a study."""
-    left = [(one.name, one.study.waiting, len(one.study.cells)) for one in kept if one.study.waiting]
-    told = [f"{name}: {waiting:,} of {plural(cells, 'cell')} not run yet." for name, waiting, cells in left]
+    told = [
+        f"{name}: {study.waiting:,} of {plural(len(study.cells), 'cell')} not run yet."
+        for name, study in archived.items()
+        if study.waiting
+    ]
     blocks: list[Block] = [
         Paragraph("These studies are judged and shown when all of their cells are run."),
         Bullets(told),
     ]
-    return [Section("Not finished", blocks)] if left else []
+    return [Section("Not finished", blocks)] if told else []

@@ -1,4 +1,4 @@
-"""The first page of the findings: the setup, the verdicts by paper, a summary of each paper, own results, limits.
+"""The first page of the findings: setup, verdicts by paper, a summary of each paper, own results and limits.
 
 Its text stands in ``overview.yaml`` beside the archived studies. Without that file the page holds the verdicts and one
 figure a paper.
@@ -7,15 +7,16 @@ figure a paper.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from pydantic import Field
 
 from probes.claims.papers import read_paper
-from probes.figures.drawing import Figure
-from probes.report.findings_data import WORDS, ClaimLine
+from probes.claims.verdicts import WORDS
+from probes.report.findings_figures import Gallery
+from probes.report.judged import PoolVerdict
 from probes.report.numbers import Entry
 from probes.report.page import Block, Bullets, Figures, Links, Paragraph, Section, Table, Terms
 from synthlang.catalogue import load_yaml
@@ -31,9 +32,9 @@ class Picture(StrictModel):
     figure: str = ""
     """The table of the paper, the kind of figure, or ``KIND of STUDY``. Empty: the first figure of the page."""
     number: int = Field(default=1, ge=1)
-    """The place of the figure among those of its name."""
+    """The number of the figure among the figures with this name."""
     alt: str = Field(default="", max_length=250)
-    """A description of what the figure shows, at most 30 words. It is printed below the figure, too."""
+    """A description of the figure in at most 30 words."""
 
 
 class PaperSummary(Picture):
@@ -61,10 +62,6 @@ class Overview(StrictModel):
     limits: list[str] = Field(default_factory=list)
 
 
-FindFigures = Callable[[str, str], Sequence[Figure]]
-"""From a paper or an archived study and a name of a figure to the figures of that name."""
-
-
 def read_overview(path: Path) -> Overview:
     """Return the text of the first page, empty where there is no file.
 
@@ -74,54 +71,52 @@ def read_overview(path: Path) -> Overview:
     return parse(Overview, load_yaml(path), path) if path.exists() else Overview()
 
 
-def overview_sections(
-    text: Overview, claims: Mapping[str, Sequence[ClaimLine]], find: FindFigures, pages: Mapping[str, str]
-) -> list[Section]:
+def overview_sections(text: Overview, gallery: Gallery, pages: Mapping[str, str]) -> list[Section]:
     """Return the sections of the first page.
 
     Args:
-        text: What was written by hand.
-        claims: For each paper its claims, each at one scale.
-        find: Draws the figures of a paper or a study.
-        pages: The file of the page of each paper, and under "" the one of the studies of no paper.
+        text: The text of the page, which was written by hand.
+        gallery: The figures and verdicts.
+        pages: The file of the page of each paper, and under "" the page of the studies of no paper.
     """
+    verdicts = {paper: [claim.main for claim in of.claims if claim.was_run] for paper, of in gallery.compared.items()}
     parts = [Section("Setup", [Paragraph(text.setup)])] if text.setup else []
-    parts += [Section("Verdicts", [_tally(claims)])] if any(claims.values()) else []
-    parts += [_paper(paper, text.papers.get(paper, PaperSummary()), find, pages[paper]) for paper in claims]
-    parts += _results(text.results, find, pages.get(""))
+    parts += [Section("Verdicts", [_tally(verdicts)])] if any(verdicts.values()) else []
+    parts += [_paper(paper, text.papers.get(paper, PaperSummary()), gallery, pages[paper]) for paper in verdicts]
+    parts += [_results(text.results, gallery, pages[""])] if "" in pages else []
     return [*parts, *([Section("Limits", [Bullets(text.limits)])] if text.limits else [])]
 
 
-def _tally(claims: Mapping[str, Sequence[ClaimLine]]) -> Table:
-    everything = [line for lines in claims.values() for line in lines]
-    words = [word for word in WORDS if any(line.verdict == word for line in everything)]
-    of = {paper: lines for paper, lines in claims.items() if lines}
-    of |= {"all": everything} if len(of) > 1 else {}
-    counts = {paper: Counter(line.verdict for line in lines) for paper, lines in of.items()}
+def _tally(verdicts: Mapping[str, Sequence[PoolVerdict]]) -> Table:
+    counts = {paper: Counter(one.verdict for one in of) for paper, of in verdicts.items() if of}
+    every = sum(counts.values(), Counter[str]())
+    words = [word for word in WORDS if every[word]]
     rows: list[list[Entry]] = [
-        [paper, str(count.total()), *(str(count[word]) for word in words)] for paper, count in counts.items()
+        [paper, str(count.total()), *(str(count[word]) for word in words)]
+        for paper, count in [*counts.items(), *([("all", every)] if len(counts) > 1 else [])]
     ]
     return Table(TALLY, ["Paper", "Claims", *(word.capitalize() for word in words)], rows)
 
 
-def _paper(paper: str, own: PaperSummary, find: FindFigures, page: str) -> Section:
-    told = read_paper(paper)
+def _paper(paper: str, own: PaperSummary, gallery: Gallery, page: str) -> Section:
     blocks: list[Block] = [Paragraph(" ".join(own.summary))] if own.summary else []
-    blocks += _picture(own, paper, find)
-    return Section(told.title, [*blocks, Links([("Claims, figures and scores", page)])])
+    blocks += _picture(own, paper, gallery)
+    return Section(read_paper(paper).title, [*blocks, Links([("Claims, figures and scores", page)])])
 
 
-def _results(results: Sequence[OwnResult], find: FindFigures, page: str | None) -> list[Section]:
-    if page is None:
-        return []
+def _results(results: Sequence[OwnResult], gallery: Gallery, page: str) -> Section:
     blocks: list[Block] = []
     for result in results:
-        blocks += [Terms([(result.title, [result.text])]), *_picture(result, result.study, find)]
-    return [Section("Results of our own", [*blocks, Links([("All studies that belong to no paper", page)])])]
+        blocks += [Terms([(result.title, [result.text])]), *_picture(result, result.study, gallery)]
+    return Section("Results of our own", [*blocks, Links([("All studies that belong to no paper", page)])])
 
 
-def _picture(picture: Picture, whose: str, find: FindFigures) -> list[Block]:
-    """Return the figure, with a short description in the place of its long one."""
-    drawn = [replace(one, alt=picture.alt, caption="") if picture.alt else one for one in find(whose, picture.figure)]
+def _picture(picture: Picture, whose: str, gallery: Gallery) -> list[Block]:
+    """Return the figure, with a short description in place of its long one."""
+    drawn = gallery.figures(whose, [picture.figure] if picture.figure else [])
     chosen = drawn[picture.number - 1 : picture.number]
-    return [Figures(chosen)] if chosen else []
+    return (
+        [Figures([replace(one, alt=picture.alt, caption="") if picture.alt else one for one in chosen])]
+        if chosen
+        else []
+    )

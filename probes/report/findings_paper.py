@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import Field
 
 from probes.claims.comparisons import Outcome
 from probes.claims.papers import read_paper
+from probes.claims.verdicts import WORDS
 from probes.figures.drawing import Figure, shorten
-from probes.report.archive import ArchivedStudy
-from probes.report.findings_data import NOT_DECIDED, ONE_MODEL, WORDS, ClaimLine, Taken
-from probes.report.findings_study import KINDS, figures_of_study, figures_of_tables, scores_table
-from probes.report.join import pools
+from probes.report.data import Study
+from probes.report.findings_data import in_few_words, studies_of
+from probes.report.findings_figures import Gallery
+from probes.report.judged import JudgedClaim, PoolVerdict
 from probes.report.numbers import Entry, plural
 from probes.report.page import Block, Bullets, Figures, Paragraph, Section, Table
-from probes.report.scores import grouped
+from probes.report.scores import FAILED_TRAINING, Column, Condition, Material, axis_columns, by_rows, scores_of
+from probes.report.training import pretraining
+from probes.results.scores import PERPLEXITY
 from synthlang.config import StrictModel
-from synthlang.errors import InputError
 
 PLURALS = {
     "replicates": "replicate",
@@ -28,6 +30,7 @@ PLURALS = {
     "inconclusive": "inconclusive",
 }
 """Verdict → its form after a number of several claims."""
+NOT_DECIDED, ONE_MODEL = "inconclusive", "one model"
 OUTCOMES: dict[str, Outcome] = {"hold": "holds", "are against the claim": "fails", "are inconclusive": "inconclusive"}
 """Words for the outcomes of comparisons, in the order of the page."""
 SHORT = 110
@@ -43,6 +46,13 @@ CAPTION = (
 EVERY_SCALE = "The same table with a row for each scale at which a claim was tested."
 HEADER = ["Claim", "Paper", "Compared", "Ours", "Over", "Verdict", "Held"]
 FULL = "Each claim in full, with the numbers of the paper and the number of comparisons that hold."
+ROWS = 60
+"""Largest number of conditions of a table."""
+SCORES = (
+    "SUP is fine-tuned and tested on the other language, ZS fine-tuned on the source language and tested on the other. "
+    "Δ = SUP − ZS."
+)
+FAILED_LAST = " Models that failed training stand last and count in nothing else."
 
 
 class Reading(StrictModel):
@@ -56,157 +66,116 @@ class Reading(StrictModel):
     """Names of figures: tables of the paper, kinds of figures of its studies, or ``KIND of STUDY`` for one study."""
 
 
-def paper_sections(paper: str, archived: Sequence[ArchivedStudy], found: Taken, reading: Reading) -> list[Section]:
-    """Return the sections of the page of a paper; ``archived`` are the finished studies that name it."""
-    told = read_paper(paper)
-    lines = [line for line in found.claims if line.paper == paper]
-    run = [line for line in lines if line.was_run]
-    notes = [note for one in archived for note in _notes(one)]
-    figures = figures_of_paper(paper, archived, found, reading.figures)
+def paper_sections(paper: str, gallery: Gallery, reading: Reading) -> list[Section]:
+    """Return the sections of the page of a paper."""
+    told, studies = read_paper(paper), studies_of(paper, gallery.archived)
+    claims = gallery.compared[paper].claims
+    run = [claim for claim in claims if claim.was_run]
+    notes = [note for study in studies.values() for note in _notes(study)]
+    figures = gallery.figures(paper, reading.figures)
     parts = [Section("Reading", [Paragraph(told.citation), *_bullets(reading.text), *_figures(figures), *notes])]
     if run:
-        rows = [_row(line, of) for line, of in ((most_asked(of), of) for of in by_claim(run).values())]
-        parts.append(Section("Claims", [Paragraph(_counted(lines)), Table(CAPTION, HEADER, rows, 3, digits=2)]))
+        rows = [_row(paper, claim, claim.main) for claim in run]
+        parts.append(Section("Claims", [Paragraph(_counted(claims)), Table(CAPTION, HEADER, rows, 3, digits=2)]))
     parts += [Section("Details", [Bullets(reading.details)])] if reading.details else []
     if run:
-        every = [_row(line, [line]) for line in run]
+        every = [_row(paper, claim._replace(judged=[one]), one) for claim in run for one in claim.judged]
         parts.append(Section("The claims at every scale", [Table(EVERY_SCALE, HEADER, every, 3, digits=2)]))
-        parts.append(_in_full(lines))
-    return [*parts, Section("Scores", [block for one in archived for block in _study(one)])]
+        parts.append(Section("The claims in full", [_in_full(paper, claims)]))
+    return [*parts, Section("Scores", [block for name, study in studies.items() for block in _study(name, study)])]
 
 
-def study_sections(archived: Sequence[ArchivedStudy], readings: Mapping[str, Reading]) -> list[Section]:
-    """Return one section for each study that belongs to no paper."""
-    found = []
-    for one in archived:
-        own = readings.get(one.name, Reading())
-        figures = figures_named(one.name, [one], own.figures)
-        blocks = [*_bullets(own.text), *_figures(figures), *_notes(one), *_bullets(own.details), *_study(one)]
-        found.append(Section(one.study.title, blocks))
-    return found
+def study_sections(names: Sequence[str], gallery: Gallery, readings: Mapping[str, Reading]) -> Iterator[Section]:
+    """Yield a section for each of these studies, which belong to no paper."""
+    for name in names:
+        study, own = gallery.archived[name], readings.get(name, Reading())
+        figures = gallery.figures(name, own.figures)
+        notes = _notes(study)
+        blocks = [*_bullets(own.text), *_figures(figures), *notes, *_bullets(own.details), *_study(name, study)]
+        yield Section(study.title, blocks)
 
 
-def most_asked(lines: Sequence[ClaimLine]) -> ClaimLine:
-    """Return the scale of a claim at which most of its comparisons were run, of equal ones that with most models."""
-    return max(lines, key=lambda line: (len(line.parts), not line.one_model, line.ours.n if line.ours else 0))
+def _named(paper: str, claim: JudgedClaim) -> str:
+    return f"{in_few_words(claim.claim.id, f'{claim.claim.claim} {claim.claim.paper}')}\n{paper}"
 
 
-def by_claim(lines: Sequence[ClaimLine]) -> dict[tuple[str, str], list[ClaimLine]]:
-    """Return paper and claim → a line for each scale."""
-    return grouped(lines, lambda line: (line.paper, line.words))
+def _row(paper: str, claim: JudgedClaim, one: PoolVerdict) -> list[Entry]:
+    """Return the verdict of a pool on a claim, with the other pools that decide the claim differently."""
+    others = [other for other in claim.judged if other.verdict not in (NOT_DECIDED, one.verdict)]
+    notes = [*([ONE_MODEL] if one.marked else []), *(f"{other.pool}: {other.verdict}" for other in others)]
+    left = len(one.parts) - len(one.outcomes)
+    held = f"{one.outcomes.count('holds')} of {len(one.outcomes)}" + (f", {left} not run" if left else "")
+    return [
+        _named(paper, claim),
+        shorten(claim.claim.paper.split(". ", maxsplit=1)[0].rstrip("."), SHORT) or "–",
+        _lines(shorten(_short_paths(one.what), SHORT), one.expected),
+        one.ours,
+        _lines(one.over, one.pool) or "–",
+        _lines(one.verdict, "; ".join(notes)),
+        _lines(held, one.still_needed),
+    ]
 
 
-def figures_of_paper(paper: str, archived: Sequence[ArchivedStudy], found: Taken, names: Sequence[str]) -> list[Figure]:
-    """Return the named figures; without names the table with most numbers of ours, or what the studies draw."""
-    tables = [table for table in found.tables if table.paper == paper and table.numbers]
-    counts = Counter({name: sum(len(t.numbers) for t in of) for name, of in grouped(tables, lambda t: t.name).items()})
-    scales = pools([one.study for one in archived])
-    figures = list[Figure]()
-    for name in names or [name for name, _ in counts.most_common(1)]:
-        drawn = [table for table in tables if table.name == name]
-        several = [table for table in drawn if len(table.numbers) > 1]  # a single number compares nothing
-        figures += figures_of_tables(several, scales, len(figures) + 1)
-        if not drawn:
-            figures += _of_kind(paper, archived, name, [*counts, *KINDS])
-    return figures or [figure for one in archived for figure in figures_of_study(one.name, one.study)]
+def _lines(*texts: str) -> str:
+    return "\n".join(filter(None, texts))
 
 
-def figures_named(whose: str, archived: Sequence[ArchivedStudy], names: Sequence[str]) -> list[Figure]:
-    """Return the figures of these kinds; without names the first figures that the studies draw."""
-    figures = [figure for kind in names for figure in _of_kind(whose, archived, kind, [*KINDS])]
-    return figures or [figure for one in archived for figure in figures_of_study(one.name, one.study)]
+def _short_paths(text: str) -> str:
+    """Return a text with the last two parts of the path of each measure."""
+    return " ".join(word if word.count(".") < 2 else ".".join(word.split(".")[-2:]) for word in text.split(" "))
 
 
-def _of_kind(whose: str, archived: Sequence[ArchivedStudy], asked: str, known: Sequence[str]) -> list[Figure]:
-    kind, _, study = asked.partition(" of ")
-    of = [one for one in archived if not study or study == one.name]
-    found = [f for one in of if kind in KINDS for f in figures_of_study(one.name, one.study, kind)]
-    if not found:
-        allowed = f"{', '.join(known)}, or KIND of STUDY with one of {', '.join(one.name for one in archived)}"
-        raise InputError(f"there is no figure {asked!r}", keys=[whose], hint=f"name one of {allowed}", code="unknown")
-    return found
-
-
-def _row(line: ClaimLine, lines: Sequence[ClaimLine]) -> list[Entry]:
-    """Return a claim at one scale, with the other scales of ``lines`` that decide it differently."""
-    claim = f"{line.words}\n{line.paper}"
-    others = [other for other in lines if other.verdict not in (NOT_DECIDED, line.verdict)]
-    notes = [*([ONE_MODEL] if line.one_model else []), *(f"{other.scale}: {other.verdict}" for other in others)]
-    verdict = "\n".join(filter(None, [line.verdict, "; ".join(notes)]))
-    return [claim, _short(line.printed), _compared(line), line.ours, _over(line), verdict, _held(line)]
-
-
-def _compared(line: ClaimLine) -> str:
-    """Return the comparison with what is required of it, and only the last two parts of the path of a measure."""
-    words = (word if word.count(".") < 2 else ".".join(word.split(".")[-2:]) for word in line.what.split(" "))
-    return "\n".join(filter(None, [shorten(" ".join(words), SHORT), line.asked]))
-
-
-def _over(line: ClaimLine) -> str:
-    return "\n".join(filter(None, [line.n, line.scale])) or "–"
-
-
-def _held(line: ClaimLine) -> str:
-    """How many comparisons hold, how many were not run, and how many models would decide the claim."""
-    held = f"{line.parts.count('holds')} of {len(line.parts)}" + (f", {line.left} not run" if line.left else "")
-    return "\n".join(filter(None, [held, line.needs]))
-
-
-def _short(printed: str) -> str:
-    """Return the first sentence of a paper's numbers."""
-    return shorten(printed.split(". ", maxsplit=1)[0].rstrip("."), SHORT) or "–"
-
-
-def _counted(lines: Sequence[ClaimLine]) -> str:
+def _counted(claims: Sequence[JudgedClaim]) -> str:
     """Return the number of claims, verdicts, comparisons and undecided claims, in whole sentences."""
-    run = [line for line in lines if line.was_run]
-    asked, verdicts = by_claim(run), Counter(most_asked(of).verdict for of in by_claim(run).values())
+    run = [claim for claim in claims if claim.was_run]
+    every = [one for claim in run for one in claim.judged]
+    verdicts = Counter(claim.main.verdict for claim in run)
     words = ", ".join(f"{count} {word if count == 1 else PLURALS[word]}" for word in WORDS if (count := verdicts[word]))
-    told = [f"We tested {plural(len(asked), 'claim')}: {words}."]
-    parts = Counter(part for line in run for part in line.parts)
-    of = ", ".join(f"{parts[outcome]} {word}" for word, outcome in OUTCOMES.items() if parts[outcome])
-    told += [f"Over all scales they make {plural(parts.total(), 'comparison')}, of which {of}."] if parts else []
-    if in_part := sum(line.left > 0 for line in run):
+    told = [f"We tested {plural(len(run), 'claim')}: {words}."]
+    if parts := Counter(outcome for one in every for outcome in one.outcomes):
+        of = ", ".join(f"{parts[outcome]} {word}" for word, outcome in OUTCOMES.items() if parts[outcome])
+        told.append(f"Over all scales they make {plural(parts.total(), 'comparison')}, of which {of}.")
+    if in_part := sum(len(one.parts) > len(one.outcomes) for one in every):
         told.append(f"{plural(in_part, 'verdict')} {_is(in_part)} of claims that were run in part only.")
-    told += filter(None, [_undecided(asked)])
-    if left := len(by_claim(lines)) - len(asked):
+    told += _undecided(run)
+    if left := len(claims) - len(run):
         told.append(f"{plural(left, 'further claim')} {_is(left)} in no archived study.")
     return " ".join(told)
 
 
-def _undecided(asked: Mapping[tuple[str, str], Sequence[ClaimLine]]) -> str:
-    """How many models would decide the claims that are inconclusive at every scale."""
-    still = [lines for lines in asked.values() if all(line.verdict == NOT_DECIDED for line in lines)]
-    least = [min((line.needed for line in lines if line.needed is not None), default=math.inf) for lines in still]
+def _undecided(run: Sequence[JudgedClaim]) -> list[str]:
+    """Return how many models would decide the claims that are inconclusive at every scale."""
+    still = [claim.judged for claim in run if all(one.verdict == NOT_DECIDED for one in claim.judged)]
+    least = [min((one.needed for one in of if one.needed is not None), default=math.inf) for of in still]
     few, many = (sum(needed <= models for needed in least) for models in (20, 100))
-    if not still:
-        return ""
-    return (
+    told = (
         f"Of {plural(len(still), 'claim')} that no scale decides, 20 models would decide {few} and 100 models {many}, "
         "at 80 % power and with the means and spreads as they are."
     )
+    return [told] if still else []
 
 
 def _is(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
-def _in_full(lines: Sequence[ClaimLine]) -> Section:
+def _in_full(paper: str, claims: Sequence[JudgedClaim]) -> Table:
     rows: list[list[Entry]] = [
         [
-            f"{of[0].words}\n{of[0].paper}",
-            f"{of[0].sentence}\n{of[0].source}",
-            of[0].printed_and_note or "–",
-            "; ".join(_found(line) for line in of),
+            _named(paper, claim),
+            f"{claim.claim.claim}\n{claim.claim.source}",
+            claim.claim.paper_and_note or "–",
+            "; ".join(_found(one) for one in claim.judged),
         ]
-        for of in by_claim(lines).values()
+        for claim in claims
     ]
-    return Section("The claims in full", [Table(FULL, ["Claim", "In full", "Paper", "Result"], rows, 4)])
+    return Table(FULL, ["Claim", "In full", "Paper", "Result"], rows, 4)
 
 
-def _found(line: ClaimLine) -> str:
-    scale = f"{line.scale}: " if line.scale and line.was_run else ""
-    return f"{scale}{line.verdict}" + (f" ({line.told})" if line.told else "")
+def _found(one: PoolVerdict) -> str:
+    scale = f"{one.pool}: " if one.pool and one.was_run else ""
+    told = one.tally if one.was_run else one.text
+    return f"{scale}{one.verdict}" + (f" ({told})" if told else "")
 
 
 def _bullets(lines: Sequence[str]) -> list[Block]:
@@ -217,17 +186,49 @@ def _figures(figures: Sequence[Figure]) -> list[Block]:
     return [Figures(figures)] if figures else []
 
 
-def _study(one: ArchivedStudy) -> list[Block]:
+def _study(name: str, study: Study) -> list[Block]:
     """Return the scores of a study after its name and size."""
-    study = one.study
     failed = study.count("failed")
     scale = f", {study.scale}" if study.scale else ""
     broken = f", {failed} of them failed" if failed else ""
-    told = f"Study {study.name}{scale}: {plural(len(study.cells), 'cell')}{broken}; archived as {one.name}, "
+    told = f"Study {study.name}{scale}: {plural(len(study.cells), 'cell')}{broken}; archived as {name}, "
     told += f"fingerprint {study.fingerprint}."
-    return [Paragraph(told), *_notes(one), *scores_table(study)]
+    return [Paragraph(told), *_notes(study), *_scores(study)]
 
 
-def _notes(one: ArchivedStudy) -> list[Block]:
-    """Cells that failed or did not learn, which a reader must not miss."""
-    return [Paragraph(note, "note") for note in (one.study.told_failed, *one.study.notes) if note]
+def _notes(study: Study) -> list[Block]:
+    """Return notes on cells that failed or did not learn, which a reader must not miss."""
+    return [Paragraph(note, "note") for note in (study.told_failed, *study.notes) if note]
+
+
+def _scores(study: Study) -> Sequence[Block]:
+    """Return a row for each condition with perplexity, alignment and, for each task, SUP, ZS and Δ.
+
+    For a study without tasks the table has the perplexities of its pretrainings.
+    """
+    scores = scores_of(study)
+    if not scores.rows:
+        found = pretraining(scores)
+        return found.blocks if found else [Paragraph("No cell has been scored.", "note")]
+    conditions = [{c.task: c for c in of} for of in scores.by_settings]
+    columns = list(_columns(scores, conditions))
+    texts = 1 + [title for title, _ in columns].index("Seeds")
+    caption = f"{study.title}: percent, means and 95 % t intervals. {SCORES}" + (FAILED_LAST if scores.failed else "")
+    return [Table(caption, *by_rows(columns), texts, "", ROWS)]
+
+
+def _columns(scores: Material, conditions: Sequence[Mapping[str, Condition]]) -> Iterator[Column]:
+    firsts = [next(iter(of.values())) for of in conditions]
+    yield from axis_columns(scores.layout, [c.labels for c in firsts])
+    if scores.failed:
+        yield "Training", [FAILED_TRAINING if c.has_failed else "–" for c in firsts]
+    yield "Seeds", [c.seeds for c in firsts]
+    for name, title in ((PERPLEXITY, "Perplexity"), ("alignment_all", "Alignment")):
+        values = [c.interval(name) for c in firsts]
+        if any(value is not None for value in values):
+            yield title, values
+    for task in dict.fromkeys(c.task for of in conditions for c in of.values()):
+        of_task = [of.get(task) for of in conditions]
+        yield f"{task} SUP", [None if c is None else c.mean("sup") for c in of_task]
+        yield f"{task} ZS", [None if c is None else c.mean("zs") for c in of_task]
+        yield f"{task} Δ", [None if c is None else c.delta for c in of_task]

@@ -1,7 +1,7 @@
 """Write the report of one or several study folders.
 
 A report is made from the files that the study runner left, so it can be written while cells are still running or after
-some have failed. Equal input gives equal bytes: the date is that of the run, and no path is in the report.
+some have failed. Equal input gives equal bytes: the report has the date of the run and no paths.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""One report of several studies: parts of a study put together, studies side by side, and the pools they are judged in.
+"""One report of several studies: merged parts of a study, several studies, and the pools in which they are judged.
 
-A folder of a study can be copied from another machine; a report needs study.json and the two Parquet files of it.
+The folder of a study can come from another machine. A report needs its study.json and its Parquet files.
 """
 
 from __future__ import annotations
@@ -10,10 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import pandas as pd
-
 from probes.claims.observed import Results, is_after
-from probes.report.data import Cell, Study, names_of
+from probes.report.data import Cell, Study
 from probes.report.numbers import plural
 from probes.report.scores import grouped
 from probes.results.labels import axes_that_set
@@ -24,12 +22,16 @@ from probes.results.schema import Labels
 from synthlang.fingerprint import fingerprint
 
 RANK = {"done": 0, "failed": 1}
-"""State of a cell → its rank. The state of the lowest rank counts; a cell in any other state has not been run."""
+"""State of a cell → its rank. The state of the lowest rank counts. A cell in any other state has not been run."""
 STUDY, SCALE = "study", "scale"
+REPEATED = (
+    "{:,} of {} of results are the same runs as in {} (equal fingerprints of all their stages). They count once, in "
+    "that study."
+)
 
 
 def pools(studies: Sequence[Study]) -> dict[str, list[Study]]:
-    """Group the studies that are judged together: those of one scale that declare one pool.
+    """Group the studies of one scale that declare one pool, which are judged together.
 
     Returns:
         Name of each pool → its studies, in order of appearance. A pool is named by its scale, followed by the declared
@@ -45,12 +47,12 @@ def pools(studies: Sequence[Study]) -> dict[str, list[Study]]:
 
 
 def _declared(studies: Sequence[Study]) -> list[str]:
-    """Return the pool of each study; a study that declares none is alone in a pool of its own name."""
+    """Return the pool of each study. A study without a declared pool is alone in a pool of its own name."""
     return [str(study.config.get("pool") or name) for study, name in zip(studies, names_of(studies), strict=True)]
 
 
 def names_of_parts(studies: Sequence[Study]) -> list[str]:
-    """Return what each study is called in a joined report: its pool if that has several studies, else its name."""
+    """Return the name of each study in a joined report: its pool if that has several studies, else its name."""
     names = _declared(studies)
     return [pool if names.count(pool) > 1 else name for pool, name in zip(names, names_of(studies), strict=True)]
 
@@ -63,7 +65,7 @@ def results_of(studies: Sequence[Study]) -> Results:
 
 
 def same_together(studies: Sequence[Study]) -> list[Study]:
-    """Merge the folders of one study, those of equal name and fingerprint, in order of appearance.
+    """Merge the folders of one study, which have equal names and fingerprints, in order of appearance.
 
     Each cell, with its rows, is taken from the first folder where it is done.
     """
@@ -98,45 +100,40 @@ def _merged(studies: Sequence[Study]) -> Study:
 
 
 def without_repeats(studies: Sequence[Study]) -> list[Study]:
-    """Return the studies without the rows and cells that an earlier study has, by the fingerprints of their stages.
+    """Return the studies without the measurements of runs that an earlier study has.
 
-    Two rows of results are of the same run where the fingerprints of pretraining, adjustment and transfer are equal. A
-    row whose run is not known stays. A note of each study counts the rows that were left out.
+    A row of results is left out as a whole, and so is a cell that has nothing left. A measurement whose run is unknown
+    stays. A note of each study counts the rows of results that were left out.
     """
     runs: dict[str, str] = {}
-    stages: set[str] = set()
     found = []
     for study, name in zip(studies, names_of(studies), strict=True):
-        found.append(_without(study, runs, stages))
-        runs = dict.fromkeys(study.measured.loc[_has_run(study.measured), "run"].unique(), name) | runs
-        stages |= {stage for cell in study.cells for stage in _stages(cell)}
+        table = study.measured
+        # an alignment among the scores of a task has a run of its own
+        named = table[(table["run"] != "") & ~table["measure"].isin(list(ALIGNMENT_MEASURES))]
+        repeated = named[named["run"].isin(list(runs))]
+        scores = repeated[is_score(repeated)]
+        left = table.drop(repeated.index)
+        left = left[~(is_score(left) & left["row"].isin(scores["row"]))]
+        gone = {*table["cell"].unique()} - {*left["cell"].unique()}
+        notes = study.notes
+        if not scores.empty:
+            first = ", ".join(dict.fromkeys(runs[run] for run in scores["run"]))
+            total = plural(table.loc[is_score(table), "row"].nunique(), "row")
+            notes = (*notes, REPEATED.format(scores["row"].nunique(), total, first))
+        cells = tuple(cell for cell in study.cells if cell.status != "done" or cell.name not in gone)
+        found.append(replace(study, cells=cells, measured=left, notes=notes))
+        runs = dict.fromkeys(named["run"].unique(), name) | runs
     return found
 
 
-def _has_run(table: pd.DataFrame) -> pd.Series[bool]:
-    """Select the rows whose ``run`` is that of their whole row of results; an alignment has a run of its own."""
-    return is_score(table) & (table["run"] != "") & ~table["measure"].isin(list(ALIGNMENT_MEASURES))
-
-
-def _stages(cell: Cell) -> set[str]:
-    """Return the kind and the fingerprint of each stage that is done."""
-    return {f"{stage.split(' ')[0]} {key}" for stage, key in cell.stages.items() if key}
-
-
-def _without(study: Study, runs: Mapping[str, str], stages: set[str]) -> Study:
-    table = study.measured
-    repeated = table[_has_run(table) & table["run"].isin(list(runs))]
-    gone = is_score(table) & table["row"].isin(repeated["row"]) | ~is_score(table) & table["run"].isin(list(stages))
-    left = table[~gone]
-    scored = set(left.loc[is_score(left), "cell"].unique())
-    cells = [c for c in study.cells if c.status != "done" or c.name in scored or _stages(c) - stages]
-    first = ", ".join(dict.fromkeys(runs[run] for run in repeated["run"]))
-    number, total = repeated["row"].nunique(), table.loc[is_score(table), "row"].nunique()
-    note = (
-        f"{number:,} of {plural(total, 'row')} of results are the same runs as in {first} (equal fingerprints of all "
-        "their stages). They count once, in that study."
-    )
-    return replace(study, cells=tuple(cells), measured=left, notes=(*study.notes, note) if number else study.notes)
+def names_of(studies: Sequence[Study]) -> list[str]:
+    """Return the studies' names, followed by the start of the fingerprint where two have the same name."""
+    names = [study.name for study in studies]
+    return [
+        study.name if names.count(study.name) == 1 else f"{study.name} {study.fingerprint[:6] or i}"
+        for i, study in enumerate(studies, 1)
+    ]
 
 
 def joined(several: Sequence[Study]) -> Study:

@@ -6,6 +6,7 @@ other pools are never averaged with them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -81,6 +82,9 @@ MARKED = (
     "One model: all seeds on one side of the comparison (or all pairs of the correlation) belong to one pretraining. "
     "The interval does not cover other pretraining seeds, and with one of them the verdict may be the opposite."
 )
+NOT_RUN = "Claims that this study does not test, and why."
+ALL = "All comparisons. Rows that begin with a dash are the single conditions of the mean above them."
+OVER = "Our conditions and seeds behind each number, and signs that differ from the paper's."
 ROWS = 100
 """Largest number of rows of a paper's table on the page."""
 
@@ -92,28 +96,47 @@ class PoolVerdict(Verdict):
     pool: str = ""
 
     @property
+    def was_run(self) -> bool:
+        """Whether anything was compared."""
+        return self.verdict != "not run"
+
+    @property
     def marked(self) -> bool:
         """Whether the verdict rests on one model."""
-        return self.one_model and self.verdict != "not run"
+        return self.one_model and self.was_run
+
+    @property
+    def over(self) -> str:
+        """The models that our number is over, with their count, or ""."""
+        return counted(self.n, self.unit) if self.n else ""
 
     @property
     def entries(self) -> list[Entry]:
         """Our number, the verdict in its colour, and n."""
         text = "\n".join(filter(None, [self.verdict + (MARK if self.marked else ""), self.tally, self.still_needed]))
-        of = counted(self.n, self.unit) if self.n else "–"
-        return [self.ours, Badge(text, KINDS.get(self.verdict, "open")), of]
+        return [self.ours, Badge(text, KINDS.get(self.verdict, "open")), self.over or "–"]
 
 
 class JudgedClaim(NamedTuple):
-    """A claim and a verdict for each pool."""
+    """A claim and a verdict for each pool that ran it, or the verdict of one pool that says why none did.
 
+    Attributes:
+        file: Name of the file of claims, as studies name it.
+    """
+
+    file: str
     claim: Claim
     judged: Sequence[PoolVerdict]
 
     @property
-    def heading(self) -> str:
-        """The claim and its place in the paper."""
-        return f"{self.claim.claim}\n{self.claim.source}"
+    def was_run(self) -> bool:
+        """Whether a pool ran the claim."""
+        return any(one.was_run for one in self.judged)
+
+    @property
+    def main(self) -> PoolVerdict:
+        """The verdict of the pool that ran the most comparisons, then of several models, then of the most models."""
+        return max(self.judged, key=lambda one: (len(one.outcomes), not one.marked, one.ours.n if one.ours else 0))
 
 
 class JudgedNumber(NamedTuple):
@@ -124,18 +147,27 @@ class JudgedNumber(NamedTuple):
 
     @property
     def where(self) -> dict[str, str]:
-        """Axis → label."""
+        """Axis → label, with the task."""
         where = dict(self.cell.quantity.where)
         if self.cell.against is not None:
             others = (label for axis, label in self.cell.against.where.items() if where.get(axis) != label)
             where["gain over"] = ", ".join(others)
         return where
 
+    @property
+    def labels(self) -> dict[str, str]:
+        """Axis → label, without the task."""
+        return {axis: label for axis, label in self.where.items() if axis != "task"}
+
+    @property
+    def score(self) -> str:
+        """The task and the measure."""
+        measure = self.cell.quantity.measure
+        return f"{self.where.get('task', '')} {MEASURES.get(measure, measure)}".strip()
+
     def names(self, axes: Sequence[str]) -> list[str]:
         """Return the labels of these axes, and the task with the measure."""
-        where, measure = self.where, self.cell.quantity.measure
-        score = f"{where.get('task', '')} {MEASURES.get(measure, measure)}".strip()
-        return [", ".join(where.get(axis, "–") for axis in axes), score]
+        return [", ".join(self.labels.get(axis, "–") for axis in axes), self.score]
 
 
 class Comparisons(NamedTuple):
@@ -155,25 +187,24 @@ class Comparisons(NamedTuple):
 
 
 def compared(studies: Sequence[Study]) -> Comparisons:
-    """Judge every claim and table that a study names; a file that cannot be read is noted and left out."""
+    """Judge every claim and table that a study names. A file that cannot be read is noted and left out."""
     notes: list[str] = []
     claims = _read("claims", read_claims, studies, notes)
     tables = _read("paper", read_tables, studies, notes)
     if not claims and not tables:
         return Comparisons(notes=notes)
     found = {name: results_of(members) for name, members in pools(studies).items()}
-    measures = probe_measures(quantity for claim in claims for quantity in claim.quantities())
     return Comparisons(
-        [_claimed(claim, found) for claim in claims],
-        [(table, _lines(table, found)) for table in tables],
+        [JudgedClaim(file, claim, _claimed(claim, found)) for file, claim in claims],
+        [(table, _lines(table, found)) for _, table in tables],
         notes,
-        tuple(measures),
-        {f"{table.paper}/{table.name}": _tests(table, studies) for table in tables},
+        tuple(probe_measures(quantity for _, claim in claims for quantity in claim.quantities())),
+        {f"{table.paper}/{table.name}": _tests(table, studies) for _, table in tables},
     )
 
 
 def _tests(table: papers.PaperTable, studies: Sequence[Study]) -> list[Block]:
-    """Return the tests over examples of each study; in a joined report the studies are apart."""
+    """Return the tests over examples, study by study."""
     if all(cell.marking is None for cell in table.numbers):
         return []
     from probes.report.examples import example_blocks  # with torch, by the metrics of tasks
@@ -188,22 +219,24 @@ def _tests(table: papers.PaperTable, studies: Sequence[Study]) -> list[Block]:
     return found
 
 
-def _read(key: str, read: Callable[[str], Iterable[T]], studies: Sequence[Study], notes: list[str]) -> list[T]:
-    """Read the files that the configs of the studies name under ``key``, each file once."""
-    found: list[T] = []
+def _read(
+    key: str, read: Callable[[str], Iterable[T]], studies: Sequence[Study], notes: list[str]
+) -> list[tuple[str, T]]:
+    """Read the files that the configs of the studies name under ``key``, each file once, with the name of the file."""
+    found: list[tuple[str, T]] = []
     for name in dict.fromkeys(name for study in studies for name in names_in(study.config.get(key))):
         try:
-            found += read(name)
+            found += [(name, one) for one in read(name)]
         except InputError as error:
             notes.append(f"{key} {name}: {error}")
     return found
 
 
-def _claimed(claim: Claim, found: Mapping[str, Results]) -> JudgedClaim:
+def _claimed(claim: Claim, found: Mapping[str, Results]) -> Sequence[PoolVerdict]:
     judged = [PoolVerdict(**vars(judge(claim, results)), pool=pool) for pool, results in found.items()]
-    run = [one for one in judged if one.verdict != "not run"]
+    run = [one for one in judged if one.was_run]
     telling = [one for one in judged if any(part.why not in ("", NOTHING) for part in one.parts)]
-    return JudgedClaim(claim, run or telling[:1] or judged[:1])
+    return run or telling[:1] or judged[:1]
 
 
 def _lines(table: papers.PaperTable, found: Mapping[str, Results]) -> list[JudgedNumber]:
@@ -224,57 +257,53 @@ def _judged(pool: str, row: ComparedNumber) -> PoolVerdict:
 
 
 def judged_claims(comparisons: Comparisons) -> Section | None:
-    """Return the table of claims; None where the study names none."""
+    """Return the table of claims, or None where the study names none."""
     notes: list[Block] = [Paragraph(note, "note") for note in comparisons.notes]
     if not comparisons.claims:
         return Section("Claims", notes) if notes else None
-    every = [(c, j) for c in comparisons.claims for j in c.judged]
-    run = [(c, j) for c, j in every if j.verdict != "not run"]
-    rest = [c for c in comparisons.claims if all(j.verdict == "not run" for j in c.judged)]
-    several = len({j.pool for _, j in every}) > 1
-    counts = {word: sum(j.verdict == word for _, j in every) for word in WORDS}
-    blocks: list[Block] = [Paragraph("; ".join(f"{word}: {n}" for word, n in counts.items() if n) + ".")]
+    every = [(c.claim, j) for c in comparisons.claims for j in c.judged]
+    run = [(claim, j) for claim, j in every if j.was_run]
+    counts = Counter(j.verdict for _, j in every)
+    blocks: list[Block] = [Paragraph("; ".join(f"{word}: {counts[word]}" for word in WORDS if counts[word]) + ".")]
+    scales = ["Scale"] if len({j.pool for _, j in every}) > 1 else []
     if run:
-        header = ["Claim", "Verdict", *(["Scale"] if several else []), "Paper", "Ours", "n"]
         body = []
-        for c, j in run:
+        for claim, j in run:
             ours, badge, n = j.entries
-            body.append(
-                [c.heading, badge, *([j.pool or "–"] if several else []), c.claim.paper_and_note or "–", ours, n]
-            )
-        blocks.append(Table(CAPTION, header, body, 4 if several else 3, "claims", digits=2))
+            scale = [j.pool or "–" for _ in scales]
+            body.append([_heading(claim), badge, *scale, claim.paper_and_note or "–", ours, n])
+        header = ["Claim", "Verdict", *scales, "Paper", "Ours", "n"]
+        blocks.append(Table(CAPTION, header, body, 3 + len(scales), "claims", digits=2))
     if any(j.marked for _, j in every):
         blocks.append(Paragraph(MARKED))
-    if rest:
-        why: list[list[Entry]] = [[c.heading, c.judged[0].entries[1], c.judged[0].text] for c in rest]
-        table = Table(
-            "Claims that this study does not test, and why.", ["Claim", "Verdict", "Why"], why, 3, "claims-not-run"
-        )
+    if rest := [c for c in comparisons.claims if not c.was_run]:
+        why: list[list[Entry]] = [[_heading(c.claim), c.judged[0].entries[1], c.judged[0].text] for c in rest]
+        table = Table(NOT_RUN, ["Claim", "Verdict", "Why"], why, 3, "claims-not-run")
         blocks.append(Folded(f"{plural(len(rest), 'claim')} not tested here", [table]))
-    made = [
-        row for c, j in run for row in _comparisons(f"{c.claim.id}{f', {j.pool}' if several and j.pool else ''}", j)
-    ]
-    if made:
-        said = "All comparisons. Rows that begin with a dash are the single conditions of the mean above them."
-        table = Table(said, ["Claim", "What was found", "Verdict", "Ours", "n"], made, 3, "comparisons", ROWS, digits=2)
+    if made := [row for claim, j in run for row in _comparisons(claim.id, j, by_pool=bool(scales))]:
+        table = Table(ALL, ["Claim", "What was found", "Verdict", "Ours", "n"], made, 3, "comparisons", ROWS, digits=2)
         blocks.append(Folded("How each claim was judged", [Bullets(RULES), table]))
     return Section("Claims", [*blocks, *notes])
 
 
-def _comparisons(name: str, judged: PoolVerdict) -> Iterator[list[Entry]]:
+def _heading(claim: Claim) -> str:
+    return f"{claim.claim}\n{claim.source}"
+
+
+def _comparisons(claim: str, judged: PoolVerdict, *, by_pool: bool) -> Iterator[list[Entry]]:
     """Yield a row for each comparison of a claim, and for each single condition."""
+    name = f"{claim}, {judged.pool}" if by_pool and judged.pool else claim
     for part in judged.parts:
         for mark, one in (("", part), *(("– ", single) for single in part.singles)):
-            if one.interval is None:
-                if one.why != NOTHING:
-                    yield [name, mark + one.text(), "not run", "–", "–"]
-            else:
+            if one.interval is not None:
                 badge = Badge(one.outcome, PART.get(one.outcome, "open"))
                 yield [name, mark + one.text(), badge, one.interval, counted(one.interval.n, one.unit)]
+            elif one.why != NOTHING:
+                yield [name, mark + one.text(), "not run", "–", "–"]
 
 
 def beside_papers(comparisons: Comparisons) -> Section | None:
-    """Return each printed table with our numbers; None where the study names none."""
+    """Return each printed table with our numbers, or None where the study names none."""
     if not comparisons.tables:
         return None
     blocks: list[Block] = [Paragraph(READING), Folded("What the verdicts mean", [Bullets(ORDERS)])]
@@ -289,18 +318,17 @@ def beside_papers(comparisons: Comparisons) -> Section | None:
         elif not lines[0].judged:
             blocks.append(Paragraph(f"{heading} None of its {len(lines)} numbers was measured here.", "note"))
         else:
-            blocks += _paper_blocks(table, lines, heading, note, number)
+            blocks += _paper_blocks(table, lines, heading, note, f"paper-{slug(f'{table.paper} {table.name}', number)}")
             blocks += comparisons.examples.get(f"{table.paper}/{table.name}", ())
     return Section("Numbers of the papers", blocks)
 
 
 def _paper_blocks(
-    table: papers.PaperTable, lines: Sequence[JudgedNumber], heading: str, note: str, number: int
+    table: papers.PaperTable, lines: Sequence[JudgedNumber], heading: str, note: str, name: str
 ) -> list[Block]:
-    """Return the numbers that were measured here, and behind a line all that are printed."""
-    labels: dict[str, set[str]] = {axis: set() for line in lines for axis in line.where if axis != "task"}
-    for axis, of in labels.items():
-        of |= {line.where.get(axis, "–") for line in lines}
+    """Return the numbers that were measured here, and all printed ones in a folded block."""
+    axes = dict.fromkeys(axis for line in lines for axis in line.labels)
+    labels = {axis: {line.labels.get(axis, "–") for line in lines} for axis in axes}
     varied = [axis for axis, of in labels.items() if len(of) > 1] or list(labels)[:1]
     common = ", ".join(f"{axis} {next(iter(of))}" for axis, of in labels.items() if axis not in varied)
     pools = [j.pool for j in lines[0].judged]
@@ -309,25 +337,25 @@ def _paper_blocks(
         header += [name + (f"\n{pool}" if len(pools) > 1 else "") for name in ("Ours", "Verdict", "n")]
     rows = [[*line.names(varied), line.cell.value, *(e for j in line.judged for e in j.entries)] for line in lines]
     known = [row for row, line in zip(rows, lines, strict=True) if any(j.ours is not None for j in line.judged)]
-    verdicts = [j.verdict for line in lines for j in line.judged]
-    counts = "; ".join(f"{word} {verdicts.count(word)}" for word in WORDS if word in verdicts)
+    verdicts = Counter(j.verdict for line in lines for j in line.judged)
+    counts = "; ".join(f"{word} {verdicts[word]}" for word in WORDS if verdicts[word])
     told = f"All: {common}." if common else ""
     scale = f"Ours: {pools[0]}." if len(pools) == 1 and pools[0] else ""
     caption = " ".join(part for part in (heading, told, scale, f"Verdicts: {counts}.", note) if part)
-    name = f"paper-{slug(f'{table.paper} {table.name}', number)}"
-    over = [
-        [*line.names(varied), *([j.pool] if j.pool else []), j.text]
-        for line in lines
-        for j in line.judged
-        if j.ours is not None and j.text
-    ]
-    notes: list[Block] = []
-    if over:
-        columns = ["condition", "score", *(["scale"] if len(over[0]) > 3 else []), "Mean over"]
-        said = "Our conditions and seeds behind each number, and signs that differ from the paper's."
-        notes = [Folded("What the means are over", [Table(said, columns, over, 4, f"{name}-over", ROWS)])]
+    notes = _over(lines, varied, f"{name}-over")
     if len(known) == len(rows):
         return [Table(caption, header, rows, 2, name, ROWS, table.digits), *notes]
     whole = Table(f"{heading} {told}", header, rows, 2, name, ROWS, table.digits)
     measured = Table(caption, header, known, 2, f"{name}-measured", ROWS, table.digits)
     return [measured, *notes, Folded(f"{heading} All {len(rows)} numbers", [whole])]
+
+
+def _over(lines: Sequence[JudgedNumber], axes: Sequence[str], name: str) -> list[Block]:
+    """Return the table of the conditions and seeds that our numbers are means over."""
+    known = [(line, j) for line in lines for j in line.judged if j.ours is not None and j.text]
+    if not known:
+        return []
+    by_pool = bool(known[0][1].pool)
+    rows = [[*line.names(axes), *([j.pool] if by_pool else []), j.text] for line, j in known]
+    header = ["condition", "score", *(["scale"] if by_pool else []), "Mean over"]
+    return [Folded("What the means are over", [Table(OVER, header, rows, 4, name, ROWS)])]

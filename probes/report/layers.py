@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Literal
@@ -10,23 +10,19 @@ from typing import Literal
 import pandas as pd
 
 from probes.figures.bars import Bar, retrieval_bars
-from probes.figures.drawing import COLOURS, Drawing, Figure, slug
-from probes.figures.lines import interval_series, over_layers, over_steps
-from probes.report.data import WITHOUT_CONTEXT, FigureBudget, Study, titled
+from probes.figures.drawing import COLOURS, Figure, slug
+from probes.figures.lines import STEP
+from probes.report.data import WITHOUT_CONTEXT, titled
+from probes.report.figures import Lines, curves
 from probes.report.numbers import Entry, plural
 from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table
-from probes.report.scores import CLIPPED, Material, conditions_of, figure_blocks, intervals_over_models
-from probes.results.labels import Layout
+from probes.report.scores import CLIPPED, Material, conditions_of, intervals_over_models
 from probes.results.measures import measure_of
 from probes.statistics import Interval
 
 Along = Literal["layer", "step"]
-TELLING = ("cka", "debiased", "same_layer", "accuracy", "cosine", "csls", "auc", "mean", "all")
-"""Words in the name of a measure that is drawn first: scores come before counts."""
-AUXILIARY = {"n", "low", "high", "level", "std", "layer", "step", "items", "left_layer"}
-"""Last words in the names of measures that are no results by themselves."""
 CONDITIONS = 100
-"""Largest number of conditions in the table of a measure; measures.csv has all."""
+"""Largest number of conditions in the table of a measure. measures.csv has all of them."""
 MOST = 6
 """Largest number of figures over layers, and over steps."""
 NOTE = "Bands are 95 % intervals over pretraining seeds or over adjustments of one pretraining; one model has none."
@@ -40,8 +36,13 @@ WORDS_NOTE = (
 
 
 @dataclass(frozen=True)
-class Curve:
-    """A measure of a probe; its rows have the columns condition and place."""
+class MeasureCurve:
+    """A measure of a probe at several places.
+
+    Attributes:
+        at: The layer of a curve over steps, as the end of a title.
+        rows: The measurements, with the columns condition and place.
+    """
 
     probe: str
     measure: str
@@ -49,20 +50,18 @@ class Curve:
     rows: pd.DataFrame
 
     @cached_property
-    def lines(self) -> dict[str, dict[int, Interval]]:
+    def lines(self) -> Lines:
         """Condition → place → the interval over its models, ordered by place."""
-        lines: dict[str, dict[int, Interval]] = {}
+        lines: dict[str, dict[float, Interval]] = {}
         for (name, place, _), interval in intervals_over_models(self.rows, ["condition", "place"]).items():
             lines.setdefault(name, {})[place] = interval
         return {name: dict(sorted(line.items())) for name, line in lines.items()}
 
-    def figure(self, along: Along, number: int, draw: Callable[..., Drawing], note: str) -> Figure:
-        """Draw the lines of the first conditions."""
+    def figure(self, number: int, along: Along, label: str, note: str) -> Figure:
+        """Draw the lines of the first conditions over an axis with this label."""
         title = f"{self.probe}: {_title(self.probe, self.measure)}{self.at}"
-        lines = list(self.lines.items())[: len(COLOURS)]
-        series = [interval_series(name, list(points), list(points.values())) for name, points in lines]
-        label = " ".join(self.measure.split(".")[-2:]).replace("_", " ")
-        return draw(f"{along}-{slug(title, number)}", title, series, label, note).figure()
+        axes = label, " ".join(self.measure.split(".")[-2:]).replace("_", " ")
+        return curves(f"{along}-{slug(title, number)}", title, self.lines, axes, note)
 
 
 def _title(probe: str, measure: str) -> str:
@@ -73,59 +72,52 @@ def _title(probe: str, measure: str) -> str:
 
 
 def by_layer(material: Material) -> Section | None:
-    """Return the section on measures at each layer, such as CKA and retrieval; of several checkpoints the last.
-
-    Measures that claims read (``claimed``) are drawn first.
-    """
-    measures = material.study.measures
-    known = measures[measures["layer"].notna()]
-    steps = known["step"].fillna(-1)
-    keys = [known[name] for name in ("cell", "probe", "measure")]
-    final = known[steps == steps.groupby(keys, observed=True).transform("max")]
+    """Return the section on measures at each layer of the last checkpoint, such as CKA and retrieval."""
     note = f"Layer 0 is the embeddings. {NOTE}"
-    found = curves(final, material.layout, "layer", material.claimed)
-    return _section("By layer", "layer", found, over_layers, note, material.budget)
+    return _section("By layer", "layer", "layer", note, material)
 
 
 def over_training(material: Material) -> Section | None:
     """Return the section on measures at several checkpoints."""
-    measures = material.study.measures
-    found = curves(measures[measures["step"].notna()], material.layout, "step", material.claimed)
     note = f"Each point is a checkpoint. {NOTE}"
-    return _section("Over the steps of pretraining", "step", found, over_steps, note, material.budget)
+    return _section("Over the steps of pretraining", "step", STEP, note, material)
 
 
-def curves(measures: pd.DataFrame, layout: Layout, along: Along, claimed: Sequence[str] = ()) -> list[Curve]:
+def measure_curves(material: Material, along: Along) -> list[MeasureCurve]:
     """Return the measures that have values at several places.
 
-    The measures that claims read come first, in the order of ``claimed``, then those with telling names.
+    The measures that claims read come first, in the order of the claims, then the main measures of the probes.
     """
-    auxiliary = measures["measure"].map(lambda name: name.rsplit(".", 1)[-1] in AUXILIARY).astype(bool)
-    rows = measures[~auxiliary]
-    at = rows["layer"].map(lambda layer: f", layer {layer}", na_action="ignore").astype(object).fillna("")
-    rows = rows.assign(condition=conditions_of(rows, layout), place=rows[along], at="" if along == "layer" else at)
-    parts = rows.groupby(["probe", "measure", "at"], sort=False, observed=True)
+    table = material.study.table
+    rows = table[table[along].notna()]
+    if along == "layer":
+        steps = rows["step"].fillna(-1)
+        keys = [rows[name] for name in ("cell", "probe", "measure")]
+        rows = rows[steps == steps.groupby(keys, observed=True).transform("max")].assign(at="")
+    else:
+        layers = rows["layer"].map(lambda layer: f", layer {layer}", na_action="ignore")
+        rows = rows.assign(at=layers.astype(object).fillna(""))
+    rows = rows.assign(condition=conditions_of(rows, material.layout), place=rows[along])
     found = [
-        Curve(str(probe), str(measure), str(place), part)
-        for (probe, measure, place), part in parts
+        MeasureCurve(str(probe), str(measure), str(at), part)
+        for (probe, measure, at), part in rows.groupby(["probe", "measure", "at"], sort=False, observed=True)
         if part["place"].nunique() > 1
     ]
-    rank = {measure: place for place, measure in enumerate(claimed)}
+    rank = {measure: place for place, measure in enumerate(material.claimed)}
 
-    def order(curve: Curve) -> tuple[int, int]:
-        telling = sum(word in curve.measure.lower() or word in curve.probe.lower() for word in TELLING)
-        return rank.get(curve.measure, len(rank)), -telling
+    def order(curve: MeasureCurve) -> tuple[int, bool]:
+        declared = measure_of(curve.measure)
+        return rank.get(curve.measure, len(rank)), not (declared and declared.main)
 
     return sorted(found, key=order)
 
 
-def _section(
-    heading: str, along: Along, found: Sequence[Curve], draw: Callable[..., Drawing], note: str, budget: FigureBudget
-) -> Section | None:
+def _section(heading: str, along: Along, label: str, note: str, material: Material) -> Section | None:
+    found = measure_curves(material, along)
     if not found:
         return None
-    draws = [partial(curve.figure, along, number, draw, note) for number, curve in enumerate(found, 1)]
-    blocks = figure_blocks(draws, budget, MOST)
+    draws = [partial(curve.figure, number, along, label, note) for number, curve in enumerate(found, 1)]
+    blocks = material.budget.draw(draws, MOST)
     drawn = found[: sum(len(block.figures) for block in blocks if isinstance(block, Figures))]
     if any(len(curve.lines) > len(COLOURS) for curve in drawn):
         blocks.append(Paragraph(f"Figures have the first {len(COLOURS)} conditions.", "note"))
@@ -144,17 +136,14 @@ def _section(
 
 
 def words_alone(material: Material) -> Section | None:
-    """Return a figure and a table for each probe of rows of the embedding matrix; None where there is none."""
-    measures = material.study.measures
-    rows = measures[measures["measure"].isin(list(WITHOUT_CONTEXT))]
-    rows = rows.assign(condition=conditions_of(rows, material.layout))
+    """Return a figure and a table for each probe of rows of the embedding matrix, or None without such a probe."""
     found: dict[str, dict[str, dict[str, Interval]]] = {}
-    for (probe, condition, measure), interval in intervals_over_models(rows, ["probe", "condition"]).items():
+    for (probe, condition, measure), interval in _by_condition(material, list(WITHOUT_CONTEXT)).items():
         found.setdefault(probe, {}).setdefault(condition, {})[measure] = interval
     blocks: list[Block] = []
     for number, (probe, conditions) in enumerate(found.items(), 1):
         name, title = f"words-alone-{slug(probe, number)}", f"Words of one subword, {probe}"
-        if material.budget.take(1, 1):
+        if material.budget.take():
             blocks.append(Figures([_words_figure(name, title, conditions)]))
         if len(conditions) > BARS:
             blocks.append(Paragraph(f"{plural(len(conditions) - BARS, 'further condition')} not drawn.", "note"))
@@ -166,21 +155,26 @@ def words_alone(material: Material) -> Section | None:
     return Section("Words without context", blocks) if blocks else None
 
 
-def measures_alone(study: Study, layout: Layout) -> Section | None:
+def measures_alone(material: Material) -> Section | None:
     """Return a table of the measures without a layer or a step whose declarations have a title, or None without any."""
-    names = [name for name in titled(study.measures) if name not in WITHOUT_CONTEXT]
-    rows = study.measures[study.measures["measure"].isin(names)]
-    rows = rows[rows["layer"].isna() & rows["step"].isna()]
-    if rows.empty:
-        return None
-    rows = rows.assign(condition=conditions_of(rows, layout))
+    names = [name for name in titled(material.study.table) if name not in WITHOUT_CONTEXT]
     body: list[list[Entry]] = [
         [f"{probe}: {measure}", _title(probe, measure), condition, interval]
-        for (probe, condition, measure), interval in intervals_over_models(rows, ["probe", "condition"]).items()
+        for (probe, condition, measure), interval in _by_condition(material, names).items()
     ]
+    if not body:
+        return None
     caption = "Measures of probes: means over the models of a condition, 95 % intervals."
     table = Table(caption, ["Measure", "Title", "Condition", "Value"], body, 3, "measures-alone", CONDITIONS, 3)
     return Section("Measures of probes", [table])
+
+
+def _by_condition(material: Material, names: Sequence[str]) -> dict[tuple[str, str, str], Interval]:
+    """Return (probe, condition, measure) → the interval over models, of the values without a layer or a step."""
+    rows = material.study.table
+    rows = rows[rows["measure"].isin(names) & rows["layer"].isna() & rows["step"].isna()]
+    rows = rows.assign(condition=conditions_of(rows, material.layout))
+    return intervals_over_models(rows, ["probe", "condition"])
 
 
 def _words_figure(name: str, title: str, conditions: Mapping[str, Mapping[str, Interval]]) -> Figure:

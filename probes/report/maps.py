@@ -12,10 +12,10 @@ from probes.claims.estimates import over_models
 from probes.figures.drawing import Figure, slug
 from probes.figures.maps import Setting, settings_map
 from probes.report.page import Figures, Section
-from probes.report.scores import Material, delta_axis, figure_blocks, grouped
+from probes.report.scores import Material, delta_axis, grouped
 from probes.results.labels import Layout, numbers_of, settings_of
 from probes.results.measures import ALIGNMENT_MEASURES
-from probes.results.read import columns_of, labels_of
+from probes.results.read import columns_of, distinct, labels_of
 from probes.statistics import mean_of
 
 FIGURES = 8
@@ -46,7 +46,7 @@ def maps(material: Material) -> Section | None:
     # one number under two names
     aligned = study.table["measure"].isin(["alignment_all", ALIGNMENT_MEASURES["alignment_all"]])
     wanted = [("Alignment", ALIGNED, aligned)]
-    for task, conditions in material.scores.tasks.items():
+    for task, conditions in material.tasks.items():
         of_task = (study.table["measure"] == "delta") & (study.table["task"] == task)
         wanted.append((f"{task}: Δ", delta_axis(conditions), of_task))
     found = [
@@ -58,31 +58,31 @@ def maps(material: Material) -> Section | None:
         partial(_figure, title, number, label, cells, layout, up, across)
         for number, (title, label, cells) in enumerate(found, 1)
     ]
-    blocks = figure_blocks(draws, material.budget, FIGURES, what="map")
+    blocks = material.budget.draw(draws, FIGURES, what="map")
     return Section("Maps", blocks) if any(isinstance(block, Figures) for block in blocks) else None
 
 
 def _panels(rows: pd.DataFrame, layout: Layout, up: str, across: str) -> dict[str, Cells]:
     """Return the labels of the other axes → the cells of their map."""
     found: dict[str, Cells] = {}
-    lines = zip(*columns_of(rows, ("labels", "cell", "pretrain", "value")), strict=True)
-    for settings, of in grouped(lines, lambda line: tuple(settings_of(labels_of(line[0]), line[1]).items())).items():
-        labels = dict(settings)
-        mean = mean_of(over_models((pretrain, cell, value) for _, cell, pretrain, value in of)[0])
+    settings = {cell: settings_of(labels_of(text), cell) for cell, text in distinct(rows, "cell", "labels")}
+    lines = zip(*columns_of(rows, ("pretrain", "cell", "value")), strict=True)
+    for of in grouped(lines, lambda line: tuple(settings[line[1]].items())).values():
+        labels, mean = settings[of[0][1]], mean_of(over_models(of)[0])
         if mean is not None and up in labels and across in labels:
             found.setdefault(layout.without(labels, up, across), {})[labels[up], labels[across]] = mean
     return {rest: cells for rest, cells in found.items() if _is_known(cells, layout, up, across)}
 
 
 def _is_known(cells: Cells, layout: Layout, up: str, across: str) -> bool:
-    """Return whether a map has several rows and columns, most of which are known."""
+    """Return whether a map has several rows and columns, and a value in at least SHARE of its cells."""
     rows, columns = ({place[i] for place in cells} for i in (0, 1))
     whole = len(layout.axes[up]) * len(layout.axes[across])
     return len(rows) > 1 and len(columns) > 1 and len(cells) >= SHARE * whole
 
 
 def _figure(title: str, number: int, label: str, cells: Cells, layout: Layout, up: str, across: str) -> Figure:
-    """Draw one map; the colours of an alignment run from 0 to 100, those of Δ over the values."""
+    """Draw one map. The colours of an alignment run from 0 to 100, and the colours of Δ over its values."""
     ordered = [_in_order(layout.axes[axis]) for axis in (up, across)]
     table = np.full([len(labels) for labels in ordered], np.nan)
     for place, value in cells.items():

@@ -23,7 +23,7 @@ Entry = str | int | float | Interval | Badge | None
 
 
 def number(value: float | None, digits: int = 1) -> str:
-    """Return a number with a real minus sign, a dash for None.
+    """Return a number with a real minus sign, or a dash for None.
 
     >>> number(-0.727, 2), number(None), number(float("nan"))
     ('−0.73', '–', 'NaN')
@@ -37,8 +37,19 @@ def number(value: float | None, digits: int = 1) -> str:
 
 
 def bounds(low: float | None, high: float | None, digits: int = 1) -> str:
-    """Return ``low to high``, "" without bounds."""
+    """Return ``low to high``, or "" without bounds."""
     return "" if low is None or high is None else f"{number(low, digits)} to {number(high, digits)}"
+
+
+def shown_p(p: float | None) -> str:
+    """Return a p value as text.
+
+    >>> shown_p(0.04567), shown_p(0.0002), shown_p(None)
+    ('.046', '< .001', '–')
+    """
+    if p is None:
+        return "–"
+    return "< .001" if p < 0.001 else "1" if p >= 0.9995 else number(p, 3).removeprefix("0")
 
 
 def plural(n: int, noun: str) -> str:

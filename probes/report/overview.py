@@ -10,25 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from probes.claims.papers import names_in
-from probes.figures.drawing import Figure, colours, shorten
+from probes.figures.drawing import Figure, shorten
 from probes.figures.printed import Bar, bars_beside
 from probes.report.data import Study
 from probes.report.differences import Difference, in_words
-from probes.report.dose import TITLE as DOSES
 from probes.report.judged import Comparisons
-from probes.report.numbers import Badge, Entry, number
+from probes.report.numbers import Entry, number
 from probes.report.page import Beside, Block, Bullets, Figures, Paragraph, Section, Table, Terms
-from probes.report.printed import SHOWN, Printed, alignment_shown, measures_shown, printed_among, printed_numbers
-from probes.report.scores import Condition, ScoreTable, by_rows, grouped
-from probes.report.summary import (
-    caveat,
-    claims_in_words,
-    correlations_in_words,
-    verdicts_in_words,
-    what_was_run,
-)
+from probes.report.printed import SHOWN, Printed
+from probes.report.scores import FAILED_TRAINING, Column, Condition, Material, by_rows, grouped
+from probes.report.summary import caveat, claims_in_words, correlations_in_words, verdicts_in_words, what_was_run
 from probes.report.training import best_perplexity
-from probes.results.labels import numbers_of
+from probes.results.labels import Layout, numbers_of
 from probes.results.measures import TOKENS_PER_WORD
 from probes.results.scores import ALIGNMENT, MAJORITY, PERPLEXITY
 
@@ -43,68 +36,70 @@ LINES = 6
 """Largest number of lines on differences."""
 AXES = {"delta": "Δ (points)", "zs": "ZS (percent)"}
 NOTES = {"delta": "Δ = SUP − ZS: lower is better", "zs": "ZS: higher is better"}
-NOT_LEARNED = Badge("not learned", "bad")
 
 
-class Overview:
-    """The first section, and the figure that another section gives up for it."""
+def papers_of(study: Study) -> list[str]:
+    """Return the names of the tables of papers that a study names, or that the studies of a joined report name."""
+    configs = [study.config, *(part for part in study.config.values() if isinstance(part, Mapping))]
+    return [name for config in configs for name in names_in(config.get("paper"))]
 
-    def __init__(self, study: Study, scores: ScoreTable, comparisons: Comparisons, found: Sequence[Difference]) -> None:
-        self._study, self._scores, self._comparisons, self._found = study, scores, comparisons, found
-        self._printed = printed_numbers([name for key in _configs(study) for name in names_in(key.get("paper"))])
-        self._main: Figure | None = None
 
-    @property
-    def _is_curve(self) -> bool:
-        """Whether an axis has enough numbers that a curve shows more than bars."""
-        return any(numbers_of(labels) and len(labels) >= CURVE for labels in self._scores.layout.axes.values())
+def main_curve(material: Material, printed: Printed, curves: Sequence[Section | None]) -> Figure | None:
+    """Return the curve that is the main figure, or None if bars are.
 
-    def takes_from(self, section: Section | None) -> Section | None:
-        """Return the section without its first figure if that becomes the main figure.
+    Args:
+        material: The study. If it has scores, a curve is chosen only over an axis with several numbers.
+        printed: The numbers of papers. Beside these no curve is chosen.
+        curves: The sections with curves, the one on dose–response first.
+    """
+    if material.rows:
+        is_curve = any(numbers_of(labels) and len(labels) >= CURVE for labels in material.layout.axes.values())
+        curves = curves[:1] if is_curve and not printed else []
+    blocks = [block for section in curves if section for block in section.blocks]
+    return next((figure for block in blocks if isinstance(block, Figures) for figure in block.figures), None)
 
-        Of a study with scores only a curve over several numbers is taken, and only where no paper prints its numbers.
-        """
-        if section is None or self._main is not None:
-            return section
-        if self._scores.rows and (self._printed or section.title != DOSES or not self._is_curve):
-            return section
-        for place, block in enumerate(section.blocks):
-            if isinstance(block, Figures) and block.figures:
-                self._main, *others = block.figures
-                rest: list[Block] = [Figures(others)] if others else []
-                return replace(section, blocks=[*section.blocks[:place], *rest, *section.blocks[place + 1 :]])
+
+def without(section: Section | None, figure: Figure | None) -> Section | None:
+    """Return a section without a figure, which stands elsewhere on the page."""
+    if section is None or figure is None:
         return section
-
-    def section(self) -> Section:
-        """Return verdicts, main figure and scores, then differences and what was run."""
-        study, scores = self._study, self._scores
-        best = "" if scores.rows else best_perplexity(study, scores.layout)
-        lead = (
-            verdicts_in_words(self._comparisons)
-            or best
-            or ("" if scores.conditions else "Nothing can be compared yet.")
-        )
-        blocks: list[Block] = [Paragraph(lead, "lead")] if lead else []
-        every = [*scores.conditions, *scores.failed]
-        measures = measures_shown(((c.task, c.labels, c.delta is not None) for c in every), self._printed)
-        figure = self._main or bars_of_scores(scores, measures, self._printed)
-        drawn: list[Block] = [Figures([figure])] if figure else []
-        table = _scores(scores, measures, self._printed, figure is not None) if scores.rows else None
-        blocks += [Beside([Figures([figure]), table])] if figure and table else [table] if table else drawn
-        claims = claims_in_words(self._comparisons)
-        blocks += [Terms(claims)] if claims else []
-        lines = [best] if best not in ("", lead) else []
-        lines += [*_few(in_words(self._found)), *(correlations_in_words(scores) if scores.conditions else ())]
-        blocks += [Bullets(lines)] if lines else []
-        blocks.append(Paragraph(" ".join(filter(None, (what_was_run(study, scores), caveat(scores))))))
-        notes = filter(None, (study.told_failed, *study.notes))
-        return Section(TITLE, [*blocks, *(Paragraph(note, "note") for note in notes)])
+    blocks = [
+        replace(block, figures=[one for one in block.figures if one is not figure])
+        if isinstance(block, Figures)
+        else block
+        for block in section.blocks
+    ]
+    return replace(section, blocks=[block for block in blocks if not isinstance(block, Figures) or block.figures])
 
 
-def _configs(study: Study) -> Iterator[Mapping[str, object]]:
-    """Yield the config of the study, or of each study that is joined."""
-    yield study.config
-    yield from (part for part in study.config.values() if isinstance(part, Mapping))
+def overview(
+    material: Material, comparisons: Comparisons, found: Sequence[Difference], printed: Printed, curve: Figure | None
+) -> Section:
+    """Return the first section: verdicts, main figure and scores, then differences and what was run.
+
+    Args:
+        material: The study and its scores.
+        comparisons: The verdicts on claims and printed numbers.
+        found: The differences between conditions.
+        printed: The numbers of papers.
+        curve: The main figure, or None for bars of the scores.
+    """
+    best = "" if material.rows else best_perplexity(material)
+    lead = verdicts_in_words(comparisons) or best or ("" if material.conditions else "Nothing can be compared yet.")
+    blocks: list[Block] = [Paragraph(lead, "lead")] if lead else []
+    measures = printed.measures(material.every)
+    figure = curve or bars_of_scores(material, measures, printed)
+    shown: list[Table | Figures] = [Figures([figure])] if figure else []
+    shown += [_scores(material, measures, printed, figure is not None)] if material.rows else []
+    blocks += [Beside(shown)] if len(shown) > 1 else shown
+    claims = claims_in_words(comparisons)
+    blocks += [Terms(claims)] if claims else []
+    lines = [best] if best not in ("", lead) else []
+    lines += [*_few(in_words(found)), *(correlations_in_words(material) if material.conditions else ())]
+    blocks += [Bullets(lines)] if lines else []
+    blocks.append(Paragraph(" ".join(filter(None, (what_was_run(material), caveat(material))))))
+    notes = filter(None, (material.study.told_failed, *material.study.notes))
+    return Section(TITLE, [*blocks, *(Paragraph(note, "note") for note in notes)])
 
 
 def _few(lines: Sequence[str]) -> list[str]:
@@ -112,55 +107,43 @@ def _few(lines: Sequence[str]) -> list[str]:
     return [*lines[:LINES], *([f"{left} more comparisons are in the table of differences below."] if left > 0 else [])]
 
 
-def bars_of_scores(scores: ScoreTable, measures: Mapping[str, str], printed: Printed) -> Figure | None:
-    """Draw a panel for each task: its measure of each condition beside the printed numbers; None without either."""
-    layout, bars, drawn = scores.layout, list[Bar](), list(dict.fromkeys(measures.values()))
-    for c in scores.conditions:
+def bars_of_scores(material: Material, measures: Mapping[str, str], printed: Printed) -> Figure | None:
+    """Draw the conditions of each task beside the printed numbers, or return None without any score."""
+    layout, bars, drawn = material.layout, list[Bar](), list(dict.fromkeys(measures.values()))
+    for c in material.conditions:
         measure = measures[c.task]
-        ours = c.interval(measure)
-        if ours is not None:
+        if (ours := c.interval(measure)) is not None:
             panel = f"{c.task}, {SHOWN[measure]}" if len(drawn) > 1 else c.task
             names = layout.group(c.labels), layout.name(c.labels)
-            paper = printed_among(printed, c.labels, c.task, measure)
-            bars.append(Bar(panel, *names, ours, paper, c.values(measure)))
-    panels = list(dict.fromkeys(bar.panel for bar in bars))
-    shown = [bar for bar in bars if bar.panel in panels[:PANELS]]
-    more = f"The first {PANELS} of {len(panels)} tasks." if len(panels) > PANELS else ""
-    if not bars:
-        return None
+            bars.append(Bar(panel, *names, ours, printed.of(c, measure), c.values(measure)))
     title, axis = "; ".join(NOTES[name] for name in drawn), " or ".join(AXES[name] for name in drawn)
-    return bars_beside("scores", title, shown, colours([bar.name for bar in shown]), more, axis=axis)
+    return bars_beside("scores", title, bars, "", most=PANELS, axis=axis) if bars else None
 
 
-def _scores(scores: ScoreTable, measures: Mapping[str, str], printed: Printed, is_drawn: bool) -> Table:
-    """Return a row for each condition: the measure of each task with the printed number, SUP, alignment, perplexity.
+def _scores(material: Material, measures: Mapping[str, str], printed: Printed, is_drawn: bool) -> Table:
+    """Return a row for each condition with its scores, printed numbers, alignment and perplexity.
 
     The majority baseline is beside SUP. Conditions that have not learned come last.
     """
-    every = [*scores.conditions, *scores.failed]
-    places = {(bool(c.first.failed), scores.layout.group(c.labels)): None for c in every}
-    order = {place: i for i, place in enumerate(places)}
-    found = grouped(every, lambda c: (bool(c.first.failed), *sorted(c.labels.items())))
-    rows = sorted(found.values(), key=lambda of: order[bool(of[0].first.failed), scores.layout.group(of[0].labels)])
-    columns = [("condition", [_named(of[0], scores) for of in rows]), *_columns(rows, measures, printed)]
-    in_print = (printed_among(printed, c.labels, c.task, measures[c.task]) for c in every)
-    small = ["the paper's numbers"] if any(value is not None for value in in_print) else []
-    by_task = grouped(every, lambda c: c.task).values()
+    group = material.layout.group
+    order = list(dict.fromkeys((c.has_failed, group(c.labels)) for c in material.every))
+    rows = sorted(material.by_settings, key=lambda of: order.index((of[0].has_failed, group(of[0].labels))))
+    columns = [("condition", [_named(of[0], material.layout) for of in rows]), *_columns(rows, measures, printed)]
+    in_print = any(printed.of(c, measures[c.task]) is not None for c in material.every)
+    small = ["the paper's numbers"] if in_print else []
+    by_task = grouped(material.every, lambda c: c.task).values()
     small += ["the majority baseline"] if any(len(_baselines(of)) > 1 for of in by_task) else []
     below = f"; {' and '.join(small)} in small print" if small else ""
     intervals = "in the figure, and under Scores" if is_drawn else "under Scores"
-    told = f"Means in percent{below}. Intervals: {intervals}."
-    return Table(told, *by_rows(columns), 1, "", ROWS)
+    return Table(f"Means in percent{below}. Intervals: {intervals}.", *by_rows(columns), 1, "", ROWS)
 
 
-def _named(condition: Condition, scores: ScoreTable) -> Entry:
-    name, group = scores.layout.name(condition.labels), scores.layout.group(condition.labels)
-    return "\n".join(shorten(text, 24) for text in (name, group) if text)
+def _named(condition: Condition, layout: Layout) -> str:
+    names = layout.name(condition.labels), layout.group(condition.labels)
+    return "\n".join(shorten(text, 24) for text in names if text)
 
 
-def _columns(
-    rows: Sequence[Sequence[Condition]], measures: Mapping[str, str], printed: Printed
-) -> Iterator[tuple[str, Sequence[Entry]]]:
+def _columns(rows: Sequence[Sequence[Condition]], measures: Mapping[str, str], printed: Printed) -> Iterator[Column]:
     tasks = list(dict.fromkeys(c.task for of in rows for c in of))
     of_task = {task: [next((c for c in of if c.task == task), None) for of in rows] for task in tasks}
     several = len(tasks) > 1
@@ -168,27 +151,30 @@ def _columns(
         title = SHOWN[measures[task]]
         yield f"{title}\n{task}" if several else title, [_score(c, measures[task], printed) for c in conditions]
     for task, conditions in of_task.items():
-        baselines = _baselines([c for c in conditions if c is not None])
-        if all(c is None or c.mean("sup") is None for c in conditions):
-            if baselines:
-                title, values = "majority baseline", [None if c is None else c.mean(MAJORITY) for c in conditions]
-                yield f"{title}\n{task}" if several else title, values
-            continue
-        differ = len(baselines) > 1
-        majority = "majority" if differ else "".join(f"majority {value}" for value in baselines)
-        below = ", ".join(filter(None, (task if several else "", majority)))
-        yield f"SUP\n{below}" if below else "SUP", [_sup(c, with_majority=differ) for c in conditions]
-    alignment = alignment_shown(((c.task, c.labels) for of in rows for c in of), printed)
-    if all(of[0].mean(alignment) is None for of in rows):  # results of before it was measured by direction
+        yield from _supervised(task if several else "", conditions)
+    firsts = [of[0] for of in rows]
+    alignment = printed.alignment([c for of in rows for c in of])
+    if all(c.mean(alignment) is None for c in firsts):  # results of before it was measured by direction
         alignment = ALIGNMENT
-    last: list[tuple[str, list[Entry]]] = [
-        ("Alignment", [_beside_paper(of[0].mean(alignment), of[0], alignment, printed) for of in rows]),
-        ("Tokens per word", [None if (m := of[0].mean(TOKENS_PER_WORD)) is None else number(m, 2) for of in rows]),
-        ("Perplexity", [of[0].mean(PERPLEXITY) for of in rows]),
-    ]
-    for title, entries in last:
-        if any(entry is not None for entry in entries):
-            yield title, entries
+    aligned = [_beside_paper(c.mean(alignment), c, alignment, printed) for c in firsts]
+    tokens = [None if (mean := c.mean(TOKENS_PER_WORD)) is None else number(mean, 2) for c in firsts]
+    last: list[Column] = [("Alignment", aligned), ("Tokens per word", tokens)]
+    last.append(("Perplexity", [c.mean(PERPLEXITY) for c in firsts]))
+    yield from ((title, entries) for title, entries in last if any(entry is not None for entry in entries))
+
+
+def _supervised(task: str, conditions: Sequence[Condition | None]) -> Iterator[Column]:
+    """Yield SUP of a task with the majority baseline, or the baseline alone where nothing has SUP."""
+    baselines = _baselines([c for c in conditions if c is not None])
+    if all(c is None or c.mean("sup") is None for c in conditions):
+        if baselines:
+            title, values = "majority baseline", [None if c is None else c.mean(MAJORITY) for c in conditions]
+            yield f"{title}\n{task}" if task else title, values
+        return
+    differ = len(baselines) > 1
+    majority = "majority" if differ else "".join(f"majority {value}" for value in baselines)
+    below = ", ".join(filter(None, (task, majority)))
+    yield f"SUP\n{below}" if below else "SUP", [_sup(c, with_majority=differ) for c in conditions]
 
 
 def _score(condition: Condition | None, measure: str, printed: Printed) -> Entry:
@@ -196,12 +182,12 @@ def _score(condition: Condition | None, measure: str, printed: Printed) -> Entry
     ours = None if condition is None else condition.interval(measure)
     if condition is None or ours is None:
         return None
-    return NOT_LEARNED if condition.first.failed else _beside_paper(ours.mean, condition, measure, printed)
+    return FAILED_TRAINING if condition.has_failed else _beside_paper(ours.mean, condition, measure, printed)
 
 
 def _beside_paper(ours: float | None, condition: Condition, measure: str, printed: Printed) -> Entry:
     """Return our mean with the printed number."""
-    paper = printed_among(printed, condition.labels, condition.task, measure)
+    paper = printed.of(condition, measure)
     return None if ours is None else number(ours) + ("" if paper is None else f"\npaper {number(paper)}")
 
 
@@ -212,7 +198,6 @@ def _baselines(conditions: Sequence[Condition]) -> set[str]:
 
 
 def _sup(condition: Condition | None, *, with_majority: bool) -> Entry:
-    """Return SUP and, if asked for, the score of always predicting the most frequent label."""
     sup = None if condition is None else condition.mean("sup")
     if condition is None or sup is None:
         return None

@@ -19,13 +19,14 @@ from probes.report.numbers import Badge, Entry, entry_text, number
 from probes.statistics import Interval
 
 LONG, LONGER = 30, 150
-EXACT = 9  # digits after the point in which equal numbers agree, however they were summed
 """Length in characters from which a text of a table needs a wide column, or a wider one."""
+EXACT = 9
+"""Digits after the point in which equal numbers agree, however they were summed."""
 
 
 @dataclass(frozen=True)
 class Paragraph:
-    """A paragraph; ``kind`` "note" marks what a reader must not miss."""
+    """A paragraph. The ``kind`` "note" marks text that a reader must not miss."""
 
     text: str
     kind: str = "text"
@@ -61,10 +62,10 @@ class Table:
 
     Attributes:
         texts: Number of first columns that are texts, aligned left; the others are numbers.
-        name: Name of the file that holds the whole table; "" for none.
-        limit: Largest number of rows on the page; the caption counts all.
+        name: Name of the file that holds the whole table, or "" without a file.
+        limit: Largest number of rows on the page. The caption counts all rows.
         digits: Digits after the point.
-        hidden: Columns that the page leaves out; the CSV file has them.
+        hidden: Columns that the page leaves out. The CSV file has them.
     """
 
     caption: str
@@ -86,7 +87,7 @@ class Table:
         return ShownTable(caption, self._shown(self.header), [self._shown(row) for row in rows])
 
     def without_constant(self, kept: Collection[str] = ()) -> Table:
-        """Hide the columns that have one number in all rows, of which there must be two.
+        """Hide the columns that have one number in all of several rows.
 
         The caption names the columns and their numbers. A column stays if it is one of ``kept``, or if its intervals
         show that its numbers are not certain.
@@ -115,7 +116,7 @@ class Table:
 
 
 def _one_number(entry: Entry) -> float | None:
-    """Return the number of an entry, None for a text or an interval of several numbers."""
+    """Return the number of an entry, or None for a text or an interval of several numbers."""
     if isinstance(entry, Interval):
         bounds = (entry.mean, entry.shown.low, entry.shown.high)
         values = {round(value, EXACT) for value in bounds if value is not None}
@@ -153,7 +154,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Folded:
-    """Blocks behind a line that opens them; on paper they are open unless they are ``aside``."""
+    """Blocks behind a line that opens them. On paper they are open unless they are ``aside``."""
 
     summary: str
     blocks: Sequence[Paragraph | Bullets | Terms | Table | Code | Figures]
@@ -179,7 +180,7 @@ class Section:
 
 
 def flat(blocks: Sequence[Block]) -> Iterator[Block]:
-    """Yield every block; folded blocks and blocks side by side are yielded one by one."""
+    """Yield every block, also those in folded blocks and in blocks side by side."""
     for block in blocks:
         if isinstance(block, Folded | Beside):
             yield from flat(block.blocks)
@@ -188,7 +189,7 @@ def flat(blocks: Sequence[Block]) -> Iterator[Block]:
 
 
 def html_page(title: str, under: str, sections: Sequence[Section], command: str = "report") -> str:
-    """Return the page as HTML; ``command`` names the command of synthlang that made it."""
+    """Return the page as HTML, where ``command`` names the command of synthlang that made it."""
     template = _templates().get_template("page.html.j2")
     return template.render(title=title, under=under, sections=sections, command=command)
 

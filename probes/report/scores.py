@@ -6,16 +6,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from typing import Any, TypeVar
 
 import pandas as pd
 
 from probes.claims.estimates import over_models
-from probes.figures.drawing import Figure
-from probes.report.data import FAILED, FigureBudget, Study
+from probes.report.data import FAILED, Study
+from probes.report.figures import FigureBudget
 from probes.report.numbers import Badge, Entry, plural
-from probes.report.page import Block, Figures, Paragraph
 from probes.results.intervals import interval_within
 from probes.results.labels import Layout, axes_that_set, is_of_languages, layout_of, settings_of
 from probes.results.measures import TOKENS_PER_WORD
@@ -40,8 +38,8 @@ class Row:
     """Scores, in percent points, of a cell on a task with one fine-tuning seed.
 
     Attributes:
-        failed: Why the model counts as failed training, "" if it has learned.
-        values: Score → value; scores that were not measured are absent.
+        failed: Why the model counts as failed training, or "".
+        values: Score → value, without scores that were not measured.
     """
 
     cell: str
@@ -78,9 +76,14 @@ class Condition:
         """The first row, for the values that all rows share."""
         return self.rows[0]
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether the models failed training."""
+        return bool(self.first.failed)
+
     @cached_property
     def clusters(self) -> list[list[Row]]:
-        """Rows by pretraining run; of one run or a given model, by cell (cells differ in the adjustment)."""
+        """Rows by pretraining run or, with one run or a given model, by cell. Such cells differ in the adjustment."""
         runs = grouped(self.rows, lambda row: row.pretrain or row.cell)
         return list((runs if len(runs) > 1 else grouped(self.rows, lambda row: row.cell)).values())
 
@@ -119,13 +122,8 @@ class Condition:
         """Δ = SUP − ZS."""
         return self.interval("delta")
 
-    @cached_property
-    def alignment(self) -> Interval | None:
-        """Alignment of all types: one number for each run."""
-        return self.interval("alignment_all")
-
     def values(self, column: str) -> list[float]:
-        """Return the values that the interval is over: means of runs, or seeds of the only run.
+        """Return the values that the interval is over: means of runs, or values of seeds for a single run.
 
         An alignment has one value for each run, a perplexity one for each pretraining.
         """
@@ -135,86 +133,59 @@ class Condition:
         return [sum(values) / len(values)] if values and (of_runs or of_pretrainings) else values
 
     def interval(self, column: str) -> Interval | None:
-        """Return the 95 % t interval of a column; None where no row has it."""
+        """Return the 95 % t interval of a column, or None if no row has it."""
         values = self.values(column)
         return interval_within(values, column) if values else None
 
     def mean(self, column: str) -> float | None:
-        """Return the mean over all rows; None where no row has the column."""
+        """Return the mean over all rows, or None if no row has the column."""
         return mean_of(row.values.get(column) for row in self.rows)
 
 
 @dataclass(frozen=True)
-class ScoreTable:
-    """All scores of a study: the rows, and a record for each cell and each condition on each task.
+class Material:
+    """A study and its scores, from which the sections of a report are made.
 
     Attributes:
-        failed: Conditions of models that failed training, which ``cells`` and ``conditions`` leave out.
+        rows: All rows of scores.
+        cells: A record for each cell on each task, without models that failed training.
+        conditions: A record for each condition on each task, without models that failed training.
+        failed: The conditions of models that failed training.
+        layout: The order and the titles of the axes.
+        budget: The figures that may still be drawn.
+        claimed: Measures of probes that claims read, which are drawn first.
     """
 
+    study: Study
     rows: Sequence[Row]
     cells: Sequence[Condition]
     conditions: Sequence[Condition]
     failed: Sequence[Condition]
     layout: Layout
+    budget: FigureBudget
+    claimed: Sequence[str] = ()
+
+    @property
+    def every(self) -> list[Condition]:
+        """All conditions. Models that failed training come last."""
+        return [*self.conditions, *self.failed]
 
     @property
     def tasks(self) -> dict[str, list[Condition]]:
         """Task → its conditions."""
         return grouped(self.conditions, lambda condition: condition.task)
 
-
-@dataclass(frozen=True)
-class Material:
-    """Everything that sections of a report are made of.
-
-    Attributes:
-        claimed: Measures of probes that claims read, which are drawn first.
-    """
-
-    study: Study
-    scores: ScoreTable
-    budget: FigureBudget
-    claimed: Sequence[str] = ()
-
     @property
-    def layout(self) -> Layout:
-        """The order and the titles of the axes."""
-        return self.scores.layout
+    def by_settings(self) -> list[list[Condition]]:
+        """All conditions, grouped by settings: a group has a condition for each task."""
+        return list(grouped(self.every, lambda c: (c.has_failed, *sorted(c.labels.items()))).values())
 
 
-def material_of(study: Study, budget: FigureBudget, claimed: Sequence[str] = ()) -> Material:
-    """Return the material of the sections of a study."""
-    return Material(study, scores_of(study), budget, claimed)
-
-
-def figure_blocks(
-    wanted: Sequence[Callable[[], Figure]], budget: FigureBudget, most: int, where: str = "", what: str = "figure"
-) -> list[Block]:
-    """Draw as many figures as the budget allows, at most ``most``, and count the rest in a note.
-
-    Args:
-        wanted: Functions that draw the figures.
-        budget: The figures that the report may still have.
-        most: Largest number of these figures.
-        where: The heading that the note begins with.
-        what: What a figure is called in the note.
-    """
-    figures = [draw() for draw in wanted[: budget.take(len(wanted), most)]] if wanted else []
-    blocks: list[Block] = [Figures(figures)] if figures else []
-    if left := len(wanted) - len(figures):
-        further = plural(left, f"further {what}")
-        told = f"{where}: {further}" if where else further
-        blocks.append(Paragraph(f"{told} left out; the tables have the numbers.", "note"))
-    return blocks
-
-
-def scores_of(study: Study) -> ScoreTable:
-    """Return the scores of a study; rows of a task that differ only in seeds form a condition."""
+def scores_of(study: Study, claimed: Sequence[str] = (), budget: FigureBudget | None = None) -> Material:
+    """Return the scores of a study. Rows of a task that differ only in seeds form a condition."""
     rows = _rows(study)
     settings = [settings_of(row.labels, row.cell) for row in rows]
-    named = chain.from_iterable(distinct(table, "cell", "labels") for table in (study.measures, study.perplexities))
-    of_measures = (settings_of(labels_of(text), cell) for cell, text in named)
+    of_measures = (settings_of(labels_of(text), cell) for cell, text in distinct(study.measured, "cell", "labels"))
     planned = (settings_of(cell.labels, cell.name) for cell in study.cells)
     languages = axes_that_set(study.config, is_of_languages)
     layout = layout_of(study.axes, [*settings, *of_measures], study.name, languages, planned)
@@ -227,7 +198,8 @@ def scores_of(study: Study) -> ScoreTable:
     learned, failed = ([row for row in rows if bool(row.failed) is beyond] for beyond in (False, True))
     by_cell = grouped(learned, lambda row: (row.cell, row.task))
     cells = [Condition(of_cell[cell], cell, task, of) for (cell, task), of in by_cell.items()]
-    return ScoreTable(rows, cells, conditions(learned), conditions(failed), layout)
+    budget = budget or FigureBudget(len(study.cells))
+    return Material(study, rows, cells, conditions(learned), conditions(failed), layout, budget, claimed)
 
 
 def _rows(study: Study) -> list[Row]:
@@ -272,6 +244,21 @@ def metric_name(conditions: Sequence[Condition]) -> str:
 def delta_axis(conditions: Sequence[Condition]) -> str:
     """Return the label of an axis that shows Δ."""
     return f"Δ = SUP − ZS (points of {metric_name(conditions)})"
+
+
+def axis_columns(
+    layout: Layout, conditions: Sequence[Mapping[str, str]], axes: Iterable[str] | None = None
+) -> list[Column]:
+    """Return the labels of conditions as columns of a table, or their names without an axis.
+
+    Args:
+        layout: The order and the titles of the axes.
+        conditions: Axis → label of each condition.
+        axes: The axes that have a column (default: all that vary).
+    """
+    found = {axis: [of.get(axis, "–") for of in conditions] for axis in (layout.axes if axes is None else axes)}
+    columns: list[Column] = [(layout.titles[axis], labels) for axis, labels in found.items()]
+    return columns or [("study", [layout.full_name(of) for of in conditions])]
 
 
 def by_rows(columns: Sequence[Column]) -> tuple[list[str], list[list[Entry]]]:

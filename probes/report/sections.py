@@ -1,4 +1,4 @@
-"""Sections of a study report in reading order, and those sections that show records as they are."""
+"""All sections of a study report in reading order, and the sections that show records as they are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from probes.figures.drawing import slug, standalone_svg
 from probes.report.against import alignment, movements
-from probes.report.data import FigureBudget, Study
+from probes.report.data import Study
 from probes.report.differences import differences, differences_section
 from probes.report.distances import word_distances
 from probes.report.dose import dose_responses
@@ -18,7 +18,7 @@ from probes.report.latex import csv_table, latex_table
 from probes.report.layers import by_layer, measures_alone, over_training, words_alone
 from probes.report.maps import maps
 from probes.report.numbers import Badge, Entry, number, plural
-from probes.report.overview import Overview
+from probes.report.overview import main_curve, overview, papers_of, without
 from probes.report.page import (
     Block,
     Code,
@@ -32,16 +32,17 @@ from probes.report.page import (
     html_page,
     markdown_page,
 )
-from probes.report.printed import SHOWN
+from probes.report.printed import SHOWN, Printed
 from probes.report.scores import (
     CLIPPED,
     FAILED_TRAINING,
     Column,
     Condition,
-    ScoreTable,
+    Material,
+    axis_columns,
     by_rows,
     grouped,
-    material_of,
+    scores_of,
 )
 from probes.report.summary import NAMES
 from probes.report.training import pretraining, training
@@ -62,7 +63,7 @@ EXPLAINED = (
     "fine-tuning seeds. With one pretraining they are over fine-tuning seeds."
 )
 TITLES = {**SHOWN, "sup": "SUP", MAJORITY: "Majority", "parent": "Parent"}
-"""Columns of the tables of scores in their order; on a phone the first are visible without scrolling."""
+"""Columns of the tables of scores. On a phone the first of them are visible without scrolling."""
 OF_PERPLEXITY = "Perplexity is that of masked words on the source language's dev set, as logged during pretraining."
 OF_FAILED = (
     "Models that have not learned stand last in each table, and no mean, figure, comparison or claim includes them. "
@@ -84,33 +85,30 @@ RESOLVED = (
 
 def sections(study: Study, comparisons: Comparisons) -> list[Section]:
     """Return all sections of a report that have content."""
-    material = material_of(study, FigureBudget(len(study.cells)), comparisons.measures)
-    scores = material.scores
-    found = differences(study, scores)
-    doses = dose_responses(material)
-    steps = over_training(material)
-    curves = training(material)
-    first = Overview(study, scores, comparisons, found)
-    doses, steps, training_curves = (first.takes_from(part) for part in (doses, steps, curves))
+    material, printed = scores_of(study, comparisons.measures), Printed(papers_of(study))
+    found = differences(material)
+    curves = (dose_responses(material), over_training(material), training(material))
+    first = main_curve(material, printed, curves)
+    doses, steps, runs = (without(section, first) for section in curves)
     parts = (
-        first.section(),
-        _languages(study, scores.layout),
+        overview(material, comparisons, found, printed, first),
+        _languages(study, material.layout),
         differences_section(found),
         judged_claims(comparisons),
         beside_papers(comparisons),
         _failed(study),
-        _scores(scores) if scores.rows or study.perplexities.empty else None,
-        pretraining(study, scores.layout),
+        _scores(material) if material.rows or study.perplexities.empty else None,
+        pretraining(material),
         doses,
         maps(material),
         alignment(material),
         movements(material),
         word_distances(material),
         words_alone(material),
-        measures_alone(study, scores.layout),
+        measures_alone(material),
         by_layer(material),
         steps,
-        training_curves,
+        runs,
         _dropped(study),
         _provenance(study),
         _settings(study),
@@ -131,15 +129,15 @@ def files_of(title: str, under: str, parts: Sequence[Section]) -> Iterator[tuple
 
 
 def _languages(study: Study, layout: Layout) -> Section | None:
-    """Return a sentence of each language that models were pretrained on; None where none is recorded."""
+    """Return a sentence of each language that models were pretrained on, or None if none is recorded."""
     labels = {cell.name: cell.labels for cell in study.cells}
     of_languages = axes_that_set(study.config, is_of_languages)
     axes = [axis for axis in layout.axes if axis in of_languages or is_of_languages(axis)]
     items = list[tuple[str | Badge, Sequence[str]]]()
     for place, example in enumerate(study.examples):
         name, label = example["language"], layout.only(labels.get(example["cell"], {}), axes)
-        is_parent = place == 0 or name == study.examples[0]["language"]
-        items.append((name if is_parent or label in ("", name) else f"{label} ({name})", [example["text"]]))
+        is_source = place == 0 or name == study.examples[0]["language"]
+        items.append((name if is_source or label in ("", name) else f"{label} ({name})", [example["text"]]))
     return Section("Languages", [Paragraph(LANGUAGES), Terms(items)]) if items else None
 
 
@@ -156,47 +154,43 @@ def _failed(study: Study) -> Section | None:
     return Section("Failed cells", [table, *logs])
 
 
-def _scores(scores: ScoreTable) -> Section:
-    if not scores.rows:
+def _scores(material: Material) -> Section:
+    if not material.rows:
         return Section("Scores", [Paragraph("No cell has been scored.", "note")])
-    every_seed = _every_seed(scores)
+    every_seed = _every_seed(material)
     told = f" {OF_PERPLEXITY}" if "Perplexity" in every_seed.header else ""
     blocks: list[Block] = [Paragraph(f"{EXPLAINED}{told} {CLIPPED}")]
-    blocks += [Paragraph(OF_FAILED)] if scores.failed else []
-    tasks = grouped([*scores.conditions, *scores.failed], lambda condition: condition.task)
-    blocks += [_table(task, members, scores, place) for place, (task, members) in enumerate(tasks.items(), 1)]
+    blocks += [Paragraph(OF_FAILED)] if material.failed else []
+    tasks = grouped(material.every, lambda condition: condition.task)
+    blocks += [_table(task, members, material, place) for place, (task, members) in enumerate(tasks.items(), 1)]
     return Section("Scores", [*blocks, Folded("Every seed", [every_seed])])
 
 
-def _every_seed(scores: ScoreTable) -> Table:
-    rows = scores.rows
-    columns: list[Column] = [("Cell", [row.cell for row in rows]), ("Task", [row.task for row in rows])]
-    columns.append(("Metric", [row.metric.replace("_", " ") for row in rows]))
-    for title, seeds in (
-        ("Pretraining seed", [row.pretrain_seed for row in rows]),
-        ("Fine-tuning seed", [row.seed for row in rows]),
-    ):
-        columns.append((title, ["–" if seed is None else str(seed) for seed in seeds]))
-    columns += [(TITLES[name], [row.values.get(name) for row in rows]) for name in SCORES]
+def _every_seed(material: Material) -> Table:
+    rows = material.rows
+    columns: list[Column] = [
+        ("Cell", [row.cell for row in rows]),
+        ("Task", [row.task for row in rows]),
+        ("Metric", [row.metric.replace("_", " ") for row in rows]),
+        ("Pretraining seed", ["–" if row.pretrain_seed is None else str(row.pretrain_seed) for row in rows]),
+        ("Fine-tuning seed", ["–" if row.seed is None else str(row.seed) for row in rows]),
+        *((TITLES[name], [row.values.get(name) for row in rows]) for name in SCORES),
+    ]
     if any(PERPLEXITY in row.values for row in rows):
         columns.append(("Perplexity", [row.values.get(PERPLEXITY) for row in rows]))
-    if scores.failed:
+    if material.failed:
         columns.append(("Not learned", [row.failed or "–" for row in rows]))
     return Table("Scores in percent, a row for each fine-tuning seed.", *by_rows(columns), 3, "seeds", SEEDS, 2)
 
 
-def _table(task: str, conditions: Sequence[Condition], scores: ScoreTable, place: int) -> Table:
-    layout = scores.layout
+def _table(task: str, conditions: Sequence[Condition], material: Material, place: int) -> Table:
     metric = conditions[0].first.metric.replace("_", " ")
     caption = f"{task}{f' ({metric})' if metric else ''}: means in percent, with 95 % intervals (Student's t)."
-    columns: list[Column] = [
-        (layout.titles[axis], [c.labels.get(axis, "–") for c in conditions]) for axis in layout.axes
-    ]
-    columns = columns or [("study", [c.label for c in conditions])]
+    columns = axis_columns(material.layout, [c.labels for c in conditions])
     texts = len(columns)
     columns.append(("Seeds", [c.seeds for c in conditions]))
-    if scores.failed:
-        columns.append(("Training", [FAILED_TRAINING if c.first.failed else "–" for c in conditions]))
+    if material.failed:
+        columns.append(("Training", [FAILED_TRAINING if c.has_failed else "–" for c in conditions]))
     titles = {
         **TITLES,
         TOKENS_PER_WORD: "Tokens\nper word",
@@ -214,7 +208,7 @@ def _table(task: str, conditions: Sequence[Condition], scores: ScoreTable, place
 
 
 def _dropped(study: Study) -> Section | None:
-    """Return the table of counts by stage, data and reason; None where nothing was recorded."""
+    """Return the table of counts by stage, data and reason, or None if nothing was recorded."""
     if not study.dropped:
         return None
     body: list[list[Entry]] = []
@@ -229,7 +223,7 @@ def _dropped(study: Study) -> Section | None:
 
 
 def _drop_counts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Mapping[str, int]]]:
-    """Yield every count with the keys that lead to it; in a joined report the first key is a study."""
+    """Yield every count with the keys that lead to it. In a joined report the first key is a study."""
     if not isinstance(value, Mapping):
         return
     if all(isinstance(value.get(key), int) for key in ("least", "most", "stages", "of")):

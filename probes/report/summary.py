@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from probes.claims.correlation import RESAMPLED, Correlated, Pair, correlate_pairs
 from probes.claims.observed import fingerprints_of
 from probes.claims.spec import Claim
-from probes.report.data import Study
+from probes.claims.verdicts import WORDS
 from probes.report.judged import KINDS, Comparisons, PoolVerdict
 from probes.report.numbers import Badge, Entry, bounds, first_few, number, plural
 from probes.report.page import Block, Paragraph, Table
-from probes.report.scores import Condition, ScoreTable, grouped
+from probes.report.scores import Condition, Material, grouped
 from probes.results.scores import FORWARD
 from probes.statistics import mean_of
 
@@ -19,15 +19,11 @@ SMALL_N = 20
 """Below this number of conditions a rank correlation is called a hint."""
 NAMED = 8
 """Largest number of labels, tasks or claims that a sentence names."""
-GROUPS = {
-    **{"replicates": "Replicates", "mostly replicates": "Mostly replicates"},
-    **{"does not replicate": "Does not replicate", "inconclusive": "Inconclusive"},
-}
-"""Verdict → heading under which the claims with it are listed, in this order."""
 
 
-def what_was_run(study: Study, scores: ScoreTable) -> str:
+def what_was_run(material: Material) -> str:
     """Describe how many cells are done, which axes vary, and what was scored with how many seeds."""
+    study = material.study
     done = study.count("done")
     states = [
         f"{plural(done, 'cell')}"
@@ -36,30 +32,30 @@ def what_was_run(study: Study, scores: ScoreTable) -> str:
     ]
     states += [f"{study.count(state):,} {state}" for state in ("failed", "pending") if study.count(state)]
     told = [", ".join(states)]
-    if scores.cells:
-        layout = scores.layout
+    if material.cells:
+        layout = material.layout
         told += [f"{layout.titles[axis]}: {first_few(labels, NAMED)}" for axis, labels in layout.axes.items()]
         told += [f"all with {layout.all_fixed}"] if layout.fixed else []
-        seeds = sorted({len(score.rows) for score in scores.cells})
+        seeds = sorted({len(score.rows) for score in material.cells})
         counts = " to ".join(map(str, dict.fromkeys((seeds[0], seeds[-1]))))
         several = "seed per cell" if seeds[-1] == 1 else "seeds per cell"
-        told.append(f"scored on {first_few(list(scores.tasks), NAMED)} with {counts} fine-tuning {several}")
+        told.append(f"scored on {first_few(list(material.tasks), NAMED)} with {counts} fine-tuning {several}")
     return "; ".join(told) + "."
 
 
 def claims_in_words(comparisons: Comparisons) -> list[tuple[Badge, Sequence[str]]]:
-    """Return the claims by verdict, with the number of comparisons that hold where not all do."""
-    several = len({one.pool for claim in comparisons.claims for one in claim.judged}) > 1
-    asked = [(claim.claim, one) for claim in comparisons.claims for one in claim.judged if one.verdict in GROUPS]
-    return [
-        (Badge(f"{group} ({len(of)})", KINDS.get(of[0][1].verdict, "open")), [_told(*one, several) for one in of])
-        for group in dict.fromkeys(GROUPS.values())
-        if (of := [(claim, one) for claim, one in asked if GROUPS[one.verdict] == group])
-    ]
+    """Return the claims by verdict, with the number of comparisons that hold if not all do."""
+    judged = [(claim.claim, one) for claim in comparisons.claims for one in claim.judged]
+    several = len({one.pool for _, one in judged}) > 1
+    found = list[tuple[Badge, Sequence[str]]]()
+    for word in WORDS:
+        if of := [_told(claim, one, several) for claim, one in judged if one.verdict == word and one.was_run]:
+            found.append((Badge(f"{word.capitalize()} ({len(of)})", KINDS.get(word, "open")), of))
+    return found
 
 
 def _told(claim: Claim, judged: PoolVerdict, several: bool) -> str:
-    """Return a claim with the comparisons that hold where not all do, and its pool where there are several."""
+    """Return a claim with the number of comparisons that hold if not all do, and its pool if there are several."""
     held, run = judged.outcomes.count("holds"), len(judged.outcomes)
     notes = [f"{held} of {run} hold"] if run > 1 and judged.verdict != "replicates" else []
     notes += [judged.pool] if several and judged.pool else []
@@ -73,7 +69,7 @@ def verdicts_in_words(comparisons: Comparisons) -> str:
     """
     verdicts = [one.verdict for claim in comparisons.claims for one in claim.judged]
     what = "claim"
-    if not any(verdict != "not run" for verdict in verdicts):
+    if all(verdict == "not run" for verdict in verdicts):
         verdicts = [one.verdict for _, lines in comparisons.tables for line in lines for one in line.judged]
         what = "printed number"
     tested = [verdict for verdict in verdicts if verdict != "not run"]
@@ -91,27 +87,27 @@ def verdicts_in_words(comparisons: Comparisons) -> str:
     return f"Of {plural(len(tested), what)} that could be tested, {counts}."
 
 
-def correlations_in_words(scores: ScoreTable) -> list[str]:
+def correlations_in_words(material: Material) -> list[str]:
     """Describe the correlation of alignment and Δ on each task, or why there is none."""
-    correlated = {task: correlate(members, "alignment_all") for task, members in scores.tasks.items()}
+    correlated = {task: correlate(members, "alignment_all") for task, members in material.tasks.items()}
     known = {task: one for task, one in correlated.items() if one.found.r is not None}
     lines = []
     if known:
-        named = len(scores.tasks) > 1
+        named = len(material.tasks) > 1
         told = "; ".join(_correlation(f"{task}: " if named else "", one) for task, one in known.items())
         few = min(one.found.clusters for one in known.values()) < SMALL_N
         hint = " With so few conditions this is a hint at most." if few else ""
         lines.append(f"Alignment against Δ, Spearman's ρ: {told}.{hint}")
     rest = [task for task in correlated if task not in known]
     for reason, alike in grouped(rest, lambda task: correlated[task].found.reason or "").items():
-        on = f" on {first_few(alike, NAMED)}" if len(scores.tasks) > 1 else ""
+        on = f" on {first_few(alike, NAMED)}" if len(material.tasks) > 1 else ""
         lines.append(f"Alignment and Δ{on} cannot be correlated: {reason}.")
     return lines
 
 
-def caveat(scores: ScoreTable) -> str:
-    """Describe what the intervals do not cover where conditions rest on one pretraining, "" where none does."""
-    found = scores.conditions
+def caveat(material: Material) -> str:
+    """Describe what the intervals do not cover if conditions rest on one pretraining, else return ""."""
+    found = material.conditions
     alone = sum(condition.pretrainings == 1 and bool(condition.first.pretrain) for condition in found)
     if not alone:
         return ""

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
-
-from rich.box import SIMPLE_HEAD
-from rich.markup import escape
-from rich.table import Table
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from probes.report.numbers import bounds, number, plural
-from probes.report.printed import SHOWN, Printed, alignment_shown, measures_shown, printed_among
-from probes.results.intervals import interval_within
-from probes.results.labels import settings_of
-from probes.results.scores import ALIGNMENT
+from probes.results.scores import ALIGNMENT, PERPLEXITY
 from probes.statistics import mean_of
+
+if TYPE_CHECKING:
+    from rich.table import Table as ConsoleTable
+
+    from probes.report.printed import Printed
+    from probes.report.scores import Condition, Material
 
 LINES = 60
 """Largest number of lines of the table."""
 SCORES = (("SUP", "sup"), ("ZS", "zs"), ("Δ", "delta"))
-NARROW = 12
-"""Smallest width of the column of conditions, in characters. A table beside a paper then fits into 80."""
+NOTES = {"Δ": "Δ = SUP − ZS", "95 %": "95 %: t interval", "paper": "paper: as it prints them"}
 
 Row = Mapping[str, Any]
-Cells = list[tuple[str, str]]
-"""Heading and text of each column; the text is empty or a dash where there is nothing."""
 
 
 def cell_line(rows: Sequence[Row]) -> str:
@@ -42,71 +37,46 @@ def cell_line(rows: Sequence[Row]) -> str:
     return f"{rows[0]['cell']}: {'; '.join(told)}"
 
 
-def score_table(rows: Iterable[Row], printed: Printed) -> Table:
+def score_table(material: Material, printed: Printed) -> ConsoleTable:
     """Return the table of scores, a line for each condition and task.
 
     It has the mean of Δ or ZS over models (or fine-tuning seeds) with its 95 % t interval, and the number that the
     paper prints.
-
-    Args:
-        rows: Rows with the columns of results.parquet.
-        printed: The numbers of the papers.
     """
-    conditions: dict[tuple[tuple[tuple[str, str], ...], str], list[Row]] = {}
-    for row in rows:
-        labels = settings_of(json.loads(row["labels"]), row["cell"])
-        conditions.setdefault((tuple(labels.items()), row["task_name"] or row["task"]), []).append(row)
-    with_delta = (any(row["delta"] is not None for row in of) for of in conditions.values())
-    known = ((task, dict(labels), has) for (labels, task), has in zip(conditions, with_delta, strict=True))
-    measures = measures_shown(known, printed)
-    alignment = alignment_shown(((task, dict(labels)) for labels, task in conditions), printed)
-    lines = [
-        _line(dict(labels), of, (measures[task], alignment), printed, task, len(measures) > 1)
-        for (labels, task), of in conditions.items()
-    ]
-    more = f"; {plural(len(lines) - LINES, 'further line')} in results.csv" if len(lines) > LINES else ""
-    filled = [place for place in range(len(lines[0])) if any(line[place][1] not in ("", "–") for line in lines)]
-    headings = {lines[0][place][0] for place in filled}
-    notes = {"Δ": "Δ = SUP − ZS", "95 %": "95 %: t interval", "paper": "paper: as it prints them"}
-    table = Table(
-        caption="; ".join(["percent, means over models", *(notes[name] for name in notes if name in headings)]) + more,
-        caption_justify="left",
-        box=SIMPLE_HEAD,
-        collapse_padding=True,
-        pad_edge=False,
-    )
-    table.add_column("condition", overflow="fold", min_width=NARROW)
-    for place in filled:
-        name, _ = lines[0][place]
-        table.add_column(name, justify="left" if name == "task" else "right", no_wrap=True)
-    for (condition, _), line in list(zip(conditions, lines, strict=True))[:LINES]:
-        table.add_row(escape(", ".join(label for _, label in condition)), *(line[place][1] for place in filled))
-    return table
+    from probes.report.console import console_table  # with matplotlib
+    from probes.report.page import Table
 
+    conditions = material.conditions
+    measures, alignment = printed.measures(conditions), printed.alignment(conditions)
 
-def _line(
-    labels: Mapping[str, str], rows: Sequence[Row], shown: tuple[str, str], printed: Printed, task: str, several: bool
-) -> Cells:
-    """Return the columns of a line; ``shown`` are the measure of the task and the measure of alignment."""
-    from probes.claims.estimates import over_models  # with pandas
-
-    def values(name: str) -> list[float]:
-        return over_models((row["pretrain"] or row["cell"], row["cell"], row[name]) for row in rows)[0]
-
-    def paper(measure: str) -> str:
-        found = printed_among(printed, labels, task, measure)
+    def paper(c: Condition, measure: str) -> str:
+        found = printed.of(c, measure)
         return "" if found is None else number(found)
 
-    measure, alignment = shown
-    of_measure = values(measure)
-    interval = interval_within(of_measure, measure).shown if of_measure else None
-    return [
-        ("task", escape(task) if several else ""),
-        ("SUP", number(mean_of(values("sup")))),
-        *((title, number(mean_of(of_measure)) if name == measure else "") for name, title in SHOWN.items()),
-        ("95 %", bounds(interval.low, interval.high) if interval else ""),
-        ("paper", paper(measure)),
-        ("aligned", number(mean_of(row.get(alignment) for row in rows))),
-        ("paper", paper(alignment)),
-        ("perpl.", number(mean_of(row["perplexity"] for row in rows))),
+    columns: list[tuple[str, list[str]]] = [
+        ("condition", [", ".join(c.labels.values()) for c in conditions]),
+        ("task", [c.task if len(measures) > 1 else "" for c in conditions]),
+        ("SUP", [number(c.mean("sup")) for c in conditions]),
+        ("Δ", [_mean(c, "delta", measures) for c in conditions]),
+        ("ZS", [_mean(c, "zs", measures) for c in conditions]),
+        ("95 %", [_bounds(c, measures[c.task]) for c in conditions]),
+        ("paper", [paper(c, measures[c.task]) for c in conditions]),
+        ("aligned", [number(c.mean(alignment)) for c in conditions]),
+        ("paper", [paper(c, alignment) for c in conditions]),
+        ("perpl.", [number(c.mean(PERPLEXITY)) for c in conditions]),
     ]
+    filled = [(title, texts) for title, texts in columns if any(text not in ("", "–") for text in texts)]
+    header = [title for title, _ in filled]
+    more = f"; {plural(len(conditions) - LINES, 'further line')} in results.csv" if len(conditions) > LINES else ""
+    caption = "; ".join(["percent, means over models", *(NOTES[title] for title in NOTES if title in header)]) + more
+    rows = list(zip(*(texts[:LINES] for _, texts in filled), strict=True))
+    return console_table(Table(caption, header, rows, 2 if "task" in header else 1))
+
+
+def _mean(c: Condition, measure: str, measures: Mapping[str, str]) -> str:
+    return number(mean_of(c.values(measure))) if measures[c.task] == measure else ""
+
+
+def _bounds(c: Condition, measure: str) -> str:
+    interval = c.interval(measure)
+    return "" if interval is None else bounds(interval.shown.low, interval.shown.high)

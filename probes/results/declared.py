@@ -41,12 +41,14 @@ class Measure:
         over: The population of a mean, a share or a count, such as "linked words".
         within: The least and the greatest possible value, or None if they are not known.
         title: The title of a figure of the measure. The name of the measure stands in for an empty one.
+        main: A report draws the measure before other measures of its probe.
     """
 
     unit: str
     over: str
     within: Range | None = None
     title: str = ""
+    main: bool = False
 
 
 @dataclass(frozen=True)

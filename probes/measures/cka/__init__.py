@@ -19,7 +19,7 @@ def _comparison(key: str) -> Tree:
     """Return the measures of one comparison of two sets of states."""
     over = "sentences or linked words"
     same = {
-        name: Measure("CKA", over, within, f"the same layer of two {key}, {name}")
+        name: Measure("CKA", over, within, f"the same layer of two {key}, {name}", main=name == "debiased")
         for name, within in ESTIMATORS.items()
     }
     return {

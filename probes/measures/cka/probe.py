@@ -14,7 +14,7 @@ from matplotlib.figure import Figure as Canvas
 from numpy.typing import NDArray
 
 from probes.figures.drawing import Drawing
-from probes.figures.lines import Series, over_layers
+from probes.figures.lines import Series, lines_over
 from probes.figures.maps import CELLS, cka_map
 from probes.measures.cka import CkaConfig, Estimator
 from probes.measures.cka.pairs import ESTIMATORS, Compared, Pairing, compare, paraphrase_pairing, random_pairing
@@ -166,4 +166,4 @@ def layer_lines(found: Sequence[Compared], estimator: Estimator) -> Drawing | No
         "How alike the representations of the same text are. Random encoders: what tokens alone give, a lower "
         "reference; paraphrase: the source language read by another model, an upper one. Layer 0: the embeddings."
     )
-    return over_layers("cka-layers", title, lines, "CKA (0 = unlike, 1 = alike)", note) if lines else None
+    return lines_over("cka-layers", title, lines, ("layer", "CKA (0 = unlike, 1 = alike)"), note) if lines else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from probes.results.declared import ANY, AT_LEAST_ZERO, COEFFICIENT, SHARE, Entries, Measure, Tree
@@ -24,7 +25,7 @@ def _mean(measure: Measure) -> Tree:
 
 LENGTH = _mean(Measure("distance", PAIRS, AT_LEAST_ZERO))
 LAYER: Tree = {
-    "auc": _mean(APART),
+    "auc": _mean(replace(APART, main=True)),
     "related": LENGTH,
     "unrelated": LENGTH,
     "zero_vectors": Measure("words", "linked words", AT_LEAST_ZERO),

@@ -23,7 +23,7 @@ SCORES = ("cosine", "csls")
 
 def _score(over: str, by_rank: bool, title: str) -> Tree:
     """Return the measures of a score: both directions and their mean, each by rank if ``by_rank`` is set."""
-    found, mean = Measure("percent", over, PERCENT), Measure("percent", over, PERCENT, title)
+    found, mean = Measure("percent", over, PERCENT), Measure("percent", over, PERCENT, title, main=True)
     if not by_rank:
         return {"forward": found, "backward": found, "mean": mean}
     ranks = [f"p@{rank}" for rank in AT]

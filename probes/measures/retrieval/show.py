@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from probes.figures.bars import Bar, retrieval_by_tag
@@ -135,7 +134,7 @@ def drawings(values: Values, ranks: Series | None, names: Names, kinds: Kinds) -
         title = f"Word retrieval by difference of frequency rank, {both}: {kinds[values['ranks']['pairs']]}"
         read = read_of(values, values["ranks"]["layer"])
         note = _rank_note(values["ranks"], read[0].upper() + read[1:])
-        made.append(replace(accuracy_by_rank("retrieval-by-rank", title, [ranks]), note=note))
+        made.append(accuracy_by_rank("retrieval-by-rank", title, [ranks], note))
     return made
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from probes.results.declared import ANY, AT_LEAST_ZERO, PERCENT, Entries, Measure, Tree
 
 FOUND = Measure("percent", "word types", PERCENT)
 TYPES = Measure("word types", "word types", AT_LEAST_ZERO)
-DIRECTIONS: Tree = {"forward": FOUND, "backward": FOUND, "mean": FOUND}
+DIRECTIONS: Tree = {"forward": FOUND, "backward": FOUND, "mean": replace(FOUND, main=True)}
 SCORES: Tree = {ANY: {"cosine": DIRECTIONS, "csls": DIRECTIONS}}
 """The scores of all words, of those in the dictionary and of those held out."""
 

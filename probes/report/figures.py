@@ -1,0 +1,91 @@
+"""The figures of a report: how many are drawn, and the drawing of curves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from probes.figures.drawing import COLOURS, Figure
+from probes.figures.lines import Series, interval_series, lines_over
+from probes.report.numbers import plural
+from probes.report.page import Block, Figures, Paragraph
+from probes.statistics import Interval
+
+FEW_CELLS = 200
+FIGURES, FIGURES_OF_MANY = 40, 8
+"""Largest number of figures of a report, and of a report of more than FEW_CELLS cells, which must take seconds."""
+Lines = Mapping[str, Mapping[float, Interval]]
+"""Name of a line → its points, ordered by place."""
+
+
+class FigureBudget:
+    """Number of figures that a report may still draw.
+
+    A figure takes about 0.1 seconds and 50 KB of the page.
+    """
+
+    def __init__(self, cells: int) -> None:
+        self.many = cells > FEW_CELLS
+        self.left = FIGURES_OF_MANY if self.many else FIGURES
+
+    def take(self, wanted: int = 1, most: int = FIGURES) -> int:
+        """Take figures from the budget.
+
+        Args:
+            wanted: Number of figures that could be drawn.
+            most: Largest number for this section. In a study of many cells it is a quarter of that.
+
+        Returns:
+            The number of figures that may be drawn.
+        """
+        given = min(wanted, self.left, max(1, most // 4) if self.many else most)
+        self.left -= given
+        return given
+
+    def draw(
+        self, wanted: Sequence[Callable[[], Figure]], most: int, where: str = "", what: str = "figure"
+    ) -> list[Block]:
+        """Draw as many figures as the budget allows, at most ``most``, and count the rest in a note.
+
+        Args:
+            wanted: Functions that draw the figures.
+            most: Largest number of these figures.
+            where: The heading that the note begins with.
+            what: The name of a figure in the note.
+        """
+        figures = [draw() for draw in wanted[: self.take(len(wanted), most)]]
+        blocks: list[Block] = [Figures(figures)] if figures else []
+        if left := len(wanted) - len(figures):
+            further = plural(left, f"further {what}")
+            told = f"{where}: {further}" if where else further
+            blocks.append(Paragraph(f"{told} left out; the tables have the numbers.", "note"))
+        return blocks
+
+
+def curves(
+    name: str,
+    title: str,
+    lines: Lines,
+    axes: tuple[str, str],
+    note: str,
+    *,
+    dashed: Lines | None = None,
+    ticks: Mapping[float, str] | None = None,
+) -> Figure:
+    """Draw the first lines with their intervals.
+
+    Args:
+        name: Name of the file.
+        title: Title of the figure.
+        lines: The lines.
+        axes: Labels of the horizontal and of the vertical axis.
+        note: Text after the title in the caption.
+        dashed: Lines that are drawn dashed in the colour of the line with the same name.
+        ticks: Label of each place, where the places are numbers of an axis of the study.
+    """
+    series = list[Series]()
+    for line, points in list(lines.items())[: len(COLOURS)]:
+        if points:
+            series.append(interval_series(line, list(points), list(points.values())))
+        if second := (dashed or {}).get(line):
+            series.append(interval_series(line, list(second), list(second.values()), pair=bool(points)))
+    return lines_over(name, title, series, axes, note, ticks).figure()
