@@ -151,7 +151,7 @@ def cases():
         auc_by_layer("auc", "AUC", [interval_series("model", [0, 1], [found[0].auc, found[2].auc])]),
         retrieval_by_layer("retrieval", "Retrieval", [line, plain]),
         emergence("emergence", "Emergence", [Series("all", [0, 5000, 20000], [0, 3, 70])]),
-        accuracy_by_rank("rank", "Rank", [rank_series("m", np.arange(100), np.arange(100) % 2)], "A note."),
+        accuracy_by_rank("rank", "Rank", [rank_series("m", np.arange(100), np.arange(100) % 2, 10)], "A note."),
         cka_map("cka", "CKA", [[0.2, 0.9], [0.3, 1.0]], "A", "B"),
         cka_map("cka-tall", "CKA", np.full((25, 3), 0.5), "A", "B"),
         settings_map("map", "Map", [[1.0, 99.0], [float("nan"), 40.0]], *SETTINGS, "Δ", "A note.", (0.0, 100.0)),
@@ -222,7 +222,7 @@ def test_bins_of_rank_difference_are_equally_full_and_wilson():
     assert found.x[:2] == [49.5, 149.5]
     bound = stats.binomtest(100, 100).proportion_ci(method="wilson")
     assert (found.low[0], found.high[0]) == pytest.approx((100 * bound.low, 100 * bound.high))
-    tied = rank_series("x", np.zeros(50), np.ones(50))
+    tied = rank_series("x", np.zeros(50), np.ones(50), 10)
     assert tied.x == [1.0] and tied.y == [100]
 
 

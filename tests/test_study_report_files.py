@@ -62,7 +62,7 @@ def test_what_cannot_be_joined_is_refused(study: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("joined", [True, False])
 def test_only_files_of_the_report_are_deleted(study: Path, tmp_path: Path, joined: bool) -> None:
-    """Nor is anything else when it is written again, of this version or of an earlier one, which has no list."""
+    """Nor is anything else when it is written again."""
 
     def write() -> Path:
         return (write_joined_report([study], tmp_path / "out") if joined else write_report(study)).folder
@@ -79,8 +79,6 @@ def test_only_files_of_the_report_are_deleted(study: Path, tmp_path: Path, joine
     own = [folder / name for name in ("tables/notes.txt", "notes.txt", *(() if joined else ("figures/photo.svg",)))]
     for path in own:
         path.write_text("mine")
-    if joined:
-        (folder / "report.json").unlink()
     make_grid(study, AXES, tasks=("pos",))
     write()
     assert "tables/scores-2-ner.tex" in first and not list(folder.glob("*/*-ner.*")), "nothing old stays behind"

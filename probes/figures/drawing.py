@@ -91,7 +91,7 @@ class _Renderer(RendererSVG):
 
     def get_text_width_height_descent(self, s: str, prop: Any, ismath: Any) -> tuple[float, float, float]:
         if not writable(s):
-            s = "".join(c if _has_glyph(c, FONT) else "—" if _is_wide(c) else "n" for c in s)
+            s = "".join(c if _has_glyph(c) else "—" if _is_wide(c) else "n" for c in s)
         measure: Callable[..., tuple[float, float, float]] = super().get_text_width_height_descent
         return measure(s, prop, ismath)
 
@@ -109,22 +109,22 @@ class _Canvas(FigureCanvasSVG):
 
 
 @lru_cache(maxsize=10_000)
-def writable(text: str, fonts: tuple[str, ...] = (FONT,)) -> bool:
-    """Return whether the fonts have each letter, and none needs shaping or runs from right to left.
+def writable(text: str) -> bool:
+    """Return whether the font has each letter, and none needs shaping or runs from right to left.
 
     Shaping depends on how matplotlib was built. Without it Arabic or Devanagari are drawn wrong, not left out.
     """
     return all(
         unicodedata.bidirectional(letter) not in ("R", "AL")
         and unicodedata.category(letter) not in ("Mc", "Me", "Cc", "Cs")
-        and any(_has_glyph(letter, font) for font in fonts)
+        and _has_glyph(letter)
         for letter in text
     )
 
 
 @lru_cache(maxsize=100_000)
-def _has_glyph(letter: str, font: str) -> bool:
-    return get_font(findfont(font)).get_char_index(ord(letter)) != 0
+def _has_glyph(letter: str) -> bool:
+    return get_font(findfont(FONT)).get_char_index(ord(letter)) != 0
 
 
 def _is_wide(letter: str) -> bool:

@@ -87,6 +87,6 @@ def _paint(axes: Axes, panel: Panel, columns: int) -> None:
     grid(axes, "y")
 
 
-def _interval(interval: Interval, digits: int = 3) -> str:
-    bounds = "" if interval.low is None else f" [{interval.low:.{digits}f}, {interval.high:.{digits}f}]"
-    return f"{interval.mean:.{digits}f}{bounds}"
+def _interval(interval: Interval) -> str:
+    bounds = "" if interval.low is None else f" [{interval.low:.3f}, {interval.high:.3f}]"
+    return f"{interval.mean:.3f}{bounds}"

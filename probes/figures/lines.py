@@ -143,7 +143,7 @@ def accuracy_by_rank(name: str, title: str, series: Sequence[Series], note: str)
     return _lines(name, title, series, axes, (0, None), note, log=True)
 
 
-def rank_series(name: str, difference: ArrayLike, correct: ArrayLike, bins: int = 10, level: float = 0.95) -> Series:
+def rank_series(name: str, difference: ArrayLike, correct: ArrayLike, bins: int) -> Series:
     """Return the accuracy in % in at most ``bins`` bins of equally many items by |difference| of rank.
 
     Items of equal difference share a bin. Bounds are Wilson's score interval (1927), which takes the items as
@@ -158,7 +158,7 @@ def rank_series(name: str, difference: ArrayLike, correct: ArrayLike, bins: int 
     number = np.unique(np.searchsorted(edges, size, side="left"), return_inverse=True)[1]
     counts = np.bincount(number)
     share = np.bincount(number, hits) / counts
-    bounds = [wilson_interval(p, n, level) for p, n in zip(share.tolist(), counts.tolist(), strict=True)]
+    bounds = [wilson_interval(p, n) for p, n in zip(share.tolist(), counts.tolist(), strict=True)]
     x = [max(1.0, float(np.median(size[number == i]))) for i in range(len(counts))]
     return interval_series(name, x, bounds)
 
@@ -270,7 +270,7 @@ def _panel(file: str, title: str, label: str, curves: Mapping[str, tuple[Floats,
             axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
             axes.yaxis.set_minor_formatter(NullFormatter())
         elif alignment:
-            axes.set_ylim(0, max(5.0, 1.05 * float(values.max())))
+            axes.set_ylim(0, max(5.0, HEADROOM * float(values.max())))
         if len(curves) > 1 or not alignment:
             axes.legend(fontsize=8.5)
 

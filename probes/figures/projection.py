@@ -22,7 +22,6 @@ from torch import Tensor
 from probes.figures import MOST_PAIRS
 from probes.figures.drawing import (
     COLOURS,
-    FONT,
     INK,
     Drawing,
     alternative,
@@ -41,6 +40,7 @@ LEFT, RIGHT = COLOURS[0], COLOURS[5]
 LABEL_POINTS = 7.5
 LINE_POINTS = 24  # where a line is taken to be
 GAP = 4.0  # points from a word's place to its label
+HEIGHT = 5.0  # inches
 MOST_LABELS = 240
 """Largest number of words that are labelled. More labels do not fit, and measuring them takes time."""
 
@@ -143,19 +143,14 @@ def _tsne(points: Tensor, seed: int) -> tuple[Tensor, float]:
     return torch.from_numpy(model.fit_transform(points.numpy())).double(), perplexity
 
 
-def word_pairs(
-    name: str, title: str, drawn: Picture, left: str, right: str, fonts: Sequence[str] = (), height: float = 5.0
-) -> Drawing:
+def word_pairs(name: str, title: str, drawn: Picture, left: str, right: str) -> Drawing:
     """Draw both words of each pair, of the languages ``left`` and ``right``, with a line between translations.
 
     A label stands on a side of its point where it covers nothing, else it is left out; so the most important words come
     first. A word that the font cannot write, such as one in a derived script or in letters that need shaping, is
-    labelled by its translation in ‹ ›. ``fonts`` are names of installed fonts to try after DejaVu Sans.
+    labelled by its translation in ‹ ›.
     """
-    families = (FONT, *fonts)
-    labels = [
-        label_pair(a, b, i, families) for i, (a, b) in enumerate(zip(drawn.left_words, drawn.right_words, strict=True))
-    ]
+    labels = [label_pair(a, b, i) for i, (a, b) in enumerate(zip(drawn.left_words, drawn.right_words, strict=True))]
     points = np.stack([drawn.left.numpy(), drawn.right.numpy()])  # [2, n, 2]
 
     def paint(canvas: Canvas) -> None:
@@ -177,7 +172,7 @@ def word_pairs(
             for language, m, c in ((left, "o", LEFT), (right, "s", RIGHT))
         ]
         legend_above(axes, handles)
-        _label(canvas, axes, points, labels, families)
+        _label(canvas, axes, points, labels)
 
     apart, spread = (np.median(np.linalg.norm(points[0] - places, axis=1)) for places in (points[1], points[0].mean(0)))
     note = "A line joins a word and its translation; labels without room are left out. "
@@ -192,7 +187,7 @@ def word_pairs(
         [("translations", apart), (f"{left} from its middle", spread)],
         "{:.3g}",
     )
-    return Drawing(name, title, paint, note, alt, height)
+    return Drawing(name, title, paint, note, alt, HEIGHT)
 
 
 def _axis(drawn: Picture, number: int) -> str:
@@ -201,7 +196,7 @@ def _axis(drawn: Picture, number: int) -> str:
     return f"principal axis {number + 1} ({100 * drawn.explained[number]:.0f} % of the variance)"
 
 
-def label_pair(left: str, right: str, number: int, fonts: Sequence[str] = (FONT,)) -> tuple[str, str]:
+def label_pair(left: str, right: str, number: int) -> tuple[str, str]:
     """Return the labels of both words of a pair.
 
     A word that cannot be written becomes ‹its translation›, two such words become ‹#number›.
@@ -209,14 +204,14 @@ def label_pair(left: str, right: str, number: int, fonts: Sequence[str] = (FONT,
     >>> label_pair("cat", "\\uac00", 0)
     ('cat', '‹cat›')
     """
-    can = [bool(word.strip()) and writable(word, tuple(fonts)) for word in (left, right)]
+    can = [bool(word.strip()) and writable(word) for word in (left, right)]
     one, other = (shorten(word, 16) for word in (left, right))
     if not any(can):
         return f"‹#{number + 1}›", f"‹#{number + 1}›"
     return one if can[0] else f"‹{other}›", other if can[1] else f"‹{one}›"
 
 
-def _label(canvas: Canvas, axes: Axes, points: Floats, labels: Sequence[tuple[str, str]], fonts: Sequence[str]) -> None:
+def _label(canvas: Canvas, axes: Axes, points: Floats, labels: Sequence[tuple[str, str]]) -> None:
     """Place the labels pair by pair where they cover no point and no label, and as little of the lines as possible."""
     canvas.draw_without_rendering()
     scale = canvas.dpi / 72
@@ -229,4 +224,4 @@ def _label(canvas: Canvas, axes: Axes, points: Floats, labels: Sequence[tuple[st
         for number, pair in enumerate(labels[: MOST_LABELS // 2])
         for text, (x, y), colour in zip(pair, points[:, number], (LEFT, RIGHT), strict=True)
     ]
-    place_labels(axes, words, taken, GAP, on_lines, fontsize=LABEL_POINTS, fontfamily=list(fonts), zorder=3)
+    place_labels(axes, words, taken, GAP, on_lines, fontsize=LABEL_POINTS, zorder=3)

@@ -1,7 +1,6 @@
 """Files of a report: report.html, report.md, tables/*.csv and *.tex, figures/*.svg, and report.json, which lists them.
 
-Only listed files are ever deleted. A report of an earlier version has no list. It is recognised by the end of its page,
-and all files of a report's kinds in its two folders belong to it.
+Only listed files are ever deleted.
 """
 
 from __future__ import annotations
@@ -20,8 +19,6 @@ from synthlang.files import atomic_file, read_json, write_json
 LIST = "report.json"
 HTML, MARKDOWN, FIGURES, TABLES = "report.html", "report.md", "figures", "tables"
 MADE_BY = "synthlang report"
-END = f"Made by {MADE_BY}.</footer>\n</body>\n</html>\n"
-"""The end of the page, in every version."""
 PROGRAM = Path(__file__).resolve().parents[2]
 PACKAGES = ("probes", "pretrain", "synthlang")
 READ = (STUDY, "results.csv", "results.parquet", "measures.csv", "measures.parquet")
@@ -86,17 +83,12 @@ def _list(folder: Path, names: Collection[str]) -> None:
 
 
 def _written(folder: Path) -> set[str]:
-    """Return the files of the report in ``folder``, which is an empty set without a report."""
+    """Return the files that the list of a report in ``folder`` names, which are none without a report."""
     try:
-        record: Any = read_json(folder / LIST) if (folder / LIST).is_file() else None
-        if isinstance(record, dict) and record.get("made_by") == MADE_BY:
-            return {name for name in map(str, record["files"]) if _is_report_file(name)}
-        if not (folder / HTML).read_text(encoding="utf-8").endswith(END):
-            return set()
-    except (InputError, OSError, UnicodeDecodeError, KeyError, TypeError):
+        record: Any = read_json(folder / LIST)
+        return {name for name in map(str, record["files"]) if record["made_by"] == MADE_BY and _is_report_file(name)}
+    except (InputError, KeyError, TypeError):
         return set()
-    kinds = (f"{FIGURES}/*.svg", f"{TABLES}/*.csv", f"{TABLES}/*.tex")
-    return {HTML, MARKDOWN, *(str(path.relative_to(folder)) for kind in kinds for path in folder.glob(kind))}
 
 
 def _is_report_file(name: str) -> bool:
