@@ -99,9 +99,9 @@ def test_tokens_per_word_stand_beside_the_scores(tmp_path: Path) -> None:
 
 def test_perplexity_stands_beside_the_scores_and_in_a_table_of_its_own(tmp_path: Path) -> None:
     made = report(grid(tmp_path / "a"))
-    scores, pretrained = lines(made, "Δ", "Perplexity"), lines(made, "Perplexity|parent")
+    scores, pretrained = lines(made, "Δ", "Perplexity"), lines(made, "Perplexity|source")
     assert "failed training" not in made.text and "not learned" not in made.text
-    for line, column in ((scores, "Perplexity"), (pretrained, "Perplexity|parent")):
+    for line, column in ((scores, "Perplexity"), (pretrained, "Perplexity|source")):
         for objective, values in (("MLM", [10.0, 11.0, 32.0]), ("ALIGN-MLM", [12.0, 13.0, 14.0])):
             mean, *_ = line[objective,][column].split("|")
             assert mean == number(mean_interval(values).mean)
@@ -119,7 +119,7 @@ def test_a_pretraining_that_cells_share_counts_once(tmp_path: Path) -> None:
     change(folder, cells=cells)
     change_rows(folder, lambda row, _: {"pretrain": row["cell"][:3], "perplexity": len(row["cell"])})
     made = report(folder)
-    assert {line["Seeds"] for line in made.table("Perplexity|parent")} == {"1 model"}
+    assert {line["Seeds"] for line in made.table("Perplexity|source")} == {"1 model"}
     assert {line["Perplexity"] for line in made.table("Δ", "Perplexity")} == {"6.0", "12.0"}
 
 
@@ -129,7 +129,7 @@ def test_a_search_is_read_from_one_table(tmp_path: Path) -> None:
     (folder / "results.parquet").unlink()
     write_rows(folder, [])
     made = report(folder)
-    assert [line["objective"] for line in made.table("Perplexity|parent")] == ["ALIGN-MLM", "MLM"]
+    assert [line["objective"] for line in made.table("Perplexity|source")] == ["ALIGN-MLM", "MLM"]
     bounds = {
         name: mean_interval([perplexity_of(f"{name}, {seed}") for seed in range(3)]) for name in AXES["objective"]
     }
@@ -171,7 +171,7 @@ def test_a_model_over_the_limit_counts_nowhere_and_is_told(tmp_path: Path) -> No
             if column in expected[objective,]:
                 assert scores[objective, "–"][column] == expected[objective,][column]
     assert scores["MLM", "not learned"]["Perplexity"] == "32.0"
-    assert [line["Training"] for line in made.table("Perplexity|parent", "Training")] == ["–", "–", "not learned"]
+    assert [line["Training"] for line in made.table("Perplexity|source", "Training")] == ["–", "–", "not learned"]
     why = {row["Cell"]: row["Not learned"] for row in made.file("seeds")}
     assert why == {cell: "perplexity 32, over 15" if cell == "MLM, 2" else "–" for cell in why}
     for name in ("claims", "correlations"):
@@ -279,7 +279,7 @@ def test_a_report_where_every_model_failed(tmp_path: Path) -> None:
     assert "6 of 6 cells did not learn" in made.lead and "Nothing can be compared yet." in made.lead
     assert {line["Training"] for line in made.table("Δ", "Training")} == {"not learned"}
     assert {row["Verdict"] for row in made.file("claims-not-run")} == {"not run"}
-    assert {line["Training"] for line in made.table("Perplexity|parent")} == {"not learned"}
+    assert {line["Training"] for line in made.table("Perplexity|source")} == {"not learned"}
 
 
 def test_each_study_of_a_joined_report_has_its_own_limits(tmp_path: Path) -> None:
@@ -330,7 +330,7 @@ def test_a_search_that_was_run(tmp_path: Path) -> None:
             assert found[cell["name"], f"pretrain.perplexity.{name}"] == pytest.approx(expected, abs=1e-4)
         assert math.isclose(log[state["best"]]["validation/parent"], state["best_perplexity"])
     assert min(best) < 6, "or it would not tell best from last"
-    table = report(folder).table("Perplexity|parent", "learning rate")
+    table = report(folder).table("Perplexity|source", "learning rate")
     assert [line["learning rate"] for line in table] == ["0.01", "1.0"]
     before = tables(folder)
     collect([folder], "results")

@@ -81,7 +81,7 @@ def test_means_intervals_seeds_and_correlation_equal_scipy(written) -> None:
             r for r in read_rows(folder) if (r["objective"], r["language"]) == (line["objective"], line["language"])
         ]
         assert len(rows) == 3 and line["Seeds"] == "1 model × 3 seeds"
-        for name, column in (("Parent", "parent"), ("SUP", "sup"), ("ZS", "zs"), ("Δ", "delta")):
+        for name, column in (("Source", "parent"), ("SUP", "sup"), ("ZS", "zs"), ("Δ", "delta")):
             assert line[name] == of_scipy([float(row[column]) for row in rows])
         assert line["Alignment|held out"] == shown(float(rows[0]["alignment_held_out"]))
     seeds = [(x["Cell"], x["Fine-tuning seed"], x["Δ"]) for x in made.table("Cell", "Fine-tuning seed", "Δ")]
@@ -208,7 +208,7 @@ def test_a_column_of_one_number_is_a_sentence(tmp_path: Path) -> None:
     made = report(folder)
     header = list(made.table("transform", "Δ")[0])
     assert "Alignment|in dictionary" not in header and {"Alignment|held out", "Alignment|all types", "Δ"} < set(header)
-    told = "left out here, not of the CSV file: SUP 90.0, Parent 95.0, Alignment (in dictionary) 100.0."
+    told = "one value in all rows: SUP 90.0, Source 95.0, Alignment (in dictionary) 100.0."
     assert told in made.text
     assert {line["Alignment in dictionary"] for line in made.file("scores-1-pos")} == {"100"}
     assert "100.0" not in (made.paths.tables / "scores-1-pos.tex").read_text().split("\\midrule")[-1]

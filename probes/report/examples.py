@@ -43,11 +43,11 @@ MIXED = "mixed"
 MARKS = {True: "marked", False: "not marked"}
 ROWS = 100
 CAPTION = (
-    "Marks as the paper has them: significant differences (p < .05, not corrected) over the examples of a test set. "
-    "Where a score is a mean over examples: a paired t-test of examples averaged over the runs; else "
-    f"{TEST_ROUNDS:,} rounds of a permutation test over the predictions of all runs. Where models have several "
-    "adjustments and several seeds of fine-tuning, the runs are those whose two seeds are the same, as in print. "
-    "Beside them the difference with its interval over models, which the tests say nothing of."
+    "A mark is a significant difference (p < .05, not corrected) over the examples of a test set, as in the paper. For "
+    "a score that is a mean over examples the test is a paired t-test of examples averaged over the runs. For other "
+    f"scores it is a permutation test with {TEST_ROUNDS:,} rounds over the predictions of all runs. Where models have "
+    "several adjustments and several seeds of fine-tuning, only runs whose two seeds are equal count, as in the paper. "
+    "Over models is the same difference with its interval over models, which these tests do not cover."
 )
 Run = tuple[tuple[str, ...], int]
 """Seeds of the model, and seed of fine-tuning."""

@@ -39,8 +39,8 @@ PART: dict[Outcome, Literal["good", "bad", "open"]] = {"holds": "good", "fails":
 """The colour of the outcome of a comparison."""
 MEASURES = {
     **SHOWN,
-    **{"sup": "SUP", "parent": "Parent"},
-    **{"alignment_all": "alignment, all types", "alignment_forward": "alignment, original → derived"},
+    **{"sup": "SUP", "parent": "Source"},
+    **{"alignment_all": "alignment, all types", "alignment_forward": "alignment, source → derived"},
 }
 CAPTION = (
     "The papers' claims, tested on our results. Ours: the difference or the correlation that decides, with its 95 % "
@@ -68,8 +68,8 @@ READING = (
     "only the signs of numbers and their order within a column can be compared, not their size."
 )
 ORDERS = (
-    "Replicates: our number is above and below the same numbers of its column as in the paper, as far as that is "
-    "decided, or its sign is the paper's, if no order is decided.",
+    "Replicates: our number is above and below the same numbers of its column as in the paper, as far as the order is "
+    "decided. If no order is decided, it has the sign of the paper's number.",
     "Does not replicate: the order with another number of the column, or the sign of Δ or of a gain, is opposite in "
     "the paper.",
     "Inconclusive: neither is decided.",

@@ -101,7 +101,7 @@ class Table:
                 found[column] = f"{f'{first} ({rest})' if rest else first} {number(value, self.digits)}"
         if not found:
             return self
-        told = f"The same in every row and left out here, not of the CSV file: {', '.join(found.values())}."
+        told = f"Only the CSV file has the columns with one value in all rows: {', '.join(found.values())}."
         return replace(self, caption=f"{self.caption} {told}", hidden=frozenset(found))
 
     def _shown(self, row: Sequence[Entry]) -> list[Shown]:

@@ -56,15 +56,15 @@ CONDITIONS, SEEDS, FAILED, LOGS, DROPPED, CELLS = 120, 300, 50, 10, 150, 100
 """Largest number of rows of the tables on the page, and of logs."""
 LOG_LINES = 60
 EXPLAINED = (
-    "Parent is the score of a model that was fine-tuned and tested on the source language. SUP (supervised) was "
+    "Source is the score of a model that was fine-tuned and tested on the source language. SUP (supervised) was "
     "fine-tuned and tested on the other language. ZS (zero-shot) was fine-tuned on the source language and tested on "
-    "the other. Δ = SUP − ZS. Majority is the score of always predicting the most frequent label. Alignment is that of "
-    "word embeddings, the mean of both directions. Intervals are over pretraining seeds, each the mean of its "
+    "the other. Δ = SUP − ZS. Majority is the score of always predicting the most frequent label. Alignment is the "
+    "mean of both directions of word-embedding alignment. Intervals are over pretraining seeds, each the mean of its "
     "fine-tuning seeds. With one pretraining they are over fine-tuning seeds."
 )
-TITLES = {**SHOWN, "sup": "SUP", MAJORITY: "Majority", "parent": "Parent"}
+TITLES = {**SHOWN, "sup": "SUP", MAJORITY: "Majority", "parent": "Source"}
 """Columns of the tables of scores. On a phone the first of them are visible without scrolling."""
-OF_PERPLEXITY = "Perplexity is that of masked words on the source language's dev set, as logged during pretraining."
+OF_PERPLEXITY = "Perplexity is over masked words of the source language's dev set, as logged during pretraining."
 OF_FAILED = (
     "Models that have not learned stand last in each table, and no mean, figure, comparison or claim includes them. "
     "They are beyond a limit of the study, or hardly better than the majority baseline."
@@ -73,7 +73,7 @@ LANGUAGES = "One sentence of the training text in each language, decoded from th
 DROPPED_CAPTION = (
     "Counts of what each kind of stage left out, cut short, changed or could not change, by reason, and of the "
     "sentence pairs that remained. Least and Most are the smallest and the largest count in one stage. In stages is "
-    "the number of stages with such a count, of those that read these data."
+    "the number of stages with such a count among the stages that read these data."
 )
 WRITTEN = "This is the study file. The key base names files whose settings it changes."
 RESOLVED = (

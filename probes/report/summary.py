@@ -169,9 +169,10 @@ def correlations(tasks: Mapping[str, Sequence[Condition]]) -> list[Block]:
             body.append([task, shown, n, number(found.r, 2), bounds(found.low, found.high, 2) or "–", p])
     caption = (
         "Spearman correlation of alignment with Δ. ρ < 0: the better the alignment, the smaller the loss in transfer. "
-        "Models of a condition (other seeds of pretraining) are one cluster, as are conditions that have the same "
-        "measurement of a model, as where they differ in fine-tuning alone. p: two-sided permutation test; interval: "
-        f"95 % bootstrap, both of conditions; of more than {RESAMPLED} conditions Student's t and Fisher's interval."
+        "Models of a condition, which differ in the seed of pretraining, form one cluster. So do conditions with the "
+        "same measurement of a model, for instance if they differ only in fine-tuning. p is from a two-sided "
+        "permutation test and the 95 % interval from a bootstrap, both over conditions. For more than "
+        f"{RESAMPLED} conditions they are from Student's t and Fisher's transformation."
     )
     table = Table(caption, ["Task", "Alignment", "n", "ρ", "95 % interval", "p"], body, 2, "correlations")
     few = "the conditions are few, they" if max(map(len, tasks.values())) < SMALL_N else "the conditions"

@@ -25,7 +25,7 @@ from probes.results.scores import PERPLEXITY
 from probes.statistics import Interval, numbers_among
 
 PARENT = "parent"
-LANGUAGES = {PARENT: "parent", "other": "other language"}
+LANGUAGES = {PARENT: "source", "other": "other language"}
 """Language in the names of measures → language on the page."""
 ROWS = 120
 """Largest number of rows of the table of perplexities."""

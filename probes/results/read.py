@@ -28,7 +28,7 @@ OF_VIEWS = ("task_kind", "language", "objective", "transfer", "alignment")
 """Columns of measurements.parquet that only its views need."""
 COLUMNS = tuple(name for name in WRITTEN if name not in OF_VIEWS)
 """Columns of the table; schema.Measurement describes them."""
-JUDGED = {"parent": "Parent", "sup": "SUP"}
+JUDGED = {"parent": "Source", "sup": "SUP"}
 """Scores that show whether a model has learned, and their names in reports."""
 LEARNED_SHARE = 0.1
 """A model has not learned a task if it covers less than this share of the way from the majority baseline to 100."""
