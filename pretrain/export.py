@@ -52,7 +52,9 @@ def verify(folder: Path, weights: Mapping[str, Tensor], carried: bool = False) -
 
     verbosity = logging.get_verbosity()
     logging.set_verbosity_error()
-    loaded, info = AutoModelForMaskedLM.from_pretrained(folder, output_loading_info=True, local_files_only=True)
+    loaded, info = AutoModelForMaskedLM.from_pretrained(
+        folder, output_loading_info=True, local_files_only=True, trust_remote_code=False
+    )
     logging.set_verbosity(verbosity)
     problems = {kind: keys for kind, keys in info.items() if keys and not (carried and kind == "unexpected_keys")}
     assert not problems, f"the export does not load cleanly: {problems}"

@@ -5,26 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from rich.filesize import decimal
 from safetensors import SafetensorError, safe_open
 
 from pretrain.folder import EXPORT
+from pretrain.memory import FLOAT, memory_of_machine
 from synthlang.errors import InputError
 from synthlang.files import read_json, user_path
-from synthlang.fingerprint import digest_files, sha256_file
+from synthlang.fingerprint import digest_files
 from synthlang.vocabularies.checkpoint import Checkpoint, read_checkpoint
+from synthlang.vocabularies.folder_files import CONFIG, model_config
 from synthlang.vocabularies.space import Specials
 from synthlang.vocabularies.xlm_tokenizer import XLM
 
 if TYPE_CHECKING:  # importing transformers takes seconds, and most runs start from random weights
     from transformers import PreTrainedModel
 
-CONFIG = "config.json"
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+ADAPTER, SUFFIX = "adapter_config.json", ".safetensors"
 FILES = ("*.safetensors", "*.json", "*.txt", "*.model")  # files of a model on the hub: weights, settings, tokenizer
 
 
@@ -51,26 +55,35 @@ class Base:
     def checkpoints(self) -> dict[str, Checkpoint]:
         return {name: read_checkpoint(str(folder)) for name, folder in self.folders.items()}
 
-    @cached_property
+    @property
     def is_xlm(self) -> bool:
-        return bool(self._config.get("model_type") == XLM)
+        return bool(self.config.model_type == XLM)
 
     @cached_property
     def language_numbers(self) -> dict[str, int]:
         """The number of each language in an XLM with language embeddings, or {} for other models."""
-        known = self._config.get("lang2id")
-        has_some = self.is_xlm and self._config.get("use_lang_emb", True) and self._config.get("n_langs", 1) > 1
-        if not has_some:
+        config = self.config
+        if not (self.is_xlm and config.use_lang_emb and config.n_langs > 1):
             return {}
-        if not isinstance(known, dict) or sorted(known.values()) != list(range(self._config["n_langs"])):
+        known: dict[str, int] = config.lang2id
+        if sorted(known.values(), key=str) != sorted(range(config.n_langs), key=str):
             reason = "lang2id does not number all of the n_langs languages"
             raise InputError(reason, self.folder / CONFIG, code="conflict")
         return known
 
     @cached_property
-    def _config(self) -> dict[str, Any]:
-        found: dict[str, Any] = read_json(self.folder / CONFIG)
-        return found
+    def config(self) -> Any:
+        """The config of transformers, which is read as data.
+
+        Raises:
+            InputError: It describes no model that can be read.
+        """
+        path = self.folder / CONFIG
+        config = model_config(path)
+        if getattr(config, "quantization_config", None) is not None:
+            reason, hint = "the weights are quantized, which is not supported", "save the model in float32"
+            raise InputError(reason, path, keys="quantization_config", hint=hint, code="unsupported")
+        return config
 
     @property
     def specials(self) -> Specials:
@@ -79,7 +92,7 @@ class Base:
 
     def parents(self) -> dict[str, Any]:
         """Return the fingerprints of the weights and of the tokenizers."""
-        weights = digest_files([*self.folder.glob("*.safetensors"), self.folder / CONFIG])
+        weights = digest_files([*self.folder.glob(f"*{SUFFIX}"), self.folder / CONFIG])
         return {"model": weights, "tokenizers": {name: one.fingerprint for name, one in self.checkpoints.items()}}
 
 
@@ -97,12 +110,6 @@ def open_base(name: str) -> Base:
     return Base({"": _checked(_from_hub(name))})
 
 
-def width(name: str) -> int | None:
-    """Return the hidden size in a model's config, or None if there is none."""
-    found = read_json(open_base(name).folder / CONFIG).get("hidden_size")
-    return found if isinstance(found, int) else None
-
-
 def _in_folder(place: Path) -> dict[str, Path]:
     for folder in (place, place / "export"):
         if (folder / CONFIG).is_file():
@@ -114,7 +121,7 @@ def _in_folder(place: Path) -> dict[str, Path]:
     if not (place / "done.json").exists():
         hint = "run its command again to finish it"
         raise InputError("the run is not finished", place, hint=hint, code="missing")
-    if len({sha256_file(_checked(folder) / WEIGHTS[0]) for folder in exports}) > 1:
+    if len({digest_files(weight_files(_checked(folder))) for folder in exports}) > 1:
         names = ", ".join(folder.name for folder in exports)
         reason = (
             f"the languages of the run ({names}) have different weights (separate embeddings or layers, or language "
@@ -127,12 +134,59 @@ def _in_folder(place: Path) -> dict[str, Path]:
 
 def _checked(folder: Path) -> Path:
     """Return the folder if it holds weights that can be read safely."""
+    if (folder / ADAPTER).exists():
+        reason = "holds an adapter of another model"
+        raise InputError(reason, folder, hint="merge it into the model first", code="unsupported")
     if any((folder / name).is_file() for name in WEIGHTS):
+        weight_files(folder)
         return folder
     if any((folder / name).is_file() for name in PICKLED):
         hint = "save the model with save_pretrained of transformers, which writes model.safetensors"
         raise InputError("holds only pickled weights, which are not safe", folder, hint=hint, code="unsupported")
     raise InputError(f"holds no {WEIGHTS[0]}", folder, code="missing")
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """Return the files with the weights of a model.
+
+    Raises:
+        InputError: The index of the weights names anything but safetensors files of the folder.
+    """
+    whole, index = (folder / name for name in WEIGHTS)
+    if whole.is_file():
+        return [whole]
+    data = read_json(index)
+    placed = data.get("weight_map") if isinstance(data, dict) else None
+    if not isinstance(placed, dict) or not placed:
+        raise InputError("maps no weights to files", index, keys="weight_map", code="format")
+    for name in (found := set(map(str, placed.values()))):
+        if Path(name).name != name or not name.endswith(SUFFIX) or not (folder / name).is_file():
+            reason = f"names {name!r}, which is no safetensors file of the folder"
+            raise InputError(reason, index, keys="weight_map", code="conflict")
+    return [folder / name for name in sorted(found)]
+
+
+def check_weights(base: Base) -> None:
+    """Check by the headers of the weights that the model in the config can be built, and fits into memory.
+
+    Raises:
+        InputError: It cannot, or a file is damaged.
+    """
+    tensors, numbers = 0, 0
+    for path in weight_files(base.folder):
+        try:
+            with safe_open(path, framework="pt") as weights:
+                shapes = [weights.get_slice(name).get_shape() for name in weights.keys()]  # noqa: SIM118  no dict
+        except (OSError, SafetensorError) as error:
+            raise _unreadable(base.folder, error) from error
+        tensors, numbers = tensors + len(shapes), numbers + sum(map(prod, shapes))
+    layers = base.config.num_hidden_layers
+    if layers > tensors:
+        reason = f"has {layers:,} layers, but the weights have only {tensors:,} tensors"
+        raise InputError(reason, base.folder / CONFIG, code="conflict")
+    if numbers * FLOAT > (memory := memory_of_machine()):
+        reason = f"the weights need {decimal(numbers * FLOAT)} of memory, and the machine has {decimal(memory)}"
+        raise InputError(reason, base.folder, code="resources")
 
 
 def _from_hub(name: str) -> Path:
@@ -162,14 +216,19 @@ def load_model(base: Base) -> PreTrainedModel:
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # a run has a progress bar of its own
+    check_weights(base)
     try:
         model, info = AutoModelForMaskedLM.from_pretrained(
-            base.folder, use_safetensors=True, local_files_only=True, dtype=torch.float32, output_loading_info=True
+            base.folder,
+            config=base.config,
+            trust_remote_code=False,
+            use_safetensors=True,
+            local_files_only=True,
+            dtype=torch.float32,
+            output_loading_info=True,
         )
-    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        reason, hint = f"cannot be read as a masked language model: {reason}", _remedy(base.folder)
-        raise InputError(reason, base.folder, hint=hint, code="damaged") from error
+    except Exception as error:  # each architecture checks its own sizes, with errors of many classes
+        raise _unreadable(base.folder, error) from error
     missing = sorted(info["missing_keys"])
     if missing:
         reason = f"lacks weights of a masked language model, which would be random: {', '.join(missing[:3])}"
@@ -181,11 +240,17 @@ def load_model(base: Base) -> PreTrainedModel:
 def pooler_of(base: Base) -> dict[str, torch.Tensor] | None:
     """Return ``weight`` [d, d] and ``bias`` [d] of BERT's pooler, which ``load_model`` does not load, or None."""
     found: dict[str, torch.Tensor] = {}
-    for path in sorted(base.folder.glob("*.safetensors")):
+    for path in sorted(base.folder.glob(f"*{SUFFIX}")):
         with safe_open(path, framework="pt") as weights:
             names = [name for name in weights.keys() if ".pooler.dense." in f".{name}"]  # noqa: SIM118  no dict
             found |= {name.rpartition(".")[2]: weights.get_tensor(name) for name in names}
     return found or None
+
+
+def _unreadable(folder: Path, error: Exception) -> InputError:
+    reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+    reason = f"cannot be read as a masked language model: {reason}"
+    return InputError(reason, folder, hint=_remedy(folder), code="damaged")
 
 
 def _remedy(folder: Path) -> str:

@@ -253,7 +253,7 @@ def run_theirs(options: Namespace) -> Figures:
             disable_tqdm=True,
         )
         trainer = hf.Trainer(
-            model=hf.RobertaForMaskedLM.from_pretrained(options.folder),
+            model=hf.RobertaForMaskedLM.from_pretrained(options.folder, trust_remote_code=False),
             args=settings,
             data_collator=hf.DataCollatorForLanguageModeling(tokenizer, mlm_probability=shape.mask_rate),
             train_dataset=Rows(rows),

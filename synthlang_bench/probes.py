@@ -295,7 +295,8 @@ def _trainer(
 ) -> Any:
     import transformers as hf
 
-    tokenizer, pair, tuning = hf.AutoTokenizer.from_pretrained(options.folder), options.task == "nli", config.fine_tune
+    tokenizer = hf.AutoTokenizer.from_pretrained(options.folder, trust_remote_code=False)
+    pair, tuning = options.task == "nli", config.fine_tune
     kind = hf.AutoModelForSequenceClassification if pair else hf.AutoModelForTokenClassification
     settings = hf.TrainingArguments(
         output_dir=folder,
@@ -315,7 +316,7 @@ def _trainer(
         seed=0,
     )
     return hf.Trainer(
-        model=kind.from_pretrained(options.folder, num_labels=classes),
+        model=kind.from_pretrained(options.folder, num_labels=classes, trust_remote_code=False),
         args=settings,
         data_collator=(hf.DataCollatorWithPadding if pair else hf.DataCollatorForTokenClassification)(tokenizer),
         train_dataset=rows["train"],

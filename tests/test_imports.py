@@ -63,7 +63,16 @@ def forbidden(*files: Path) -> list[str]:
     assert done.returncode in (0, 1), done.stderr
     lines = ((path, line) for path in files for line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1))
     by_pattern = [f"{path}:{number}: {text}" for path, (number, text) in lines if UNSAFE.search(text)]
-    return [*done.stdout.splitlines(), *by_pattern]
+    return [*done.stdout.splitlines(), *by_pattern, *(place for path in files for place in _trusting(path))]
+
+
+def _trusting(path: Path) -> Iterator[str]:
+    """Calls that open a model or a tokenizer and leave it to transformers to ask whether its code may run."""
+    calls = (node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call))
+    for call in calls:
+        keywords = {keyword.arg for keyword in call.keywords}
+        if ast.unparse(call.func).endswith(".from_pretrained") and "trust_remote_code" not in keywords:
+            yield f"{path}:{call.lineno}: from_pretrained without trust_remote_code=False"
 
 
 @pytest.fixture(scope="module")
@@ -198,6 +207,7 @@ random.Random(7).choice(x)
 np.load("x", allow_pickle=False)
 torch.random.fork_rng(devices=[])
 f(trust_remote_code=False)
+C.from_pretrained("x", trust_remote_code=False)
 random = np.random.default_rng(7)
 random.integers(3)
 """
@@ -208,6 +218,7 @@ WRONG = [
     "from torch import load\nload('x')",
     "f(trust_remote_code=True)",
     "f(trust_remote_code=flag)",
+    "C.from_pretrained('x')",
     "import numpy as np\nnp.load('x', allow_pickle=True)",
     "import yaml\nclass L(yaml.Loader): pass\nyaml.load(text, L)",
     "import numpy as np\nnp.random.rand(3)",

@@ -5,6 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
+from safetensors.torch import save_file
 
 from probes.models.names import CellModel
 from probes.study.checks import check_cells
@@ -216,7 +218,7 @@ def bert(folder, positions):
     folder.mkdir()
     settings = {"model_type": "bert", "max_position_embeddings": positions, "num_hidden_layers": 2, "pad_token_id": 0}
     (folder / "config.json").write_text(json.dumps(settings))
-    (folder / "model.safetensors").write_bytes(b"")
+    save_file({"first": torch.zeros(1), "second": torch.zeros(1)}, folder / "model.safetensors")
     return str(folder)
 
 

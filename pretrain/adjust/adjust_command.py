@@ -29,7 +29,7 @@ def adjust_command(
     """Adjust a model (default: the model of the config) with progress, and return the exit code."""
     from pretrain.adjust.config import AdjustConfig
     from pretrain.adjust.run import DONE, adjust
-    from pretrain.hub import width
+    from pretrain.hub import open_base
     from pretrain.threads import threads_for, use_threads
     from pretrain.train import with_progress
     from synthlang.catalogue import load_yaml
@@ -40,7 +40,7 @@ def adjust_command(
     data = override(load_yaml(config_path, "adjust"), overrides)
     config = parse(AdjustConfig, data if model is None else {**data, "model": model}, config_path)
 
-    use_threads(threads or threads_for(width(config.model)))
+    use_threads(threads or threads_for(open_base(config.model).config.hidden_size))
     if smoke:
         config, out = smaller(config), smoke_path(out)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from pretrain.config import ModelConfig, SharingConfig
+from pretrain.hub import Base, check_weights, load_model, open_base
 from pretrain.model.attention import SeparateLayers
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.from_xlm import LANGUAGES, bert_config, bert_names
@@ -61,10 +61,8 @@ def from_hf(
     Raises:
         InputError: The architecture is not supported, or the checkpoint has fewer positions than ``length``.
     """
-    from pretrain.hub import load_model, open_base  # imported here, since it loads transformers' models
-
     base = open_base(name)
-    config = _config(base.folder, name)
+    config = _config(base, name)
     loaded = load_model(base)
     source = {key: tensor.detach() for key, tensor in loaded.state_dict().items()}
     architecture, names = config.model_type, ARCHITECTURES.get(config.model_type, ARCHITECTURES["bert"])
@@ -72,7 +70,7 @@ def from_hf(
         config, source = bert_config(config, name), bert_names(source)
     shape = _shape_of(config, dropout)
     before = config.pad_token_id + 1 if names.counts_from_pad else 0
-    positions = _positions(config)
+    positions = positions_of(config)
     check_length(name, positions, length)
     settings = (shape, sharing, ids, size, positions, config.pad_token_id, language_ids)
     model = MaskedLM(*settings, seed, architecture, config.layer_norm_eps)
@@ -103,18 +101,17 @@ def check_start(name: str, length: int, layers: Sequence[int]) -> None:
     Raises:
         InputError: The checkpoint's settings exclude the run.
     """
-    from pretrain.hub import open_base
-
     base = open_base(name)
     if base.is_run:
         hint = f"name the export of one language, such as {base.folder}"
         raise InputError(f"{name} is a run", keys="start.model", hint=hint, code="type")
-    config = _config(base.folder, name)
+    config = _config(base, name)
+    check_weights(base)
     if config.model_type == XLM:
         reason = f"{name} is an XLM, which can be probed and fine-tuned but not pretrained further"
         raise InputError(reason, keys="start.model", code="unsupported")
     check_size(name, config.num_hidden_layers, layers)
-    check_length(name, _positions(config), length)
+    check_length(name, positions_of(config), length)
 
 
 def check_size(name: str, count: int, layers: Sequence[int]) -> None:
@@ -124,7 +121,8 @@ def check_size(name: str, count: int, layers: Sequence[int]) -> None:
         raise InputError(reason, keys="sharing.layers", code="range")
 
 
-def _positions(config: Any) -> int:
+def positions_of(config: Any) -> int:
+    """Return the length in tokens of the longest row that a checkpoint reads, by its config."""
     before = config.pad_token_id + 1 if ARCHITECTURES[config.model_type].counts_from_pad else 0
     return int(config.max_position_embeddings) - before
 
@@ -136,19 +134,13 @@ def check_length(name: str, positions: int, length: int | None) -> None:
         raise InputError(reason, keys="batch.length", code="range")
 
 
-def _config(folder: Path, name: str) -> Any:
+def _config(base: Base, name: str) -> Any:
     """Return the config of a checkpoint.
 
     Raises:
         InputError: The config cannot be read, or our model cannot equal the checkpoint.
     """
-    from transformers import AutoConfig
-
-    try:
-        config: Any = AutoConfig.from_pretrained(folder, local_files_only=True)
-    except (OSError, ValueError) as error:
-        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise InputError(f"config.json cannot be read: {reason}", folder, code="format") from error
+    config = base.config
     if config.model_type not in (*ARCHITECTURES, XLM):
         hint = f"name a model of {', '.join(ARCHITECTURES)} or {XLM}"
         raise InputError(f"is a {config.model_type}, which is not supported", name, hint=hint, code="unsupported")
@@ -157,6 +149,8 @@ def _config(folder: Path, name: str) -> Any:
         if found != needed:
             reason = f"has {key} {found!r}, but only models with {needed!r} can be read"
             raise InputError(reason, name, code="unsupported")
+    if config.pad_token_id is None:
+        raise InputError("has no pad_token_id", name, code="missing")
     return config
 
 

@@ -123,18 +123,17 @@ def limits_of_model(model: str) -> ModelLimits | None:
         return limits_of_model(config.start.model) if config.start else limits_of_run(config)
     from huggingface_hub import constants
 
-    from pretrain.hub import CONFIG, open_base  # with torch
+    from pretrain.hub import open_base  # with torch
+    from pretrain.model.from_hf import positions_of
     from pretrain.model.hf_names import ARCHITECTURES
 
     if not model_path(model).is_dir() and not constants.HF_HUB_OFFLINE:
         return None
-    settings = read_json(open_base(model).folder / CONFIG)
-    names = ARCHITECTURES.get(settings.get("model_type"))
-    layers, positions = settings.get("num_hidden_layers"), settings.get("max_position_embeddings")
-    if names is None or not isinstance(layers, int) or not isinstance(positions, int):
+    config = open_base(model).config
+    names = ARCHITECTURES.get(config.model_type)
+    if names is None:
         return None  # opening the model raises the error
-    before = settings.get("pad_token_id", 0) + 1 if names.counts_from_pad else 0
-    return ModelLimits(layers, positions - before, bert=names.config == "BertConfig")
+    return ModelLimits(config.num_hidden_layers, positions_of(config), bert=names.config == "BertConfig")
 
 
 # --- languages of a run ---

@@ -14,6 +14,7 @@ from tokenizers import Tokenizer
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint
+from synthlang.vocabularies.folder_files import CONFIG, check_tokenizer_file, model_config
 from synthlang.vocabularies.space import Specials, digest
 from synthlang.vocabularies.xlm_tokenizer import XLM, xlm_tokenizer
 
@@ -28,6 +29,7 @@ ROLES = {
 NAMES = ("bos_token", "eos_token", "cls_token", "sep_token", "pad_token", "unk_token", "mask_token")
 TOKENIZER_FILES = ("tokenizer.json", "vocab.*", "*.model")
 """Files of which a tokenizer has at least one; *.model are those of SentencePiece."""
+FILES = ("tokenizer.json", "tokenizer_config.json", "added_tokens.json", "vocab.json")
 PROBES = ("a", "the", "1", ".")
 T = TypeVar("T")
 
@@ -60,23 +62,24 @@ def read_checkpoint(name: str) -> Checkpoint:
             there are more ids than rows of the model, or the files contradict each other.
     """
     place = str(user_path(name)) if user_path(name).exists() else name
-    from transformers import AutoTokenizer
-    from transformers.utils import cached_file
-
-    is_xlm = getattr(_config(place), "model_type", None) == XLM
-    loaded: Any = _read(place, lambda: (xlm_tokenizer if is_xlm else AutoTokenizer.from_pretrained)(place))
+    paths = {file: path for file in FILES if (path := _file(place, file)) is not None}
+    for path in paths.values():
+        check_tokenizer_file(path)
+    config = _config(place)
+    is_xlm = getattr(config, "model_type", None) == XLM
+    loaded: Any = _read(place, lambda: xlm_tokenizer(place) if is_xlm else _auto_tokenizer(place, config))
     backend = getattr(loaded, "backend_tokenizer", None)
     if not isinstance(backend, Tokenizer):
         reason = f"the tokenizer ({type(loaded).__name__}) has no fast version"
         raise InputError(reason, name, hint="convert it to a tokenizer.json first", code="unsupported")
     _check_files(Path(place), name)
     specials = _specials(loaded, name)
-    path = _read(place, lambda: cached_file(place, "tokenizer.json", _raise_exceptions_for_missing_entries=False))
-    if path is not None and not is_xlm:
-        _check_same(backend, _read(place, lambda: Tokenizer.from_file(str(path))), name)
-    tokenizer = words_apart(backend, name)
+    if (path := paths.get(FILES[0])) is not None and not is_xlm:
+        _read(place, lambda: _check_same(backend, Tokenizer.from_file(str(path)), name))
+    tokenizer = _read(place, lambda: words_apart(backend, name))
     used = max(tokenizer.get_vocab(with_added_tokens=True).values()) + 1
-    rows = _rows(place)
+    size = getattr(config, "vocab_size", None)
+    rows = None if size is None else int(size)  # None: the folder holds only a tokenizer
     if rows is not None and used > rows:
         reason = f"the tokenizer has ids up to {used - 1}, but the model has only {rows} rows"
         raise InputError(reason, name, code="conflict")
@@ -97,9 +100,9 @@ def _check_files(folder: Path, name: str) -> None:
 def _read(place: str, read: Callable[[], T]) -> T:
     try:
         return read()
-    except InputError:
+    except (InputError, KeyboardInterrupt, SystemExit):
         raise
-    except Exception as error:  # files, the hub and the library raise errors of many classes
+    except BaseException as error:  # files and the hub raise errors of many classes, and a panic is no Exception
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise InputError(f"the tokenizer cannot be read: {reason}", place, code="failed") from error
 
@@ -194,16 +197,21 @@ def _add_prefix_space(step: Any) -> None:
                 _add_prefix_space(inner)
 
 
-def _rows(place: str) -> int | None:
-    """Return the number of rows of the model's embedding, or None for a folder that holds only a tokenizer."""
-    size = getattr(_config(place), "vocab_size", None)
-    return None if size is None else int(size)
+def _auto_tokenizer(place: str, config: Any) -> Any:
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(place, config=config, trust_remote_code=False)
+
+
+def _file(place: str, name: str) -> Path | None:
+    """Return the path of a file of a folder, or of a model by its name. None: there is no such file."""
+    from transformers.utils import cached_file
+
+    found = _read(place, lambda: cached_file(place, name, _raise_exceptions_for_missing_entries=False))
+    return None if found is None else Path(str(found))
 
 
 def _config(place: str) -> Any:
     """Return the config of the model, or None for a folder that holds only a tokenizer."""
-    if Path(place).is_dir() and not (Path(place) / "config.json").exists():
-        return None
-    from transformers import AutoConfig
-
-    return _read(place, lambda: AutoConfig.from_pretrained(place, trust_remote_code=False))
+    path = _file(place, CONFIG)
+    return None if path is None else model_config(path)

@@ -1,0 +1,145 @@
+"""Files of a model folder, read as data before a library opens them.
+
+No code of a folder is ever run. A library may also build whatever number of layers a config names, and the library of
+tokenizers ends the process at some damaged files. Such a file is refused here first.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synthlang.errors import InputError
+from synthlang.files import read_json
+
+CONFIG = "config.json"
+Ints = NDArray[np.int64]
+LARGEST_ID = 1 << 24
+"""Largest id of a token. The largest vocabularies that exist have about a million."""
+LAYERS, WIDTH = 10_000, 1 << 24
+SIZES = {
+    **dict.fromkeys(("num_hidden_layers", "n_layers", "num_attention_heads", "n_heads", "n_langs"), LAYERS),
+    **dict.fromkeys(("hidden_size", "emb_dim", "intermediate_size", "max_position_embeddings", "vocab_size"), WIDTH),
+}
+"""Largest value of each size in a config."""
+IGNORED = {
+    "auto_map": "names code in the folder",
+    **dict.fromkeys(("attn_implementation", "_attn_implementation", "_attn_implementation_internal"), "may name code"),
+    "num_labels": "belongs to a classifier",
+}
+"""Keys of a config that are left out, and the reason."""
+
+
+def model_config(path: Path) -> Any:
+    """Return what a ``config.json`` describes, as an object of transformers.
+
+    Raises:
+        InputError: The file is no config, a size is out of range, or the type of the model is not one of transformers.
+    """
+    data = read_json(path)
+    kind = data.get("model_type") if isinstance(data, dict) else None
+    if not isinstance(kind, str):
+        raise InputError("is no config of a model: it names no model_type", path, code="format")
+    for key, largest in SIZES.items():
+        value = data.get(key)
+        if value is not None and not (isinstance(value, int) and 1 <= value <= largest):
+            raise InputError(
+                f"must be an integer from 1 to {largest:,}, not {value!r:.40}", path, keys=key, code="range"
+            )
+    from transformers import CONFIG_MAPPING
+
+    if kind not in CONFIG_MAPPING:
+        code = ", and the code in the folder that defines the type is never run" if "auto_map" in data else ""
+        reason = f"transformers does not know the type {kind!r}{code}"
+        raise InputError(reason, path, keys="model_type", code="unsupported")
+    try:
+        return CONFIG_MAPPING[kind].from_dict({key: value for key, value in data.items() if key not in IGNORED})
+    except Exception as error:  # each class checks its own keys, with errors of many classes
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise InputError(f"cannot be read: {reason}", path, code="format") from error
+
+
+def check_tokenizer_file(path: Path) -> None:
+    """Check one JSON file of a tokenizer before the library of tokenizers opens it.
+
+    Raises:
+        InputError: The file is no JSON, an id is out of range, or the table of a normalizer is damaged.
+    """
+    data = read_json(path)
+    for found in _ids(path.name, data):
+        if not isinstance(found, int) or not 0 <= found <= LARGEST_ID:
+            raise InputError(f"has the token id {found!r:.40}, and ids end at {LARGEST_ID:,}", path, code="range")
+    if path.name == "tokenizer.json" and isinstance(data, dict):
+        for table in _precompiled(data.get("normalizer")):
+            if not _is_sound(table):
+                raise InputError("the precompiled_charsmap of the normalizer is damaged", path, code="damaged")
+
+
+def _ids(name: str, data: Any) -> Iterator[Any]:
+    """Yield all ids that a file of a tokenizer gives to tokens. A file of another form is left to the library."""
+    if not isinstance(data, dict):
+        return
+    if name == "tokenizer_config.json":
+        decoder = data.get("added_tokens_decoder")
+        yield from (int(key) if str(key).isdecimal() else key for key in decoder or () if isinstance(decoder, dict))
+        return
+    vocabularies: list[Any] = [data]
+    if name == "tokenizer.json":
+        model, added = data.get("model"), data.get("added_tokens")
+        vocabularies = [model.get("vocab") if isinstance(model, dict) else None]
+        yield from (token.get("id") for token in added or () if isinstance(token, dict))
+    yield from (found for one in vocabularies if isinstance(one, dict) for found in one.values())
+
+
+def _precompiled(step: Any) -> Iterator[str]:
+    """Yield the tables of the steps of a normalizer that have one."""
+    if isinstance(step, Mapping):
+        if step.get("type") == "Precompiled":
+            yield str(step.get("precompiled_charsmap"))
+        for inner in step.get("normalizers") or ():
+            yield from _precompiled(inner)
+
+
+def _is_sound(table: str) -> bool:
+    """Return whether each path in a precompiled table of SentencePiece stays within the table.
+
+    The table holds a double-array trie of UTF-8 strings, whose leaves are places in the text that follows the trie.
+    """
+    try:
+        raw = base64.b64decode(table, validate=True)
+        size = int.from_bytes(raw[:4], "little")
+        raw[4 + size :].decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return False
+    if size % 4 or not 0 < size <= len(raw) - 4:
+        return False
+    units = np.frombuffer(raw[4 : 4 + size], "<u4").astype(np.int64)
+    return _stays_within(units, np.frombuffer(raw[4 + size :], np.uint8))
+
+
+def _stays_within(units: Ints, text: NDArray[np.uint8]) -> bool:
+    """Walk through a double-array trie, level by level, as the library does for any string."""
+    offsets = (units >> 10) << ((units & (1 << 9)) >> 6)
+    labels, seen = units & (1 << 31 | 0xFF), np.zeros(len(units), bool)
+    characters, bases = np.arange(1, 256), offsets[:1]
+    while len(bases):
+        reached = bases[:, None] ^ characters
+        if reached.max() >= len(units):
+            return False
+        nodes = np.unique(reached[labels[reached] == characters])
+        nodes = nodes[~seen[nodes]]
+        seen[nodes] = True
+        bases = nodes ^ offsets[nodes]
+        leaves = bases[(units[nodes] >> 8) & 1 == 1]
+        if leaves.max(initial=0) >= len(units):
+            return False
+        values = units[leaves] & ((1 << 31) - 1)
+        if values.max(initial=-1) >= len(text) or np.any(text[values] >> 6 == 0b10):  # 0b10: inside a character
+            return False
+    return True
