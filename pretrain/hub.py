@@ -13,13 +13,12 @@ import torch
 from rich.filesize import decimal
 from safetensors import SafetensorError, safe_open
 
-from pretrain.folder import EXPORT
 from pretrain.memory import FLOAT, memory_of_machine
 from synthlang.errors import InputError
 from synthlang.files import read_json, user_path
 from synthlang.fingerprint import digest_files
+from synthlang.model_files import CONFIG, model_config
 from synthlang.vocabularies.checkpoint import Checkpoint, read_checkpoint
-from synthlang.vocabularies.folder_files import CONFIG, model_config
 from synthlang.vocabularies.space import Specials
 from synthlang.vocabularies.xlm_tokenizer import XLM
 
@@ -250,15 +249,7 @@ def pooler_of(base: Base) -> dict[str, torch.Tensor] | None:
 def _unreadable(folder: Path, error: Exception) -> InputError:
     reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
     reason = f"cannot be read as a masked language model: {reason}"
-    return InputError(reason, folder, hint=_remedy(folder), code="damaged")
-
-
-def _remedy(folder: Path) -> str:
-    """Return a hint for a folder that may be the export of a study's run."""
-    export = next((place for place in (folder, folder.parent) if place.name == EXPORT), None)
-    if export is None or not (export.parent / "done.json").exists():
-        return ""
-    return f"if a study made it, delete the folder {export} and run the study again"
+    return InputError(reason, folder, code="damaged")
 
 
 def longest_input(model: PreTrainedModel) -> int:

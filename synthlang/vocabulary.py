@@ -42,6 +42,7 @@ from synthlang.corpus import Column, Corpus
 from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
 from synthlang.fingerprint import fingerprint
+from synthlang.model_files import check_tokenizer_file
 from synthlang.rewrite import Rewrite
 from synthlang.scripts import SPACE, SPECIAL_TOKENS, Script, byte_characters
 
@@ -199,9 +200,9 @@ def read_tokenizer(path: Path) -> Tokenizer:
     Raises:
         InputError: The file holds no tokenizer.
     """
-    data = read_json(path)
+    check_tokenizer_file(path)
     try:
-        return Tokenizer.from_str(json.dumps(data))
+        return Tokenizer.from_str(json.dumps(read_json(path)))
     except Exception as error:  # the library raises nothing narrower
         raise InputError(f"is not a tokenizer: {error}", path, code="format") from error
 

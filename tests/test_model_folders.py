@@ -16,8 +16,10 @@ from pretrain.hub import load_model, open_base
 from probes import cli
 from probes.models.names import limits_of_model
 from synthlang.files import read_json, write_json
+from synthlang.model_files import LARGEST_ID, check_tokenizer_file
+from synthlang.sources import open_source
 from synthlang.vocabularies.checkpoint import read_checkpoint
-from synthlang.vocabularies.folder_files import LARGEST_ID, check_tokenizer_file
+from synthlang.vocabulary import Vocabulary, train_vocabulary
 from tests.adjust_models import save_model
 from tests.refusals import refused
 
@@ -224,7 +226,7 @@ def test_a_sound_table_is_read(xlmr):
 
 def test_a_panic_of_the_library_is_one_line(xlmr, monkeypatch):
     """A panic is no Exception, and whatever the checks miss ends in it."""
-    monkeypatch.setattr("synthlang.vocabularies.folder_files._is_sound", lambda _: True)
+    monkeypatch.setattr("synthlang.model_files._is_sound", lambda _: True)
     edit(xlmr / "tokenizer.json", normalizer={"type": "Precompiled", "precompiled_charsmap": TABLES["one unit"]})
     assert refused(read_checkpoint, str(xlmr)) == ("model", "failed")
 
@@ -245,6 +247,15 @@ def test_ids_of_billions(case, bert):
     IDS[case](data)
     write_json(bert / "tokenizer.json", data)
     assert refused(read_checkpoint, str(bert)) == ("tokenizer.json", "range")
+
+
+def test_ids_of_billions_in_a_vocabulary_of_ours(tmp_path):
+    """A vocabulary that ``derive`` reads is a file of the user as well."""
+    train_vocabulary(open_source(SOURCE).batches("train"), 300).save(tmp_path)
+    data = read_json(tmp_path / "tokenizer.json")
+    data["model"]["vocab"]["zzz"] = HUGE
+    write_json(tmp_path / "tokenizer.json", data)
+    assert refused(Vocabulary.load, tmp_path) == ("tokenizer.json", "range")
 
 
 @pytest.mark.parametrize(

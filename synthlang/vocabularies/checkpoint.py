@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import fingerprint
-from synthlang.vocabularies.folder_files import CONFIG, check_tokenizer_file, model_config
+from synthlang.model_files import CONFIG, check_tokenizer_file, model_config
 from synthlang.vocabularies.space import Specials, digest
 from synthlang.vocabularies.xlm_tokenizer import XLM, xlm_tokenizer
 
