@@ -6,9 +6,7 @@ Binary and pickled files cannot be read. Export them as text with the program th
 
 from __future__ import annotations
 
-import gzip
 import warnings
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from numpy.typing import NDArray
 from probes.static.vectors import StaticVectors
 from synthlang.errors import InputError
 from synthlang.files import lines_of, read_lines, reading
+from synthlang.packed import open_packed
 from synthlang.progress import Report, silent
 
 GZIP = b"\x1f\x8b"
@@ -127,8 +126,5 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
     if not zipped:
         yield from read_lines(path)
         return
-    try:
-        with gzip.open(path, "rb") as handle:
-            yield from lines_of(handle, path)  # type: ignore[arg-type]
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError("is an incomplete gzip file", path, hint="download it again", code="damaged") from error
+    with open_packed(path) as handle:
+        yield from lines_of(handle, path)

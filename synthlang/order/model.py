@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import zlib
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -20,6 +19,7 @@ from synthlang.errors import Code, InputError
 from synthlang.files import GZIP, atomic_file, json_of, read_lines, user_path
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.order.items import CLASSES, NodeClass, Scheme, check_feature
+from synthlang.packed import open_packed
 from synthlang.sources.base import nothing_in
 
 FORMAT = 1
@@ -74,10 +74,10 @@ class OrderModel(StrictModel):
 def read_model(path: Path) -> OrderModel:
     """Read a model file. A fault of the file raises an InputError."""
     try:
-        raw = path.read_bytes()
-        raw = gzip.decompress(raw) if raw.startswith(GZIP) else raw
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError("the gzip file is incomplete", path, hint="download it again", code="damaged") from error
+        with path.open("rb") as handle:
+            packed = handle.read(len(GZIP)) == GZIP
+        with open_packed(path) if packed else path.open("rb") as handle:
+            raw = handle.read()
     except OSError as error:
         raise _unreadable(error, path) from error
     data = json_of(raw, path, "utf-8-sig")

@@ -8,10 +8,8 @@ format are refused (``markup``).
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import re
-import zlib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,6 +26,7 @@ from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
 from synthlang.files import LONGEST_LINE, user_path
 from synthlang.fingerprint import fingerprint
+from synthlang.packed import open_packed
 from synthlang.sources.base import check_split, in_batches, nothing_in
 from synthlang.sources.markup import DOC_LINES, JOINED, check_plain, without_markup
 from synthlang.sources.segmentation import (
@@ -271,10 +270,8 @@ def version_of(block: bytes, rules: bool, anew: Sequence[re.Pattern[bytes]] = CL
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     """Open a file, unpacked if its name ends in ``.gz``. A failure while reading raises an InputError."""
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as handle:
-            yield handle  # type: ignore[misc]
-    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise InputError(f"damaged or not a gzip file: {error}", path, code="damaged") from error
+        with open_packed(path) if path.suffix == ".gz" else path.open("rb") as handle:
+            yield handle
     except OSError as error:
         raise InputError(f"cannot read: {error.strerror or error}", path, code="failed") from error
 
