@@ -17,7 +17,7 @@ from pretrain.config import PretrainConfig
 from pretrain.folder import CARD
 from pretrain.model.encoder import MaskedLM
 from pretrain.model.to_hf import to_hf
-from synthlang.files import atomic_folder, read_json, remove_leftovers, write_json
+from synthlang.files import atomic_folder, read_json, write_json
 
 
 def export_model(model: MaskedLM, artifacts: Artifacts, config: PretrainConfig, run: Path, name: str) -> None:
@@ -25,7 +25,6 @@ def export_model(model: MaskedLM, artifacts: Artifacts, config: PretrainConfig, 
     from transformers.utils import logging  # imported here, so that a run starts sooner
 
     logging.disable_progress_bar()  # the run has a progress bar of its own
-    remove_leftovers(run / "export")
     for number, language in enumerate(artifacts.languages):
         settings, weights = to_hf(model, number)
         with atomic_folder(run / "export" / language.name, replace=True) as folder:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pretrain.devices import process_state
 from synthlang.config import StrictModel, dump_yaml, load
 from synthlang.errors import InputError
-from synthlang.files import LOCK, TEMPORARY, atomic_file, only_writer, read_json, remove_leftovers, write_json
+from synthlang.files import LOCK, TEMPORARY, atomic_file, only_writer, read_json, write_json
 from synthlang.store import Store
 
 C = TypeVar("C", bound=StrictModel)
@@ -56,8 +56,6 @@ def mark_folder(run: Path, config: C, name: str, settings: Settings[C], what: st
         reason = f"holds another {what} ({there}, not {name}), because settings or data have changed"
         raise InputError(reason, run, hint=CHOOSE, code="changed")
     if state.is_main_process:
-        if not begun:
-            remove_leftovers(run)
         if not begun or not _names_the_same(run / "config.yaml", config, settings):
             with atomic_file(run / "config.yaml", "w") as handle:
                 handle.write(dump_yaml(config))

@@ -29,6 +29,8 @@ SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+=,-]{0,127}")
 LONGEST_LINE = 1 << 24  # bytes
 GZIP = b"\x1f\x8b"  # the first bytes of packed files
 TEMPORARY = ".tmp-"
+UNIQUE = "-????????"
+"""Glob of the end of temporary names."""
 
 
 def safe_name(name: str, what: str = "name") -> str:
@@ -74,6 +76,9 @@ def writing(path: Path) -> Iterator[None]:
     """Convert an OSError that occurs while ``path`` is written to a DiskError."""
     try:
         yield
+    except UnicodeEncodeError as error:
+        reason = f"cannot hold the text {error.object[error.start : error.end]!a}, which is not UTF-8"
+        raise InputError(reason, path, hint="rename the file or folder of this name", code="format") from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             hint = "free some space and run the same command again"
@@ -237,14 +242,16 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 LOCK = ".lock-"
 """Prefix of the names of lock files."""
+LOCKS = ".lock"
+"""Prefix of the names of lock files and of a store's folder of locks."""
 
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
     """Lock an output folder or file against other processes during the block. It need not exist yet.
 
-    Every command takes this lock for its output and does not wait for it. If the block fails, parent folders that
-    were created for it are removed if they are empty.
+    Every command takes this lock for its output and does not wait for it. Temporary files that killed writers of this
+    output left are deleted. If the block fails, parent folders that were created for it are removed if they are empty.
 
     Raises:
         InputError: Another process holds the lock. The error names the process.
@@ -260,12 +267,16 @@ def only_writer(folder: Path) -> Iterator[None]:
             try:
                 lock.acquire(timeout=0)
             except Timeout as error:
-                holder = path.read_text(encoding="utf-8") if path.exists() else ""
+                if not path.exists():
+                    path.touch()  # an OSError here is the reason: the lock cannot be written
+                holder = path.read_text("utf-8", "replace")
                 reason = f"is being written by {holder or 'another process'}"
                 hint = "wait for it, or name another folder"
                 raise InputError(reason, folder, hint=hint, code="locked") from error
             command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
-            path.write_text(f"process {os.getpid()} on {socket.gethostname()} ({shorten(command, 100)})", "utf-8")
+            told = f"process {os.getpid()} on {socket.gethostname()} ({shorten(command, 100)})"
+            path.write_text(told, "utf-8", "backslashreplace")  # a path need not be UTF-8
+            _remove_abandoned(place)
         try:
             yield
         finally:
@@ -277,6 +288,21 @@ def only_writer(folder: Path) -> Iterator[None]:
             with suppress(OSError):  # the folder is not empty, so another process uses it by now
                 parent.rmdir()
         raise
+
+
+def _remove_abandoned(place: Path) -> None:
+    """Delete temporary files of killed writers beside an output and in it.
+
+    Folders in which another process may write now, such as a store, are left alone.
+    """
+    remove_leftovers(place.parent, place.name, UNIQUE)
+    for name, folders, files in os.walk(place):
+        others = (one for one in (*folders, *files) if one.startswith(LOCKS) and one != f"{LOCK}self")
+        if next(others, None) is not None:
+            folders.clear()
+            continue
+        remove_leftovers(Path(name), "", f"*{UNIQUE}")
+        folders[:] = [folder for folder in folders if not folder.startswith(TEMPORARY)]
 
 
 def _lock_of(folder: Path) -> Path:
@@ -301,7 +327,5 @@ def claimed(folder: Path) -> Iterator[None]:
 @contextmanager
 def claimed_folder(folder: Path) -> Iterator[Path]:
     """Reserve a new folder, and yield a temporary folder that becomes it (see ``atomic_folder``)."""
-    with claimed(folder):
-        remove_leftovers(folder.parent, folder.name, "-????????")
-        with atomic_folder(folder) as temporary:
-            yield temporary
+    with claimed(folder), atomic_folder(folder) as temporary:
+        yield temporary

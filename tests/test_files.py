@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from synthlang.files import (
     atomic_file,
     atomic_folder,
     claimed_folder,
+    only_writer,
     read_json,
     read_lines,
     remove_leftovers,
@@ -192,3 +194,44 @@ def test_what_others_put_into_a_new_parent_stays(tmp_path):
 
     assert refused(fail) == ("", "invalid")
     assert listing(tmp_path / "b") == ["theirs"]
+
+
+def test_the_next_writer_removes_what_killed_ones_left(tmp_path):
+    out = tmp_path / "out"
+    left = [tmp_path / ".tmp-out-0123abcd", out / ".tmp-page.html-0123abcd", out / "a" / "export" / ".tmp-de-0123abcd"]
+    kept = [
+        tmp_path / ".tmp-other-0123abcd",  # of another output
+        out / "stages" / ".tmp-x-0123abcd",  # of a store, which other processes write
+        out / "b" / ".tmp-x-0123abcd",  # beside a lock of another process
+        out / ".tmp-mine",  # no name of ours
+    ]
+    for folder in (*left, *kept, out / "stages" / ".locks", out / "b" / f"{LOCK}x"):
+        folder.mkdir(parents=True)
+    (left[1] / "half").write_text("x")
+    with only_writer(out):
+        assert [path.exists() for path in left] == [False] * 3
+        assert all(path.exists() for path in kept)
+
+
+def test_a_file_that_a_killed_writer_left(tmp_path):
+    (tmp_path / ".tmp-r.json-0123abcd").write_text("x")
+    with only_writer(tmp_path / "r.json"):
+        assert listing(tmp_path) == [f"{LOCK}r.json"]
+
+
+def test_a_path_that_is_no_utf_8(tmp_path, monkeypatch):
+    name = os.fsdecode(b"caf\xe9")
+    monkeypatch.setattr(sys, "argv", ["synthlang", name])
+    with only_writer(tmp_path / "x"), pytest.raises(InputError, match=r"process .*caf"), only_writer(tmp_path / "x"):
+        pass
+    assert refused(write_json, tmp_path / "x.json", {"path": name}) == ("x.json", "format")
+    assert listing(tmp_path) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
+def test_where_no_file_can_be_written_nobody_else_writes():
+    def lock():
+        with only_writer(Path("/proc/x")):
+            pass
+
+    assert refused(lock) == ("x", "failed")

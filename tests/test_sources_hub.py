@@ -229,3 +229,10 @@ def test_changed_content_is_read_again_whatever_the_time_of_the_file(tmp_path):
     csv_folder(folder, "cow", "pig")
     os.utime(folder / "train.csv", ns=(before.st_atime_ns, before.st_mtime_ns))
     assert [row["form"] for row in rows(open_source(f"hf:{folder}"))] == [["cow"], ["pig"]]
+
+
+def test_a_path_with_signs_of_a_pattern_is_named(tmp_path):
+    folder = tmp_path / "a[1]"
+    folder.mkdir()
+    (folder / "train.jsonl").write_text('{"text": "a b"}\n')
+    assert refused(open_source, f"hf:{folder}") == ("a[1]", "unsupported")

@@ -13,7 +13,7 @@ import numpy as np
 
 from synthlang.corpus import Corpus, concatenate
 from synthlang.errors import InputError
-from synthlang.files import atomic_file, read_lines
+from synthlang.files import atomic_file, only_writer, read_lines
 from synthlang.order.distribution import distribution
 from synthlang.order.evaluate import ENOUGH, closeness, evaluate, table
 from synthlang.order.fit import L2, MOST_ITEMS_TO_FIT, fit
@@ -217,7 +217,8 @@ def order_fit(
     folder = rest if scheme in ("builtin", "hf") else Path(abspath(rest)).name  # independent of the path's notation
     about = {"treebank": title or folder, "licence": licence, "attribution": attribution}
     chosen = read.get("choose_on")
-    with atomic_file(card_file_path, "w") as card_file:  # opened first, so that it fails before the work
+    # the card is opened first, so that it fails before the work
+    with only_writer(out), only_writer(card_file_path), atomic_file(card_file_path, "w") as card_file:
         model = fit(read["train"], stem(out), l2, chosen, most_items, labels, report=report, about=about)
         notes: dict[str, Any] = {**model.fit, "splits": splits, "source": source.fingerprint}
         if held_out:

@@ -39,6 +39,9 @@ def load_data(name: str) -> Any:
         hint = "name its folder, or read the file as text: or conllu:"
         raise InputError("a data set is a folder, not a file", path, hint=hint, code="type")
     if path.is_dir():
+        if found := set("[]*?") & set(str(path.resolve())):
+            reason = f"the library datasets cannot read a folder whose path has {' or '.join(sorted(found))}"
+            raise InputError(reason, path, hint="rename the folder", code="unsupported")
         check_json_lines(path)
     try:
         options: dict[str, Any] = {"cache_dir": str(_cache_of(path))} if path.is_dir() else {}
