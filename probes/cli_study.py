@@ -40,6 +40,9 @@ def study(
         option("Cells to run, by a part of their name or AXIS=LABEL (default: all; repeatable).", metavar="TEXT"),
     ] = [],  # noqa: B006  typer copies it
     dry_run: Annotated[bool, option("Plan only: cells, shared stages and time. Nothing runs.", "--dry-run")] = False,
+    verify: Annotated[
+        bool, option("Check only: all files of the store by checksum, and the plan. Nothing runs.", "--verify")
+    ] = False,
     slurm: Annotated[list[str], option("Slurm option, such as partition=gpu (repeatable).", metavar="KEY=VALUE")] = [],  # noqa: B006
     no_wait: Annotated[bool, option("Submission only: no waiting for the Slurm jobs.", "--no-wait")] = False,
     threads: Threads = None,
@@ -61,11 +64,12 @@ def study(
             slurm=tuple(slurm),
             wait=not no_wait,
             dry_run=dry_run,
+            verify=verify,
             smoke=smoke,
         ),
         overrides=overrides,
     )
-    if not dry_run and any(cell.status == "failed" for cell in run.cells):
+    if not (dry_run or verify) and any(cell.status == "failed" for cell in run.cells):
         raise typer.Exit(1)
 
 

@@ -12,10 +12,11 @@ from pretrain.stopping import EXIT_CODE, Stopped, on_sigterm, watching
 from probes.report.folder import ReportPaths, write_joined_report, write_report
 from probes.report.numbers import first_few, plural
 from probes.report.terminal import score_table
+from probes.stages.verify import verify_store
 from probes.study.cells import load_study
 from probes.study.executors.slurm import check_slurm
 from probes.study.executors.slurm_options import read_options
-from probes.study.gc import Collected, collect, delete_unused
+from probes.study.gc import Collected, collect, delete_unused, stores_of
 from probes.study.options import StudyOptions, sized
 from probes.study.plan import plan
 from probes.study.record import LOGS, STUDY
@@ -35,13 +36,16 @@ FAILED = 20
 
 
 def run_study(name: Path, out: Path | None, options: StudyOptions, overrides: list[str]) -> StudyRun:
-    """Run a study and print its table of results. With ``dry_run``, only print its plan.
+    """Run a study and print its table of results. With ``dry_run`` or ``verify``, only print its plan.
 
     Raises:
         SystemExit: With code 143 after SIGTERM.
     """
     run = _opened(name, out, options, overrides)
-    if options.dry_run:
+    if options.verify and run.store.root.exists():
+        _say_damage(run.store.root)
+        run.look()
+    if options.dry_run or options.verify:
         _show_plan(run)
         return run
     run.check_places()
@@ -89,6 +93,14 @@ def _show_plan(run: StudyRun) -> None:
     Console().print(plan(run.study, run.graph.chosen(run.chosen), run.store, run.done))
 
 
+def _say_damage(root: Path) -> None:
+    """Read every file of a store that has a checksum, and print what is damaged."""
+    found = verify_store(root)
+    for one in found:
+        _say(Console(), str(one), "red")
+    _say(Console(), f"{root}: {plural(len(found), 'folder')} with damage" if found else f"{root}: no file is damaged")
+
+
 def _opened(name: Path, out: Path | None, options: StudyOptions, overrides: list[str]) -> StudyRun:
     """Return the checked study in its folder, without writing anything."""
     options.check()
@@ -98,7 +110,7 @@ def _opened(name: Path, out: Path | None, options: StudyOptions, overrides: list
     settings, cells = load_study(config, overrides, options.smoke)
     run = StudyRun(settings, cells, smoke_path(folder) if options.smoke else folder, options)
     if options.executor == "slurm" and run.to_do():
-        check_slurm()
+        check_slurm(run.folder)
     return run
 
 
@@ -144,6 +156,8 @@ def collect_garbage(folders: list[Path], keep: str | None, unused: bool, dry_run
     _check_studies(folders)
     found = collect(folders, keep, dry_run)
     console = Console()
+    for root in stores_of(folders) if dry_run else ():
+        _say_damage(root)
     for freed in found.freed:
         _say(console, f"{freed.run}: {decimal(freed.size)} (keep: {freed.keep})")
     would = "would free" if dry_run else "freed"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 from filelock import FileLock
 
+from synthlang.checksums import damaged_files, record_checksums
 from synthlang.files import remove_leftovers
 
 
@@ -29,12 +31,15 @@ class Store:
         killed process does not keep it.
         """
         path = self.path(kind, fingerprint)
-        if path.exists():
+        if path.exists() and not damaged_files(path):
             return path
         with self.lock(kind, fingerprint):
+            if path.exists() and damaged_files(path):
+                shutil.rmtree(path)
             if not path.exists():
                 remove_leftovers(self.root, f"{path.name}-")
                 build(path)
+                record_checksums(path)
         assert path.exists(), f"{path} was not built"
         return path
 

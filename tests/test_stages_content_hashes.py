@@ -368,3 +368,14 @@ def test_a_record_that_is_not_ours_is_a_problem_and_no_traceback(here):
 def test_names_of_languages_count_since_a_model_may_have_one_of_the_name():
     one, other = (ContentHashes().of(named("language", name)).hash for name in ("trans", "trans:1.0"))
     assert one != other
+
+
+@pytest.mark.parametrize("entry", [None, [], {}, {"digest": 1, "files": {}}, {"digest": "x", "file": {}}])
+def test_a_damaged_entry_of_the_table_counts_as_none(entry, here):
+    store, file = Store(here / "store"), named("file", "muse.txt")
+    hashes = ContentHashes(store)
+    before = hashes.of(file).hash
+    hashes.save(store)
+    table = store.root / TABLE
+    write_json(table, dict.fromkeys(read_json(table), entry))
+    assert ContentHashes(store).of(file).hash == before

@@ -8,16 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from pretrain.adjust.loop import AdjustStep
-from pretrain.folder import export_sizes
 from pretrain.step import Step
 from probes.stages.adjust import AdjustStage
-from probes.stages.done import is_intact, is_whole
+from probes.stages.done import damage, is_intact, is_whole
+from probes.stages.kinds import STAGE_KINDS
 from probes.stages.pretrain import PretrainStage
+from probes.stages.verify import verify_store
 from probes.study.gc import collect, delete_unused
 from probes.transfer.run import Transfer
-from tests.study_cases import opened, own_copy, run_here, stages_of, tables
+from synthlang.checksums import RECORD
+from synthlang.errors import InputError
+from tests.refusals import refused
+from tests.study_cases import command, opened, own_copy, run_here, stages_of, tables
 from tests.study_graphs import ADJUST, PROBE, SOURCE, STARTED, TASK
 
 PAIR = {"kind": "derived", "source": SOURCE, "left": "trans+inv", "tokenizers": ["hi", "en"]}
@@ -146,8 +151,9 @@ def test_what_is_no_damage(out):
         done = json.loads(path.read_text())
         if done.pop("export", None) is not None:
             path.write_text(json.dumps(done, indent=2) + "\n")
+            (path.parent / RECORD).unlink()
     shutil.rmtree(run_of(out, "pretrain") / "export")
-    assert not opened(out, ALL).to_do(), "a version that noted no sizes"
+    assert not opened(out, ALL).to_do(), "a version that noted no sizes and no checksums"
 
 
 @pytest.mark.parametrize("keep", ["final", "results"])
@@ -195,16 +201,122 @@ def test_what_is_damaged_meanwhile_is_said_with_what_to_do(out, monkeypatch):
     assert [cell.status for cell in run_here(out, ALL).cells] == ["done"]
 
 
-def test_weights_that_are_wrong_but_not_shorter_are_said_with_what_to_delete(out, trained):
-    run = run_of(out, "adjust")
-    before = exported(out)
-    for weights in run.glob("export/*/model.safetensors"):
-        weights.write_bytes(b"\xff" * weights.stat().st_size)
-    assert export_sizes(run) == json.loads((run / "done.json").read_text())["export"]
+# --- every file of the store ---
+
+
+def zero(path: Path) -> None:
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+INJURIES: dict[str, Callable[[Path], None]] = {
+    "delete": Path.unlink,
+    "truncate": truncate,
+    "zero": zero,
+    "flip": flip,
+}
+UNREAD = {"README.md", "stage.json", "predictions.parquet.lock"}
+"""Files that are for people, or for forecasts."""
+
+
+def files_of(store: Path) -> list[Path]:
+    """Every file of a finished store that something reads, without the lists of the store itself."""
+    paths = sorted(path for path in store.glob("*-*/**/*") if path.is_file() and path.stat().st_size)
+    return [path for path in paths if path.name not in UNREAD and not path.name.startswith(".")]
+
+
+@pytest.mark.parametrize("injury", INJURIES)
+def test_no_damage_of_a_file_is_missed(injury, out):
+    store = out / "stages"
+    files = files_of(store)
+    kinds = {path.relative_to(store).parts[0].partition("-")[0] for path in files}
+    assert kinds >= {*STAGE_KINDS, "shards", "vocabulary"}
+    assert not verify_store(store)
+    for path in files:
+        before, times = path.read_bytes(), (path.stat().st_atime_ns, path.stat().st_mtime_ns)
+        INJURIES[injury](path)
+        if "checkpoints" not in path.parts:
+            folder = store / path.relative_to(store).parts[0]
+            assert damage(folder) == [str(path.relative_to(folder))]
+            kind = folder.name.partition("-")[0]
+            assert kind not in STAGE_KINDS or not is_intact(STAGE_KINDS[kind].content, folder)
+        path.write_bytes(before)
+        os.utime(path, ns=times)
+    assert not verify_store(store)
+
+
+@pytest.mark.parametrize("injury", INJURIES)
+def test_a_log_that_was_damaged_is_trained_again_and_changes_no_result(injury, out, trained):
+    results, said = tables(out), list[str]()
+    run = run_of(out, "pretrain")
+    INJURIES[injury](run / "metrics.jsonl")
+    started = opened(out, ALL)
+    started.run(say=said.append)
+    assert [cell.status for cell in started.cells] == ["done"] and tables(out) == results
+    assert "pretrain" in trained and any("metrics.jsonl damaged" in line for line in said)
+
+
+@pytest.mark.parametrize("injury", INJURIES)
+def test_a_stage_that_reads_damaged_data_finds_them_made_again(injury, out, trained):
+    """Everything that is no stage is damaged, and every export, and the probes and transfers are gone."""
+    results = tables(out)
+    for path in files_of(out / "stages"):
+        kind = path.relative_to(out / "stages").parts[0].partition("-")[0]
+        if kind not in STAGE_KINDS or "export" in path.parts:
+            INJURIES[injury](path)
+    for kind in ("probe", "transfer", "alignment"):
+        shutil.rmtree(stages_of(out, kind)[0])
+    assert [cell.status for cell in run_here(out, ALL).cells] == ["done"]
+    assert tables(out) == results and not verify_store(out / "stages")
+    assert trained == ["tune"]  # a fine-tuned body has no checkpoint
+
+
+def test_damage_that_keeps_size_and_time_is_found_by_reading_all(out, monkeypatch, capsys):
+    path = run_of(out, "adjust") / "metrics.jsonl"
+    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+    flip(path)
+    os.utime(path, ns=times)
+    config = out.parent / "study.yaml"
+    config.write_text(yaml.safe_dump(ALL))
+    assert not opened(out, ALL).to_do()
+    for words in (["study", config, "--out", out, "--verify"], ["gc", out, "--dry-run"]):
+        assert command(monkeypatch, *words) == 0
+        told = capsys.readouterr().out
+        assert str(path.parent.name) in told and "metrics.jsonl damaged, adjust" in told
+    assert [stage.kind for stage in opened(out, ALL).to_do()] == ["adjust"]
+
+
+def test_a_stage_that_reads_damage_of_the_same_size_and_time_refuses_it(out):
+    weights = next((run_of(out, "pretrain") / "export").rglob("model.safetensors"))
+    times = weights.stat().st_atime_ns, weights.stat().st_mtime_ns
+    flip(weights)
+    os.utime(weights, ns=times)
     shutil.rmtree(stages_of(out, "transfer")[0])
     (cell,) = run_here(out, ALL).cells
-    assert f"if a study made it, delete the folder {run / 'export'} and run the study again" in str(cell.error)
-    shutil.rmtree(run / "export")
+    assert "model.safetensors" in str(cell.error) and "is damaged" in str(cell.error)
     assert [cell.status for cell in run_here(out, ALL).cells] == ["done"]
-    assert exported(out) == before
-    assert trained == []
+
+
+@pytest.mark.parametrize("name", ["studies.json", "pretrain-*/stage.json", "*-*/.checksums.json"])
+@pytest.mark.parametrize("injury", INJURIES)
+def test_a_damaged_list_of_the_store_is_named_or_made_again(injury, name, out):
+    path = sorted((out / "stages").glob(name))[0]
+    INJURIES[injury](path)
+    named: list[str] = []
+    try:
+        opened(out, ALL).look()
+        verify_store(out / "stages")
+    except InputError as error:
+        named.append(Path(str(error.path)).name)
+    assert set(named) <= {path.name, "stages"}
+
+
+def test_a_damaged_record_is_named(out):
+    path = run_of(out, "adjust") / RECORD
+    path.write_text("[]")
+    assert refused(opened, out, ALL) == (RECORD, "damaged")

@@ -40,6 +40,7 @@ from probes.transfer.fit import _Fit
 from probes.transfer.result import read_predictions
 from probes.transfer.run import Transfer
 from probes.transfer.splits import load_data
+from synthlang.checksums import RECORD
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
@@ -488,7 +489,7 @@ def test_a_model_by_its_name_has_one_export_for_all_languages(tuned, tmp_path):
     run_all(whole.stages, other)
     (task,) = of_kind(whole, TuneStage)
     folder = other.path("tune", task.key)
-    assert {path.name for path in folder.iterdir()} == {"export", "done.json"}
+    assert {path.name for path in folder.iterdir()} == {"export", "done.json", RECORD}
     opened = open_pretrained(str(folder), "trans")
     (probe,) = of_kind(whole, ProbeStage)
     assert read_json(other.path("probe", probe.key) / "probes.json")["parents"]["model"] == opened.fingerprint

@@ -80,8 +80,9 @@ class ContentHashes:
         readers = fingerprint("readers", readers=[*READER_FORMATS, segmentation.LATER, *installed()])
         key = " ".join((readers, str(Path.cwd()), kind, task or "-", name))
         entry = self._table.get(key)
-        if entry is not None and stats(map(Path, entry["files"])) == entry["files"]:
-            return ContentHash(entry["digest"], entry["files"])
+        match entry:  # a damaged entry counts as none
+            case {"digest": str(known), "files": dict(behind)} if stats(map(Path, behind)) == behind:
+                return ContentHash(known, behind)
         try:
             files, content = NAMED[kind](name, task, self)
             before = stats(files)

@@ -13,6 +13,7 @@ from typing import Any
 
 from pretrain.folder import is_as_exported
 from probes.stages.base import DONE, Stage
+from synthlang.checksums import RECORD, damaged_files, record_checksums
 from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
 from synthlang.store import Store
@@ -20,6 +21,8 @@ from synthlang.store import Store
 NOTE = "stage.json"
 DROPPED = "dropped.json"
 """File of a run with the policy by which ``synthlang gc`` deleted weights of it."""
+NOT_OF_STAGE = (NOTE, DROPPED, "checkpoints", "data", "probes", "transfer")
+"""Files that belong to no finished stage, checkpoints (which have checksums of their own), and what commands add."""
 END = b"\n}\n"
 """Last bytes of a JSON object that is not empty, as ``write_json`` writes it."""
 
@@ -44,11 +47,11 @@ def is_whole(content: tuple[str, ...], folder: Path) -> bool:
 
 
 def is_intact(content: tuple[str, ...], folder: Path) -> bool:
-    """Return whether a stage is complete and its export, if it has one, has the recorded sizes.
+    """Return whether a stage is complete and its files are as they were written.
 
     A run whose weights were deleted for good counts as intact without them.
     """
-    if not is_whole(content, folder):
+    if not is_whole(content, folder) or damage(folder):
         return False
     if content[0] != DONE:
         return True
@@ -58,14 +61,28 @@ def is_intact(content: tuple[str, ...], folder: Path) -> bool:
         return False
 
 
+def damage(folder: Path, thorough: bool = False) -> list[str]:
+    """Return the files of a finished stage that are damaged, or gone although nobody deleted weights.
+
+    Args:
+        folder: The folder of the stage.
+        thorough: Whether every file is read (see ``damaged_files``).
+    """
+    found = damaged_files(folder, thorough)
+    return [name for name in found if (folder / name).exists()] if found and kept_of(folder) == "results" else found
+
+
 def kept_of(run: Path) -> str | None:
     """Return the policy by which weights of a run were deleted, None if none were."""
     return str(read_json(run / DROPPED)["keep"]) if (run / DROPPED).exists() else None
 
 
 def note(store: Store, stage: Stage, seconds: float) -> None:
-    """Write the note of a stage."""
-    write_json(store.path(stage.kind, stage.key) / NOTE, {"label": stage.label, "seconds": round(seconds, 1)})
+    """Write the note of a stage that was made, and the checksums of its files where there are none yet."""
+    folder = store.path(stage.kind, stage.key)
+    if not (folder / RECORD).exists():
+        record_checksums(folder, NOT_OF_STAGE)
+    write_json(folder / NOTE, {"label": stage.label, "seconds": round(seconds, 1)})
 
 
 def noted(folder: Path) -> dict[str, Any]:
@@ -81,7 +98,5 @@ def seconds_of(folder: Path) -> float:
 
 def mean_seconds(store: Store, kinds: Iterable[str]) -> dict[str, tuple[float, int]]:
     """Return kind → mean seconds of its stages in the store and their number, for kinds that have any."""
-    known = {
-        kind: [float(read_json(path)["seconds"]) for path in store.root.glob(f"{kind}-*/{NOTE}")] for kind in kinds
-    }
+    known = {kind: [seconds_of(path.parent) for path in store.root.glob(f"{kind}-*/{NOTE}")] for kind in kinds}
     return {kind: (fmean(seconds), len(seconds)) for kind, seconds in known.items() if seconds}

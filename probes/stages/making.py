@@ -9,15 +9,20 @@ from pathlib import Path
 
 from filelock import BaseFileLock
 
+from pretrain.folder import EXPORT
 from probes.stages.base import DONE, Stage
 from probes.stages.content_hashes import ContentHashes
-from probes.stages.done import is_done
+from probes.stages.done import damage, is_done
+from synthlang.checksums import RECORD, damaged_files
 from synthlang.errors import InputError
 from synthlang.progress import Report
 from synthlang.store import Store
 
 CHECKPOINTS = "checkpoints"
 """Folder of the checkpoints of a run."""
+AGAIN = "start the study again to make it"
+RESTORED = (f"{EXPORT}/", DONE, "config.yaml")
+"""Files of a run that are written again without training."""
 
 
 def make(stage: Stage, store: Store, report: Report) -> None:
@@ -72,11 +77,14 @@ class Making:
         """Prepare a run that is unfinished or damaged to continue.
 
         With a sound last checkpoint nothing is trained, and the export is written again. A finished run without a sound
-        checkpoint starts again.
+        checkpoint starts again. So does a run that lost a file which is written during training, such as its log.
         """
         from pretrain.checkpoints import is_sound  # with torch
         from pretrain.folder import steps_in
 
+        if set(filter(lambda name: not name.startswith(RESTORED), damaged_files(self.folder))):
+            shutil.rmtree(self.folder)
+        (self.folder / RECORD).unlink(missing_ok=True)
         folder = self.folder / CHECKPOINTS
         is_finished = (self.folder / DONE).exists()
         if is_finished and not any(is_sound(folder / f"step-{step}") for step in reversed(steps_in(folder))):
@@ -88,9 +96,11 @@ class Making:
     def done_folder(self, stage: Stage) -> Path:
         """Return the folder of a finished stage."""
         if not is_done(self.store, stage):
-            hint = "start the study again to make it"
-            raise InputError(f"{stage.label} is not finished", hint=hint, code="missing")
-        return self.store.path(stage.kind, stage.key)
+            raise InputError(f"{stage.label} is not finished", hint=AGAIN, code="missing")
+        folder = self.store.path(stage.kind, stage.key)
+        if damaged := damage(folder, thorough=True):
+            raise InputError(f"{stage.label} is damaged", folder / damaged[0], hint=AGAIN, code="damaged")
+        return folder
 
     def model_name(self, model: Stage | str) -> str:
         """Return the folder of a model of the study, or the name of another model."""

@@ -15,6 +15,7 @@ from pretrain.config import PretrainConfig
 from pretrain.folder import EXPORT
 from probes.stages.base import DONE
 from probes.study.cell import Cell
+from synthlang.checksums import damaged_files
 from synthlang.files import read_json
 from synthlang.store import Store
 
@@ -62,6 +63,7 @@ def _sentences(store: Store, run: Path, config: PretrainConfig, texts: Sequence[
         for language, text in zip(config.all_languages, texts, strict=True)
         if (tokenizer := run / EXPORT / language.name / "tokenizer.json").is_file()
         and (shards := store.path("shards", text)).is_dir()
+        and not damaged_files(shards)
     }
     numbers = {
         name: np.load(shards / "sentence_ids.npy", mmap_mode="r")[:LOOKED_AT] for name, (_, shards) in known.items()

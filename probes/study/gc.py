@@ -93,6 +93,11 @@ def _users(folders: Iterable[Path], dry_run: bool, keep: str | None = None) -> I
             yield store, users
 
 
+def stores_of(folders: Iterable[Path]) -> list[Path]:
+    """Return the stores of studies, each once."""
+    return list(dict.fromkeys(_root(folder, read_record(folder)) for folder in folders))
+
+
 def _root(folder: Path, record: Mapping[str, Any]) -> Path:
     return Path(folder / record["store"]).resolve()
 

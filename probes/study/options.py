@@ -26,6 +26,7 @@ class StudyOptions:
         slurm: Options of Slurm, such as ``partition=gpu``.
         wait: True to wait for the jobs of Slurm. Otherwise all jobs are submitted, and the command ends.
         dry_run: True to print cells, shared stages and times, and run nothing.
+        verify: True to read every file of the store, print damage and the plan, and run nothing.
         smoke: True to make every stage small and write to ``OUT-smoke``. The numbers mean nothing.
     """
 
@@ -39,6 +40,7 @@ class StudyOptions:
     slurm: tuple[str, ...] = ()
     wait: bool = True
     dry_run: bool = False
+    verify: bool = False
     smoke: bool = False
 
     def check(self) -> None:

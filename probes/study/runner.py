@@ -20,7 +20,7 @@ from probes.results.views import AxisColumns, result_rows
 from probes.results.write import write_measurements
 from probes.stages.base import Stage, StageKeys
 from probes.stages.content_hashes import ContentHashes
-from probes.stages.done import is_done, seconds_of
+from probes.stages.done import damage, is_done, seconds_of
 from probes.stages.shared_finetunes import SharedFinetunes
 from probes.study.cell import Cell
 from probes.study.cells import selected
@@ -49,7 +49,7 @@ from probes.study.schedule import Schedule
 from probes.study.stage_folders import folder_name, stages_read
 from probes.study.time_left import TimeLeft
 from synthlang.errors import InputError
-from synthlang.files import only_writer, remove_leftovers, write_json
+from synthlang.files import only_writer, write_json
 from synthlang.progress import Report, Say, silent, unheard
 from synthlang.store import Store
 
@@ -156,7 +156,6 @@ class StudyRun:
         with only_writer(self.folder):
             if self.changed:
                 say(self.changed)
-            remove_leftovers(self.folder)
             if (paths := self._nothing_new()) is not None:
                 say("nothing is left to do, and the report is up to date")
                 return paths
@@ -165,6 +164,9 @@ class StudyRun:
             self.digests.save(self.store)
             if self._looked != self._last_change():  # For 1,000 cells, looking takes seconds.
                 self.look()
+            for stage in self.to_do():
+                if files := damage(self.store.path(stage.kind, stage.key)):
+                    say(f"{stage.label}: {', '.join(files)} damaged, so it is made again")
             for cell in self.cells:
                 if cell.name in self.chosen:
                     cell.error, cell.log = None, ""

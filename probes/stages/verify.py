@@ -1,0 +1,64 @@
+"""Verification of a whole store: every recorded file is read, and each damaged one is named."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from probes.stages.done import damage, noted
+from probes.stages.making import CHECKPOINTS
+from synthlang.errors import InputError
+
+STEPS = f"{CHECKPOINTS}/step-*"
+
+
+@dataclass(frozen=True)
+class DamagedFolder:
+    """A folder of a store with damaged files.
+
+    Attributes:
+        folder: The folder.
+        label: Name of the stage, "" for data that stages are made from.
+        files: The damaged files. A start makes their folder again, if the study needs it.
+        checkpoints: The damaged checkpoints, which a start passes over.
+    """
+
+    folder: Path
+    label: str
+    files: tuple[str, ...]
+    checkpoints: tuple[str, ...]
+
+    def __str__(self) -> str:
+        told = [f"{self.folder}: {', '.join(self.files)} damaged, {self.label or 'this'} would be made again"]
+        passed = [f"{self.folder}: {', '.join(self.checkpoints)} damaged, another checkpoint would be used"]
+        return "\n".join((told if self.files else []) + (passed if self.checkpoints else []))
+
+
+def verify_store(root: Path) -> list[DamagedFolder]:
+    """Read every file of a store that has a checksum, and return the folders with damage.
+
+    Raises:
+        InputError: A record of checksums is damaged.
+    """
+    found = []
+    for folder in sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith(".")):
+        files, checkpoints = tuple(damage(folder, thorough=True)), tuple(_damaged_checkpoints(folder))
+        if files or checkpoints:
+            found.append(DamagedFolder(folder, _label(folder), files, checkpoints))
+    return found
+
+
+def _label(folder: Path) -> str:
+    try:
+        return str(noted(folder).get("label", ""))
+    except InputError:  # the note is for people
+        return ""
+
+
+def _damaged_checkpoints(run: Path) -> list[str]:
+    steps = sorted(run.glob(STEPS))
+    if not steps:
+        return []
+    from pretrain.checkpoints import is_sound  # with torch
+
+    return [f"{CHECKPOINTS}/{step.name}" for step in steps if not is_sound(step)]

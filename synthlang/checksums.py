@@ -1,0 +1,80 @@
+"""Checksums of the files of a folder, by which damage is found before a damaged file is read.
+
+``FOLDER/.checksums.json`` holds the size and the SHA-256 of each file. It is written last. A file of that size that is
+not younger counts as unchanged, and checking a folder opens no such file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from synthlang.errors import InputError
+from synthlang.files import read_json, write_json
+from synthlang.fingerprint import sha256_file
+
+RECORD = ".checksums.json"
+PAGE = "README.md"
+"""A file for people, who may change it."""
+_whole: set[tuple[Path, int]] = set()
+"""Folders, with the time of their record, whose files this process has read and found unchanged."""
+
+
+def record_checksums(folder: Path, leave_out: Collection[str] = ()) -> None:
+    """Write the record of a folder. Hidden files, pages for people and the names to ``leave_out`` do not count."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
+        if path.is_file() and not any(part.startswith(".") or part in {PAGE, *leave_out} for part in parts):
+            found["/".join(parts)] = [path.stat().st_size, sha256_file(path)]
+    write_json(folder / RECORD, found)
+
+
+def damaged_files(folder: Path, thorough: bool = False) -> list[str]:
+    """Return the recorded files of a folder that are gone or have changed, none for a folder without a record.
+
+    Args:
+        folder: The folder.
+        thorough: Whether every file is read, once in each process. A damaged file then gets the present time, so that
+            the next check finds it without reading all. So does the record of a sound folder with younger files, as a
+            copy may have.
+
+    Raises:
+        InputError: The record is damaged.
+    """
+    path = folder / RECORD
+    if not path.is_file():
+        return []
+    written = path.stat().st_mtime_ns
+    thorough = thorough and (folder.absolute(), written) not in _whole
+    record = _record(path)
+    found = [name for name, known in record.items() if not _is_as_recorded(folder / name, known, written, thorough)]
+    if thorough:
+        is_copy = not found and any((folder / name).stat().st_mtime_ns > written for name in record)
+        for name in [*found, *([RECORD] if is_copy else [])]:
+            with suppress(OSError):  # it is gone, or another user's
+                os.utime(folder / name)
+        if not found:
+            _whole.add((folder.absolute(), path.stat().st_mtime_ns))
+    return found
+
+
+def _record(path: Path) -> dict[str, Any]:
+    record = read_json(path)
+    if not isinstance(record, dict) or not all(isinstance(one, list) and len(one) == 2 for one in record.values()):
+        hint = "delete this file if the other files of the folder are sound"
+        raise InputError("is no record of checksums", path, hint=hint, code="damaged")
+    return record
+
+
+def _is_as_recorded(path: Path, known: list[Any], written: int, thorough: bool) -> bool:
+    try:
+        status = path.stat()
+        if status.st_size != known[0]:
+            return False
+        return (status.st_mtime_ns <= written and not thorough) or sha256_file(path) == known[1]
+    except OSError:
+        return False
