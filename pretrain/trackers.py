@@ -9,6 +9,7 @@ from typing import Any
 from accelerate import Accelerator
 
 from pretrain.config import PretrainConfig
+from synthlang.distribution import install_command
 from synthlang.errors import InputError
 
 
@@ -20,7 +21,7 @@ def check_trackers(names: tuple[str, ...]) -> None:
     """
     for name in names:
         if importlib.util.find_spec(name) is None:
-            hint = f"run: pip install 'synthlang[track]' or pip install {name}"
+            hint = f"run: {install_command('track')} or pip install {name}"
             raise InputError(f"{name} is not installed", keys="trackers", hint=hint, code="extra")
 
 

@@ -230,7 +230,7 @@ def search_study(
 ) -> list[FrozenTrial]:
     """Search the grid of a study for the lowest perplexity in the source language.
 
-    Optuna is required: ``pip install 'synthlang[search]'``.
+    Optuna is required: ``pip install 'synthlang-study[search]'``.
 
     Args:
         config: A YAML file, or the name of a study.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.metadata import version
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
@@ -21,6 +20,7 @@ from probes.cli_options import Commands, Model, Set, Smoke, Threads, argument, n
 from probes.cli_order import order
 from probes.cli_probe import align, correlate, probe
 from probes.cli_transfer import compare, transfer
+from synthlang import __version__
 from synthlang.errors import InputError
 
 app = Commands(
@@ -36,7 +36,7 @@ app = Commands(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        print(f"synthlang {version('synthlang')}")
+        print(f"synthlang {__version__}")
         raise typer.Exit
 
 
@@ -117,6 +117,9 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # for terminals without arrows and dashes
     try:
+        for text in (*sys.argv, os.getcwd()):
+            if text != text.encode("utf-8", "ignore").decode():
+                raise InputError(f"{text!a} is not UTF-8", hint="rename the file or folder", code="format")
         app()
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from synthlang.distribution import NAME, install_command
+from synthlang.errors import InputError
 from synthlang.plugins import installed
-
-DISTRIBUTION = "synthlang"
 
 
 def examine() -> bool:
@@ -25,7 +25,7 @@ def examine() -> bool:
     for column in ("package", "required", "installed", "command to install"):
         table.add_column(column)
     sound = True
-    for requirement in map(Requirement, requires(DISTRIBUTION) or []):
+    for requirement in map(Requirement, _requirements()):
         _, _, marker = str(requirement.marker or "").partition("extra ==")
         extra = marker.strip(" \"'") or None
         if extra == "dev":
@@ -34,8 +34,8 @@ def examine() -> bool:
         fits = found is not None and requirement.specifier.contains(found, prereleases=True)
         sound = sound and (fits or extra is not None)
         needed = f"{requirement.specifier}" + (f" (extra {extra})" if extra else "")
-        wanted = f"synthlang[{extra}]" if extra else str(requirement)
-        mend = "" if fits else escape(f"pip install '{wanted}'")  # so that rich does not read [parse] as markup
+        command = install_command(extra) if extra else f"pip install '{requirement}'"
+        mend = "" if fits else escape(command)  # so that rich does not read [parse] as markup
         table.add_row(requirement.name, needed, found or "missing", mend)
     console.print(table)
     lines = [f"python {platform.python_version()} · {platform.platform()} · {os.cpu_count()} cores"]
@@ -49,6 +49,14 @@ def examine() -> bool:
     for line in lines:
         console.print(line, soft_wrap=True)
     return sound
+
+
+def _requirements() -> list[str]:
+    try:
+        return requires(NAME) or []
+    except PackageNotFoundError as error:
+        reason = f"this copy is not installed as {NAME}"
+        raise InputError(reason, hint=f"run {install_command()}", code="missing") from error
 
 
 def _version(name: str) -> str | None:

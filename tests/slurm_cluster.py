@@ -27,7 +27,7 @@ def why_not() -> str:
     if os.geteuid() != 0:
         return "Slurm's daemons start as root"
     if importlib.util.find_spec("submitit") is None:
-        return "submitit is not installed (pip install 'synthlang[slurm]')"
+        return "submitit is not installed (pip install 'synthlang-study[slurm]')"
     return ""
 
 

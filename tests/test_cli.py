@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 from contextlib import nullcontext
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -26,7 +26,9 @@ from pretrain.folder import read_metrics
 from pretrain.prepare import prepare
 from pretrain.run import pretrain
 from probes import cli
+from synthlang import __version__
 from synthlang.config import parse
+from synthlang.distribution import install_command
 from synthlang.files import only_writer, read_json
 from synthlang.store import Store
 from tests.tiny import PRETRAIN, STUDY, changed
@@ -118,11 +120,19 @@ def test_probe_derive_report_and_doctor(work, call, tmp_path, monkeypatch):
     (work / "out" / "report.html").unlink()
     code, out, _ = call("report", "out")
     assert code == 0 and "report.html" in out and (work / "out" / "report.html").read_bytes() == before
+    monkeypatch.setattr("probes.doctor.requires", lambda name: ["torch", "transformers>=5", 'spacy; extra == "parse"'])
     code, out, _ = call("doctor")
     assert code == 0 and "torch" in out
     monkeypatch.setattr("probes.doctor._version", lambda name: None if name == "transformers" else "99")
     code, out, _ = call("doctor")
     assert code == 1 and "pip install 'transformers" in out
+
+    def missing(name):
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("probes.doctor.requires", missing)
+    code, _, err = call("doctor")
+    assert_one_line(code, err, "not installed as synthlang-study", install_command())
 
 
 def test_in_a_process_of_its_own(tmp_path):
@@ -154,7 +164,8 @@ probe --probe --config --language --out --threads --set
 align --program --symmetrise --gold --gold-first --gold-reversed --links --links-first --links-reversed --also --lower \
 --words --also-words --blank --out --scores
 correlate --x --y --by --block --cluster --kind --level --out --figure
-study --out --store --size --executor --workers --retry --only --dry-run --slurm --no-wait --threads --smoke --set
+study --out --store --size --executor --workers --retry --only --dry-run --verify --slurm --no-wait \
+--threads --smoke --set
 search --out --store --size --trials --first-rung --reduction --sampler --seed --set
 report --out
 findings --archive --out
@@ -187,7 +198,7 @@ def test_help_lists_every_command_and_option(call):
     out = call("--help")[1]
     listed = [line.split()[0] for line in out.split("Commands:")[1].splitlines() if line.strip()]
     assert listed == list(dict.fromkeys(name.split()[0] for name in OPTIONS))
-    assert call("--version") == (0, f"synthlang {version('synthlang')}\n", "")
+    assert call("--version") == (0, f"synthlang {__version__}\n", "")
     assert call("study", "-h") == call("study", "--help")
 
 
@@ -463,3 +474,8 @@ def test_a_shell_completes_commands_options_and_names(typed, expected):
     shell = {"_SYNTHLANG_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
     done = CliRunner().invoke(cli.app, [], prog_name="synthlang", env=shell)
     assert done.output.split() == expected
+
+
+def test_a_name_that_is_no_utf_8_is_one_line(call):
+    code, _, err = call("derive", "text:caf\udce9.txt", "--language", "inv", "--out", "x")
+    assert_one_line(code, err, "not UTF-8")

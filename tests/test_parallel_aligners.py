@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from synthlang.corpus import Corpus
+from synthlang.distribution import install_command
 from synthlang.errors import InputError
 from synthlang.parallel.aligners import FORWARD, REVERSE, align, find_aligner, symmetrise
 from synthlang.parallel.links import read_pharaoh
@@ -44,7 +45,7 @@ def test_programs_get_the_pairs_with_words(monkeypatch, tmp_path, program, name,
 def test_the_error_for_a_missing_program_has_the_command_that_installs_it(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    for program, how in (("eflomal", "pip install 'synthlang[align]'"), ("fast_align", "build it")):
+    for program, how in (("eflomal", install_command("align")), ("fast_align", "build it")):
         error = refusal(find_aligner, program)
         assert error.code == "extra" and error.hint.startswith(how)
 
@@ -75,7 +76,7 @@ def _is_installed():
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="the real data is not here")
-@pytest.mark.skipif(not _is_installed(), reason="eflomal is not installed: pip install 'synthlang[align]'")
+@pytest.mark.skipif(not _is_installed(), reason="eflomal is not installed: pip install 'synthlang-study[align]'")
 def test_eflomal_finds_most_gold_links(tmp_path):
     folder = DATA / "word_alignment" / "awesome_align"
     text = read_joint(folder / "enfr.src-tgt")

@@ -16,6 +16,7 @@ import pytest
 from filelock import FileLock
 
 from synthlang.corpus import Corpus, concatenate
+from synthlang.distribution import install_command
 from synthlang.errors import InputError
 from synthlang.parsing import ParsedSource, chunks, open_engine
 from synthlang.parsing.chunks import default_cache
@@ -282,7 +283,7 @@ def test_without_the_extra_the_command_to_install_it_is_named(library, monkeypat
     real = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == library else real(name, *a))
     error = refusal(open_engine, f"{library}:en")
-    assert (error.code, error.hint) == ("extra", "pip install 'synthlang[parse]'")
+    assert (error.code, error.hint) == ("extra", install_command("parse"))
 
 
 def test_one_root():

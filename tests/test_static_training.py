@@ -19,7 +19,7 @@ from tests.refusals import refused
 
 ROOT = Path(__file__).parents[1]
 needs_gensim = pytest.mark.skipif(
-    importlib.util.find_spec("gensim") is None, reason="gensim is not installed: pip install 'synthlang[probe]'"
+    importlib.util.find_spec("gensim") is None, reason="gensim is not installed: pip install 'synthlang-study[probe]'"
 )
 SMALL = StaticConfig(size=16, epochs=4, min_count=2, buckets=500, window=3, seed=3)
 COUNTS = StaticConfig(kind="ppmi", size=8, window=2, min_count=2)

@@ -5,10 +5,12 @@ import sys
 
 import pytest
 
-pytest.importorskip("submitit", reason="submitit is not installed (pip install 'synthlang[slurm]')")
+pytest.importorskip("submitit", reason="submitit is not installed (pip install 'synthlang-study[slurm]')")
 
-from probes.study.executors.slurm import PATIENCE
+from probes.study.executors.slurm import PATIENCE, check_slurm
+from synthlang.distribution import install_command
 from synthlang.errors import InputError
+from tests.refusals import refused
 from tests.slurm_fakes import PlainTask, fake_slurm, record, start_runner, wait  # noqa: F401  fixtures
 
 
@@ -18,7 +20,7 @@ def test_where_nothing_can_be_submitted_one_line_says_so(tmp_path, slurm, start,
         start()
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "submitit", None)
-        with pytest.raises(InputError, match=r"submitit is not installed; pip install 'synthlang\[slurm\]'"):
+        with pytest.raises(InputError, match=re.escape(f"submitit is not installed; {install_command('slurm')}")):
             start()
     slurm.go_away()
     with pytest.raises(InputError, match="squeue does not answer"):
@@ -26,6 +28,10 @@ def test_where_nothing_can_be_submitted_one_line_says_so(tmp_path, slurm, start,
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match=r"--executor slurm: sbatch, squeue, srun not found; run on a login node"):
         start()
+
+
+def test_a_path_that_slurm_would_change(tmp_path):
+    assert refused(check_slurm, tmp_path / "50%") == ("50%", "unsupported")
 
 
 # --- sending ---

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-pytest.importorskip("submitit", reason="submitit is not installed (pip install 'synthlang[slurm]')")
+pytest.importorskip("submitit", reason="submitit is not installed (pip install 'synthlang-study[slurm]')")
 
 from pretrain.config import PretrainConfig
 from pretrain.run import pretrain

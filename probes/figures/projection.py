@@ -31,6 +31,7 @@ from probes.figures.drawing import (
     writable,
 )
 from probes.statistics import Floats
+from synthlang.distribution import install_command
 from synthlang.errors import InputError
 from synthlang.rng import key_of
 
@@ -136,7 +137,7 @@ def _tsne(points: Tensor, seed: int) -> tuple[Tensor, float]:
     try:
         tsne = import_module("sklearn.manifold").TSNE
     except ImportError as error:
-        hint = "run pip install 'synthlang[probe]', or use the method pca"
+        hint = f"run {install_command('probe')}, or use the method pca"
         raise InputError("t-SNE needs scikit-learn", hint=hint, code="extra") from error
     perplexity = min(PERPLEXITY, (len(points) - 1) / 3)
     model = tsne(2, perplexity=perplexity, init="pca", random_state=key_of("t-sne", seed) % 2**32, n_jobs=1)

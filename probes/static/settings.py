@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from probes.rotation.settings import Method
 from synthlang.config import StrictModel
+from synthlang.distribution import install_command
 from synthlang.errors import InputError
 from synthlang.references import UserFile
 
@@ -80,7 +81,7 @@ class StaticBaseline(StrictModel):
 
 
 def no_gensim() -> InputError:
-    hint = """run pip install "synthlang[probe]", or set vectors.kind: ppmi"""
+    hint = f"run {install_command('probe')}, or set vectors.kind: ppmi"
     return InputError("training word vectors needs gensim", keys="vectors.kind", hint=hint, code="extra")
 
 

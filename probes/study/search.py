@@ -30,6 +30,7 @@ from probes.study.config import StudyConfig
 from probes.study.grid import GridPoint
 from probes.study.options import SearchOptions
 from probes.study.record import STAGES, check_store, registered
+from synthlang.distribution import install_command
 from synthlang.errors import InputError
 from synthlang.files import atomic_file
 from synthlang.fingerprint import fingerprint
@@ -96,7 +97,7 @@ class Search:
             from optuna.storages import JournalStorage
             from optuna.storages.journal import JournalFileBackend
         except ImportError as error:
-            hint = "pip install 'synthlang[search]'"
+            hint = install_command("search")
             raise InputError("a search needs Optuna, which is not installed", hint=hint, code="extra") from error
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self.folder.mkdir(parents=True, exist_ok=True)

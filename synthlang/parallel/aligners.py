@@ -34,6 +34,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from synthlang.corpus import FORM, Corpus
+from synthlang.distribution import install_command
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder
 from synthlang.parallel.links import Links, read_pharaoh, write_pharaoh
@@ -82,7 +83,7 @@ def find_aligner(program: Program) -> str:
     name, how = {
         "eflomal": (
             "eflomal-align",
-            "pip install 'synthlang[align]' or pip install eflomal (which needs a C compiler)",
+            f"{install_command('align')} or pip install eflomal (which needs a C compiler)",
         ),
         "fast_align": ("fast_align", "build it from its source and put fast_align on the PATH"),
     }[program]

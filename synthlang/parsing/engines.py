@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from synthlang.config import StrictModel, parse
+from synthlang.distribution import install_command
 from synthlang.errors import InputError
 from synthlang.files import read_json, user_path
 from synthlang.fingerprint import fingerprint, sha256_file
@@ -123,7 +124,7 @@ def problem_of(parsed: Mapping[str, Sequence[Any]], columns: Sequence[str], word
 SPACY_FORMAT = 1  # raise when the same pipeline gives other sentences
 BATCH = 128  # sentences at a time inside spaCy
 TAGGERS = ("tagger", "morphologizer", "attribute_ruler")
-INSTALL = "pip install 'synthlang[parse]'"
+INSTALL = install_command("parse")
 
 
 @dataclass(frozen=True)

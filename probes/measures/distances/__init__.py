@@ -14,6 +14,7 @@ from probes.figures import MOST_PAIRS
 from probes.measures.base import ProbeSettings
 from probes.measures.distances.declared import MEASURES
 from probes.results.declared import Tree
+from synthlang.distribution import install_command
 from synthlang.errors import InputError
 from synthlang.references import ModelName
 
@@ -65,7 +66,7 @@ class DistancesConfig(ProbeSettings):
 
     def check_installed(self) -> None:
         if self.picture == "tsne" and find_spec("sklearn") is None:
-            hint = "run pip install 'synthlang[probe]', or use pca"
+            hint = f"run {install_command('probe')}, or use pca"
             raise InputError("tsne needs scikit-learn", keys="picture", hint=hint, code="extra")
 
     def drawn(self, read: Sequence[int], count: int) -> int:

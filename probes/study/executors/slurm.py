@@ -28,6 +28,7 @@ from probes.stages.done import is_done
 from probes.study.executors.base import StageOutcome
 from probes.study.executors.slurm_job import Job
 from probes.study.executors.slurm_options import SlurmOptions, read_options
+from synthlang.distribution import install_command
 from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
 from synthlang.progress import Report
@@ -50,8 +51,11 @@ FULL = "SubmitJob|MaxJobCount"
 """Pattern of the messages of sbatch at a limit on the number of jobs."""
 
 
-def check_slurm() -> None:
-    """Raise InputError if no job can be submitted from this machine."""
+def check_slurm(folder: Path) -> None:
+    """Raise InputError if no job can be submitted from this machine, or none for a study in this folder."""
+    if "%" in str(folder.absolute()):
+        reason, hint = "the path has %, which Slurm replaces in the names of logs", "name another folder with --out"
+        raise InputError(reason, folder, hint=hint, code="unsupported")
     missing = [name for name in PROGRAMS if shutil.which(name) is None]
     if missing:
         reason, hint = f"{', '.join(missing)} not found", "run on a login node, where jobs are submitted"
@@ -62,7 +66,7 @@ def check_slurm() -> None:
     try:
         import submitit  # noqa: F401
     except ImportError as error:
-        hint = "pip install 'synthlang[slurm]'"
+        hint = install_command("slurm")
         raise InputError("submitit is not installed", "--executor slurm", hint=hint, code="extra") from error
 
 
@@ -123,7 +127,7 @@ class SlurmExecutor:
 
     def __init__(self, store: Store, folder: Path, assignments: Sequence[str] = ()) -> None:
         self.options: SlurmOptions = read_options(assignments)
-        check_slurm()
+        check_slurm(folder)
         os.environ.setdefault("SUBMITIT_PREEMPT_SIGNAL", "USR2")  # the signal that slurm_job handles
         self.store, self.folder = Store(store.root.absolute()), folder.absolute() / FOLDER
         for name in ("tasks", "records", "jobs"):
