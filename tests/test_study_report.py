@@ -213,7 +213,7 @@ def test_a_column_of_one_number_is_a_sentence(tmp_path: Path) -> None:
     assert {line["Alignment in dictionary"] for line in made.file("scores-1-pos")} == {"100"}
     assert "100.0" not in (made.paths.tables / "scores-1-pos.tex").read_text().split("\\midrule")[-1]
     one = report(make_grid(tmp_path / "one", {"transform": ["a"]}, seeds=1))
-    assert "The same in every row" not in one.text, "one row is no column"
+    assert "one value in all rows" not in one.text, "one row is no column"
     line = one.file("scores-1-pos")[0]
     assert (line["Δ"], line["Δ low"], line["Δ high"], line["Δ n"]) == ("10", "", "", "1"), "one value has no bounds"
 
