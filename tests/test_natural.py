@@ -112,7 +112,9 @@ def test_alignment_is_measured_where_no_term_reads_the_dictionary(folder, tmp_pa
     pairs = word_pairs(artifacts, 1)
     assert pairs is not None and artifacts.dictionary is not None
     assert 0 < pairs.in_dictionary.sum() < len(pairs.pairs)
-    assert pairs.in_dictionary.sum() <= len(artifacts.dictionary)  # a translation of two words is paired once
+    trained = artifacts.dictionary.pairs  # further pairs of their words count as trained on, too
+    assert pairs.in_dictionary.sum() >= len(trained)
+    assert set(map(tuple, trained.tolist())) <= set(map(tuple, pairs.pairs[pairs.in_dictionary].tolist()))
 
 
 def test_separate_embeddings_align_an_id_with_itself(tmp_path):
