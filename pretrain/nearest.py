@@ -237,9 +237,15 @@ class Search:
         return best, indices
 
     def _again(self, scores: NeighbourScores, queries: Tensor, wanted: Tensor, report: Report) -> Iterator[_Block]:
-        """Yield blocks of the ``queries`` [n] (bool) whose lists may lack a target that scores ``wanted`` [n].
+        """Yield blocks of the ``queries`` whose lists may lack a target with a score of at least ``wanted``.
 
-        The next block overwrites the scores of the last one.
+        Each block reuses the memory of the one before, so read its scores at once.
+
+        Args:
+            scores: The scores to compute.
+            queries: Mask of the queries to check, [n].
+            wanted: Smallest score that matters to each query, [n].
+            report: Receives the progress.
         """
         penalty, order = scores.penalty.sort()
         last = self.lists.last(len(self.targets))

@@ -177,7 +177,7 @@ def correlate(
         files: ``results.csv`` or ``results.parquet`` of studies, or other tables in these formats.
         x: The first column, such as ``alignment_all``.
         y: The second column, such as ``delta``.
-        by: Grouping columns. Each group is correlated on its own.
+        by: Grouping columns. Each group has its own coefficients.
         block: Columns whose values rows must share to be compared.
         cluster: Columns that mark dependent rows, or ``none`` (default: ``cell``, if present).
         kind: Comma-separated coefficients: spearman, kendall, pearson.

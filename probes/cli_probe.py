@@ -107,7 +107,10 @@ def correlate(
     y: Annotated[str, option("Second column to correlate, such as delta.", metavar="COLUMN")],
     by: Annotated[
         str | None,
-        option("Grouping columns, such as task. Each group is correlated (default: one group).", metavar="COLUMN[,…]"),
+        option(
+            "Grouping columns, such as task. Each group has its own coefficients (default: one group).",
+            metavar="COLUMN[,…]",
+        ),
     ] = None,
     block: Annotated[
         str | None,

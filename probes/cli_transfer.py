@@ -36,14 +36,18 @@ def transfer(
     ] = None,
     target_train: Annotated[
         str | None,
-        option("Training items in a natural target language (default: derived from --train).", metavar="SOURCE"),
+        option("Training items in a natural target language (default: none, and no SUP).", metavar="SOURCE"),
     ] = None,
     target_dev: Annotated[
         str | None,
-        option("Items for model selection in a natural target language (default: its dev split).", metavar="SOURCE"),
+        option(
+            "Items for model selection in a natural target language (default: from --target-train).",
+            metavar="SOURCE",
+        ),
     ] = None,
     target_test: Annotated[
-        str | None, option("Test items in a natural target language (default: its test split).", metavar="SOURCE")
+        str | None,
+        option("Test items in a natural target language, if there is one (default: none).", metavar="SOURCE"),
     ] = None,
     seeds: Annotated[
         int, option("Number of fine-tuning seeds, from 0. A later call with more seeds only runs the new ones.", min=1)

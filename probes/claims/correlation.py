@@ -216,8 +216,8 @@ def correlate_pairs(
 def _one_measurement(measured: Sequence[Mapping[ModelFingerprints, tuple[float, float]]]) -> list[int]:
     """Return the cluster of each condition, by the x and y of its models.
 
-    Two conditions are in one cluster if x, or y, is the same for every model that both have. All of these must be the
-    same, since one model may have two equal numbers by chance.
+    Two conditions are in one cluster if every model in both has the same x in them, or if every such model has the same
+    y. A single model with equal numbers is not enough if others differ, since it may have them by chance.
     """
     of_model: dict[ModelFingerprints, list[int]] = {}
     for number, one in enumerate(measured):

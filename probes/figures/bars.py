@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Bar:
-    """Accuracy in % over the ``n`` words of a ``tag``, such as a part of speech; a ``group`` "" has no heading."""
+    """Accuracy in % over the ``n`` words of a ``tag``, such as a part of speech. An empty ``group`` has no heading."""
 
     group: str
     tag: str

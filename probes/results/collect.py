@@ -257,5 +257,5 @@ def _alignment(cell: Cell, stages: Mapping[str, str]) -> str | None:
 
 
 def _named_by_tasks(cell: Cell) -> set[str]:
-    """Return the languages that the tasks of a cell are transferred to, by the names that the tasks have for them."""
+    """Return the names of the target languages in the tasks of a cell."""
     return {str(task.language) for task in cell.tasks.values()}

@@ -202,7 +202,10 @@ class StageKeys:
         return fingerprint(stage.kind, formats=formats, settings=stage.settings(self), parents=parents)
 
     def keyed(self, stage: S) -> S:
-        """Return a stage whose parents have their keys with its own; the same object for stages of the same objects."""
+        """Return a copy of a stage with its key set. Its parents must already have their keys.
+
+        Stages that are made of the same objects share one copy.
+        """
         made_of = type(stage), *(id(v) if isinstance(v, pydantic.BaseModel) else v for _, v in stage)
         if made_of not in self._keyed:
             self._keyed[made_of] = stage, stage.model_copy(update={"key": self.key(stage)})

@@ -88,9 +88,13 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class IdCandidates:
-    """Pairs of an id of the first language and an id of ``language``, [n, 2], and omitted pairs by reason.
+    """Pairs of ids that a dictionary of one language may use.
 
-    ``use`` is a line on how many pairs of a file are used, "" without a file.
+    Attributes:
+        language: Number of the language.
+        pairs: Id in the first language and id in ``language``, [pairs, 2].
+        left_out: Number of omitted pairs by reason.
+        use: Message on how many pairs of a file are used. It is empty without a file.
     """
 
     language: int

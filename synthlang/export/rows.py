@@ -7,10 +7,10 @@ parallel    id, parent_text, derived_text, parent_words, derived_words, alignmen
 With a vocabulary, ``parent`` and ``derived`` also have ``input_ids``. Arrays are made from their buffers, because
 ``pyarrow.array`` imports pandas, which takes 35 MB in each process and is not used.
 
-Word types of a text of any size, for the overlap of two texts, are held as 64-bit hashes and counts, 16 bytes each. The
-hash is multilinear, Σ rᵢ · (byteᵢ + 1) mod 2⁶⁴ with a random rᵢ for each position. Two types collide with a probability
-below 2⁻⁵⁶ (Lemire & Kaser 2014, "Strongly universal string hashing is fast", section 2; the low bits are the weak
-ones). For a million types the probability of any collision is below 10⁻⁴.
+The overlap of two texts is computed from their word types. A type is stored as a 64-bit hash and a count, in 16 bytes,
+so texts may have any size. The hash is multilinear, Σ rᵢ · (byteᵢ + 1) mod 2⁶⁴ with a random rᵢ for each position. Two
+types collide with a probability below 2⁻⁵⁶ (Lemire & Kaser 2014, "Strongly universal string hashing is fast", section
+2). The low bits of the hash are its weak ones. For a million types the probability of any collision is below 10⁻⁴.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ def _read_orm(path: Path) -> dict[str, float]:
                 raise ValueError("appears twice")
         except ValueError as error:
             reason = f"the feature {feature[:60]!r}: {str(error)[:250]}"
-            hint = "write a feature, a space and its weight"
+            hint = "delete one of its lines" if feature in weights else "write a feature, a space and its weight"
             raise InputError(reason, path, number, hint=hint, code="format") from error
         weights[feature] = weight
     if not weights:

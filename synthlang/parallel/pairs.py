@@ -145,7 +145,8 @@ def read_pair(
     """
     linked = _derived(config) if isinstance(config, DerivedPair) else _text(config, tokenizers, store, say)
     if not len(linked.links.left):
-        raise InputError("no sentence pair has a word alignment", code="empty")
+        hint = "use texts that translate each other, or other word alignments"
+        raise InputError("no sentence pair has a word alignment", hint=hint, code="empty")
     return linked
 
 

@@ -138,9 +138,10 @@ class FileQuestions(ReadQuestions, FileTask):
             json_of(raw, self.files[split])  # raises an error with the line if this is not JSON
             first = error.errors(include_url=False)[0]
             at = tuple(map(str, first["loc"]))
-            wrong = f"{first['msg']}, not {first['input']!r:.60}" if at else first["msg"]
             code: Code = "missing" if first["type"] == "missing" else "type"
-            raise InputError(wrong, self.files[split], keys=at, code=code) from error
+            wrong = f"{first['msg']}, not {first['input']!r:.60}" if at and code == "type" else first["msg"]
+            hint = "write the file in the format of SQuAD"
+            raise InputError(wrong, self.files[split], keys=at, hint=hint, code=code) from error
         numbers = count()
         for article in squad.data:
             for paragraph in article.paragraphs:
