@@ -30,7 +30,7 @@ def test_the_first_sentences_are_those_without_a_limit(text, limit):
 def test_a_limit_is_a_part_of_the_fingerprint(text):
     specs = (text, f"{text}?limit=2", f"{text}?limit=3", f"{text}?normalise=NFC&limit=2")
     assert len({open_source(spec).fingerprint for spec in specs}) == len(specs)
-    assert open_source("builtin:mini-english?sentences=40&limit=7").size("train") == 7
+    assert size_of(open_source("builtin:mini-english?sentences=40&limit=7"), "train") == 7
 
 
 @pytest.mark.parametrize(("query", "code"), [("0", "range"), ("x", "range"), ("", "range"), ("2&limit=3", "duplicate")])
