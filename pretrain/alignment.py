@@ -103,14 +103,14 @@ class WordCredits:
 
 
 def _each_once(words: Tensor, chosen: Tensor) -> Tensor:
-    """Return the first row of each word among the rows that are ``chosen``, ascending."""
+    """Return the first chosen row of each word, in ascending order."""
     rows = chosen.nonzero()[:, 0]
     _, first = np.unique(words[rows].numpy(), return_index=True)
     return rows[torch.from_numpy(np.sort(first))]
 
 
 def _of_word(credit: Tensor, words: Tensor) -> Tensor:
-    """Return for each pair the sum of the credits of all pairs of its word."""
+    """Sum the credits of each word, and return the sum at each pair of the word."""
     return credit.new_zeros(int(words.max()) + 1).index_add(0, words, credit)[words] if len(words) else credit
 
 

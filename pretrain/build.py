@@ -77,7 +77,7 @@ def build_objective(config: PretrainConfig, artifacts: Artifacts, device: torch.
 
 
 def _corpora(config: PretrainConfig, artifacts: Artifacts) -> dict[str, Corpus]:
-    """Return the corpora of a run: the text of each language, and the sentence pairs if a term uses them."""
+    """Map the name of each corpus of a run, a text or sentence pairs, to its languages."""
     names = [language.name for language in artifacts.languages]
     pairs = artifacts.parallel if config.objective.needing("pairs") else ()
     found = {name: frozenset({number}) for number, name in enumerate(names)}
@@ -148,7 +148,7 @@ def sampling_weights(
 
 
 class _Texts:
-    """The rows of the training text, built on first use."""
+    """Sources of rows for the training text."""
 
     def __init__(self, config: PretrainConfig, artifacts: Artifacts, report: Report) -> None:
         self.config, self.artifacts, self.report = config, artifacts, report

@@ -60,7 +60,7 @@ def save_checkpoint(
         write_json(temporary / "manifest.json", {"format": FORMAT, "sha256": sums})
     kept = {*kept_steps(policy, state["step"]), state.get(BEST)}
     for step in steps_in(folder):
-        if step not in kept:  # also later steps: they are damaged, since training continued from an earlier one
+        if step not in kept:  # also later steps, which are damaged because training continued from an earlier one
             shutil.rmtree(folder / f"step-{step}")
 
 

@@ -39,7 +39,7 @@ def export_model(model: MaskedLM, artifacts: Artifacts, config: PretrainConfig, 
 
 
 def _limit(folder: Path, positions: int) -> None:
-    """Write the model's largest number of tokens to the tokenizer's settings, for truncation=True."""
+    """Set the tokenizer's model_max_length, which truncation=True uses."""
     path = folder / "tokenizer_config.json"
     write_json(path, {**read_json(path), "model_max_length": positions})
 

@@ -189,7 +189,7 @@ def check_weights(base: Base) -> None:
 
 
 def _from_hub(name: str) -> Path:
-    """Return the folder of a model on the hub, from the cache or downloaded."""
+    """Return the cached folder of a model on the hub, and download the model if needed."""
     from huggingface_hub import constants, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OfflineModeIsEnabled
 

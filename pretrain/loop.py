@@ -224,7 +224,7 @@ class Loop(ABC, Generic[M, B]):
         self.accelerator.wait_for_everyone()
 
     def _stop_if_asked(self) -> None:
-        """Save and raise Stopped if a process must stop, or at the step to stop at. All processes do the same."""
+        """Save and raise Stopped if a stop was requested. All processes stop at the same step."""
         must_stop = self.stop.is_set or (self.stop.until is not None and self.step >= self.stop.until)
         if self.accelerator.num_processes > 1 and self.step != self.stop.until:
             if self.step % STOP_EVERY:

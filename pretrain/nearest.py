@@ -144,7 +144,7 @@ def _density(lists: Lists, k: int) -> Tensor:
 
 
 def _by_query(barred: Tensor | None, side: int, rows: int) -> Tensor | None:
-    """Return the row that each row of a side may not find, or -1, [rows]."""
+    """Return the barred target of each row of one side, or -1, [rows]."""
     if barred is None:
         return None
     found = torch.full((rows,), -1, device=barred.device)
@@ -155,7 +155,7 @@ def _by_query(barred: Tensor | None, side: int, rows: int) -> Tensor | None:
 def _direction(
     search: Search, densities: list[Tensor], pairs: Tensor, own: Tensor, listing: tuple[int, Tensor], report: Report
 ) -> Direction:
-    """Compute both scores of one direction. ``densities`` has the densities of queries and of targets."""
+    """Search one direction under both scores. ``densities`` has one tensor for queries and one for targets."""
     top, queries = min(listing[0], len(search.targets)), listing[1]
     lost = search.queries.zero[pairs[:, 0]] | search.targets.zero[pairs[:, 1]]
     found = []
@@ -237,9 +237,9 @@ class Search:
         return best, indices
 
     def _again(self, scores: NeighbourScores, queries: Tensor, wanted: Tensor, report: Report) -> Iterator[_Block]:
-        """Yield blocks of the ``queries`` whose lists may lack a target with a score of at least ``wanted``.
+        """Yield blocks of exact scores for queries whose lists may lack a target that scores ``wanted`` or more.
 
-        Each block reuses the memory of the one before, so read its scores at once.
+        Read the scores of a block before the next one, which reuses its memory.
 
         Args:
             scores: The scores to compute.
@@ -272,7 +272,7 @@ class Search:
             report("nearest neighbours: exact scores", done, len(rows), "")
 
     def _bar(self, block: Tensor, position: Tensor, found: Tensor) -> None:
-        """Remove barred targets from the scores ``found`` [queries, targets] of a block."""
+        """Set the scores of barred targets in ``found`` [queries, targets] to -∞."""
         if self.barred is None:
             return
         target = self.barred[block]
@@ -281,7 +281,7 @@ class Search:
         found[row, place[row]] = -torch.inf
 
     def _score(self, scores: NeighbourScores, block: Tensor, targets: Tensor, out: Tensor) -> None:
-        """Compute the scores of a block of queries with ``targets`` into ``out`` [queries, targets]."""
+        """Write the scores of a block of queries with ``targets`` to ``out`` [queries, targets]."""
         queries = self.queries.take(block)
         for start in range(0, len(targets), TAKEN):
             some = targets[start : start + TAKEN]
@@ -292,10 +292,14 @@ class Search:
 
 @dataclass(frozen=True)
 class _Block:
-    """Scores ``found`` [r, s + size] of the queries ``rows`` [r], with all targets that may score enough.
+    """Scores of some queries with all targets that may score enough.
 
-    The targets are ``seen`` [s] and ``listed`` [r, size]. A target in both has -∞ at its first place. ``position`` [m]
-    is the index of each target in the order of ``seen``.
+    Attributes:
+        rows: The queries, [r].
+        found: Scores with ``seen``, then with ``listed``, [r, s + size]. A target in both has -∞ in the first part.
+        seen: The s targets with the smallest penalties, [s].
+        listed: Targets in the lists of the queries, [r, size].
+        position: Rank of each target by its penalty, [m].
     """
 
     rows: Tensor
@@ -309,7 +313,7 @@ class _Block:
         return torch.where(places < len(self.seen), self.seen[places.clamp(max=len(self.seen) - 1)], of_lists)
 
     def set(self, query: Tensor, target: Tensor, scores: Tensor) -> None:
-        """Replace recomputed scores by the known scores of pairs [q]."""
+        """Replace recomputed scores with the known scores of pairs, [q] each."""
         where = torch.full((int(self.rows.max()) + 1,), -1, device=self.rows.device)
         where[self.rows] = torch.arange(len(self.rows), device=self.rows.device)
         row, place = where[query.clamp(max=len(where) - 1)], self.position[target]
@@ -320,7 +324,7 @@ class _Block:
 
 
 def _blocks(rows: Tensor, sizes: Tensor) -> Iterator[tuple[Tensor, int]]:
-    """Cut rows, which are sorted by size, into blocks of at most BLOCK_SCORES, and yield each with its largest size."""
+    """Yield blocks of at most BLOCK_SCORES scores, each with its largest size. ``rows`` are sorted by size."""
     stop = len(rows)
     while stop:
         size = int(sizes[stop - 1])  # from the largest on, so that a block's size is known before its rows

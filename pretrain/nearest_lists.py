@@ -161,10 +161,7 @@ def largest_in_rows(matrix: Tensor, size: int) -> tuple[Tensor, Tensor]:
 
 
 def _largest_in_columns(matrix: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Return the largest entries of each column in descending order, [m, min(size, n)], and their rows.
-
-    This equals ``largest_in_rows`` of the transposed matrix, without a copy of the matrix.
-    """
+    """Return ``largest_in_rows`` of the transposed matrix without copying a large matrix."""
     groups = len(matrix) // GROUP
     if groups <= size:
         return largest_in_rows(matrix.T.contiguous(), size)
@@ -180,10 +177,7 @@ def _largest_in_columns(matrix: Tensor, size: int) -> tuple[Tensor, Tensor]:
 
 
 def _places(product: Tensor, pairs: Tensor, top: int, start: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return rows and columns of ``pairs`` [q, 2] in the tile at row ``top`` and column ``start``, [q] each.
-
-    The third result flags the pairs that lie in the tile, [q].
-    """
+    """Return the row and column of each pair in the tile at (top, start), and whether the tile has it, [q] each."""
     row, column = (pairs - torch.tensor([top, start], device=pairs.device)).unbind(1)
     here = (row >= 0) & (row < len(product)) & (column >= 0) & (column < product.shape[1])
     return row, column, here

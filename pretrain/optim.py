@@ -25,7 +25,7 @@ def build_optimizer(config: OptimizerConfig, model: nn.Module) -> torch.optim.Ad
     optimizer = torch.optim.AdamW(
         groups, lr=config.learning_rate, betas=betas, eps=config.epsilon, foreach=False, capturable=True
     )
-    # Moments that the first step creates would be constants of its graph, so the second step would need another graph.
+    # Moments created in the first step would be constants of its graph, so the second step would need a new graph.
     for p in parameters:
         state = {"step": torch.zeros((), device=p.device)}
         optimizer.state[p] = state | {name: torch.zeros_like(p) for name in ("exp_avg", "exp_avg_sq")}

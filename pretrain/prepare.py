@@ -115,7 +115,6 @@ def _shards(source: Source, split: str, language: Language, tokenizer: LanguageT
 def _parallel(
     config: PretrainConfig, languages: Sequence[RunLanguage], sources: dict[str, Source], store: Store
 ) -> tuple[Parallel, ...]:
-    """Return the sentence pairs of all pairs of languages."""
     number = {language.name: i for i, language in enumerate(languages)}
     pairs = [(a, b, languages[a].train, languages[b].train) for a, b in config.derived_pairs]
     for given in config.parallel:

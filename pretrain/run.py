@@ -50,7 +50,7 @@ class Trainer(Loop[MaskedLM, Batch]):
         stop: Flag | None = None,
     ) -> None:
         self.config, self.report = config, report
-        # If a micro-batch has no row of a language, separate parameters of the language have no gradient.
+        # Separate parameters have no gradient in a micro-batch without a row of their language.
         tracked = {"log_with": list(config.trackers) or None, "project_dir": str(run)}
         accelerator = accelerator_of(config.sharing.separates, **tracked)
         config.micro_batches(accelerator.num_processes)
@@ -86,7 +86,6 @@ class Trainer(Loop[MaskedLM, Batch]):
             self.report(f"pretrain {self.config.label}", self.step, self.steps, note)
 
     def _note_best(self, row: dict[str, Any]) -> None:
-        """Record the step of the best checkpoint so far."""
         perplexity = row.get(self.validation.deciding)  # None for a dev split without a word
         if self.policy.select != "best" or not self.is_due(self.policy.every):
             return
@@ -173,7 +172,7 @@ def effective_batch(config: PretrainConfig, processes: int) -> str:
 
 
 def _remarks(config: PretrainConfig, artifacts: Artifacts) -> list[str]:
-    """Return the lines that the user should see before the first step."""
+    """Return the lines to show before the first step."""
     state = process_state()
     files = {m.spec: m.source.read_as for m in artifacts.languages if isinstance(m.source, FileSource)}
     lines = [f"{spec}: {read_as}" for spec, read_as in files.items()]
@@ -203,7 +202,7 @@ def _remarks(config: PretrainConfig, artifacts: Artifacts) -> list[str]:
 
 
 def _settings(config: PretrainConfig) -> tuple[object, ...]:
-    """Return the part of a config that identifies its run."""
+    """Return the settings that identify a run."""
     languages = tuple((m.source, m.language.fingerprint) for m in config.all_languages)
     return languages, config.start, config.vocabulary, config.dictionary, config.parallel, config.fingerprint({})
 

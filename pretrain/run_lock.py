@@ -39,7 +39,7 @@ def check_folder(run: Path, config: C, settings: Settings[C], what: str = "run")
 
 
 def _is_leftover(path: Path, config: StrictModel) -> bool:
-    """Return whether a run that was killed before it wrote run.json may have left the path."""
+    """Return whether the path may remain from a run that was killed before it wrote run.json."""
     if path.name == "config.yaml":
         return path.is_file() and path.read_bytes() == dump_yaml(config).encode("utf-8")
     return path.name == "data" or path.name.startswith((TEMPORARY, LOCK, Store.LOCKS))

@@ -132,7 +132,7 @@ class GradientStep(ABC, Generic[B]):
         return {"loss": (whole, torch.ones_like(whole))} | {name: (loss, counts[name]) for name, loss in sums.items()}
 
     def _backward(self, batch: B, scales: Mapping[str, Tensor | float], is_last: bool) -> dict[str, Tensor]:
-        """Compute the gradients of one micro-batch. Ranks exchange them only at the last one."""
+        """Compute the gradients of one micro-batch. Ranks exchange gradients only at the last micro-batch."""
         accelerator, half = self.accelerator, HALF.get(self.precision)
         with nullcontext() if is_last else accelerator.no_sync(self.module):
             with torch.autocast(accelerator.device.type, half, enabled=half is not None):
@@ -143,7 +143,7 @@ class GradientStep(ABC, Generic[B]):
         return {name: loss.detach() for name, loss in losses.items()}
 
     def _global_counts(self, batches: Sequence[B]) -> dict[str, Tensor]:
-        """Return the number of summands of each loss over all micro-batches and ranks, on the device."""
+        """Count the summands of each loss over all micro-batches and ranks."""
         mine = [self.counts(batch) for batch in batches]
         totals = torch.tensor([float(sum(c[name] for c in mine)) for name in mine[0]], dtype=torch.float32)
         totals = sum_over_ranks(self.accelerator, totals.to(self.accelerator.device, non_blocking=True))

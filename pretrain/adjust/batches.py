@@ -83,10 +83,7 @@ class WordPairs:
         return torch.cat([chosen.nonzero()[:, 0], self._extra(side, settings)])
 
     def _extra(self, side: Side, settings: LossConfig) -> Tensor:
-        """Return the numbers of the sentence tokens, which follow the words.
-
-        The tokens before the sentences precede the tokens after them.
-        """
+        """Return the indices of the sentence tokens, which follow all words: first tokens, then last tokens."""
         words = self.side(side)
         count = settings.sentence_tokens * len(words.input_ids)
         return torch.arange(count, device=self.links.device) + len(words.start)

@@ -1,4 +1,4 @@
-"""The configuration of an adjustment: one YAML file, every key checked."""
+"""The configuration of an adjustment, which is read from a YAML file."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class AlignmentLoss(nn.Module):
         return vectors.mean(0, keepdim=True) if settings.layers_as == "mean" else vectors
 
     def _distances(self, one: Tensor, other: Tensor) -> Tensor:
-        """Return the sum of all distances of [layers, items, d] to [layers, items, d]."""
+        """Return the sum of the distances between paired vectors, [layers, items, d] each."""
         difference = one - other
         if self.settings.distance == "squared":
             return difference.square().sum()

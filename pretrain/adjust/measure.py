@@ -47,7 +47,7 @@ def _mean_distance(one: Tensor, other: Tensor) -> float:
 def _linked_vectors(
     encoder: nn.Module, pair: PairData, special: Specials, settings: LossConfig
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return vectors of the aligned held-out words of both sides, [layers, links, d], and their sentences, [links]."""
+    """Return the left and right vectors [layers, links, d] of aligned words, and the sentence of each link, [links]."""
     layers = layer_numbers(settings.layers, encoder)
     device = next(encoder.parameters()).device
     left, right, sentences = [torch.zeros(1, 0, 1)], [torch.zeros(1, 0, 1)], [torch.zeros(0)]

@@ -65,7 +65,7 @@ def _adjust(config: AdjustConfig, run: Path, report: Report, say: Say, stop: Fla
 def _prepare(
     config: AdjustConfig, base: Base, limit: int, store: Store, say: Say
 ) -> tuple[list[PairData], dict[str, Any]]:
-    """Return the pairs of languages, ready for batches, and the fingerprints that the weights depend on."""
+    """Return the data of each language pair, and the fingerprints of the model and the text."""
     length = config.data.longest(limit)
     pairs, parents = [], base.parents()
     parents["pairs"] = {}
@@ -94,5 +94,5 @@ def _record(name: str, trainer: Adjuster, parents: dict[str, Any]) -> dict[str, 
 
 
 def _settings(config: AdjustConfig) -> tuple[object, ...]:
-    """Return the part of a config that identifies its adjustment."""
+    """Return the settings that identify an adjustment."""
     return config.model, config.pairs, config.fingerprint({})

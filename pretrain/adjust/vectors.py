@@ -75,7 +75,7 @@ def word_vectors(
 
 
 def _pooled(flat: Tensor, words: SideWords, subword: Subword) -> Tensor:
-    """Return the vectors of words, [layers, words, d], from states ``flat`` [layers, rows · width, d]."""
+    """Return word vectors [layers, words, d] from the token states ``flat`` [layers, rows · width, d]."""
     if subword == "start":
         return flat[:, words.start]
     if subword == "end":

@@ -1,4 +1,4 @@
-"""The configuration of a pretraining run: one YAML file, every key checked."""
+"""The configuration of a pretraining run, which is read from a YAML file."""
 
 from __future__ import annotations
 

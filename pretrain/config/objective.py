@@ -20,7 +20,7 @@ KINDS: dict[str, tuple[str, ...]] = {
 
 
 def _settings_of(term: Term[Any]) -> type[StrictModel]:
-    """Return the settings of a term. Settings of a plugin are omitted while they have their defaults."""
+    """Return the settings class of a term. Settings of a plugin are left out of configs at their defaults."""
     if term.name not in PLUGINS:
         return term.settings
     fields: dict[str, Any] = {name: plugins.optional_field(field) for name, field in term.settings.model_fields.items()}
@@ -119,11 +119,7 @@ class ObjectiveConfig(*reversed(SETTINGS), MaskingConfig):  # type: ignore[misc]
 
 
 def _check_names() -> None:
-    """Check that the kinds and keys of all terms differ.
-
-    Raises:
-        InputError: The term of a plugin has the kind or a key of another term.
-    """
+    """Refuse a plugin whose term has the kind or a key of another term."""
     kinds = [*(term.kind for term in TERMS if term.kind is not None), "sum"]
     taken = {*MaskingConfig.model_fields, *ObjectiveConfig.__annotations__}
     keys = [*taken, *(name for term in TERMS for name in term.settings.model_fields)]

@@ -1,7 +1,7 @@
 """The batches of a run: the rows of each step, and of each micro-batch of each process.
 
-Step s has ``rows`` samples, numbered s · rows … (s + 1) · rows − 1, in the order of their sources. The number is the
-counter of a sample's masks. Micro-batch p of P takes every P-th sample from the p-th on. The step is therefore the same
+Step s has ``rows`` samples, numbered s · rows … (s + 1) · rows − 1, in the order of their sources. The number of a
+sample selects its masks. Micro-batch p of P takes every P-th sample from the p-th on. The step is therefore the same
 for any P, and the sources are spread evenly over the micro-batches.
 """
 
@@ -101,7 +101,7 @@ class Batches:
         return sum(source.rows for source in self.sources)
 
     def _drawn(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the source of each sample, and the number of earlier samples of this source in the run."""
+        """Return the source of each sample, and its number among the samples of this source."""
         steps, places = np.divmod(numbers, self.rows)
         which, count = np.empty_like(numbers), np.empty_like(numbers)
         for step in np.unique(steps).tolist():
@@ -114,7 +114,7 @@ class Batches:
         return which, count
 
     def _piece(self, which: int, count: NDArray[np.int64], numbers: NDArray[np.int64]) -> Batch:
-        """Return samples of one source, given by their numbers in the source (``count``) and in the run."""
+        """Return samples of one source. ``count`` numbers them in the source, and ``numbers`` in the run."""
         source = self.sources[which]
         rows = source.read(self._epochs[which].rows_of(count))
         masked = self.masker.mask(rows, source, numbers)

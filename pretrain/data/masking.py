@@ -140,7 +140,7 @@ class Masker:
         return Batch(ids, languages, columns, labels, terms, rows.positions, rows.valid, rows.sentences, (), samples)
 
     def _choose(self, rows: Rows, samples: Ids) -> tuple[Ids, NDArray[np.bool_]]:
-        """Choose the k words of each row with the smallest random numbers, and flag the ones with labels, [rows, k]."""
+        """Draw k columns of each row in ascending order, and flag the ones that have a label, [rows, k] each."""
         column = np.arange(rows.ids.shape[1], dtype=np.uint64)
         draws = random_bits(key_of("slots", self.seed), samples[:, None], column)
         draws >>= np.uint64(1)
@@ -161,6 +161,6 @@ class Masker:
         return np.take_along_axis(columns, order, axis=1), np.take_along_axis(labelled, order, axis=1)
 
     def _noise(self, languages: Ids, words: Ids, draw: Draw) -> Ids:
-        """Return the ids that the input shows: 80 % <mask>, 10 % a random word, 10 % the word."""
+        """Return the input ids: 80 % <mask>, 10 % a random word, 10 % the word itself."""
         action, random = draw("action"), self.tables.draw(languages, draw("word"))
         return np.where(action < SHARE_MASK, self.mask_id, np.where(action < SHARE_MASK + SHARE_RANDOM, random, words))

@@ -111,7 +111,7 @@ def fill(
 
 
 def _patterns(counts: Ints, capacity: int) -> list[tuple[tuple[int, ...], int]]:
-    """Return the patterns of costs in a row, with the number of rows of each, for ``counts`` items of each cost."""
+    """Pack ``counts[cost]`` items by best-fit decreasing. Return (costs in a row, number of such rows) pairs."""
     rooms: dict[int, list[tuple[tuple[int, ...], int]]] = defaultdict(list)  # the rows by the remaining room
     for cost in range(capacity, 0, -1):
         left = int(counts[cost])
@@ -131,7 +131,7 @@ def _patterns(counts: Ints, capacity: int) -> list[tuple[tuple[int, ...], int]]:
 
 
 def _ends(costs: Ints, capacity: int) -> Ints:
-    """Return the first later item that does not fit into a row that begins with each item, [items]."""
+    """Return the end of the row that starts at each item, [items]."""
     ends = []
     for side in costs:
         total = np.concatenate([[0], np.cumsum(side)])
@@ -142,7 +142,7 @@ def _ends(costs: Ints, capacity: int) -> Ints:
 
 
 def _follow(ends: Ints, is_last: bool) -> tuple[Ints, int]:
-    """Return the ends of the complete rows, and the start of the first row that may continue in the next chunk."""
+    """Return the ends of the complete rows, and the start of the row that is left for the next chunk."""
     following = ends.tolist()
     rows, here, stop = [], 0, len(following)
     while here < stop:
@@ -218,7 +218,7 @@ def write_alone(out: Ints, shards: Shards, sentences: Ints, row: Ints, specials:
 
 
 def _write(ids: Ints, place: Ints, shards: Shards, begin: Ints, lengths: Ints, specials: Specials) -> None:
-    """Write the tokens of sentences from their ``place`` on, each followed by </s>."""
+    """Write the tokens of each sentence at its ``place``, followed by </s>."""
     token, of = ranges(begin, begin + lengths)
     ids[token + (place - begin)[of]] = shards.tokens[token]
     ids[place + lengths] = specials.eos

@@ -26,7 +26,10 @@ BLOCK = 1024  # steps in one table
 
 @dataclass
 class _State:
-    """State of each source before a step: n·p = whole + rest / total, and ``ahead`` is 1 if it is a sample ahead."""
+    """State of each source before a step.
+
+    n·p of a source is whole + rest / total. The source has had whole + ahead samples, where ``ahead`` is 0 or 1.
+    """
 
     whole: list[int]
     rest: list[int]
@@ -86,7 +89,7 @@ class Quotas:
             rest[i] = over
             if more:
                 ahead[i] = 0
-        # The rests sum to the number of samples beyond the whole parts. Sources that are ahead already had one.
+        # The rests sum to the number of sources that must be ahead. Some of these may be ahead already.
         due = sum(rest) // total - sum(ahead)
         if due:
             waiting = [i for i, over in enumerate(rest) if over and not ahead[i]]
@@ -95,7 +98,7 @@ class Quotas:
                 ahead[i] = 1
 
     def _deadline(self, source: int, rest: int) -> int:
-        """Return the number of steps, rounded up, until n·p of a source is the next whole number."""
+        """Return the number of steps, rounded up, until n·p of a source reaches the next whole number."""
         return -((rest - self._total) // (self.rows * self._shares[source]))
 
 
@@ -123,7 +126,7 @@ class Draws:
         return (self._blocks[block] + self._steps(block, place)) * self.rows
 
     def _steps(self, block: int, count: int) -> NDArray[np.int64]:
-        """Return the number of steps of each source among the first ``count`` steps of a block."""
+        """Count the draws of each source in the first ``count`` steps of a block."""
         drawn = uniform(self.key, block * BLOCK + np.arange(count))
         sources = np.searchsorted(self._bounds, drawn, side="right")
         return np.bincount(sources, minlength=len(self._bounds) + 1).astype(np.int64)

@@ -55,7 +55,7 @@ class StreamRows:
         inside = column < self.length
         is_end = np.zeros((len(numbers), self.length), bool)
         is_end[row[inside], column[inside]] = True
-        # Each sentence that ended before has added one </s> to the stream, which is not a token of the text.
+        # Every earlier sentence has added one </s> to the stream, and the text has no such token.
         ended = np.cumsum(is_end, axis=1, dtype=np.int32)[:, :-1]
         token = (begin - first)[:, None] + np.arange(width) - ended
         ids = np.empty((len(numbers), self.length), np.int64)
@@ -206,7 +206,7 @@ class ParallelRows:
         self.rows = len(self._items)
 
     def _usable(self, pairs: NDArray[np.int64], rate: float, key: int) -> NDArray[np.int64]:
-        """Return the pairs that are drawn and fit, in order."""
+        """Draw a share of the pairs, and return the usable ones in order."""
         drawn = pairs[np.sort(permutation(key, len(pairs))[: round(rate * len(pairs))])]
         lengths = self._lengths(drawn)
         empty = lengths.min(axis=0) == 0

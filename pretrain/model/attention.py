@@ -140,7 +140,7 @@ class SeparateLayers(nn.ModuleList):
         return layer
 
     def _mixed(self, x: Tensor, seen: Tensor | None, spans: tuple[Span, ...], noise: Noise) -> Tensor:
-        """Compute rows of several languages (TLM). Each span uses its copy, and attention sees the whole row."""
+        """Compute rows of several languages (TLM). Weights differ by span, and attention covers the whole row."""
         rows, width, _ = x.shape
         first = self.copy(spans[0][2])
         keep = first.draw(noise, rows, width, width)

@@ -226,7 +226,7 @@ class MaskedLM(nn.Module):
         """
         width, wanted = text.input_ids.shape[1], (self.shape.layers,) if layers is None else tuple(layers)
         most = self.embeddings.length
-        # Rows of two padded blocks may be wider than the model if their positions are not.
+        # Rows with positions of their own (two padded blocks) may be wider than the model.
         assert text.positions is not None or width <= most, f"{width} tokens in a row, but the model reads {most}"
         if text.packed is not None:
             packed = self._read_packed(text, text.packed, columns, set(wanted))
@@ -243,7 +243,7 @@ class MaskedLM(nn.Module):
     def _read_packed(
         self, text: Text, packed: Packed, columns: Tensor | None, wanted: Collection[int]
     ) -> dict[int, Tensor]:
-        """Compute the outputs of the wanted layers without the padding, where they are 0.
+        """Compute the outputs of the wanted layers at tokens only. Outputs at padding are 0.
 
         At tokens, the result equals the outputs of the padded rows up to rounding.
         """
@@ -299,7 +299,6 @@ class MaskedLM(nn.Module):
     def _through(
         self, layer: nn.Module, x: Tensor, seen: Tensor | None, columns: Tensor | None, groups: tuple[RowGroup, ...]
     ) -> Tensor:
-        """Apply a layer, shared or separate, to ``x``."""
         if isinstance(layer, SeparateLayers):
             return layer.route(x, seen, columns, groups, self.noise, self._run)
         assert isinstance(layer, Layer)
@@ -312,7 +311,7 @@ class MaskedLM(nn.Module):
         return step(layer, x, seen, columns, keep)
 
     def _losses(self, x: Tensor, batch: TensorBatch) -> Tensor:
-        """Return the cross entropy at the masked positions, where ``x`` [r, k, d] is the last hidden state."""
+        """Return the cross entropy at the masked positions from their last hidden states ``x`` [r, k, d]."""
         step = self._exponentials if self.training else exponentials
         if not self._restricts:
             weight, bias = self.embeddings.words, self.embeddings.bias
@@ -327,7 +326,7 @@ class MaskedLM(nn.Module):
             rows = slice(group.start, group.stop)
             states, total = x[rows].flatten(0, 1), torch.zeros((), device=x.device)
             for language in sorted({language for _, _, language in group.spans}):
-                # A row with several languages goes through each softmax, which ignores positions of the others.
+                # A row with several languages passes through the softmax of each, which ignores the other positions.
                 labels = torch.where(wanted[rows] & (own[rows] == language), places[rows], IGNORE)
                 total = total + masked_loss(states, *outputs[language], labels.flatten(), step)
             losses.append(total.view_as(batch.labels[rows]))
@@ -335,7 +334,7 @@ class MaskedLM(nn.Module):
 
 
 def _tokens(text: Text, packed: Packed) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """Return ids, languages, positions and segments of the tokens, each [1, t]."""
+    """Return the ids, languages, positions and segments of all tokens without padding, each [1, t]."""
     ids, positions = text.input_ids, text.positions
     if positions is None:
         positions = torch.arange(ids.shape[1], device=ids.device).expand_as(ids)

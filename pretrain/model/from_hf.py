@@ -135,11 +135,7 @@ def check_length(name: str, positions: int, length: int | None) -> None:
 
 
 def _config(base: Base, name: str) -> Any:
-    """Return the config of a checkpoint.
-
-    Raises:
-        InputError: The config cannot be read, or our model cannot equal the checkpoint.
-    """
+    """Return the config of a checkpoint, and refuse a checkpoint that our model cannot equal."""
     config = base.config
     if config.model_type not in (*ARCHITECTURES, XLM):
         hint = f"name a model of {', '.join(ARCHITECTURES)} or {XLM}"
@@ -201,7 +197,7 @@ def _fill_embeddings(
 def _extended(
     words: Tensor, bias: Tensor, extension: Extension, initialise: str, model: MaskedLM
 ) -> tuple[Tensor, Tensor]:
-    """Return the word embeddings and biases with rows for new ids, initialised as in ExtendSpec."""
+    """Append rows for the new ids to the word embeddings and biases (see ExtendSpec)."""
     new = torch.zeros(len(extension.ids), words.shape[1])
     new_bias = torch.full((len(new),), float(bias.mean()))
     if initialise == "random":

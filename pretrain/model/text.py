@@ -9,7 +9,7 @@ from torch import Tensor
 
 from pretrain.data.batch import Span
 
-WORTH = 0.9  # share of tokens among the columns above which packing costs more than the padding
+WORTH = 0.9  # packing costs more than padding above this share of tokens among the columns
 
 
 @dataclass(frozen=True)

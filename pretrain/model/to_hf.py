@@ -45,7 +45,7 @@ def to_hf(model: MaskedLM, language: int) -> tuple[PretrainedConfig, dict[str, T
 
 
 def _full_tables(tables: Embeddings, language: int) -> tuple[Tensor, Tensor]:
-    """Return the rows [size, d] and biases [size] of all ids for a language."""
+    """Return the embeddings [size, d] and biases [size] of all ids. Rows of ``language`` take precedence."""
     if not tables.separate:
         return tables.words, tables.bias
     words = tables.words.new_zeros(tables.size, tables.words.shape[1])
@@ -72,7 +72,7 @@ def _layer_to_hf(layer: nn.Module, place: str) -> dict[str, Tensor]:
 
 
 def _hf_config(model: MaskedLM, names: Names, before: int) -> PretrainedConfig:
-    """Return the config, with further settings of the checkpoint that the run started from (``origin``)."""
+    """Return the Hugging Face config. Settings that we do not have come from the original checkpoint."""
     import transformers
 
     shape, tables = model.shape, model.embeddings

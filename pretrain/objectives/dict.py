@@ -8,7 +8,7 @@ the label, as in Chaudhary et al. (2020), or the input, as in section 3 ("code-s
 label           80/10/10        a translation   is masked as for mlm
 label-or-copy   80/10/10        a translation   stays as it is, with itself as label
 switched        a translation   the word        stays as it is, with itself as label
-as-code         a translation   the word        as switched, and so do all words of languages other than the first
+as-code         a translation   the word        stays, as do all words of languages other than the first
 
 A position that shows a translation has the translation's language id, and with ``label`` so does a position that
 predicts one. With ``label`` 90 % of the masked positions hide their label, as for mlm. With the other targets, a share

@@ -55,7 +55,7 @@ class Objective:
     ) -> None:
         assert weights.keys() <= {*NAMES}, "known terms"
         assert own.keys() == {t.name for t in TERMS if t.name in weights and not t.masked}, "their own losses"
-        # Rows of one term may have positions of another, which are counted even if they have no weight.
+        # Rows of one term may have positions of another term, which count even without a weight.
         on = {*weights}.union(*(term.beside for term in TERMS if term.name in weights))
         terms = tuple(name for name in NAMES if name in on)
         self.weights = {name: weights.get(name, 0.0) for name in terms}
@@ -110,5 +110,5 @@ class Objective:
 
 
 def _at_least_one(count: Number) -> Number:
-    """Return the count, or 1 if it is 0, so that a step without a labelled position has the loss 0."""
+    """Replace a count of 0 with 1, so that a step without a labelled position has the loss 0."""
     return count.clamp(min=1) if isinstance(count, Tensor) else max(count, 1)
