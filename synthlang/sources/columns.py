@@ -1,8 +1,7 @@
 """Lines of files with one word and its tags on each line, and the comments between them.
 
-A line of such a file that begins with ``#`` is a comment, unless it looks like the other lines: it has as many columns
-as one of them, and the name of its tag is one of theirs. ``# text = We take the U-Bahn`` is therefore a comment, and
-``# O`` is a word.
+A line of such a file that begins with ``#`` is a comment, unless its number of columns and the name of its tag both
+occur in lines without ``#``. ``# text = We take the U-Bahn`` is therefore a comment, and ``# O`` is a word.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def column_lines(path: Path, tag: int = 0) -> Iterator[Line]:
 
 
 def _shape(path: Path, tag: int) -> tuple[set[int], set[str]]:
-    """Return the numbers of columns and the names of tags of the lines that do not begin with ``#``."""
+    """Return the column counts and the tag names of all lines that do not begin with ``#``."""
     widths, names = set[int](), set[str]()
     for _, text in joined_lines(path):
         if text.strip() and not HASH.match(text) and not text.startswith(DOCUMENT):
@@ -63,7 +62,7 @@ def _is_word(fields: list[str], tag: int, widths: set[int], names: set[str]) -> 
 
 
 def _name(fields: list[str], tag: int) -> str:
-    """Return the tag of a line without its first letter, ``O`` for no entity."""
+    """Return the tag of a line without its prefix (``B-``)."""
     text = fields[tag - 1].strip() if tag <= len(fields) else ""
     return text if text == "O" else text[2:]
 

@@ -94,7 +94,7 @@ class ConlluSource(FileSource):
 
 
 def _first(path: Path) -> Block:
-    """Return the first sentence whose words are not withheld; a file without one raises an InputError."""
+    """Return the first sentence whose words are not withheld, and refuse a file without one."""
     counts: Counter[str] = Counter()
     for block in read_blocks(path, counts):
         if any(tidied([{FORM: block.form}], counts)):

@@ -152,7 +152,7 @@ class HubSource:
 
     @property
     def _anew(self) -> tuple[re.Pattern[bytes], ...]:
-        """Bytes of the values that an earlier version read in another way."""
+        """Patterns of bytes that earlier versions read differently."""
         return (*CLEANED, *(MARKUP if self._plan.is_text else ()), *(SPACES if self._plan.joined else ()))
 
     @property
@@ -206,7 +206,7 @@ class HubSource:
             counts.clear()
 
     def _rows(self, split: str, counts: Counter[str]) -> Iterator[Row]:
-        """Yield each sentence as {our column: values}, with the label and id of its row, without empty rows."""
+        """Yield (columns, label of the row, id of the row) for each sentence. Empty rows are left out."""
         plan = self._plan
         lists = 1 + len(plan.labels)
         for number, row in enumerate(rows_of(self._data[split], plan.reads), start=1):
@@ -243,16 +243,16 @@ class HubSource:
 
 
 def _named(values: Sequence[Any], column: str, names: Names) -> list[str]:
-    """Return labels as strings, or the names of class labels."""
+    """Return labels as strings. Numbers of class labels become their names."""
     if any(value is None or (names and not 0 <= value < len(names)) for value in values):
         raise InputError("the row has no label in this column", keys=(column,), code="missing")
     return list(values) if names is None else [names[value] for value in values]
 
 
 def _syntactic(sentence: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """Keep the words that have a place in the tree, and check that their heads are one tree.
+    """Drop multiword ranges and empty nodes, which heads do not count, and check that the heads form one tree.
 
-    A treebank numbers heads without ranges and empty nodes. Inserted words (head −1) are outside the tree.
+    Inserted words (head −1) are outside the tree.
     """
     tags = sentence.get("upos", ["_"] * len(sentence["head"]))
     kept = [head not in NO_HEAD or tag != "_" for head, tag in zip(sentence["head"], tags, strict=True)]

@@ -55,9 +55,9 @@ def load_data(name: str) -> Any:
 
 
 def _cache_of(folder: Path) -> Path:
-    """Return the folder in which ``datasets`` caches a local data set: one for each content of its files.
+    """Return the cache folder for a local data set, named by the content of its files.
 
-    The cache of the library goes by the times of files, which a copy or an archive may have kept.
+    The library's own cache compares the times of files, which a copy or an archive may preserve.
     """
     import datasets
 

@@ -32,7 +32,7 @@ from synthlang.corpus import FORM
 from synthlang.sources.words import UNSEEN, visible
 
 RULES = 1  # part of the fingerprint of everything that is read by these rules: raise when they change
-LATER = 2  # marks the fingerprint of a text that the first version of these rules would have split differently
+LATER = 2  # in the fingerprint of a text that the first version of these rules split differently
 LONGEST = 400  # words; a longer sentence is cut
 ENDS = frozenset(".!?…。！？؟۔।")
 MARKS_END = 0x20000  # no mark, symbol or white space has a code point from here on
@@ -51,7 +51,7 @@ _ANEW = {  # characters that the first rules split differently: pattern by the f
     b"\xf3\xa0\x81": re.compile(rb"\xf3\xa0\x81"),
 }
 _SOUTHEAST = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"  # Thai, Lao, Burmese and Khmer
-# Runs of letters longer than nearly all words of Chinese and Japanese, or of these languages.
+# Runs of letters longer than nearly all words of Chinese and Japanese, or of the languages of _SOUTHEAST.
 _UNCUT = re.compile(
     r"[\u3040-\u30fa\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]{8}" + f"|{_SOUTHEAST}{{20}}"
 )
@@ -68,7 +68,7 @@ TITLES = frozenset(
 
 @cache
 def _splitters() -> tuple[Callable[[str], list[str]], Callable[[str], list[str]]]:
-    """Return the compiled rules for words, for ASCII and for any line.
+    """Return functions that split a line into words, one for ASCII and one for any text.
 
     Any character that is not white space, punctuation or a symbol is a word character, since ``\\w`` would separate the
     vowel signs of Hindi and Arabic from their letters. This class has hundreds of ranges and is slow, so ASCII has a
@@ -114,7 +114,7 @@ def is_uncut(word: str) -> bool:
 
 
 def _word(letter: str) -> str:
-    """Return the pattern of a word that consists of these letters."""
+    """Return the pattern of a word for a class of letters."""
     inner = r"(?:['’_·‐‑-]|(?<=\d)[.,](?=\d))"
     return f"{letter}++(?:{inner}{letter}++)*+"
 
@@ -138,7 +138,7 @@ def split_words(line: str) -> list[str]:
 
 
 def _with_spaces(text: str) -> str:
-    """Return a text of the same length with spaces for the zero width spaces that separate words."""
+    """Replace each zero width space between words with a space, so that the length stays the same."""
     return _ZERO_WIDTH_SPACES.sub(lambda match: " " * len(match[0]), text) if "\u200b" in text else text
 
 
@@ -176,7 +176,7 @@ def _ends(words: list[str]) -> Iterator[int]:
 
 
 def _past_closing(words: list[str], start: int, end: int) -> int:
-    """Move ``end`` past the marks that still belong to the sentence that begins at ``start``."""
+    """Move ``end`` past the closing marks of the sentence from ``start`` on."""
     while end < len(words):
         word = words[end]
         if word in QUOTES:  # a straight quote closes if the number of such quotes so far is odd

@@ -187,7 +187,7 @@ def read_commented(path: Path, counts: Counter[str]) -> Iterator[Utterance]:
 
 
 def _numbers_words(path: Path) -> bool:
-    """Return True if the first line of most utterances begins with a column 1, and has two more."""
+    """Return whether most utterances begin with a line of ``1`` and at least two more columns."""
     lines = chain([Line(0, [], "")], column_lines(path))
     firsts = [line.fields for before, line in pairwise(lines) if line.fields and not before.fields]
     return 2 * sum(len(fields) > 2 and fields[0] == "1" for fields in firsts) > len(firsts)
@@ -212,7 +212,7 @@ def read_table(path: Path) -> Iterator[Utterance]:
 
 
 def _utterance(text: str, marks: str, label: str, paths: Sequence[Path], line: int) -> Utterance:
-    """Return the utterance of words and tags that are separated by spaces; the error names the file of the fault."""
+    """Parse an utterance. ``paths`` are the files of its words, tags and intent, for errors."""
     words, tags, intent = spaced(text), spaced(marks), label.strip()
     if len(words) != len(tags):
         reason = f"the line has {len(tags)} tags for {len(words)} words"

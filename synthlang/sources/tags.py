@@ -1,6 +1,6 @@
 """Tags of spans: conversion of the usual schemes to legal IOB2, and their form in CoNLL-U.
 
-The last column of CoNLL-U holds ``NER=B-PER|Slot=O``. ESCAPES are for a backslash or ``|`` in a tag.
+The last column of CoNLL-U holds ``NER=B-PER|Slot=O``. ESCAPES replace a backslash or ``|`` in a tag.
 """
 
 from __future__ import annotations

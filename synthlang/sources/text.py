@@ -54,7 +54,7 @@ from synthlang.sources.words import (
     spelled,
 )
 
-NOW = 3  # marks the fingerprint of data that version 2 of the readers would have read differently
+NOW = 3  # in the fingerprint of data that version 2 of the readers read differently
 PIECE = 1 << 20  # bytes; a longer line is read in pieces, so that memory is bounded
 LONGEST_TEXT = 1 << 30  # bytes; a longer line is refused
 CUT_LINES = "lines of more than 1 MB, cut between words"
@@ -212,7 +212,7 @@ class LinesSource(TextSource):
 
 
 def _lines(pieces: Iterator[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number of each line, from 0, with its words. Pieces of a long line are joined."""
+    """Yield (number from 0, words) for each line. Pieces of a long line are joined."""
     current, words = 0, list[str]()
     for line, piece in pieces:
         if line - 1 != current:
@@ -252,7 +252,7 @@ def _digest(path: Path, rules: bool, anew: Sequence[re.Pattern[bytes]]) -> str:
     with open_bytes(path) as handle:
         while block := handle.read(PIECE):
             digest.update(block)
-            # a byte order mark at the start was never read; patterns for the start of a line need a line break
+            # a byte order mark at the start was never read, and patterns for the start of a line need a line break
             seen = end + block if end else b"\n" + block.removeprefix(b"\xef\xbb\xbf")
             version = max(version, version_of(seen, rules, anew))
             end = block[-LONGEST_MARK:]
@@ -334,7 +334,7 @@ def read_pieces(
 
 
 def _cut(line: bytes) -> int:
-    """Return the place to cut an incomplete line, which is after a space or else before the last character."""
+    """Return where to cut an incomplete line: after its last space, else before its last character."""
     space = line.rfind(b" ") + 1
     if space:
         return space

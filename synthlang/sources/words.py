@@ -40,7 +40,7 @@ UNSEEN = re.compile("[\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u
 WITHHELD_WORDS = ({"_"}, {"[WORD]"})  # Universal Dependencies; CoNLL 2012
 NFC: Literal["NFC"] = "NFC"
 
-# Bytes of UTF-8 that an earlier version of the readers read in another way: a file with them has a new fingerprint.
+# UTF-8 bytes that earlier readers read differently. A file that contains them gets a new fingerprint.
 CLEANED = (
     re.compile(rb"\xc2\xad|\xd8\x9c"),
     re.compile(rb"\xe2\x80[\x8b\x8e\x8f\xaa-\xae]"),

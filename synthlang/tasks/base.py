@@ -142,7 +142,7 @@ class GroupTask(TaskSet):
         return map(self._remarked, batches_of_groups(groups, self.labels, counts, self.answered))
 
     def _remarked(self, batch: TaskBatch) -> TaskBatch:
-        """Return the batch with the counts of odd words."""
+        """Add the counts of odd words to a batch, and put its words into the chosen form."""
         remarks = Counter(batch.counts)
         corpus = spelled(counted_uncut(batch.corpus, remarks), remarks, self.normalise)
         return replace(batch, corpus=corpus, counts=dict(+remarks))
@@ -158,16 +158,15 @@ class ReadTask(GroupTask):
     item: ClassVar[str]
 
     def _about(self, error: InputError, split: str) -> InputError:
-        """Place an error about a split."""
         return error.inside(split, path=self.name)
 
     @property
     def _marks(self) -> dict[str, Any]:
-        """The part of the fingerprint that names the form of the words, if one was chosen."""
+        """Entry of the fingerprint for the Unicode form of words, if one was chosen."""
         return {NORMALISE: self.normalise} if self.normalise else {}
 
     def _unusable(self, split: str) -> Counter[str] | None:
-        """Return None for a split with an item, else the reasons why all items were left out."""
+        """Return None for a split with an item, else the counts of omitted items by reason."""
         counts: Counter[str] = Counter()
         return counts if next(self._groups(split, counts), None) is None else None
 

@@ -93,9 +93,9 @@ def rewrite_task(batch: TaskBatch, rewrite: Rewrite) -> tuple[TaskBatch, dict[st
 
 
 def _moved(answers: Answers, rewrite: Rewrite, corpus: Corpus, counts: Counter[str]) -> Answers:
-    """Return the answers whose words are still adjacent after a rewrite of ``corpus`` that keeps all sentences.
+    """Return the answers whose words are still adjacent after a rewrite that keeps all sentences.
 
-    A word that is inserted inside an answer splits it, as it splits an entity.
+    A word that is inserted inside an answer splits the answer.
     """
     if not len(answers):
         return answers
@@ -169,7 +169,7 @@ class ParsedTask(TaskSet):
 
 @dataclass(frozen=True)
 class _Numbered(SentencesOf):
-    """The sentences of a task with their id on each word, since a parser may renumber sentences."""
+    """The sentences of a task with a column for the sentence id, since a parser may renumber sentences."""
 
     @property
     def columns(self) -> tuple[str, ...]:

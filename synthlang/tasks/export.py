@@ -258,7 +258,7 @@ def _write_split(
     """Write a split of every config.
 
     Returns:
-        The counts of the reader, and the number of items and the counts of changes of each config.
+        The counts of the reader, the number of items of each config, and the counts of changes in each config.
     """
     sizes: Counter[str] = Counter()
     read: Counter[str] = Counter()

@@ -107,10 +107,10 @@ class ReadPairs(ReadTask):
 
     @abstractmethod
     def _rows(self, split: str) -> Iterator[tuple[int | None, Row]]:
-        """Yield the rows of a split with their line numbers in a file, else None."""
+        """Yield (line number or None, row) for each row of a split. Only files have line numbers."""
 
     def _labelled(self, split: str, counts: Counter[str]) -> Iterator[Row]:
-        """Yield the labelled rows of the language. Several languages without a choice raise an InputError."""
+        """Yield the labelled rows of the chosen language, and refuse several languages without a choice."""
         first: str | None = None
         for line, row in self._rows(split):
             if self.language is None and row.language is not None:
@@ -240,7 +240,7 @@ def _set_of(row: dict[str, Any]) -> str | None:
 
 
 def _place_of(field: str, names: list[str], path: Path) -> str:
-    """Return the name of a field's column; "" if the field is optional and missing."""
+    """Return the name of a field's column, or "" for a missing optional field."""
     found = next((name for name in NAMES[field] if name in names), "")
     if not found and field in NEEDED:
         has = ", ".join(names)[:200]

@@ -107,7 +107,7 @@ class WordTask(TaskSet):
 
 
 def _with_remarks(source: Source, split: str) -> Iterator[Labelled]:
-    """Yield the batches of a source without labels, each with the remarks that it added."""
+    """Yield unlabelled batches of a source, each with the counts of its remarks."""
     before: Counter[str] = Counter()
     for corpus in source.batches(split):
         remarks = Counter(remarks_of(source, split))

@@ -42,7 +42,7 @@ def overlap(one: NounPhrase, other: NounPhrase) -> bool:
 
 
 def _same(one: Clause, other: Clause) -> bool:
-    """Return whether two facts have the same predicate, subject, object and place, negated or not."""
+    """Return whether two facts differ at most in polarity, tense and the details of their phrases."""
     if one.verb is not other.verb or one.adjective is not other.adjective or one.manner != other.manner:
         return False
     if [p for p, _ in one.obliques] != [p for p, _ in other.obliques] or one.time != other.time:
@@ -80,7 +80,7 @@ def _fact(c: Context, use: Use, subject: NounPhrase | None = None, taken: NounPh
 
 
 def _named(c: Context, head: str, slot: str, senses: str, other: NounPhrase | None = None) -> NounPhrase:
-    """Draw a phrase of one to five words without a pronoun and, if possible, without the noun of ``other``."""
+    """Draw a noun phrase without a pronoun and, if possible, without the words of ``other``."""
     phrase = noun_phrase(c, head, slot, senses)
     tries = 0
     while isinstance(phrase.head, Pronoun) or (other is not None and tries < TRIES and overlap(phrase, other)):
@@ -133,7 +133,7 @@ def _tense(c: Context, plan: Clause) -> None:
 
 
 def _lookalike(c: Context, base: Clause) -> Clause:
-    """Draw a fact that shares words with another one and states something else."""
+    """Draw a fact that shares words with ``base`` but states something else."""
     kind, subject = c.weighted("lookalike"), base.subject
     assert subject is not None
     if kind == "fresh":
@@ -155,7 +155,7 @@ def _lookalike(c: Context, base: Clause) -> Clause:
 
 
 def _like_adjectival(c: Context, base: Clause, subject: NounPhrase, kind: str) -> Clause:
-    """Draw another subject that is not in this state, or the same subject in another state."""
+    """Draw the same subject with another adjective, or another subject with the opposite polarity."""
     if kind in ("subject", "object"):
         return _adjectival(c, subject)
     senses = base.adjective.senses if base.adjective is not None else ""

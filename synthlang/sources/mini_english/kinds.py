@@ -50,13 +50,13 @@ def kind_pair(c: Context, label: str, split: str) -> tuple[Clause, Clause] | Non
 
 @dataclass(frozen=True)
 class _Told:
-    """A clause that still lacks an object, with its adjunct beside it."""
+    """A clause without its object, and an adjunct for it."""
 
     plan: Clause
     adjunct: tuple[str, NounPhrase]
 
     def of(self, noun: Noun, positive: bool, whole: bool) -> Clause:
-        """State or deny the clause about an object, with the adjunct (``whole``) or without it."""
+        """Return the clause with an object, asserted or denied, and with the adjunct if ``whole``."""
         determiner = "a" if not noun.mass else "some" if positive else "any"
         obliques = (self.adjunct,) if whole else ()
         return replace(
@@ -65,7 +65,7 @@ class _Told:
 
 
 def _told(c: Context, use: Use, nouns: set[str]) -> _Told | None:
-    """Draw a clause of the verb without some nouns, or return None if this draw has no result."""
+    """Draw a clause of the verb that avoids ``nouns``, or return None if this draw has no result."""
     verb = use.verb
     subject = definite(noun_phrase(c, verb.base, "subject", use.frame.subject))
     link = c.adjunct(verb)
@@ -76,9 +76,9 @@ def _told(c: Context, use: Use, nouns: set[str]) -> _Told | None:
 
 
 def _nouns(c: Context, use: Use, split: str, kind_asked: bool, inside: bool) -> tuple[Noun, Noun] | None:
-    """Draw the noun of the hypothesis and the other noun of the pair.
+    """Draw a noun X and the name K of a kind, and return the noun of the hypothesis first.
 
-    One noun is X. The other one names the kind of X if ``inside``, or else another kind.
+    K is the kind of X if ``inside``, else another kind. If ``kind_asked``, the hypothesis has K.
     """
     kinds = c.world.kinds
     verb, senses = use.verb.base, "".join(sense for sense in kinds if sense in use.frame.object)

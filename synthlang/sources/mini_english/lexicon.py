@@ -161,14 +161,14 @@ class _Builder:
         return 0
 
     def _shuffled(self, items: Iterable[tuple[float, T]]) -> list[T]:
-        """Sort items by their rank, moved a little at random."""
+        """Sort items by rank plus a small random number."""
         ranked = [(rank + TOGETHER * self.draw(), entry) for rank, entry in list(items)]
         return [entry for _, entry in sorted(ranked, key=lambda pair: pair[0])]
 
     # --- real words
 
     def _nouns(self) -> list[Noun]:
-        """Return the nouns of the lists. Words of a topic with half the weight have twice the rank."""
+        """Return the listed nouns. The ranks of a topic grow with 1 / √weight."""
         ranked: list[tuple[float, Noun]] = []
         for topic, name in enumerate(TOPICS):
             for sense, text in WORDS["nouns"][name].items():
@@ -228,7 +228,7 @@ class _Builder:
                 yield Noun(stem, plural(stem), sense, self._topic())
 
     def _new_verbs(self) -> Iterator[Verb]:
-        """Yield new verbs, of which one in five has the stem of a noun ("a walk", "to walk")."""
+        """Yield new verbs. About one in five has the stem of a noun ("a walk", "to walk")."""
         templates = [frame for verb in self.verbs() for frame in verb.frames]
         fresh, used = self._stems("verb"), set[str]()
         while True:
@@ -277,7 +277,7 @@ def build_lexicon(types: int, seed: int) -> Lexicon:
 def _organisations(
     names: Sequence[Name], places: Sequence[Name], surnames: Sequence[Name], draw: Draw
 ) -> Iterator[Name]:
-    """Yield each name of one word and two longer ones ("Oslo Bank", "University of Oslo")."""
+    """Yield each one-word name, then two longer names ("Oslo Bank", "University of Oslo")."""
     heads = [name for name in names if name.joined == "head"]
     short = [place for place in places if len(place.words) == 1]
     for single in (name for name in names if name.joined != "head"):

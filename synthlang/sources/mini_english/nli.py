@@ -21,7 +21,7 @@ from synthlang.sources.mini_english.source import MiniEnglish
 from synthlang.sources.mini_english.world import Context
 
 LABELS = ("entailment", "neutral", "contradiction")
-TRIES = 40  # attempts at a pair before another family is drawn, so many that families keep their shares
+TRIES = 40  # attempts at a pair before another family is drawn, enough for families to keep their shares
 LONGEST = 12  # words of a sentence
 Pair = tuple[Clause, Clause]
 
@@ -59,7 +59,7 @@ def _pair(c: Context, index: int, label: str, split: str) -> NliPair:
 
 
 def _plans(c: Context, family: str, label: str) -> Pair | None:
-    """Draw premise and hypothesis as plans for a family other than "kind", or return None."""
+    """Draw premise and hypothesis for a family other than "kind", or return None if this draw has no result."""
     broad = content(c, family)
     if broad is None:
         return None
@@ -84,7 +84,7 @@ def _neutral(c: Context, broad: Clause, family: str) -> Pair | None:
 
 
 def _contradiction(c: Context, broad: Clause, family: str) -> Pair | None:
-    """Pair a clause that entails ``broad`` with its opposite, in either order."""
+    """Pair ``broad`` or a clause that entails it with the opposite of ``broad``, in either order."""
     other = opposite(c, broad, family)
     if other is None:
         return None
@@ -94,7 +94,7 @@ def _contradiction(c: Context, broad: Clause, family: str) -> Pair | None:
 
 
 def _chain(c: Context, broad: Clause) -> Pair | None:
-    """Return (entailing, entailed), which are a clause and a narrower one in the order of its polarity."""
+    """Return (entailing, entailed): a clause and a narrower one, in the order that polarity requires."""
     down = downward(broad)
     if c.chance(0.5):
         broad = _narrower(c, broad, down) or broad
@@ -246,10 +246,10 @@ def _other_predicate(c: Context, plan: Clause, family: str) -> Clause | None:
 
 
 def _narrower(c: Context, plan: Clause, down: bool) -> Clause | None:
-    """Return a clause that describes a special case of ``plan``.
+    """Return ``plan`` with one more modifier, or None if this draw has no result.
 
-    It entails ``plan``, but under "not", "never" and "no" ``plan`` entails it. "exactly three" and "every" allow few
-    changes.
+    The result entails ``plan`` or, under "not", "never" and "no", follows from it. "exactly three" and "every" allow
+    few changes.
     """
     changes: list[str] = []
     if plan.kind == "verb":
@@ -265,7 +265,7 @@ def _narrower(c: Context, plan: Clause, down: bool) -> Clause | None:
 
 
 def _more(c: Context, plan: Clause, what: str) -> Clause | None:
-    """Return the clause with one more modifier, or None if it has one already or the draw has no result."""
+    """Return the clause with one more modifier of a kind, or None if this is impossible."""
     match what:
         case "oblique":
             link = c.adjunct(plan.verb)

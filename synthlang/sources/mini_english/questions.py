@@ -1,4 +1,4 @@
-"""Questions on contexts, where exactly one span answers a question, or none.
+"""Questions on contexts, each with exactly one answer span or none.
 
 A context has a few sentences of one or two facts. Most facts share the verb, the subject or the object with another
 one, reverse it or deny it. The words of a question therefore occur in several sentences, and only the roles identify
@@ -28,7 +28,7 @@ UNANSWERABLE = 0.15
 LONGEST = 3  # words of an answer
 CONTEXT, ASKED = 20, 8  # words of a context and of a question
 TRIES = 60  # attempts at a question before another context is drawn
-EASY = 0.35  # share of the questions with the answer in the most similar sentence that are kept
+EASY = 0.35  # share that is kept of the questions whose answer is in the most similar sentence
 ADVERBS = ("where", "when", "how")
 
 
@@ -63,7 +63,7 @@ Asked = tuple[Columns, Answer | None]
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """A question about the role ``asked`` of the fact ``stated``, whose other roles are ``roles``."""
+    """A question for the role ``asked``. ``stated`` is the clause of the question, and ``roles`` are its roles."""
 
     stated: Clause
     asked: str
@@ -72,7 +72,7 @@ class _Query:
 
 @dataclass(frozen=True)
 class _Told:
-    """A fact with its roles, its sentence and the node of its predicate in the sentence."""
+    """A fact in a context, with its roles, the number and words of its sentence, and its predicate."""
 
     fact: Clause
     roles: Roles
@@ -81,7 +81,7 @@ class _Told:
     node: Node
 
     def may_answer(self, query: _Query) -> bool:
-        """Return whether the fact could be taken for an answer."""
+        """Return whether the fact may answer the question (see the top of the module)."""
         if _said(self.fact) != _said(query.stated):
             return False
         known = all(words & self.roles.get(name, frozenset()) for name, words in query.roles.items())
@@ -153,7 +153,7 @@ def _alike(one: Asked, other: Asked) -> bool:
 def _answered(c: Context, told: Sequence[_Told]) -> Asked | None:
     """Draw a question that exactly one fact may answer, or return None if this draw has no result.
 
-    A question is often dropped if no other sentence has as many of its words.
+    A question is often dropped if the sentence of the answer shares more words with it than any other sentence.
     """
     mine, asked = c.one(told), c.weighted("asked")
     if asked not in mine.roles:
@@ -184,7 +184,7 @@ def _unanswered(c: Context, told: Sequence[_Told]) -> Asked | None:
 
 
 def _span(told: _Told, asked: str) -> Span:
-    """Return the phrase of a fact that answers, with its preposition for the questions "where" and "when"."""
+    """Return the span of the answer in its sentence, with a preposition for "where" and "when"."""
     plan = told.fact
     if asked in ("subject", "object"):
         voice = (
@@ -218,7 +218,7 @@ def _role(preposition: str) -> str:
 
 
 def _query(c: Context, fact: Clause, asked: str) -> _Query | None:
-    """Ask for a role of a fact, perhaps with fewer adjuncts and simpler phrases. None if this is impossible."""
+    """Ask for a role of a fact, perhaps in fewer and simpler phrases, or return None if this is impossible."""
     if (fact.kind == "adjective" or fact.negated) and asked != "subject":
         return None
     stated = replace(
@@ -261,7 +261,7 @@ def _worded(c: Context, query: _Query, fact: Clause) -> Columns:
 
 
 def _changed(c: Context, fact: Clause, context: Sequence[Clause], asked: str) -> Clause | None:
-    """Return a clause that is similar to a fact, in words of the context, but is not a fact."""
+    """Change a fact into a similar clause in words of the context, or return None if this is impossible."""
     kind = c.weighted("change")
     if (asked in _roles(fact)) == (kind == "missing"):
         return None
@@ -278,14 +278,14 @@ def _changed(c: Context, fact: Clause, context: Sequence[Clause], asked: str) ->
 
 
 def _other_verb(c: Context, fact: Clause, context: Sequence[Clause]) -> Clause | None:
-    """Return the fact with another verb of the context that takes the same arguments."""
+    """Replace the verb of a fact with one of the context with the same arguments."""
     kind = ("verb", fact.object is None, fact.recipient is None)
     likes = [f for f in context if (f.kind, f.object is None, f.recipient is None) == kind and f.verb is not fact.verb]
     return replace(fact, verb=c.one(likes).verb, progressive=False) if fact.kind == "verb" and likes else None
 
 
 def _other_phrase(c: Context, fact: Clause, context: Sequence[Clause], asked: str) -> Clause | None:
-    """Return the fact with another subject or object of the context, of the same sense."""
+    """Replace the subject or object of a fact with a phrase of the context with the same sense."""
     name = "object" if asked == "subject" and fact.object is not None else "subject"
     mine: NounPhrase | None = getattr(fact, name)
     if mine is None or asked == name:

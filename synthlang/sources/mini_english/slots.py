@@ -245,7 +245,7 @@ def utterance(c: Context) -> Utterance:
 
 
 def _aside(c: Context) -> Clause:
-    """Draw a second content, which gives a reason or a time of the first one."""
+    """Draw a clause that gives a reason or a time for another clause."""
     found = content(c, without=("time",))
     if c.chance(0.4):
         _tense(c, _with_agent(c, found))
@@ -288,7 +288,7 @@ def _message(c: Context) -> Utterance:
 
 
 def _told(c: Context) -> Content:
-    """Draw a message to somebody else, with that …, to …, where … or who …."""
+    """Draw a message to somebody else: "tell Anna" with "that …", "to …", "where …" or "who …"."""
     receiver = mention(c, "tell", "recipient", "pg")
     while receiver.head in SPEAKERS:  # "tell me to" is a reminder
         receiver = mention(c, "tell", "recipient", "pg")
@@ -310,7 +310,7 @@ def _told(c: Context) -> Content:
 
 
 def _asked(c: Context, intent: str) -> Utterance:
-    """Draw a question for a place, a time or a person, direct or embedded in a wish."""
+    """Draw a direct or indirect question for a place, a time or a person."""
     found = content(c, without={"ask_place": PLACES, "ask_time": ("time",)}.get(intent, ()))
     if intent == "ask_person":
         _who(c, found)
@@ -379,7 +379,7 @@ def _tree(c: Context, made: Utterance) -> Node:
 
 
 def _tags(root: Node, made: Utterance, words: int) -> list[str]:
-    """Return the BIO tags of an utterance whose tree is placed."""
+    """Return the BIO tags of an utterance. The nodes of its tree must have positions."""
     core, plan = root, made.plan
     while plan is not made.content.clause and plan.complement is not None:
         core, plan = next(node for node in core.children if node.deprel in ("ccomp", "xcomp")), plan.complement
@@ -393,7 +393,7 @@ def _tags(root: Node, made: Utterance, words: int) -> list[str]:
 
 
 def _spans(node: Node, slots: Mapping[str, str]) -> list[tuple[str, Span]]:
-    """Return the slots of a phrase without preposition and determiner. A number is a separate slot."""
+    """Return the slots of a phrase, without its preposition and determiner. A number is a separate slot."""
     slot = slots.get(node.relation)
     if slot in WHOLE:
         return [(slot, node.extent(("punct",) if slot == "time" else ("mark", "punct")))]
