@@ -183,7 +183,7 @@ def find(kind: str, name: str) -> Entry:
 
 
 def _where(kind: str, name: str) -> str:
-    """Return a hint for a name that is no entry of a kind."""
+    """Return a hint for an unknown name of a kind."""
     sizes = [size for size in SIZES if f"{name}/{size}" in names(kind)]
     if sizes:
         return f"it has the sizes {', '.join(sizes)}; try {name}/{sizes[-1]}"
@@ -234,7 +234,6 @@ def filled(value: Any, words: Words) -> Any:
 
 
 def _items(item: Any, words: Words) -> list[Any]:
-    """Expand one item of a list."""
     key = next(iter(item)) if isinstance(item, dict) and len(item) == 1 else ""
     if KEY_WORD.fullmatch(key):
         return [filled(item[key], known) for _, known in _spelled(key, words)]
@@ -243,7 +242,7 @@ def _items(item: Any, words: Words) -> list[Any]:
 
 
 def _spelled(key: str, words: Words) -> Iterator[tuple[str, Words]]:
-    """Expand one key, and yield each result with the words that are defined below it."""
+    """Expand one key, and yield each name with the words that its value may use."""
     several = next((m for m in KEY_WORD.finditer(key) if m[2] or isinstance(words[m[1]], list | dict)), None)
     if several is None:
         yield WORD.sub(lambda m: str(words[m[1]]), key), words
@@ -309,7 +308,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 @cache
 def _entries(kind: str, stem: str) -> dict[str, list[tuple[Any, Words]]]:
-    """Return the values written under each name, with the words defined there. Later values take precedence."""
+    """Map each name to its values, each with its words. Later values take precedence."""
     where = folder() / FILES[kind]
     data = _read(where if where.suffix else where / f"{stem}.yaml")
     words = merged(_read(folder() / "words.yaml"), data.get(WORDS, {}))

@@ -1,7 +1,7 @@
 """Checksums of the files of a folder, by which damage is found before a damaged file is read.
 
-``FOLDER/.checksums.json`` holds the size and the SHA-256 of each file. It is written last. A file of that size that is
-not younger counts as unchanged, and checking a folder opens no such file.
+``FOLDER/.checksums.json`` holds the size and the SHA-256 of each file. It is written last. A file of the recorded size
+that is no younger than the record counts as unchanged. Only a thorough check opens such files.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ def _inside(key: str, annotation: Any, value: Any) -> Any:
 
 @cache
 def _has_renamed_keys(annotation: Any, seen: frozenset[Any] = frozenset()) -> bool:
-    """Return whether this type, or one inside it, is a model with renamed keys."""
+    """Return whether a type is or contains a model with renamed keys."""
     if annotation in seen:
         return False
     if isinstance(annotation, type) and issubclass(annotation, StrictModel):
@@ -142,7 +142,7 @@ def parse(model: type[M], data: Mapping[str, Any], path: PathName = None) -> M:
         # JSON mode is strict about types, yet accepts a list for a tuple and a string for a path.
         model.model_validate_json(json.dumps(data), strict=True)
     except pydantic.ValidationError as error:
-        # It also refuses a default that JSON cannot write (a Path), so only faults of ``data`` count.
+        # JSON mode also refuses defaults that JSON cannot express (a Path), so only faults of ``data`` count.
         _refuse(faults(model, error, data, defaults=False), path)
     try:
         return model.model_validate(data)
@@ -152,7 +152,7 @@ def parse(model: type[M], data: Mapping[str, Any], path: PathName = None) -> M:
 
 
 def _refuse(found: Sequence[InputError], path: PathName) -> None:
-    """Raise the first fault with the others beside it, if there are any."""
+    """Raise the first fault, if any, with the others attached."""
     if found:
         first, *others = found
         first.others = tuple(others)

@@ -46,7 +46,7 @@ def faults(
         at = item["loc"]
         below = (len(o["loc"]) > len(at) and o["loc"][: len(at)] == at for o in items)
         if item["type"] == "too_short" and any(below):
-            continue  # pydantic counts only the valid items, and the wrong ones are reported themselves
+            continue  # pydantic counts only valid items, and the invalid ones have their own errors
         if not defaults and not isinstance(item["input"], JSON_TYPES):
             continue
         fault = _fault(model, item, data)
@@ -60,7 +60,6 @@ def faults(
 
 
 def _fault(model: type[pydantic.BaseModel], item: ErrorDetails, data: Any) -> InputError:
-    """Convert one pydantic error."""
     kind, context, value, message = item["type"], item.get("ctx", {}), item["input"], item["msg"]
     keys = _keys(item["loc"], data, value, kind == "missing")
     if kind == "extra_forbidden":
@@ -91,7 +90,7 @@ def _broken_rule(keys: Sequence[str], value: Any, rule: Exception) -> InputError
 
 
 def _keys(loc: Location, data: Any, value: Any, missing: bool) -> list[str]:
-    """Return a location as a user writes it, without the tags and types that pydantic adds for members of a union."""
+    """Return the keys of a location without the tags and types that pydantic adds for unions."""
     keys = []
     for number, part in enumerate(loc, start=1):
         items = dict(enumerate(data)) if isinstance(data, list | tuple) else data
@@ -106,7 +105,7 @@ def _keys(loc: Location, data: Any, value: Any, missing: bool) -> list[str]:
 def _allowed(model: type[pydantic.BaseModel], keys: Sequence[str], data: Any) -> list[str]:
     """Return the keys that are allowed in the section at ``keys``.
 
-    In a union, only members whose tag is in ``data`` count.
+    In a union, only the members that match the tags in ``data`` count.
     """
     schema = model.model_json_schema()
 

@@ -133,7 +133,7 @@ def _derive_task(
 
 
 def _show_files(spec: str, source: object, display: Display) -> None:
-    """Report which file was read as which split, for a source or a task of files."""
+    """Report the split of each file of a source or a task."""
     if isinstance(source, FileSource | FileTask):
         display.message(f"derive {spec}: {source.read_as}")
 
@@ -155,7 +155,7 @@ def _counted(source: Source, counts: str | None) -> tuple[Source, str | None]:
 
 
 def _vocabulary(language: Language, source: Source, split: str | None, option: str | None) -> Vocabulary | None:
-    """Load the vocabulary in a folder, or train one of the given size for a language on a split of its source."""
+    """Load a vocabulary if ``option`` is a folder, or train one if it is a size."""
     if option is None:
         return None
     from synthlang.vocabularies.build import with_added_forms  # imports the tokenizers
@@ -168,7 +168,7 @@ def _vocabulary(language: Language, source: Source, split: str | None, option: s
 
 
 def _first(source: Source, language: Language, number: int) -> list[tuple[str, str]]:
-    """Return a few sentences of the first split that has one, as texts."""
+    """Return the first sentences that the language keeps, as (source, derived) texts."""
     for split in source.splits:
         for batch in source.batches(split):
             rewrite = language.rewrite(batch)  # the whole batch, since a cap counts the words of a batch

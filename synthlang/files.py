@@ -291,7 +291,7 @@ def only_writer(folder: Path) -> Iterator[None]:
 
 
 def _remove_abandoned(place: Path) -> None:
-    """Delete temporary files of killed writers beside an output and in it.
+    """Delete the temporary files that killed writers left beside an output and in it.
 
     Folders in which another process may write now, such as a store, are left alone.
     """
@@ -306,7 +306,7 @@ def _remove_abandoned(place: Path) -> None:
 
 
 def _lock_of(folder: Path) -> Path:
-    """Return the lock file beside a folder, or inside it if nothing can be written beside it (a mounted volume)."""
+    """Return the lock file beside a folder, or inside it if its parent is read-only (a mounted volume)."""
     inside = folder.is_dir() and not os.access(folder.parent, os.W_OK)
     return folder / f"{LOCK}self" if inside else folder.with_name(LOCK + folder.name)
 

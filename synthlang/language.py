@@ -171,10 +171,7 @@ class Language(StrictModel):
         return self._with_split_mentions(Rewrite.identity(corpus) if result is None else result, corpus)
 
     def _steps(self) -> Iterator[Callable[[Corpus], Rewrite]]:
-        """Yield the transforms with their keys.
-
-        The step from words to tokens precedes the first transform of tokens.
-        """
+        """Yield the steps in order, with a step from words to tokens before the first transform of tokens."""
         are_words = True
         for transform, key in zip(self.transforms, self.keys, strict=True):
             if are_words and _unit(transform) == "token":
@@ -183,7 +180,7 @@ class Language(StrictModel):
             yield partial(transform.rewrite, key=key)
 
     def _with_split_mentions(self, result: Rewrite, corpus: Corpus) -> Rewrite:
-        """Count the mentions that the rewrite split, and drop their sentences where ``split_entities`` is ``drop``."""
+        """Count split mentions, and drop their sentences if ``split_entities`` is ``drop``."""
         columns = [name for name in SPAN_COLUMNS if name in corpus.columns and self.transforms]
         split = [result.split_mentions(corpus, name) for name in columns]
         counts = {f"{name}: mentions torn apart": mentions for name, mentions in zip(columns, split, strict=True)}

@@ -1,7 +1,7 @@
 """Files of a model folder, read as data before a library opens them.
 
-No code of a folder is ever run. A library may also build whatever number of layers a config names, and the library of
-tokenizers ends the process at some damaged files. Such a file is refused here first.
+No code of a folder is ever run. A library may also build any number of layers that a config names, and some damaged
+files crash the library of tokenizers. Such files are refused here first.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def check_tokenizer_file(path: Path) -> None:
 
 
 def _ids(name: str, data: Any) -> Iterator[Any]:
-    """Yield all ids that a file of a tokenizer gives to tokens. A file of another form is left to the library."""
+    """Yield the token ids in a tokenizer file. A malformed file is left to the library."""
     if not isinstance(data, dict):
         return
     if name == "tokenizer_config.json":
@@ -98,7 +98,7 @@ def _ids(name: str, data: Any) -> Iterator[Any]:
 
 
 def _precompiled(step: Any) -> Iterator[str]:
-    """Yield the tables of the steps of a normalizer that have one."""
+    """Yield the precompiled tables in a normalizer."""
     if isinstance(step, Mapping):
         if step.get("type") == "Precompiled":
             yield str(step.get("precompiled_charsmap"))
@@ -107,9 +107,9 @@ def _precompiled(step: Any) -> Iterator[str]:
 
 
 def _is_sound(table: str) -> bool:
-    """Return whether each path in a precompiled table of SentencePiece stays within the table.
+    """Return whether lookups in a precompiled table of SentencePiece stay within the table.
 
-    The table holds a double-array trie of UTF-8 strings, whose leaves are places in the text that follows the trie.
+    The table is a double-array trie over UTF-8 bytes, followed by the text to which its leaves point.
     """
     try:
         raw = base64.b64decode(table, validate=True)
@@ -124,7 +124,7 @@ def _is_sound(table: str) -> bool:
 
 
 def _stays_within(units: Ints, text: NDArray[np.uint8]) -> bool:
-    """Walk through a double-array trie, level by level, as the library does for any string."""
+    """Walk a double-array trie level by level, and return whether no step leaves the table."""
     offsets = (units >> 10) << ((units & (1 << 9)) >> 6)
     labels, seen = units & (1 << 31 | 0xFF), np.zeros(len(units), bool)
     characters, bases = np.arange(1, 256), offsets[:1]

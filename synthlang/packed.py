@@ -41,7 +41,7 @@ def open_packed(path: Path) -> Iterator[IO[bytes]]:
 
 
 class _Limited(io.RawIOBase):
-    """The content of an open gzip file."""
+    """Reader of an open gzip file that refuses content beyond the limit."""
 
     def __init__(self, packed: Any, path: Path) -> None:
         self._packed, self._path, self._read = packed, path, 0

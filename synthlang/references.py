@@ -128,7 +128,7 @@ def omits_default(field: FieldInfo) -> bool:
 
 @lru_cache(maxsize=256)
 def _fields(model: type[pydantic.BaseModel]) -> dict[str, tuple[Any, Kind | None, tuple[Any, ...]]]:
-    """Return the type, the kind of reference and the omitted default of each field. () stands for no such default."""
+    """Map each field to its type, its kind of reference and its omitted default, a tuple of one or none."""
     kinds = {
         name: next((mark.kind for mark in field.metadata if isinstance(mark, Reference)), None)
         for name, field in model.model_fields.items()

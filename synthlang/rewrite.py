@@ -123,15 +123,12 @@ class Rewrite:
         return Corpus(self.offsets, columns, corpus.ids)
 
     def _heads(self, heads: NDArray[np.int32], source: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return 1-based heads in the output for those in the source.
-
-        0 stays the root, and a word whose head was deleted gets −1.
-        """
+        """Convert 1-based heads (0 is the root) to the output. A word whose head was deleted gets −1."""
         starts_out = np.repeat(self.offsets[:-1], np.diff(self.offsets))
         known = self.source_index != INSERTED
         place = np.full(len(heads), -1, np.int64)
-        # Where words became tokens, the head must be the first token of its word. In an assignment with repeated
-        # indices the last one wins, so the rows run backwards.
+        # The first token of a word becomes the head of its dependents. An assignment with repeated indices keeps the
+        # last value, so the rows run backwards.
         place[rows[known][::-1]] = (np.arange(len(rows)) - starts_out)[known][::-1]
         head = np.append(heads, -1)[rows]
         target = np.clip(head - 1, 0, None) + np.repeat(source[:-1], np.diff(self.offsets))
@@ -139,10 +136,7 @@ class Rewrite:
         return np.where(head <= 0, head, np.where(moved < 0, -1, moved + 1)).astype(np.int32)
 
     def _spans(self, column: Column, source: NDArray[np.int64], rows: NDArray[np.int64]) -> Column:
-        """Move BIO tags with their words.
-
-        A word gets B where its left neighbour belongs to another mention.
-        """
+        """Move BIO tags with their words. A tag becomes B if the left neighbour is in another mention."""
         mention, kind, kinds = mentions(column, source)
         first = _piece_starts(self.offsets, np.append(mention, -1)[rows])
         kind = np.append(kind, -1)[rows]
@@ -172,10 +166,7 @@ def _piece_starts(offsets: NDArray[np.int64], mention: NDArray[np.int64]) -> NDA
 
 
 def _rows(rewrite: Rewrite, source_offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return for each output word the row of its source word in the batch.
-
-    An inserted word gets the row after the last one.
-    """
+    """Return the row of each output word's source word. An inserted word gets the row after the last one."""
     starts = np.repeat(source_offsets[:-1], np.diff(rewrite.offsets))
     return np.where(rewrite.source_index == INSERTED, source_offsets[-1], rewrite.source_index + starts)
 

@@ -39,7 +39,7 @@ class _Constructor(SafeConstructor):
 
 
 class _Representer(SafeRepresenter):
-    """Writes repeated parts in full, and values so that readers of YAML 1.1 read them in the same way."""
+    """Writes repeated parts in full, and values in a form that YAML 1.1 reads in the same way."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
         return True
@@ -90,14 +90,14 @@ def parse_yaml(text: str, path: str | PathLike[str]) -> Any:
 
 @lru_cache(maxsize=64)
 def _loaded(text: str) -> Any:
-    """Load a text. A study reads the same claims, tables and bases many times."""
+    """Parse a text. The cache helps because a study reads the same files many times."""
     reader = YAML(typ="safe", pure=True)
     reader.Constructor = _Constructor
     return reader.load(text)
 
 
 def _with_text_keys(value: Any) -> Any:
-    """Return the value with integer keys as texts. Any other key that is not a text is an error."""
+    """Convert integer keys to texts. Any other key that is not a text is an error."""
     if isinstance(value, list):
         return [_with_text_keys(item) for item in value]
     if not isinstance(value, dict):

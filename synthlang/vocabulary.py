@@ -95,8 +95,8 @@ def parallel_tokenizer(parent: Tokenizer, script: Script, offset: int) -> Tokeni
     letter_of = dict(zip(table, spelled, strict=True))
     # A copy has one letter of the script for each byte of the token.
     copies = {token: "".join(letter_of[char] for char in token) for token in vocab if token not in SPECIAL_TOKENS}
-    # A source that is written in the script has tokens that spell the same as copies. The copies take precedence,
-    # since a word in the script is always a transliterated one here, and the ids of those tokens stay taken.
+    # A source in the same script has tokens that are spelled like copies. The copies take precedence, since a word in
+    # the script always counts as transliterated. The ids of these tokens get names that occur in no text.
     taken = set(copies.values())
     joint = {f"<shadowed{index}>" if token in taken else token: index for token, index in vocab.items()}
     joint |= {copies[token]: index + offset for token, index in vocab.items() if token in copies}
@@ -353,7 +353,7 @@ class Subwords:
 
 
 def _heads_to_first(corpus: Corpus, rows: NDArray[np.int64], first: NDArray[np.bool_]) -> Corpus:
-    """Move every head to the first token of its word, the only one that is left when tokens are joined."""
+    """Move every head to the first token of its word, which is the token that joining keeps."""
     if "head" not in corpus.columns:
         return corpus
     head = corpus.columns["head"].codes

@@ -1,7 +1,7 @@
 """Start the server that workers are forked from, with the ``sys.path`` of this process and with Ctrl-C blocked.
 
 By default the server would look for modules in the working folder first, where a user may have a ``statistics.py`` or
-``pretrain/``. It imports this module before our others, and this module restores its environment.
+``pretrain/``. The server imports this module before our others, and the import restores its environment.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def as_here() -> Iterator[None]:
 
 
 def _give_back() -> None:
-    """Restore the environment that ``as_here`` recorded, if there is a record."""
+    """Restore the environment that ``as_here`` recorded, if any."""
     for name, value in json.loads(os.environ.pop(BEFORE, "{}")).items():
         if value is None:
             os.environ.pop(name, None)

@@ -1,8 +1,8 @@
 """An ordered map over processes: the same results in the same order for any number of workers.
 
 A worker that dies is an error at once, and workers end when the process that started them dies. Workers are forked
-from a small server process that has imported only the function's module, so they share its memory, and the main script
-is not imported again in each of them.
+from a small server process that has imported only the function's module, so they share its memory and do not import
+the main script again.
 """
 
 from __future__ import annotations

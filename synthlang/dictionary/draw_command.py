@@ -169,7 +169,7 @@ def dictionary_command(
 
 
 def _is_muse(spec: str) -> bool:
-    """Return True for a MUSE file and False for a language. A path that is neither raises an InputError."""
+    """Return True for a MUSE file and False for a language, and refuse any other path."""
     path = user_path(spec)
     if spec.endswith((".yaml", ".yml")):
         return False

@@ -241,10 +241,7 @@ def build_id_dictionary(
 def _draw(
     spec: DictionarySpec, candidates: Sequence[IdCandidates], counts: Counts, limit: int | None = None
 ) -> list[IdCandidates]:
-    """Return the candidates whose type of the first language is drawn.
-
-    ``counts`` counts the ids of the first language. Only ids below ``limit`` are drawn.
-    """
+    """Draw ids of the first language, below ``limit`` if given, and return the candidates with these ids."""
     types = np.unique(np.concatenate([np.zeros(0, np.int64), *(c.pairs[:, 0] for c in candidates)]))
     if limit is not None:
         types = types[types < limit]
@@ -294,7 +291,7 @@ def _write(drawn: Sequence[IdCandidates], id_space: IdSpace, report: dict[str, A
 
 
 def _texts(tokenizer: Any, ids: NDArray[np.int64]) -> list[str]:
-    """Return the tokens as text. A token that is a part of a letter is written as in the tokenizer."""
+    """Return the tokens as text. A token that is part of a character keeps its form in the tokenizer."""
     texts = tokenizer.decode_batch([[i] for i in ids.tolist()], skip_special_tokens=False)
     both = zip(texts, ids.tolist(), strict=True)
     readable = (tokenizer.id_to_token(i) if "\ufffd" in text or not text else text for text, i in both)

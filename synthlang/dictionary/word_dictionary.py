@@ -92,7 +92,7 @@ def _not_a_pair(words: Sequence[str], also: str, path: Path, line: int) -> Input
 
 
 def _weight(text: str) -> float | None:
-    """Return a number above 0, or None for any other text."""
+    """Parse a positive number, or return None."""
     try:
         weight = float(text)
     except ValueError:

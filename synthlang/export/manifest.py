@@ -80,7 +80,7 @@ def write_language_card(
 
 
 def _row_of(size: Mapping[str, int]) -> tuple[int, ...]:
-    """Return the cells under HEAD."""
+    """Return the cells of a table row under HEAD."""
     dropped = size["sentences"] - size["kept"]
     return size["sentences"], size["kept"], dropped, size["words"], size["derived_words"]
 
@@ -196,7 +196,7 @@ def write_manifest(
 
 
 def _tokenizers(plan: ExportPlan, types: Sequence[Mapping[str, Any]], manifest: dict[str, Any]) -> list[Path]:
-    """Write the tokenizers, add the facts about ids to the manifest, and return the files."""
+    """Write the tokenizers, describe the ids in ``manifest``, and return the files."""
     assert plan.vocabulary is not None
     parent, derived = (sum(h[f"{side}_ids"] for h in types) for side in ("parent", "derived"))
     manifest["parents"]["vocabulary"] = plan.vocabulary.fingerprint
@@ -230,7 +230,7 @@ def verify_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _examples(plan: ExportPlan, records: Sequence[Record]) -> dict[str, dict[str, Any]]:
-    """Return a row of each configuration, all of the same sentence."""
+    """Return the row of one example sentence from each configuration."""
     record = next(r for r in records if r["kept"])
     paths = {c: plan.data(c, record["split"], record["number"]) for c in CONFIGS}
     table = pq.ParquetFile(paths[MAIN]).read_row_group(0)
@@ -244,7 +244,6 @@ def _examples(plan: ExportPlan, records: Sequence[Record]) -> dict[str, dict[str
 
 
 def _row(path: Path, wanted: int) -> dict[str, Any]:
-    """Return the row with the id ``wanted``."""
     file = pq.ParquetFile(path)
     for group in range(file.num_row_groups):
         ids = file.read_row_group(group, columns=["id"])["id"].to_pylist()

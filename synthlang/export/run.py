@@ -62,11 +62,7 @@ def _export_in(partial: Path) -> str | None:
 
 
 def _claim(partial: Path, fingerprint: str) -> None:
-    """Create the partial folder, or resume with it.
-
-    Raises:
-        InputError: The folder holds something else, which is never deleted.
-    """
+    """Create the partial folder, or resume the export in it. A folder with other content is refused."""
     partial.mkdir(exist_ok=True)
     if any(not path.name.startswith(TEMPORARY) for path in partial.iterdir()) and _export_in(partial) != fingerprint:
         raise InputError(
@@ -110,9 +106,9 @@ def write_shards(plan: ExportPlan, source: Source, workers: int, progress: Progr
 
 
 def _missing(plan: ExportPlan, source: Source, records: list[Record], progress: Progress) -> Iterator[Shard]:
-    """Yield the shards to write, and add the records of finished shards to ``records``.
+    """Yield the unfinished shards, and add the records of finished ones to ``records``.
 
-    One process reads the source, because ids count through a split.
+    One process reads the source, because sentence ids count through a split.
     """
     for split in source.splits:
         batches = iter(source.batches(split))

@@ -192,7 +192,7 @@ class ShardFiles:
 
 
 def _writer(handle: Any, schema: pa.Schema) -> pq.ParquetWriter:
-    """Open a writer that stores codes as codes and counters as differences. Readers see plain strings and lists."""
+    """Open a parquet writer with dictionary encoding for words and delta encoding for counters."""
     counters = {name: "DELTA_BINARY_PACKED" for name in COUNTERS if name.split(".")[0] in schema.names}
     coded = [f"{f.name}{ELEMENT}" for f in schema if pa.types.is_list(f.type)]
     return pq.ParquetWriter(

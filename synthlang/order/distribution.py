@@ -28,7 +28,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 LARGE_CHUNK = 4_000_000  # orders at a time for the parts of the scores, which need a third of the memory
 CHUNK = 100_000  # orders at a time for the scores
-MOST_ITEMS_CACHED = 6  # a bag of 6 items takes 5.8 KB; one of 7 takes 40 KB, and such bags are seldom repeated
+MOST_ITEMS_CACHED = 6  # a bag of 6 items takes 5.8 KB, and one of 7 takes 40 KB and is seldom repeated
 MOST_BYTES = 32_000_000  # for each class of nodes
 ENTRY_BYTES = 320  # memory of a cache entry besides its numbers
 MOST_ITEM_TYPES = 65_536
@@ -185,7 +185,7 @@ class ClassDistribution:
 
 
 def _relative(scores: Floats, temperature: float) -> Floats:
-    """Return exp(score − largest score of the row), which cannot overflow."""
+    """Return exp((score − largest score of the row) / temperature), which cannot overflow."""
     scores -= scores.max(axis=1, keepdims=True)
     if temperature != 1.0:
         scores /= temperature
@@ -197,7 +197,7 @@ def _cumulate(scores: Floats, temperature: float) -> Floats:
 
 
 def _first_above(cumulated: Floats, row: Ints, target: Floats) -> Ints:
-    """Find the first column of each row whose value exceeds the target, by binary search."""
+    """Find by binary search the first column in each row with a value above the target."""
     low = np.zeros(len(row), np.int64)
     high = np.full(len(row), cumulated.shape[1] - 1)
     while (low < high).any():

@@ -38,7 +38,7 @@ ENOUGH = 20  # smallest number of dependents of a relation that is compared
 
 
 def _sides(nodes: Nodes) -> tuple[list[list[Pair]], NDArray[np.bool_]]:
-    """Return (head's tag, arc) of each dependent, and flags of the ones left of the head, [nodes, dependents]."""
+    """Return (head's tag, arc) of each dependent, and whether it precedes the head, [nodes, dependents]."""
     heads = [nodes.names[t][0].removeprefix("@") for t in nodes.types[:, 0].tolist()]
     arcs = [[nodes.names[t][1] for t in row] for row in nodes.types[:, 1:].tolist()]
     pairs = [[(head, arc) for arc in row] for head, row in zip(heads, arcs, strict=True)]

@@ -105,7 +105,14 @@ def _ngrams(names: list[str]) -> Iterator[tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class _Part:
-    """Some bags of n items. ``cells`` [bags, pairs] are indices of the values of two items."""
+    """Some bags of n items with their observed orders.
+
+    Attributes:
+        orders: All orders of n items.
+        cells: Index of the value of each relation of two items, [bags, pairs].
+        matches: The n-grams of the bags.
+        bag, order, count: The observed orders, as in ``Bags``.
+    """
 
     orders: Orders
     cells: Ints
@@ -115,7 +122,7 @@ class _Part:
     count: Floats
 
     def log_likelihood(self, sums: Summands) -> tuple[float, Floats]:
-        """Return Σ log p of the orders in the text, and its derivatives by the scores (observed − expected counts)."""
+        """Return Σ log p of the observed orders and its derivatives by the scores, [bags, n!]."""
         scores = sums.scores(slice(0, len(self.cells)))
         most = scores.max(axis=1, keepdims=True)
         p = np.exp(scores - most)
@@ -279,7 +286,7 @@ def _check(l2: Sequence[float], choose_on: Corpus | None, most_items: int) -> No
 
 
 def _designs(corpus: Corpus, name: str, most_items: int, report: Report) -> dict[NodeClass, Design]:
-    """Prepare the data of each class of nodes that the treebank has."""
+    """Prepare the data of each class of nodes in the treebank."""
     designs: dict[NodeClass, Design] = {}
     for node in CLASSES:
         bags = [Bags.of(nodes) for nodes in nodes_of(corpus, node, most_items).values()]

@@ -82,7 +82,7 @@ def show(
 
 
 def _check_node(block: Block, node: int, classes: Collection[str], path: Path) -> None:
-    """Raise an InputError if there is nothing to show."""
+    """Refuse a word whose dependents the model does not order."""
     if not 1 <= node <= len(block.form):
         reason = f"there is no word {node}: the sentence has words 1 to {len(block.form)}"
         raise InputError(reason, path, block.lines[0], code="range")
@@ -100,7 +100,7 @@ def _check_node(block: Block, node: int, classes: Collection[str], path: Path) -
 
 
 def _find(path: Path, sentence: str) -> Block:
-    """Return the sentence with that ``sent_id``, or with that number from 1."""
+    """Return the sentence with this ``sent_id``, else with this number (from 1)."""
     paragraphs = re.split(r"\n *\n", "\n".join(line for _, line in read_lines(path)))
     with_words = [part for part in paragraphs if re.search(r"^[^#\n]*[^#\s]", part, re.MULTILINE)]
     names = [re.findall(r"^# *sent_id *= *(.*?) *$", part, re.MULTILINE)[-1:] for part in with_words]
@@ -244,7 +244,7 @@ def _read(treebank: str, splits: Sequence[str]) -> Corpus:
 
 
 def _check_splits(splits: dict[str, list[str]]) -> None:
-    """Raise an InputError for a split that is named twice, or both learned from and evaluated on."""
+    """Refuse a split that is named twice, or both learned from and held out."""
     for use, names in splits.items():
         if again := next((name for name in names if names.count(name) > 1), None):
             option = f"--{use.replace('_', '-')}"
@@ -255,7 +255,7 @@ def _check_splits(splits: dict[str, list[str]]) -> None:
 
 
 def _first_of(source: Source, names: Sequence[str], but: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the first of some splits that the source has, as a tuple of one or none."""
+    """Return the first of the named splits in the source, as a tuple of one or none."""
     return tuple([name for name in names if name in source.splits and name not in but][:1])
 
 

@@ -99,7 +99,7 @@ def find_nodes(corpus: Corpus, forest: Forest, wanted: Flags, glued: Flags | Non
 
 
 def _item_types(corpus: Corpus) -> tuple[Ints, Ints, tuple[Item, ...]]:
-    """Return the item of each word as a dependent and as a head, [words] each, and the sorted names."""
+    """Return indices of each word as a dependent and as a head, [words] each, and the sorted items."""
     upos, deprel = corpus.columns["upos"], corpus.columns["deprel"]
     assert upos.names is not None and deprel.names is not None
     arcs = len(deprel.names)

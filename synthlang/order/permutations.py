@@ -5,9 +5,9 @@ order is a sum over two parts:
 
     score(order) = Σ over its first n − 3 items + Σ over its last 4 items + rest
 
-Each relation of two items can be read from one part. It is the first part if that has both items, or one of them and
-the head. Otherwise it is the last part, which determines the set of the other items. So 158 properties of 7 items need
-tables of 840 + 840 columns, not 5,040, and only n-grams across the border are in the rest.
+Each relation of two items can be read from one part. The first part suffices if it has both items, or one of them and
+the head. Otherwise the last part suffices, because it also determines which items precede it. So 158 properties of 7
+items need tables of 840 + 840 columns, not 5,040, and only n-grams across the border are in the rest.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _numbered(rows: Ints) -> Ints:
 
 
 def _splitter(last: Ints, count: int) -> Callable[[csr_array], Split]:
-    """Return a function that splits a table of ``count`` orders. Without a last part, all of it is the first part."""
+    """Return a function that splits a table of ``count`` orders into first part, last part and rest."""
     if not len(last):
         return lambda table: Split(table, csr_array((table.shape[0], 0)), csr_array(table.shape))
     group = factorial(_TAIL)
@@ -123,12 +123,12 @@ def _splitter(last: Ints, count: int) -> Callable[[csr_array], Split]:
 
 
 def _membership(part: Ints) -> csr_array:
-    """Return 1 where an order has the part, [n!, parts]."""
+    """Return a table with 1 where an order has a part, [n!, parts]."""
     return csr_array((np.ones(len(part)), (np.arange(len(part)), part)))
 
 
 def _whole(counts: csr_array, size: int) -> csr_array:
-    """Return 1 where all orders of a part have the property."""
+    """Return a table with 1 where all ``size`` orders of a part have the property."""
     counts = csr_array(counts)
     counts.data = (counts.data == size).astype(np.float64)
     counts.eliminate_zeros()

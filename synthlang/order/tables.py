@@ -66,7 +66,15 @@ class Matches(NamedTuple):
 
 
 class _Walk(NamedTuple):
-    """Walks in progress, [walks] each, that began with ``pads`` BOS. ``used`` is a set of items as bits."""
+    """Walks in progress, [walks] each.
+
+    Attributes:
+        node: Row of the node.
+        pads: Number of BOS before the items, or of EOS after them.
+        used: Items taken so far, as bits.
+        digits: Items taken so far in order, as digits to base n.
+        state: State of the trie.
+    """
 
     node: Ints
     pads: Ints
@@ -118,7 +126,7 @@ class Steps:
         return _Walk(np.tile(np.arange(nodes), len(states)), pads, zero, zero, np.asarray(states, np.int64)[pads])
 
     def _extend(self, walk: _Walk, rows: Ints, length: int) -> _Walk:
-        """Extend every walk by one item, its ``length``-th."""
+        """Extend every walk by its ``length``-th item in all possible ways."""
         n = rows.shape[1]
         walk = walk.where(walk.pads + length <= min(LONGEST, n))
         state = self.table[rows[walk.node], walk.state[:, None]]
@@ -128,14 +136,14 @@ class Steps:
         return _Walk(node, pads, used | bits[item], digits * n + item, state[walks, item].astype(np.int64))
 
     def _to_the_end(self, walk: _Walk, length: int, n: int, found: list[Matches]) -> None:
-        """Follow EOS from walks over the last items of an order."""
+        """Follow EOS from the ends of walks, and collect the n-grams at the end of an order."""
         for pads in range(1, min(LONGEST, n) - length + 1):
             state = self.table[self.items[-1], walk.state].astype(np.int64)
             walk = walk._replace(state=state, pads=np.full(len(state), pads)).where(state >= 0)
             self._collect(walk, length, n, found, END)
 
     def _collect(self, walk: _Walk, length: int, n: int, found: list[Matches], where: int = START) -> None:
-        """Keep the walks that have reached a whole n-gram."""
+        """Add the n-grams that walks have completed to ``found``."""
         feature = self.feature[walk.state]
         hit = (feature >= 0) & (length + walk.pads >= SHORTEST)
         place = np.where(walk.pads[hit] == 0, FREE, where)
@@ -246,7 +254,7 @@ def adjoint(orders: Orders, by_score: Floats, matches: Matches) -> tuple[Floats,
     return by_value, np.asarray(by_kind[matches.kinds(orders), matches.node])
 
 
-# an order of 8 items has fewer features: 3 views × (9 + 28 + 21) of two items and 3 × 11 n-grams
+# more than an order of 8 items has: 3 views × (9 + 28 + 21) relations of two items and 3 × 11 n-grams
 MOST_FEATURES = 256
 
 

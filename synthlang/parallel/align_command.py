@@ -145,7 +145,7 @@ def _to_json(
     errors: Mapping[str, AlignmentErrors],
     bounds: Mapping[str, Bounds],
 ) -> dict[str, Any]:
-    """Return the scores as fractions. An interval is [low, high] at 95 % over sentence pairs, or null."""
+    """Return the results for JSON. Scores are fractions, and intervals are [low, high] at 95 % or null."""
     return {
         "text": text.fingerprint,
         "program": None if options.links else options.program or "eflomal",
@@ -175,14 +175,14 @@ def _read(texts: Sequence[Path], words: Splitter) -> ParallelText:
 
 
 def _given(path: Path, text: ParallelText, options: AlignOptions) -> tuple[Links, int]:
-    """Read the word alignments of a file, and count alignments of words that the text does not have."""
+    """Read the word alignments of a file. Alignments of words outside the text are dropped and counted."""
     links = read_counted(path, options.links_first, "--links-first")
     check_sentences(path, len(links), len(text))
     return (links.swapped() if options.links_swapped else links).within(text.left.lengths, text.right.lengths)
 
 
 def _aligned(text: ParallelText, options: AlignOptions) -> list[tuple[Links, int]]:
-    """Run the aligner. Return the word alignments of each direction, with the number of omitted ones."""
+    """Run the aligner. Return the word alignments of each direction with the number of dropped ones."""
     program: Program = options.program or "eflomal"  # type: ignore[assignment]  # check() has accepted it
     whole = [text]
     for name in options.also:

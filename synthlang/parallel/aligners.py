@@ -73,7 +73,7 @@ def align(program: Program, left: Corpus, right: Corpus, folder: Path) -> None:
 
 
 def _unspaced(corpus: Corpus) -> Corpus:
-    """Return a text without white space in its words, since eflomal separates words at any white space."""
+    """Replace white space inside words, at which eflomal would split them."""
     form = corpus.form.map_names(re.sub(r"\s", "\u2581", name) for name in corpus.form.names or ())
     return replace(corpus, columns={**corpus.columns, FORM: form})
 
@@ -155,7 +155,7 @@ def _joined(forward: list[Point], reverse: list[Point], method: Method) -> set[P
 
 
 class _Growing:
-    """An alignment of one sentence pair that gets more links."""
+    """The alignment of one sentence pair during symmetrisation."""
 
     def __init__(self, points: set[Point]) -> None:
         self.points: set[Point] = set()
@@ -170,7 +170,7 @@ class _Growing:
         self.right.add(point[1])
 
     def grow(self, union: set[Point]) -> None:
-        """Add neighbours out of ``union`` in sweeps over the points, in order."""
+        """Add neighbours of points if they are in ``union``, in sweeps until no point is added."""
         current, later = sorted(self.points), list[Point]()
         while current:
             point = heapq.heappop(current)
@@ -186,7 +186,7 @@ class _Growing:
                 current, later = later, []
 
     def add_free(self, links: list[Point], both_free: bool) -> None:
-        """Add alignments in order if one of their words (or both) has no alignment yet."""
+        """Add alignments in order if one of their words is unaligned, or both words with ``both_free``."""
         for point in sorted(links):
             free = (point[0] not in self.left, point[1] not in self.right)
             if all(free) if both_free else any(free):

@@ -182,12 +182,11 @@ def _text(config: TextPair, tokenizers: tuple[Cutter, Cutter], store: Store, say
 
 
 def _text_files(config: TextPair) -> list[Path]:
-    """Return left and right, or the joint file."""
     return [user_path(path) for path in (config.left, config.right, config.joint) if path is not None]
 
 
 def _digest(links: Links) -> str:
-    """Return the fingerprint of the alignments, whether they come from a file or from a program."""
+    """Return the fingerprint of the content of alignments."""
     columns = (links.offsets.astype("<i8"), links.left.astype("<i4"), links.right.astype("<i4"))
     return fingerprint("links", columns=[hashlib.sha256(c.tobytes()).hexdigest() for c in columns])
 
@@ -268,7 +267,7 @@ def gold_links(corpus: Corpus, left: Rewrite, right: Rewrite) -> tuple[Corpus, C
 
 
 def _join(left: NDArray[np.int64], right: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the indices of all pairs of equal values that are ≥ 0."""
+    """Return the indices into ``left`` and ``right`` of all pairs of equal values ≥ 0."""
     order = np.argsort(right, kind="stable")
     low, high = (np.searchsorted(right, left, side=side, sorter=order) for side in ("left", "right"))
     counts = np.where(left < 0, 0, high - low)

@@ -211,10 +211,10 @@ def _usable_links(
 def _usable_rows(
     left: Sentences, right: Sentences, links: Links, length: int, counts: dict[str, int]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Find the sentence pairs of which both sides fit into ``length`` tokens and have some, [sentence pairs].
+    """Flag the sentence pairs whose sides both fit into ``length`` tokens, and count the others.
 
     Returns:
-        Flags of those with a word alignment, and of those without one.
+        Flags of pairs with a word alignment, and of pairs without one whose sides have tokens, [sentence pairs] each.
     """
     lengths = np.stack([np.diff(left.bounds), np.diff(right.bounds)])
     fits, linked = lengths.max(axis=0) + SENTENCE_TOKENS <= length, np.diff(links.offsets) > 0

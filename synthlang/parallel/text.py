@@ -2,7 +2,7 @@
 
 Empty lines count, so that line n of an alignment file belongs to line n of the text. Files whose names end in ``.gz``
 are unpacked while they are read. Spaces and tabs separate words, and nothing else does: U+00A0 and U+3000 are parts of
-words, and a word of nothing else counts in the numbers of an alignment file.
+words. A word that consists of these alone has a number in alignment files, too.
 
 The tokens of a model may replace the words (Impact, table 6 and appendix A.1). A token is written as its id, so that it
 contains no separator of an aligner.

@@ -1,4 +1,4 @@
-"""Parse in chunks, each from the cache or, if it is not there, in this process or in worker processes.
+"""Parse sentences in chunks, in this process or in workers, and cache each chunk.
 
 A chunk has CHUNK sentences, a constant, so that a second run and another source with the same text find the same
 chunks. The name of a file in the cache is a hash of the input and the parser. A file holds one chunk as gzipped JSON,
@@ -108,7 +108,7 @@ def parse_chunks(
 
 
 def _parse(engine: Engine, mode: Mode, cache: ParseCache, threads: int | None, sentences: Sequence[Any]) -> Result:
-    """Parse a chunk and store the outcome. ``threads`` limits the threads of the libraries in a worker process."""
+    """Parse a chunk, or read it from the cache. ``threads`` limits the libraries in a worker process."""
     path = cache.path(engine.fingerprint, mode, sentences)
     known = cache.read(path)
     if known is not None:
@@ -136,7 +136,7 @@ def _attempt(engine: Engine, mode: Mode, sentences: Sequence[Any]) -> list[Outco
 
 
 def _one_by_one(engine: Engine, mode: Mode, sentences: Sequence[Any], error: Exception) -> list[Outcome]:
-    """Parse the sentences of a chunk one by one. An InputError is raised if none can be parsed."""
+    """Parse the sentences of a failed chunk one by one, and raise an InputError if all of several fail."""
     outcome: list[Outcome] = []
     for sentence in sentences:
         try:

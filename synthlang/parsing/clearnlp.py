@@ -109,7 +109,7 @@ def prepositions(draft: Draft) -> None:
 
 
 def _object_of_inner(draft: Draft, word: int) -> list[int]:
-    """Return the object of the second of two prepositions, which is the object of both: out [of the house]."""
+    """Return the object that two prepositions share, as in out [of the house], or nothing."""
     if draft.tag[word] != "IN" and draft.low[word] not in WORDS["first of two"]:
         return []
     inner = [w for w in draft.children(word, "obl") if w > word]

@@ -127,13 +127,13 @@ def _pairs(draft: Draft, marks: list[int]) -> dict[int, int]:
 
 
 def _enclosed_head(draft: Draft, start: int, end: int, solid: list[int]) -> int | None:
-    """Return the word between two marks whose head is not between them, or None unless there is exactly one."""
+    """Return the word between two marks whose head is outside, or None if there is not exactly one."""
     tops = [w for w in solid if start < w < end and not start < draft.head[w] < end]
     return tops[0] if len(tops) == 1 else None
 
 
 def _highest(draft: Draft, mark: int, solid: list[int]) -> int:
-    """Return the highest word to which the mark can be attached: the top of the unit that ends or starts at it."""
+    """Return the word to which the mark is attached: the top of the unit before or after the mark."""
     before = max((w for w in solid if w < mark), default=None)
     after = min((w for w in solid if w > mark), default=None)
     left = None if before is None else _climb(draft, before, mark, 1)

@@ -212,7 +212,7 @@ def open_spacy(name: str, convert: bool = True) -> SpacyEngine:
 
 
 def _folder(name: str) -> Path:
-    """Return the folder with meta.json, which is inside the package of an installed pipeline."""
+    """Return the folder with meta.json of a pipeline, which is given by its path or package name."""
     path = user_path(name)
     if (path / "meta.json").is_file() and (path / "config.cfg").is_file():
         return path.resolve()
@@ -352,7 +352,7 @@ def _only_language(folder: Path) -> str:
 
 
 def _packages(folder: Path, lang: str) -> dict[str, str]:
-    """Return the MD5 of each model of the default package of a language, whose files must all be on disk."""
+    """Return the MD5 of each model in the default package of a language. A missing file is an error."""
     get = f"run: python -c \"import stanza; stanza.download('{lang}')\""
     if not (folder / "resources.json").is_file():
         raise InputError(f"there are no Stanza models of {lang}", folder, hint=get, code="extra")

@@ -128,7 +128,7 @@ class CodeSwitch(Transform):
         return Rewrite.identity(corpus, form).counted(counts)
 
     def _targets(self, corpus: Corpus, ids: NDArray[np.int64], key: int) -> tuple[NDArray[np.int32], Column]:
-        """Return the codes of the words themselves in the names of a column, and the column of their translations.
+        """Return the codes of the words, and a column of their translations with the same names.
 
         A word without a translation is its own translation.
         """
@@ -145,7 +145,7 @@ class CodeSwitch(Transform):
             draw = uniform(key_of("translation", self._of_words(key)), ids, corpus.position)
             pick = (draw * many[parent.codes]).astype(np.int64)
         if self.translations == "weighted" and self._pairs is not None:
-            # The bounds of all types stand one after another, with those of type t between t and t + 1.
+            # The bounds of all types form one ascending list, in which type t has the bounds from t to t + 1.
             bounds = [t + bound for t, name in enumerate(names) if many[t] for bound in self._bounds(name)]
             pick = np.searchsorted(np.asarray(bounds), parent.codes + draw, side="right") - starts[parent.codes]
             pick = np.minimum(pick, np.maximum(many[parent.codes] - 1, 0))
@@ -166,19 +166,16 @@ class CodeSwitch(Transform):
         return found
 
     def _entry(self, word: str) -> str:
-        """Return the dictionary entry of a word."""
+        """Return a word as in the dictionary, else in lower case."""
         return word if word in (self._pairs or ()) else word.lower()
 
     def _bounds(self, word: str) -> NDArray[np.float64]:
-        """Return the upper bound in [0, 1] of the random numbers that select each translation of a word."""
+        """Return the cumulative shares of the weights of a word's translations."""
         sums = np.cumsum(self._weights[self._entry(word)])
         return np.asarray(sums / sums[-1])
 
     def _below_cap(self, corpus: Corpus, drawn: Flags, number: NDArray[np.float64]) -> Flags:
-        """Select the drawn words of each batch with the smallest random numbers, [words].
-
-        At most floor(cap · words) words of a batch are selected.
-        """
+        """Select at most floor(cap · strength · words) drawn words a batch, with the smallest numbers, [words]."""
         _, batch = np.unique(corpus.ids // self.batch_sentences, return_inverse=True)
         words = np.bincount(batch, weights=corpus.lengths)
         limit = np.floor(self.cap * self.strength * words + 1e-9)

@@ -20,7 +20,7 @@ Rows = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Keys = NDArray[np.float64]
 BEFORE, AFTER = 0, 1
-STEP = 0.05  # distance between an item and the neighbour that it is put beside; other neighbours are 1 apart
+STEP = 0.05  # distance of a moved item to its new neighbour, where other neighbours are 1 apart
 BY_LAYER, BY_CLOSENESS = 1e-3, 1e-7  # tie breakers of items that go to the same place
 
 # A negation keeps its label here because it has a layer of its own.
@@ -39,9 +39,8 @@ LOOSE = (*COORDINATION, "list", "parataxis", "discourse", "vocative", "dislocate
 UNITS = ("fixed", "flat", "goeswith", "_")  # parts of one word or name; "_" is an inserted word
 MARKERS = ("case", "mark")
 
-# Layers around a head, innermost first. A dependent that changes sides stands outside the lower layers there and
-# inside the higher ones. Nouns have the layers adjective, numeral, demonstrative, genitive, relative clause (Greenberg
-# 1963, universal 20, and its mirror image). Clauses have auxiliary, object, subject, adverbial, clause.
+# Layers around a head, innermost first. Nouns have adjective, numeral, demonstrative, genitive, relative clause
+# (Greenberg 1963, universal 20, and its mirror image). Clauses have auxiliary, object, subject, adverbial, clause.
 LAYERS = {
     **dict.fromkeys((*UNITS, "compound"), 0),
     **dict.fromkeys(("aux", "cop", "neg", "expl", "amod"), 1),
@@ -193,8 +192,7 @@ class Layout:
         layers = self.relation.lookup(layer, np.int64)
         words = len(self.forest.parent)
         for marker in MARKERS:
-            # A marker belongs to a whole coordination, unless a later conjunct has one of its own: "to cats and to
-            # dogs".
+            # A marker belongs to a whole coordination, unless a later conjunct has a marker ("to cats and to dogs").
             mine = self.is_base(marker)
             marked = np.zeros(words, bool)
             marked[self.head[mine]] = True

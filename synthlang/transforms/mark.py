@@ -95,7 +95,7 @@ def agreement_choice(corpus: Corpus, agreement: Mapping[str, str], marked: Flags
 
 
 def _fits(corpus: Corpus, wanted: str) -> Flags:
-    """Return whether each word has a UPOS tag, or all features of a list such as ``Number=Plur|Person=3``, [words]."""
+    """Return whether each word has a UPOS tag or a list of features (``Number=Plur|Person=3``), [words]."""
     if "=" not in wanted:
         return corpus.columns["upos"].lookup(lambda name: name == wanted)
     features = set(wanted.split("|"))
@@ -300,7 +300,7 @@ class Mark(Transform):
         return text + self.separator if self.place == "before" else self.separator + text
 
     def _refuse_marked(self, corpus: Corpus) -> None:
-        """Refuse a word that the inverse would take for a marked or inserted one."""
+        """Refuse source words that the inverse could not tell from marked or inserted words."""
         wrong = self._insertions(corpus) | corpus.form.lookup(lambda name: self._bare(name) != name)
         if wrong.any():
             word = (corpus.form.names or ())[int(corpus.form.codes[wrong][0])]
@@ -308,7 +308,7 @@ class Mark(Transform):
             raise InputError(reason, hint=OTHER_MARKER, code="conflict")
 
     def _insertions(self, corpus: Corpus) -> Flags:
-        """Return whether each word is one that this transform inserted, [words]."""
+        """Flag the words that this transform inserted, [words]."""
         words = {*([self.after_verb.word] if self.after_verb else []), *(self.markers if self.as_words else [])}
         tag = corpus.columns["upos"].lookup(lambda name: name == INSERTED_TAG)
         return np.asarray(tag & corpus.form.lookup(lambda name: name in words))

@@ -147,7 +147,7 @@ class Reorder(Transform):
 
 
 def _position(corpus: Corpus, glued: Flags | None) -> NDArray[np.int64]:
-    """Return for each word the number of words before it in its sentence that are items, [words]."""
+    """Return the position of each word in its sentence, counting items only, [words]."""
     if glued is None:
         return corpus.position
     before = np.concatenate([[0], np.cumsum(~glued)]).astype(np.int64)

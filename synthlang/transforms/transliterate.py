@@ -123,7 +123,7 @@ class Transliterate(Transform):
     def _words(self, corpus: Corpus, script: Script, key: int) -> tuple[Column, NDArray[np.bool_]]:
         """Return the forms with the chosen types in the script, and flags of unclear words, [words].
 
-        A word is unclear if it stays and has letters of the script.
+        A word is unclear if it is not chosen but has letters of the script.
         """
         if self.strength >= 1.0 and self._listed is None:
             every = corpus.form.map_names(_encode_all(script, corpus.form.names or ()))
@@ -204,13 +204,13 @@ def hash_limit(counts: Mapping[str, int], candidates: Iterable[str], share: floa
 
 
 def _until(ordered: list[str], counts: Mapping[str, int], share: float) -> int:
-    """Return the smallest number of leading types that make up the share of running words."""
+    """Return the smallest number of leading types that cover the share of running words."""
     running = np.asarray([counts.get(form, 0) for form in ordered], np.int64)
     return int((np.cumsum(running) - running < share * running.sum()).sum())
 
 
 def _encode_all(script: Script, words: Sequence[str]) -> list[str]:
-    """Encode all words at once as ``script.encode`` does. A text has few letters and many words."""
+    """Encode all words in one pass, with the results of ``script.encode``."""
     end = "\n"  # no word contains it
     text = end.join(words)
     if not words:

@@ -137,7 +137,7 @@ class Typology(Transform):
         return side
 
     def _moves(self, corpus: Corpus, layout: Layout) -> Iterator[tuple[str, Flags]]:
-        """Yield the value of each feature that has one, with flags of the items that it moves, [items]."""
+        """Yield the value of each feature that is set, and flags of the items that it moves, [items]."""
         if self.order:
             for letter, core in (("S", SUBJECTS), ("O", OBJECTS)):
                 before = self.order.index(letter) < self.order.index("V")

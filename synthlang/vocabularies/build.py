@@ -211,7 +211,7 @@ def joined_space(names: Sequence[str], tokenizers: Sequence[Tokenizer]) -> IdSpa
     languages = []
     for name, spec in zip(names, specs, strict=True):
         ids = np.asarray(sorted(union[token] for token in spec["model"]["vocab"]), np.int64)
-        # The tokens of the others are names only, since no merge of this language makes one.
+        # The tokens of other languages are names only, since no merge of this language makes them.
         whole = {**spec, "model": {**spec["model"], "vocab": union}}
         languages.append(LanguageTokenizer(name, Tokenizer.from_str(json.dumps(whole)), ids))
     return IdSpace("joined", len(union), OURS, tuple(languages))

@@ -87,11 +87,7 @@ def read_checkpoint(name: str) -> Checkpoint:
 
 
 def _check_files(folder: Path, name: str) -> None:
-    """Refuse a folder without the file of a tokenizer, for which the library makes one of special tokens alone.
-
-    Raises:
-        InputError: There is no such file.
-    """
+    """Refuse a folder without a tokenizer, because the library would make one of special tokens alone."""
     if folder.is_dir() and not any(next(folder.glob(pattern), None) for pattern in TOKENIZER_FILES):
         hint = "save the tokenizer of the model in the same folder"
         raise InputError("the folder has no tokenizer", name, hint=hint, code="missing")
@@ -131,11 +127,7 @@ def _settings(loaded: Any, tokenizer: Tokenizer) -> dict[str, Any]:
 
 
 def _check_same(backend: Tokenizer, in_file: Tokenizer, name: str) -> None:
-    """Check that the library makes the tokenizer that tokenizer.json describes, as transformers 5 may not.
-
-    Raises:
-        InputError: The tokenizers differ.
-    """
+    """Refuse a loaded tokenizer that differs from tokenizer.json, as it can with transformers 5."""
     ours, theirs = (_model(tokenizer) for tokenizer in (backend, in_file))
     different = [what for what in ours if what in theirs and ours[what] != theirs[what]]
     if backend.get_vocab() != in_file.get_vocab():
@@ -204,7 +196,7 @@ def _auto_tokenizer(place: str, config: Any) -> Any:
 
 
 def _file(place: str, name: str) -> Path | None:
-    """Return the path of a file of a folder, or of a model by its name. None: there is no such file."""
+    """Return the path of a file in a folder or of a model on the hub, or None if there is no such file."""
     from transformers.utils import cached_file
 
     found = _read(place, lambda: cached_file(place, name, _raise_exceptions_for_missing_entries=False))

@@ -178,7 +178,7 @@ def grow_bpe(task: GrowTask) -> Grown:
     prefix = task.model.get("continuing_subword_prefix") or ""
     cut: dict[str, Symbols] = {}
     merges = []
-    # Some merges only lead to tokens that exist already, or in another way to the same new token.
+    # Some merges lead only to tokens that exist already, or in a second way to the same new token.
     for left, right in learn_merges(runs, 2 * task.size, task.min_frequency):
         token = _spell(left + right, prefix)
         if token not in vocab and token not in cut:
@@ -204,7 +204,7 @@ def with_forms(vocabulary: Vocabulary, forms: Iterable[str]) -> Vocabulary:
     spec = json.loads(tokenizer.to_str())
     vocab, merges = spec["model"]["vocab"], spec["model"]["merges"]
     known = {(left, right) for left, right in merges}
-    # A merge of one form may cut another form anew. It never gets more tokens, so this ends.
+    # A merge of one form may cut another form anew, but never into more tokens, so this ends.
     while cut := [tokens for text in spelled if len(tokens := tokenizer.model.tokenize(text)) > 1]:
         for first, *rest in cut:
             joined = first.value
@@ -284,7 +284,7 @@ def grow_unigram(task: GrowTask) -> Grown:
     if unknown is not None:
         values[unknown] = floor - UNKNOWN_COSTS
     before = {piece: sum(values[i] for i in cut) for piece, cut in cuts.items()}
-    # At first a candidate is as likely as one of its parts, so that the longest ones are tried.
+    # At first a candidate has the mean score of its parts, so that the longest candidates are tried.
     scores = {piece: max(before[piece] / len(cuts[piece]), floor) for piece in candidates}
     for still in range(ROUNDS - 1, -1, -1):
         usage = _usage(task, words, scores)
@@ -317,7 +317,7 @@ def _rescored(task: GrowTask, usage: Counter[str], scores: Mapping[str, float], 
 
 
 def _shift(used: Sequence[tuple[float, int]], total: int) -> float:
-    """Return the median of (old score − log probability in this text) over the old pieces in the text."""
+    """Return the weighted median of (old score − log probability in this text) over the old pieces in the text."""
     differences = sorted((score - math.log(count / total), count) for score, count in used)
     half = sum(count for _, count in differences) / 2
     for difference, count in differences:
