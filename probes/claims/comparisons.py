@@ -10,9 +10,10 @@ Each end of a region is a one-sided test of Student's t:
     equivalent    within ±margin      1     two one-sided tests at 5 % both hold (Schuirmann 1987)
 
 A comparison fails if the value lies outside at the same level, and is inconclusive otherwise. So at most 5 % of samples
-count a truth just outside as inside, or the reverse (``equivalent``: 10 %, since there are two ways out). A comparison
-is also inconclusive with n < 2, and if all replicates have the same value, as collapsed models do. The interval shown
-is the one that decides: 95 % with two sides, 90 % with one. How several comparisons of a claim combine: verdicts.py.
+count a true value just outside as inside. At most 5 % count one just inside as outside (``equivalent``: 10 %, since
+there are two ways out). A comparison is also inconclusive with n < 2, and if all replicates have the same value, as
+collapsed models do. The interval shown is the one that decides: 95 % with two sides, 90 % with one. verdicts.py
+combines the comparisons of a claim.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Correlations over conditions, as claims and reports test them.
 
-A correlation has one point per **cluster**. The models of a condition form one cluster. Conditions that share a
-measurement of a model, the same x or the same y, belong to one cluster too: otherwise one alignment of a model would
-count once for each way of fine-tuning it. Different measurements of one model, such as those of the languages it reads,
-are conditions of their own, and a correlation over them holds for that model only.
+A correlation has one point per **cluster**. The models of a condition form one cluster. Conditions with the same x or
+the same y of a model belong to one cluster too. Otherwise one alignment would count once for each way of fine-tuning
+its model. Different measurements of one model, such as those of its languages, are separate conditions, and a
+correlation over them holds for that model only.
 
 A correlation holds or fails if its interval (bootstrap over conditions, with the models of a condition together)
 excludes 0 and its permutation p, if there is one, is at most .05. Otherwise it is inconclusive. Over five conditions
@@ -85,7 +85,7 @@ def correlation_of(claim: Correlate, results: Results) -> Comparison:
     relation: Relation = "greater" if claim.expect == "positive" else "less"
     outcome = outcome_of_correlation(None if found.r is None else ours, found.p, relation)
     p = DECIDED if found.p is None else found.p
-    # measures do not name their model: layers of the same seeds belong to one, other conditions need not
+    # measures do not name their model, but layers of the same seeds are of one model
     layers = claim.over == ["layer"] and len({pair.model for pair in known}) == 1
     return Comparison(
         what, ours, outcome, "conditions", made.one_model or layers, found.p,
@@ -214,10 +214,10 @@ def correlate_pairs(
 
 
 def _one_measurement(measured: Sequence[Mapping[ModelFingerprints, tuple[float, float]]]) -> list[int]:
-    """Return the cluster of each condition, by the x and y of its models.
+    """Return the cluster of each condition. Conditions that share a measurement form a cluster.
 
-    Two conditions are in one cluster if every model in both has the same x in them, or if every such model has the same
-    y. A single model with equal numbers is not enough if others differ, since it may have them by chance.
+    Two conditions share a measurement if all models that they have in common have the same x in both, or all have the
+    same y. A single model with equal values is not enough if others differ, since this may be chance.
     """
     of_model: dict[ModelFingerprints, list[int]] = {}
     for number, one in enumerate(measured):
@@ -289,7 +289,7 @@ def _only(condition: Condition, axes: Collection[str]) -> Condition:
 
 
 def _of_all_points(conditions: Collection[Condition], axes: Sequence[str]) -> set[Condition]:
-    """Return the conditions whose labels of the other axes occur at every point."""
+    """Keep the conditions that every point has. A point is a combination of labels of ``axes``."""
     points: dict[Point, list[Condition]] = {}
     for condition in conditions:
         points.setdefault(_point(condition, axes), []).append(condition)
@@ -316,7 +316,7 @@ def pairs_by_axes(sides: Sequence[Series], axes: Sequence[str]) -> list[Pair]:
 
 
 def _by_axes(series: Series, axes: Sequence[str]) -> dict[Point, dict[ModelSeeds, float]]:
-    """Return labels of the ``axes`` → model → mean over the other axes and their common fine-tuning seeds.
+    """Return the mean of each model by labels of ``axes``, over other axes and common fine-tuning seeds.
 
     Only finite numbers count. The mean is NaN if there are none.
     """

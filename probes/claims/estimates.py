@@ -2,8 +2,8 @@
 
 A mean, and the **difference** of two quantities, is taken first over conditions, then over seeds. Conditions are the
 labels on the axes that no side names. Only conditions that all sides have count, each with the same weight, and only
-seeds that all of these conditions have. The notes of an estimate name what was left out. Conditions that another study
-splits by an axis that no side names do not count beside those without that axis.
+seeds that all of these conditions have. The notes of an estimate name what was left out. If another study splits a
+condition by one more axis that no side names, its parts do not count beside the whole condition.
 
     paired by models    Both sides have two or more models with the same seeds. There is one difference per pretraining,
                         or per adjustment of a single pretraining, and n is their number. If fewer than two pretrainings
@@ -16,8 +16,8 @@ splits by an axis that no side names do not count beside those without that axis
                         the models of each side (of one model its fine-tuning seeds). n is that of the smaller side.
 
 A **gap of gaps**, (left − right) − (subtracted from left − subtracted from right), is the difference of two paired
-differences. The pairs are left with right if these can be paired, else each side with what is subtracted from it. It is
-not run if neither can be paired.
+differences. Left is paired with right, or else each side with what is subtracted from it. If neither pairing is
+possible, the gap is not run.
 """
 
 from __future__ import annotations
@@ -113,7 +113,12 @@ class EstimateOrWhy(NamedTuple):
 
 
 class _Pairs(NamedTuple):
-    """``differences``: left − right per pair. ``alone``: the replicates of either side that are in no pair."""
+    """Paired replicates of two sides.
+
+    Attributes:
+        differences: left − right of each pair.
+        alone: The replicates of either side that have no partner.
+    """
 
     differences: Replicates
     alone: set[Replicate]
@@ -148,7 +153,7 @@ def difference(left: Replicates, right: Replicates) -> Estimate | None:
 
 
 def _difference(left: Replicates, right: Replicates) -> Unpaired:
-    """Return left − right of two sides that are not empty."""
+    """Return left − right of two non-empty sides, and the replicates without a partner."""
     paired = _pairs(left, right)
     if paired is None:
         return _unpaired_difference(left, right), set()
@@ -156,7 +161,7 @@ def _difference(left: Replicates, right: Replicates) -> Unpaired:
 
 
 def _unpaired_difference(left: Replicates, right: Replicates) -> Estimate:
-    """Return left − right of sides that are not paired, with Welch's standard error."""
+    """Return the unpaired difference left − right, with Welch's standard error."""
     (a, of_a), (b, of_b) = _values_and_unit(left), _values_and_unit(right)
     firm: tuple[Unit, ...] = ("fine-tuning seeds", "adjustments", "models")
     n, unit = min((len(a), of_a), (len(b), of_b), key=lambda side: (side[0], firm.index(side[1])))
@@ -174,7 +179,7 @@ def _unpaired_difference(left: Replicates, right: Replicates) -> Estimate:
 
 
 def _gap(left: Replicates, right: Replicates, off_left: Replicates, off_right: Replicates) -> Unpaired:
-    """Return (left − off_left) − (right − off_right). None if nothing can be paired."""
+    """Return (left − off_left) − (right − off_right), or None if nothing can be paired."""
     for first, second in (((left, right), (off_left, off_right)), ((left, off_left), (right, off_right))):
         one, other = _pairs(*first), _pairs(*second)
         if one is not None and other is not None:
@@ -184,10 +189,9 @@ def _gap(left: Replicates, right: Replicates, off_left: Replicates, off_right: R
 
 
 def _pairs(left: Replicates, right: Replicates) -> _Pairs | None:
-    """Return the pairs of two sides that are not empty. None if they are not paired.
+    """Pair two non-empty sides, or return None if they cannot be paired.
 
-    If one side is adjusted, several times per pretraining, and the other is not, the sides share no replicates but
-    share pretrainings, and are paired by these.
+    If only one side is adjusted, the sides share no replicates. They are then paired by their common pretrainings.
     """
     as_they_are = _matched(left, right, lambda one: one)
     by_pretraining = _matched(left, right, lambda one: (ModelSeeds(one[0].pretraining, ""), one[1]))
@@ -203,7 +207,7 @@ def pretrainings(replicates: Replicates) -> int:
 
 
 def _matched(left: Replicates, right: Replicates, name: Callable[[Replicate], Replicate]) -> _Pairs:
-    """Return pairs of the same ``name``. Each side is averaged over its replicates of that name."""
+    """Average each side over the replicates of each ``name``, and pair the sides by name."""
     by_name: dict[Replicate, tuple[list[float], list[float]]] = {}
     for place, side in enumerate((left, right)):
         for replicate, value in side.items():
@@ -275,10 +279,9 @@ def estimate_over(sides: Sequence[Series], conditions: Sequence[Condition]) -> E
 def _averaged(
     conditions: Sequence[Mapping[Condition, Replicates]],
 ) -> tuple[Replicates, set[Replicate], set[Replicate]]:
-    """Return the mean over conditions of the means within each, and what is left out.
+    """Return means by replicate, the replicates missing in some part, and those that are not finite.
 
-    Returns:
-        The means by replicate, the replicates that are missing in some condition, and those without a finite number.
+    Parts are averaged before conditions.
     """
     measured = [one for parts in conditions for one in parts.values()]
     every = dict.fromkeys(replicate for one in measured for replicate in one)
@@ -324,7 +327,7 @@ def named(conditions: Sequence[Condition], every: Sequence[Condition]) -> str:
 
 
 def _seeds(replicates: Iterable[Replicate]) -> str:
-    """Return replicates by model, as ``seeds 1, 2 of pretraining 0``."""
+    """Name replicates by model, for example ``seeds 1, 2 of pretraining 0``."""
     models: dict[ModelSeeds, list[str]] = {}
     for model, seed in sorted(replicates, key=lambda one: (one[0], -1 if one[1] is None else one[1])):
         models.setdefault(model, []).extend([] if seed is None else [str(seed)])

@@ -2,8 +2,8 @@
 
 A **condition** is given by the labels that a quantity does not name. The **replicates** of a condition differ in seeds
 only: in the model, which is a pretraining and any later adjustment, and in the fine-tuning seed. Measures of a model
-that was not fine-tuned, such as alignment, have no fine-tuning seed. Nothing is averaged here except values of one
-replicate at one place; what means are over must be the same on all sides of a comparison (estimates.py).
+that was not fine-tuned, such as alignment, have no fine-tuning seed. Values of one replicate at one place are averaged
+here. All other means are taken in estimates.py, over the conditions that all sides of a comparison have.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ def _runs(points: Sequence[_Row], layer: Layer | None) -> Runs:
 
 
 def _at(points: Sequence[_Row], layer: Layer | None) -> float | None:
-    """Return the value at ``layer`` after the last step, averaged over equal places. None without such a layer."""
+    """Return the mean value at ``layer`` after the last step, or None if there is no such layer."""
     if len(points) == 1 and not isinstance(layer, int):
         return points[0].value
     steps = {point.step for point in points}

@@ -63,7 +63,7 @@ class _Column(StrictModel):
 
 
 class _Row(StrictModel):
-    """A printed row. ``marked``: the numbers that the paper marks as different from those at ``tested_against``."""
+    """A printed row. In ``marked``, true stands for a significant difference from ``tested_against``."""
 
     where: Where = Field(default_factory=dict)
     values: list[float | None] = Field(min_length=1)
@@ -81,7 +81,7 @@ class _Row(StrictModel):
 
 
 class _Block(StrictModel):
-    """A block of rows. ``against``: labels of what its numbers are gains over. ``factor`` multiplies its numbers."""
+    """A block of rows. Its numbers may be gains over those at ``against``. ``factor`` multiplies them."""
 
     where: Where = Field(default_factory=dict)
     measure: str | None = None
@@ -103,7 +103,7 @@ class _Block(StrictModel):
         return self
 
     def numbers(self, block: int) -> Iterator[PaperNumber]:
-        """Yield the printed numbers of this block, which has the number ``block`` in its table."""
+        """Yield the printed numbers. ``block`` is the index of this block in its table."""
         for row in self.rows:
             for place, (column, value) in enumerate(zip(self.columns, row.values, strict=True)):
                 if value is None:
@@ -211,7 +211,7 @@ def read_paper(name: str | Path, folder: Path | None = None) -> Paper:
 
 
 def _state(path: Path) -> tuple[int, ...]:
-    """Return what tells a file, and its content, from another one."""
+    """Return device, inode, modification time and size of a file, or () if it does not exist."""
     found = path.stat() if path.is_file() else None
     return () if found is None else (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size)
 

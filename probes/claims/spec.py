@@ -1,4 +1,4 @@
-"""Claims as data: what a claim says, which comparisons of results test it, and how it is written in YAML.
+"""Claims as data: their text, the comparisons of results that test them, and their form in YAML.
 
     paper: align_mlm                    # optional: then only labels of this paper's tables may be named
     claims:

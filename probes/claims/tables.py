@@ -1,18 +1,18 @@
 """A paper's table beside the results of a study: each printed number, ours with its interval, and a verdict.
 
-Numbers from other data, model sizes and budgets cannot be compared in size. What is compared is their **order** within
-a column of the table, and their **sign**. Our means and differences follow the rules of estimates.py. The verdicts:
+Numbers from other data, model sizes and budgets cannot be compared in size. The comparison is therefore between the
+**order** of numbers within a column of the table, and between their **signs**. Means and differences follow the rules
+of estimates.py. The verdicts:
 
-    replicates          No order of this number within its column is reversed, nor is its sign, and at least one order,
-                        or the sign, is decided as in the paper.
-    does not replicate  An order of this number and another of its column is reversed, or its sign is.
+    replicates          At least one order of the number, or its sign, is decided as in the paper, and none is reversed.
+    does not replicate  An order of the number within its column, or its sign, is reversed.
     inconclusive        Nothing is decided.
     not run             Nothing was measured at the labels of the number, or under several labels of an axis that the
                         table does not name.
 
 An order is decided at 5 % after Holm's correction over all orders of its column that were measured. A sign, which Δ and
-gains have, is decided if our interval excludes 0. Printed numbers at most TIE apart are a tie without an order, and one
-that near 0 has no sign.
+gains have, is decided if our interval excludes 0. Printed numbers at most TIE apart are tied and have no order. A
+printed number at most TIE from 0 has no sign.
 """
 
 from __future__ import annotations
@@ -50,7 +50,12 @@ class ComparedNumber:
 
 
 class _Ours(NamedTuple):
-    """Our measurements of a printed number, by the labels that it is a mean over, and their estimate."""
+    """A printed number and our measurements for it.
+
+    Attributes:
+        series: Our measurements, by the labels that the number is a mean over.
+        found: Our estimate, or the reason why there is none.
+    """
 
     printed: PaperNumber
     series: Series
@@ -84,10 +89,10 @@ def _look_up(number: PaperNumber, results: Results) -> _Ours:
 
 
 def _series_at(quantity: Quantity, results: Results) -> tuple[Series, str]:
-    """Return the measurements at the labels of a printed number, by the labels it is a mean over, or none and why.
+    """Return our measurements for a printed number, or no measurements and the reason.
 
-    Axes that it does not name may have one label only. Of several studies the one with the fewest such axes counts,
-    since it is the study of this table.
+    Measurements are keyed by the labels that the number is a mean over. Axes that it does not name may have one label
+    only. Of several studies, the one with the fewest such axes counts, since it is the study of this table.
     """
     found: dict[Condition, Series] = defaultdict(dict)
     for condition, parts in results.series(quantity).items():
@@ -139,7 +144,7 @@ def _compared(printed: PaperNumber, ours: Estimate, orders: Counter[str], tie: f
 
 
 def _orders(column: Sequence[_Ours], tie: float) -> list[Counter[str]]:
-    """Return for each number of a column how many of its orders hold, fail, are inconclusive, and are ties in print."""
+    """Count, for each number of a column, the outcomes of its orders with the other numbers."""
     known = [place for place, one in enumerate(column) if one.found.ours is not None]
     pairs = list(combinations(known, 2))
     # printed numbers have six digits; unrounded, 0.705 − 0.7 is above 0.005

@@ -1,25 +1,25 @@
 """The verdict of a claim: its comparisons are looked up in results, tested one by one, and combined.
 
-How one comparison is tested: comparisons.py and correlation.py. A claim has one of five verdicts:
+comparisons.py and correlation.py test a single comparison. A claim has one of five verdicts:
 
     replicates          Every comparison that could be made holds by itself. All of them have to hold, so chance gives
                         this verdict in at most 5 % of cases, whatever their number, and nothing is corrected
                         (intersection–union test, Berger 1982). An ``order`` holds if each step of it does.
-    mostly replicates   Not all hold, but more than half of them are shown to at 5 %: Benjamini & Heller's test of the
-                        partial conjunction (2008, Simes' version). It takes at least three comparisons.
+    mostly replicates   Not all hold, but at 5 % more than half of them are shown to hold, by Benjamini & Heller's
+                        test of the partial conjunction (2008, Simes' version). It takes at least three comparisons.
     does not replicate  The comparisons contradict the claim together: Simes' test (1986) rejects at 5 % that all
                         hold.
     inconclusive        Anything else.
-    not run             No comparison could be made, or not all of a claim with ``require_all``.
+    not run             No comparison could be made, or a claim with ``require_all`` misses one.
 
-A single comparison counts as failed after Holm's correction over the claim; if one fails, the claim does not replicate.
+A single comparison counts as failed after Holm's correction over the claim. If one fails, the claim does not replicate.
 A comparison that is a mean over several conditions (such as language pairs) is also made for each condition alone, and
-these outcomes are counted. They decide nothing unless the comparison has ``none_against``: then each of them may fail
+these outcomes are counted. They decide nothing unless the comparison has ``none_against``. Then each of them may fail
 the claim, but need not hold.
 
-All comparisons of a claim whose conditions have the same axes are over the same conditions. With ``minus`` a gap of
-gaps is tested: (left − subtracted from left) − (right − subtracted from right). With ``fallback_measure`` another
-measure is read if nothing was measured of the first, and the text names the one that was.
+Comparisons whose conditions have the same axes are made over their common conditions. With ``minus`` a gap of gaps is
+tested: (left − subtracted from left) − (right − subtracted from right). If the measure has no values, its
+``fallback_measure`` is read, and the text names the measure that was read.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def corrected_parts(parts: Sequence[Comparison]) -> list[Comparison]:
 
 
 def _settled(part: Comparison, outside: float | None) -> Comparison:
-    """Return the comparison with the outcome by its corrected p value."""
+    """Return the comparison with its outcome decided by the corrected p value."""
     if outside is None:
         return part
     outcome = decided(part.inside, outside)
@@ -173,12 +173,12 @@ def decide(run: Sequence[Comparison]) -> tuple[Decided, Comparison]:
 
 
 def _any_is_shown(rising: Sequence[float]) -> bool:
-    """Return the result of Simes' test of p values, smallest first."""
+    """Return whether Simes' test rejects at 5 %. The p values are in ascending order."""
     return any(p * len(rising) <= DECIDED * rank for rank, p in enumerate(rising, 1))
 
 
 def _tally(run: Sequence[Comparison], total: int, deciding: Comparison) -> str:
-    """Return how many comparisons and single conditions hold. Empty if there is only one."""
+    """Describe how many comparisons and single conditions hold, if there are several."""
     told = []
     if total > 1:
         lost = f", {total - len(run)} of {total} not run" if len(run) < total else ""
@@ -206,7 +206,13 @@ def _of(failed: int) -> str:
 
 @dataclass(frozen=True)
 class _Sides:
-    """The sides of a comparison, over ``conditions`` that all of them have."""
+    """The sides of a comparison.
+
+    Attributes:
+        conditions: The conditions that all sides have.
+        value: Number that is subtracted from the difference.
+        none_against: Whether a single condition can fail the claim.
+    """
 
     what: str
     sides: tuple[Series, ...]
@@ -217,7 +223,7 @@ class _Sides:
     none_against: bool = False
 
     def tested(self) -> Comparison:
-        """Return the comparison of the means over the conditions, and of each condition alone."""
+        """Compare the means over all conditions, and the sides in each condition alone."""
         sides, conditions = drop_shared_runs(self.sides, self.conditions)
 
         def test(what: str, over: Sequence[Condition]) -> Comparison:
@@ -240,14 +246,14 @@ def comparisons_of(claim: Claim, results: Results) -> list[Comparison]:
 
 
 def _looked_up(entry: Compare | Order, results: Results) -> list[tuple[Quantity, Series]]:
-    """Return the quantities of an entry with their measurements. Axes that one of them names separate no conditions."""
+    """Return the quantities of an entry, with measurements by the axes that no quantity names."""
     quantities = [with_fallback(quantity, results) for quantity in entry.quantities()]
     axes = {axis for quantity in quantities for axis in quantity.where} if len(quantities) > 1 else set[str]()
     return [(quantity, restricted(results.series(quantity, axes), entry.restrict_to)) for quantity in quantities]
 
 
 def _compared(compare: Compare, results: Results) -> _Sides:
-    """Look up the sides of a comparison, over the conditions that all of them have."""
+    """Look up the sides of a comparison and their common conditions."""
     quantities, sides = zip(*_looked_up(compare, results), strict=True)
     left, *others = quantities
     what = _name(left, others[0] if others else None)
@@ -260,7 +266,7 @@ def _compared(compare: Compare, results: Results) -> _Sides:
 
 
 def _ordered(order: Order, results: Results) -> list[_Sides]:
-    """Return each step of an order, over the conditions that all measured quantities have. Other steps are not run."""
+    """Return the steps over common conditions, then a step for each quantity without measurements."""
     found = _looked_up(order, results)
     there = [one for one in found if one[1]]
     relation: Relation = "greater" if order.direction == "rising" else "less"
@@ -274,7 +280,7 @@ def _ordered(order: Order, results: Results) -> list[_Sides]:
 
 
 def _over_the_same(comparisons: Sequence[_Sides]) -> list[_Sides]:
-    """Reduce comparisons whose conditions have the same axes to the conditions that all of them have."""
+    """Restrict comparisons whose conditions have the same axes to their common conditions."""
     kept: dict[frozenset[str], set[Condition]] = {}
     axes = [frozenset(axis for condition in one.conditions for axis, _ in condition) for one in comparisons]
     for one, of in zip(comparisons, axes, strict=True):
@@ -287,7 +293,7 @@ def _over_the_same(comparisons: Sequence[_Sides]) -> list[_Sides]:
 
 
 def _name(left: Quantity, right: Quantity | None) -> str:
-    """Return the sides in words: the labels that both have, the measure, and the labels that differ."""
+    """Name the sides: the labels that both have, the measure, and the labels that differ."""
     if right is None:
         return " ".join([*left.where.values(), *_averaged(left), _measure(left)])
     measures = {_measure(left), _measure(right)}
@@ -309,7 +315,7 @@ def _name(left: Quantity, right: Quantity | None) -> str:
 
 
 def _averaged(quantity: Quantity) -> list[str]:
-    """Return the labels that the quantity is a mean over, if it names any."""
+    """Name the labels that a quantity is a mean over."""
     return [f"mean of {', '.join(labels)}" for labels in quantity.average.values() if labels]
 
 

@@ -63,7 +63,7 @@ STYLE: Any = {
     "lines.linewidth": 1.5,
     "lines.solid_capstyle": "round",
 }
-WIDTH = 4.8  # inches: text of 9.5 points is still read where the picture is as wide as a phone
+WIDTH = 4.8  # inches; text of 9.5 points stays readable at the width of a phone
 DPI = 250  # so a PNG is 1,200 pixels wide
 NOTE_POINTS = 7.5
 TITLE_WRAP = 11.5  # a bold line of 10 points is as wide as a plain one of this
@@ -83,7 +83,7 @@ class Figure:
 
 
 class _Renderer(RendererSVG):
-    """Renderer that leaves text the font cannot write to the reader's fonts, and estimates its width."""
+    """SVG renderer that draws text without glyphs in the reader's fonts, at an estimated width."""
 
     def draw_text(self, gc: Any, x: float, y: float, s: str, *args: Any, **options: Any) -> None:
         with mpl.rc_context({} if writable(s) else {"svg.fonttype": "none"}):
@@ -136,7 +136,7 @@ def _is_wide(letter: str) -> bool:
 def _painted(
     width: float, height: float, paint: Callable[[Canvas], None], backend: Callable[[Canvas], Any], **options: Any
 ) -> Iterator[tuple[Canvas, Any]]:
-    """Return a canvas of ``width`` × ``height`` inches that ``paint`` has filled, and its backend, in our style.
+    """Yield a canvas that ``paint`` has filled, and its backend. The size is in inches.
 
     Settings of the user's matplotlibrc are ignored, since they would change the bytes.
     """
@@ -352,7 +352,7 @@ def place_labels(
 
 
 def _sides(width: float, height: float, gap: float) -> Floats:
-    """Return the boxes [8, 2, 2] of a label around a point at 0: beside, above, below, then at the corners."""
+    """Return the boxes [8, 2, 2] for a label around the origin: four sides, then four corners."""
     near = 0.7 * gap
     x, y = (-gap - width, -width / 2, gap), (-gap - height, -height / 2, gap)
     left, below = -near - width, -near - height

@@ -69,7 +69,7 @@ def histogram_panels(name: str, title: str, distance: Distance, rows: Sequence[S
 
 
 def _lowest(places: Sequence[Axes], panels: Sequence[Panel | None]) -> Axes:
-    """Return the last place of a column that has a panel, or the last place of an empty column."""
+    """Return the lowest axes of a column that have a panel, or the last axes of an empty column."""
     return next((axes for axes, panel in zip(places[::-1], panels[::-1], strict=True) if panel), places[-1])
 
 

@@ -1,4 +1,4 @@
-"""Figures of lines: measures over layers, steps, doses or differences of rank, and what a run logged.
+"""Figures of lines: measures over layers, steps, doses or differences of rank, and the logs of runs.
 
 The input is plain data, with intervals as bands. Nothing is computed here except by ``rank_series``, which bins.
 """
@@ -127,9 +127,9 @@ def lines_over(
 
 
 def _limits(series: Sequence[Series]) -> tuple[float, float]:
-    """Return limits that contain 0 and all points and bounds.
+    """Return axis limits that contain 0 and all points and bounds.
 
-    They reach to 1 for measures of at most 1, else at least to 5, so that small values are not magnified.
+    The upper limit is 1 for measures of at most 1, and at least 5 for others, so that small values are not magnified.
     """
     seen = [*(y for line in series for y in line.y), *(b for line in series for b in (*line.low, *line.high) if b)]
     low, high = min(seen), max(seen)
@@ -282,13 +282,13 @@ def _panel(file: str, title: str, label: str, curves: Mapping[str, tuple[Floats,
 
 
 def _curve(records: Records, key: str) -> tuple[Floats, Floats]:
-    """Return steps and values of the lines that log ``key``."""
+    """Return the steps and the values of the records that have ``key``."""
     pairs = np.array([(record["step"], record[key]) for record in records if key in record], dtype=np.float64)
     return pairs[:, 0], pairs[:, 1]
 
 
 def _thin(values: Floats) -> Floats:
-    """Return the means of at most CURVE_POINTS blocks of nearly equal size."""
+    """Average the values in at most CURVE_POINTS blocks of nearly equal size."""
     if len(values) <= CURVE_POINTS:
         return values
     return np.array([block.mean() for block in np.array_split(values, CURVE_POINTS)])

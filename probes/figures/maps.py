@@ -93,7 +93,7 @@ def _paint(
     *,
     square: bool = False,
 ) -> None:
-    """Draw the colours of a table with its numbers, light on dark, and the colour bar."""
+    """Draw a table as colours with its numbers, and a colour bar."""
     axes, (low, high) = canvas.subplots(), limits
     drawn = axes.pcolormesh(np.ma.masked_invalid(table), cmap="cividis", vmin=low, vmax=high)
     axes.set_aspect("equal" if square else "auto")

@@ -112,7 +112,7 @@ def _of(bars: Sequence[Bar], panel: str, places: Mapping[tuple[str, str], float]
 
 
 def _paint(axes: Axes, bars: Sequence[tuple[float, Bar]], palette: Mapping[str, str]) -> None:
-    """Draw all bars, then all intervals, seeds and diamonds. Few artists are faster."""
+    """Draw bars, intervals, seeds and diamonds. Each kind is one artist for speed."""
     shades = [palette[bar.name] for _, bar in bars]
     axes.barh([y for y, _ in bars], [bar.ours.mean for _, bar in bars], height=0.66, color=shades, alpha=0.75)
     shown = [(y, bar.ours.shown) for y, bar in bars]

@@ -131,7 +131,7 @@ def principal(points: Tensor) -> tuple[Tensor, tuple[float, float]]:
 
 
 def _tsne(points: Tensor, seed: int) -> tuple[Tensor, float]:
-    """Return [m, 2] by t-SNE from the principal components; perplexity is at most a third of the other points."""
+    """Return positions [m, 2] by t-SNE, initialised with PCA, and the perplexity."""
     if len(points) < 4:
         raise InputError("t-SNE needs at least two word pairs", hint="use the method pca", code="range")
     try:
@@ -213,7 +213,7 @@ def label_pair(left: str, right: str, number: int) -> tuple[str, str]:
 
 
 def _label(canvas: Canvas, axes: Axes, points: Floats, labels: Sequence[tuple[str, str]]) -> None:
-    """Place the labels pair by pair where they cover no point and no label, and as little of the lines as possible."""
+    """Place labels where they cover no point or other label, and as little of the lines as possible."""
     canvas.draw_without_rendering()
     scale = canvas.dpi / 72
     places = np.asarray(axes.transData.transform(points.reshape(-1, 2))).reshape(points.shape)

@@ -115,9 +115,9 @@ def _legend(canvas: Canvas, palette: Mapping[str, str], shapes: Mapping[str, str
 
 
 def _label(canvas: Canvas, axes: Axes, points: Sequence[Point], conditions: Sequence[tuple[str, str]]) -> None:
-    """Name each condition once, beside one of its points where the name covers nothing.
+    """Name each condition once, beside one of its points where there is room.
 
-    A condition without room for its name is identified by its colour and marker in the legend.
+    Without room, its colour and marker in the legend identify the condition.
     """
     canvas.draw_without_rendering()
     taken = []
@@ -184,7 +184,7 @@ def _panel(axes: Axes, panel: Panel, palette: dict[str, str], shapes: dict[str, 
 
 
 def _said(panel: Panel) -> str:
-    """Return the correlation in a line."""
+    """Describe the correlation of a panel in one line."""
     found = panel.found
     if found is None or found.r is None:
         return f"n = {len(panel.points)}" + (f", {found.reason}" if found is not None and found.reason else "")

@@ -59,13 +59,13 @@ def movements(material: Material) -> Section | None:
 
 
 def _differ(material: Material, column: str, axes: Collection[str]) -> bool:
-    """Return whether conditions of a task that differ in these axes alone have different means of a column."""
+    """Return whether a change of ``axes`` alone changes the mean of a column in some task."""
     groups = grouped(material.conditions, lambda c: (c.task, material.layout.without(c.labels, *axes))).values()
     return any(len({c.mean(column) for c in alike} - {None}) > 1 for alike in groups)
 
 
 def _points(material: Material, column: str, *left_out: str) -> dict[str, list[Point]]:
-    """Return a point for each cell that has the column and Δ, by task.
+    """Return the points of each task: a cell's value in the column and its Δ.
 
     Points are grouped by all axes but the main one and ``left_out``.
     """
@@ -79,10 +79,7 @@ def _points(material: Material, column: str, *left_out: str) -> dict[str, list[P
 
 
 def _by_task(material: Material, tasks: Mapping[str, Sequence[Point]], name: str, across: Across) -> list[Block]:
-    """Draw a figure for each task.
-
-    Each label of the main axis has a colour, also if only measures have the label.
-    """
+    """Draw a figure for each task, with a colour for every label of the main axis."""
     layout = material.layout
     main = layout.main
     labels = [] if main is None else [layout.text(main, {main: label}) for label in layout.axes[main]]

@@ -1,4 +1,4 @@
-"""Archive of finished studies: what claims, tables and figures read of them, small enough for a repository.
+"""Archive of finished studies, with all that claims, tables and figures read, and small enough for a repository.
 
 ARCHIVE/NAME-SCALE/study.json        the study, its cells and the hashes of the tables, without paths of the machine
 ARCHIVE/NAME-SCALE/results.parquet   as the study wrote it
@@ -149,7 +149,7 @@ def _archived(folder: Path) -> _Content | None:
 
 
 def _of_other_work(before: _Content, study: Study) -> str:
-    """Return the first archived cell that the study does not plan with these stages, or ""."""
+    """Return the first archived cell with stages that the study does not plan, or ""."""
     made = {cell.name: {*cell.stages.values()} for cell in before.study.cells if cell.status in RANK}
     rows = before.tables[RESULTS]
     for cell, transfer in zip(rows["cell"].to_pylist(), rows["transfer"].to_pylist(), strict=True):
@@ -160,7 +160,7 @@ def _of_other_work(before: _Content, study: Study) -> str:
 
 
 def _together(parts: Sequence[_Content]) -> _Content:
-    """Merge the parts of a study: each cell, with its rows, from the part where its state has the lowest rank."""
+    """Merge the parts of a study. Each cell and its rows come from the part where its status is best."""
     chosen = cells_of_parts([part.study for part in parts])
     names, of = pa.array([cell.name for cell, _ in chosen], pa.string()), pa.array([number for _, number in chosen])
     tables = {}
@@ -185,7 +185,7 @@ def _name(study: Study, folder: Path) -> str:
 
 
 def _record(study: Study) -> dict[str, Any]:
-    """Return the content of study.json; it includes the scale that was read from a run folder."""
+    """Return the content of study.json, with the scale even if it was read from a run folder."""
     config = {**study.config, **({"scale": study.scale} if study.scale else {})}
     return {
         "format": STUDY_FORMAT,
@@ -202,8 +202,8 @@ def _record(study: Study) -> dict[str, Any]:
 def _cells(cells: Iterable[Cell]) -> Iterator[dict[str, Any]]:
     """Yield the record of each cell.
 
-    Among cells that differ only in seeds the first has all of its overrides. The others are ``like`` it and have only
-    the overrides that differ.
+    Of cells that differ only in seeds, the first has all of its overrides. The others are ``like`` it and have only the
+    overrides that differ.
     """
     firsts = dict[str, Cell]()
     for cell in cells:
@@ -221,7 +221,7 @@ def _cells(cells: Iterable[Cell]) -> Iterator[dict[str, Any]]:
 
 
 def _measures(path: Path, study: Study) -> pa.Table:
-    """Return the rows of measures.parquet that something reads, or no rows without that file."""
+    """Return the rows of measures.parquet that reports read, or no rows without that file."""
     if not path.exists():
         return pa.table({name: pa.array([], kind) for name, kind in MEASURE_COLUMNS.items()})
     table = read_columns(path, MEASURE_COLUMNS)
@@ -237,14 +237,14 @@ def _measures(path: Path, study: Study) -> pa.Table:
 
 
 def _after_tuning(study: Study) -> list[str]:
-    """Return the alignments that probes measured after fine-tuning. Those in the results are from before."""
+    """Return the names of alignments that probes measured after fine-tuning."""
     settings = [study.config.get(key) for key in ("finetuned", "tuned")]  # archived under either name
     probes = {} if settings == [None, None] else study.config.get("probes") or {}
     return [f"{probe}.{ALIGNMENT_MEASURES[ALIGNMENT].partition('.')[2]}" for probe in probes]
 
 
 def _quantities(study: Study) -> Iterator[Quantity]:
-    """Yield everything that the claims and printed tables of the study look up.
+    """Yield every quantity that the claims and printed tables of the study look up.
 
     Raises:
         InputError: If the study names files that are not part of synthlang.
@@ -264,7 +264,7 @@ def _quantities(study: Study) -> Iterator[Quantity]:
 
 
 def _without_places(value: Any) -> Any:
-    """Return settings without folders of the machine: ``text:/home/me/data/text/en`` is ``text:…/text/en``."""
+    """Shorten absolute paths in settings: ``text:/home/me/data/text/en`` becomes ``text:…/text/en``."""
     if isinstance(value, Mapping):
         return {key: _without_places(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -273,7 +273,7 @@ def _without_places(value: Any) -> Any:
 
 
 def _without_place(text: str) -> str:
-    """Replace the front of absolute paths.
+    """Replace the first folders of absolute paths by an ellipsis.
 
     >>> _without_place("text:/home/me/data/text/en?x=1"), _without_place("/data/ner"), _without_place("text:data/en")
     ('text:…/text/en?x=1', '…/data/ner', 'text:data/en')

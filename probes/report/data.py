@@ -71,7 +71,7 @@ class Cell:
         return self._at_hand(self.store / f"{kind}-{key}") if key else None
 
     def _at_hand(self, path: Path) -> Path | None:
-        """Return the path if it is a folder inside the store. A report reads nothing outside."""
+        """Return the path of a folder inside the store, else None. A report reads nothing outside."""
         path = path.resolve()
         return path if path.is_dir() and path.is_relative_to(self.store.resolve()) else None
 
@@ -185,7 +185,7 @@ def read_study(folder: Path) -> Study:
 
 
 def _whole(cells: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Fill in what a cell of an archived study leaves out because it is like an earlier one."""
+    """Complete archived cells with the overrides of the earlier cell that they are ``like``."""
     overrides = dict[str, Mapping[str, Any]]()
     for cell in cells:
         own = {key: value for key, value in {**cell}.items() if key != LIKE}
@@ -202,7 +202,7 @@ def titled(table: pd.DataFrame) -> list[str]:
 
 
 def _not_numbers(table: pd.DataFrame) -> tuple[str, ...]:
-    """Return a note that counts the values that are NaN or infinite and names the first."""
+    """Return a note with the number of values that are NaN or infinite, and the first of them."""
     wrong = table[
         is_score(table) & table["measure"].isin([*SCORES, *ALIGNMENT_MEASURES]) & ~np.isfinite(table["value"])
     ]
@@ -216,7 +216,7 @@ def _not_numbers(table: pd.DataFrame) -> tuple[str, ...]:
 
 
 def _not_known(table: pd.DataFrame, limits: LearnedConfig) -> tuple[str, ...]:
-    """Return a note that counts the cells whose perplexity is not known although the study limits it."""
+    """Return a note on cells without a known perplexity, if the study limits it."""
     known = table.loc[table["measure"].isin(OF_PARENT), "cell"]
     number = table["cell"].nunique() - known.nunique()
     if limits.perplexity is None or not number:
@@ -226,7 +226,7 @@ def _not_known(table: pd.DataFrame, limits: LearnedConfig) -> tuple[str, ...]:
 
 
 def _scale(study: Study) -> str:
-    """Return the declared scale, or the size of the first model and its training data, or ""."""
+    """Return the declared scale, else the size of the first model and its training data, else ""."""
     if said := study.config.get("scale"):
         return str(said)
     folder = next((folder for cell in study.cells if (folder := cell.folder)), None)

@@ -132,7 +132,6 @@ def differences_section(found: Sequence[Difference]) -> Section | None:
 
 
 def _over(ours: Estimate) -> str:
-    """Return the number of pairs or models of a difference."""
     if UNPAIRED in ours.notes:
         return f"{counted(ours.n, ours.unit)}\nnot paired"
     return f"{plural(ours.n, 'pair')}\nof {ours.unit}"
@@ -156,7 +155,6 @@ def in_words(found: Sequence[Difference]) -> list[str]:
 
 
 def _places(found: Sequence[Difference]) -> str:
-    """Name the settings and the tasks."""
     groups = grouped(found, lambda one: one.group)
     tasks = {group: ", ".join(one.task for one in of) for group, of in groups.items()}
     return first_few([f"{group}: {named}" if group else named for group, named in tasks.items()], NAMED, "; ")

@@ -39,7 +39,7 @@ _Key = tuple[str, str, str]
 
 
 class _Condition(NamedTuple):
-    """A condition under one label of the axes that are not compared, with the panel of each distance."""
+    """A condition to draw. ``under`` has its labels of the axes that are not compared."""
 
     probe: str
     under: str
@@ -82,7 +82,7 @@ def word_distances(material: Material) -> Section | None:
 
 
 def _unread(conditions: Sequence[_Key], found: Sequence[_Condition]) -> list[str]:
-    """Return a note that counts the conditions that were not read, and names the groups without a figure."""
+    """Return a note on the number of conditions that were not read and the groups without a figure."""
     if not conditions:
         return []
     drawn = {(one.probe, one.under) for one in found}
@@ -134,7 +134,7 @@ def _figure(place: int, of: str, group: Sequence[_Condition], distance: Distance
 
 
 def _rows(group: Sequence[_Condition], layout: Layout, distance: Distance) -> Sequence[Sequence[Panel | None]]:
-    """Arrange panels: a column for each label of the main axis if there are few, and a row for each of the rest."""
+    """Arrange panels with a column for each label of the main axis if there are few, else in one column."""
     mains = dict.fromkeys(layout.name(condition.settings) for condition in group)
     rest = [axis for axis in layout.compared if axis != layout.main]
     if layout.main not in layout.compared or not 1 < len(mains) <= max(LABEL) or not rest:

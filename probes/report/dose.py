@@ -52,7 +52,7 @@ def dose_responses(material: Material) -> Section | None:
 
 
 def _doses(material: Material, conditions: Sequence[Condition], axis: str, numbers: Mapping[str, float]) -> Doses:
-    """Return the lines that have points at several numbers."""
+    """Return the lines that have points at two or more doses."""
     points = ((numbers[c.labels[axis]], c) for c in conditions if c.labels.get(axis) in numbers)
     lines = grouped(points, lambda point: material.layout.without(point[1].labels, axis))
     return {
@@ -63,7 +63,7 @@ def _doses(material: Material, conditions: Sequence[Condition], axis: str, numbe
 
 
 def _draws(name: str, dose: str, tasks: Mapping[str, Doses], ticks: Mapping[float, str]) -> list[Callable[[], Figure]]:
-    """Return functions that draw Δ of each task, the alignment of the models, and ZS with SUP of each task."""
+    """Return functions that draw Δ of each task, the alignment, and ZS with SUP of each task."""
     return [
         *_of_tasks(name, dose, tasks, ticks, "delta"),
         *list(_of_tasks(name, dose, tasks, ticks, "alignment_all"))[:1],
@@ -74,7 +74,7 @@ def _draws(name: str, dose: str, tasks: Mapping[str, Doses], ticks: Mapping[floa
 def _of_tasks(
     name: str, dose: str, tasks: Mapping[str, Doses], ticks: Mapping[float, str], column: str
 ) -> Iterator[Callable[[], Figure]]:
-    """Yield a function for each task that has a score, which draws the score."""
+    """Yield a function that draws the score ``column``, for each task that has it."""
     for number, (task, doses) in enumerate(tasks.items(), 1):
         conditions = [c for points in doses.values() for _, c in points]
         if all(c.interval(column) is None for c in conditions):
@@ -91,7 +91,7 @@ def _of_tasks(
 
 
 def _lines(doses: Doses, column: str, alone: str) -> Lines:
-    """Return the lines of a score, where ``alone`` is the name of a line without other labels."""
+    """Return the lines of a score. A line without labels is named ``alone``."""
     return {
         line or alone: {x: interval for x, c in points if (interval := c.interval(column)) is not None}
         for line, points in doses.items()

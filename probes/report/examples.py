@@ -2,8 +2,8 @@
 
 "For QA and XNLI we first average metric values for each example over different runs and then carry out a paired t-test
 … For NER we concatenate example-specific predictions for all seeds and run 1,000 iterations of a permutation test"
-("The Impact of Cross-Lingual Adjustment", section 5.1). Such a test shows what another draw of test examples would
-change. It does not show what another model would change; the interval over models beside it does.
+("The Impact of Cross-Lingual Adjustment", section 5.1). Such a test shows the uncertainty from the choice of test
+examples. The interval beside it shows the uncertainty from the choice of model.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Run = tuple[tuple[str, ...], int]
 
 
 class _Test(NamedTuple):
-    """The test of a number of ours against the number that the paper compares it with, over examples of ``runs``."""
+    """A test over examples that repeats a comparison of the paper, with ``runs`` runs of each side."""
 
     found: PairedTest
     by: str
@@ -80,7 +80,7 @@ def example_blocks(table: papers.PaperTable, study: Study, results: Results, nam
 
 
 def _row(cell: PaperNumber, marking: Marking, test: _Test | str, over: Interval | None) -> list[Entry]:
-    """Return the comparison, the paper's mark, our test or why there is none, and the interval over models."""
+    """Return a row: the comparison, the paper's mark, our test, and the interval over models."""
     where, other = dict(cell.quantity.where), marking.against.where
     row: list[Entry] = [
         ", ".join(label for axis, label in where.items() if axis != "task"),
@@ -99,7 +99,7 @@ def _row(cell: PaperNumber, marking: Marking, test: _Test | str, over: Interval 
 
 
 def _tested(cell: PaperNumber, marking: Marking, study: Study) -> _Test | str:
-    """Test a number against the number that the paper compares it with, or return why this cannot be done."""
+    """Repeat the paper's comparison on our predictions, or return why this cannot be done."""
     try:
         folders = _folders(*(_runs(quantity, study) for quantity in (marking.against, cell.quantity)))
         before, after = (list(_read(side, cell.quantity.measure)) for side in folders)
@@ -129,7 +129,7 @@ def _stats(runs: Sequence[_Run]) -> Floats:
 
 
 def _runs(quantity: Quantity, study: Study) -> dict[Run, Path]:
-    """Return the folder of every transfer of a quantity that has predictions and whose model has learned."""
+    """Return the folders of a quantity's transfers that have predictions and are not excluded."""
     where, found = dict(quantity.where), dict[Run, Path]()
     task = where.pop("task", "")
     cells = {cell.name: cell for cell in study.cells}
@@ -143,7 +143,7 @@ def _runs(quantity: Quantity, study: Study) -> dict[Run, Path]:
 
 
 def _folders(one: Mapping[Run, Path], other: Mapping[Run, Path]) -> tuple[list[Path], list[Path]]:
-    """Return the runs that both sides have, in one order."""
+    """Return the folders of the runs that both sides have, in the same order."""
     sides: list[dict[Any, Path]] = []
     by_model = len({seed for _, seed in (*one, *other)}) == 1 and len({*one, *other}) > 1
     for side in (one, other):
@@ -153,9 +153,9 @@ def _folders(one: Mapping[Run, Path], other: Mapping[Run, Path]) -> tuple[list[P
 
 
 def _as_printed(runs: Mapping[Run, Path]) -> dict[int, Path]:
-    """Choose one run for each seed of fine-tuning.
+    """Choose one run for each fine-tuning seed.
 
-    Among several models it is the one that was adjusted with this seed, else the first one.
+    The model that was adjusted with the same seed is preferred, else the first one counts.
     """
     chosen: dict[int, Path] = {}
     for run in sorted(runs, key=lambda run: (str(run[1]) not in run[0], run)):
@@ -164,7 +164,7 @@ def _as_printed(runs: Mapping[Run, Path]) -> dict[int, Path]:
 
 
 def _read(folders: Sequence[Path], measure: str) -> Iterator[_Run]:
-    """Read the predictions on the test sets of a measure: one item for each transfer and setting of a search."""
+    """Yield the predictions on the test sets of a measure, for each transfer and searched setting."""
     for folder in folders:
         config, parts = _predictions(folder)
         for setting in sorted({part.setting for part in parts}):
@@ -187,5 +187,5 @@ def _predictions(folder: Path) -> tuple[TransferConfig, Sequence[Predictions]]:
 
 
 def _is_of(test: str, measure: str) -> bool:
-    """Return whether a measure is computed on a test set; ``mixed`` is computed on all sets of two languages."""
+    """Return whether a measure is computed on a test set. ``mixed`` is computed on all mixed sets."""
     return test == measure or (measure == MIXED and test.startswith(f"{MIXED} "))

@@ -83,7 +83,7 @@ def _list(folder: Path, names: Collection[str]) -> None:
 
 
 def _written(folder: Path) -> set[str]:
-    """Return the files that the list of a report in ``folder`` names, which are none without a report."""
+    """Return the files that the report in ``folder`` lists. Empty without a report."""
     try:
         record: Any = read_json(folder / LIST)
         return {name for name in map(str, record["files"]) if record["made_by"] == MADE_BY and _is_report_file(name)}
@@ -92,7 +92,7 @@ def _written(folder: Path) -> set[str]:
 
 
 def _is_report_file(name: str) -> bool:
-    """Return whether a report may have a file of this name, since anyone can edit the list."""
+    """Return whether a report may have a file of this name. The list is checked, since anyone can edit it."""
     place, _, file = name.rpartition("/")
     return name in (HTML, MARKDOWN) or (place in (FIGURES, TABLES) and file not in ("", ".", ".."))
 

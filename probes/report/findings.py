@@ -100,7 +100,7 @@ def write_findings(folder: Path, page: Path) -> Findings:
 def _pages(
     gallery: Gallery, archived: Archived, page: Path, folder: Path
 ) -> Iterator[tuple[Path, str, Sequence[Section]]]:
-    """Yield file, title and sections of each page, the overview first."""
+    """Yield the file, title and sections of each page, the overview first."""
     overview, readings = read_overview(folder / OVERVIEW), _readings(folder / READINGS, archived)
     own = [name for name, study in gallery.archived.items() if not papers_of(study)]
     names = {paper: page_of(page, paper).name for paper in gallery.compared}
@@ -134,7 +134,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _readings(path: Path, archived: Archived) -> Mapping[str, Reading]:
-    """Return paper or study → its reading, or nothing without the file."""
+    """Return the readings by paper or study. Empty without the file."""
     if not path.exists():
         return {}
     found = parse(_Readings, {"readings": load_yaml(path)}, path).readings
@@ -147,7 +147,7 @@ def _readings(path: Path, archived: Archived) -> Mapping[str, Reading]:
 
 
 def _not_finished(archived: Archived) -> list[Section]:
-    """List the studies with cells that were not run yet. There is no section without such a study."""
+    """Return a section that lists the studies with cells not run yet, if there are any."""
     told = [
         f"{name}: {study.waiting:,} of {plural(len(study.cells), 'cell')} not run yet."
         for name, study in archived.items()

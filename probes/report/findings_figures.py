@@ -93,7 +93,7 @@ class Gallery:
         return found
 
     def _draw_table(self, paper: str, name: str, place: int) -> list[Figure]:
-        """Draw a table of a paper for each pool. ``place`` is the number of the first figure in its file name."""
+        """Draw a table of a paper for each pool. The figures are numbered from ``place``."""
         studies = pools(list(studies_of(paper, self.archived).values()))
         drawn: list[tuple[PaperTable, str, Numbers]] = []
         for table, lines in self.compared[paper].tables:
@@ -113,7 +113,7 @@ class Gallery:
 
 
 def _chosen(numbers: Numbers) -> Numbers:
-    """Return the numbers of the preferred measure and of the first PANELS panels."""
+    """Return the numbers of the preferred measure that belong to the first PANELS panels."""
     measures = {line.cell.quantity.measure for line, _ in numbers}
     measure = next((name for name in PREFERRED if name in measures), None)
     chosen = [one for one in numbers if measure in (None, one[0].cell.quantity.measure)]
@@ -158,7 +158,6 @@ def figures_of_study(name: str, study: Study, kind: str | None = None) -> list[F
 
 
 def _claimed(study: Study) -> list[str]:
-    """Return the measures of probes that the claims of the study read."""
     claims = (claim for name in names_in(study.config.get("claims")) for claim in read_claims(name))
     return probe_measures(quantity for claim in claims for quantity in claim.quantities())
 

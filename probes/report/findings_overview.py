@@ -112,7 +112,7 @@ def _results(results: Sequence[OwnResult], gallery: Gallery, page: str) -> Secti
 
 
 def _picture(picture: Picture, whose: str, gallery: Gallery) -> list[Block]:
-    """Return the figure, with a short description in place of its long one."""
+    """Return the figure. A description of the picture replaces its alternative text and caption."""
     drawn = gallery.figures(whose, [picture.figure] if picture.figure else [])
     chosen = drawn[picture.number - 1 : picture.number]
     return (

@@ -1,4 +1,4 @@
-"""The page of one paper, or of the studies of none: reading, figures, claims, details, scores."""
+"""The page of one paper, or of studies without a paper: reading, figures, claims, details, scores."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _named(paper: str, claim: JudgedClaim) -> str:
 
 
 def _row(paper: str, claim: JudgedClaim, one: PoolVerdict) -> list[Entry]:
-    """Return the verdict of a pool on a claim, with the other pools that decide the claim differently."""
+    """Return the row of a claim in one pool, with different verdicts of other pools."""
     others = [other for other in claim.judged if other.verdict not in (NOT_DECIDED, one.verdict)]
     notes = [*([ONE_MODEL] if one.marked else []), *(f"{other.pool}: {other.verdict}" for other in others)]
     left = len(one.parts) - len(one.outcomes)
@@ -121,12 +121,12 @@ def _lines(*texts: str) -> str:
 
 
 def _short_paths(text: str) -> str:
-    """Return a text with the last two parts of the path of each measure."""
+    """Shorten the path of each measure in a text to its last two parts."""
     return " ".join(word if word.count(".") < 2 else ".".join(word.split(".")[-2:]) for word in text.split(" "))
 
 
 def _counted(claims: Sequence[JudgedClaim]) -> str:
-    """Return the number of claims, verdicts, comparisons and undecided claims, in whole sentences."""
+    """Summarise the numbers of claims, verdicts and comparisons in whole sentences."""
     run = [claim for claim in claims if claim.was_run]
     every = [one for claim in run for one in claim.judged]
     verdicts = Counter(claim.main.verdict for claim in run)
@@ -187,7 +187,6 @@ def _figures(figures: Sequence[Figure]) -> list[Block]:
 
 
 def _study(name: str, study: Study) -> list[Block]:
-    """Return the scores of a study after its name and size."""
     failed = study.count("failed")
     scale = f", {study.scale}" if study.scale else ""
     broken = f", {failed} of them failed" if failed else ""
@@ -197,7 +196,7 @@ def _study(name: str, study: Study) -> list[Block]:
 
 
 def _notes(study: Study) -> list[Block]:
-    """Return notes on cells that failed or did not learn, which a reader must not miss."""
+    """Return the notes of a study, with the excluded cells first."""
     return [Paragraph(note, "note") for note in (study.told_failed, *study.notes) if note]
 
 

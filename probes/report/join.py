@@ -47,7 +47,7 @@ def pools(studies: Sequence[Study]) -> dict[str, list[Study]]:
 
 
 def _declared(studies: Sequence[Study]) -> list[str]:
-    """Return the pool of each study. A study without a declared pool is alone in a pool of its own name."""
+    """Return the pool of each study, by default its own name."""
     return [str(study.config.get("pool") or name) for study, name in zip(studies, names_of(studies), strict=True)]
 
 
@@ -171,7 +171,7 @@ def joined(several: Sequence[Study]) -> Study:
 
 
 def _examples(parts: Sequence[Study]) -> tuple[Mapping[str, str], ...]:
-    """Return each pair of language and sentence once."""
+    """Merge the example sentences without repetitions."""
     found = {(one["language"], one["text"]): one for part in reversed(parts) for one in reversed(part.examples)}
     return tuple(reversed(found.values()))
 
@@ -191,6 +191,6 @@ def _part(study: Study, name: str, labels: dict[str, str]) -> Study:
 
 
 def _one_or_all(values: dict[str, Any]) -> Any:
-    """Return the value that all have, or the values by name if they differ."""
+    """Return the common value, or the values by name if they differ."""
     first = next(iter(values.values()), None)
     return first if values and all(value == first for value in values.values()) else values

@@ -204,7 +204,6 @@ def compared(studies: Sequence[Study]) -> Comparisons:
 
 
 def _tests(table: papers.PaperTable, studies: Sequence[Study]) -> list[Block]:
-    """Return the tests over examples, study by study."""
     if all(cell.marking is None for cell in table.numbers):
         return []
     from probes.report.examples import example_blocks  # with torch, by the metrics of tasks
@@ -222,7 +221,7 @@ def _tests(table: papers.PaperTable, studies: Sequence[Study]) -> list[Block]:
 def _read(
     key: str, read: Callable[[str], Iterable[T]], studies: Sequence[Study], notes: list[str]
 ) -> list[tuple[str, T]]:
-    """Read the files that the configs of the studies name under ``key``, each file once, with the name of the file."""
+    """Read each file that the studies name under ``key`` once, and pair its entries with its name."""
     found: list[tuple[str, T]] = []
     for name in dict.fromkeys(name for study in studies for name in names_in(study.config.get(key))):
         try:
@@ -326,7 +325,7 @@ def beside_papers(comparisons: Comparisons) -> Section | None:
 def _paper_blocks(
     table: papers.PaperTable, lines: Sequence[JudgedNumber], heading: str, note: str, name: str
 ) -> list[Block]:
-    """Return the numbers that were measured here, and all printed ones in a folded block."""
+    """Return a table of the numbers that were measured here, and all numbers in a folded block."""
     axes = dict.fromkeys(axis for line in lines for axis in line.labels)
     labels = {axis: {line.labels.get(axis, "–") for line in lines} for axis in axes}
     varied = [axis for axis, of in labels.items() if len(of) > 1] or list(labels)[:1]
@@ -351,7 +350,7 @@ def _paper_blocks(
 
 
 def _over(lines: Sequence[JudgedNumber], axes: Sequence[str], name: str) -> list[Block]:
-    """Return the table of the conditions and seeds that our numbers are means over."""
+    """Return a folded table of the conditions and seeds that our numbers are means over."""
     known = [(line, j) for line in lines for j in line.judged if j.ours is not None and j.text]
     if not known:
         return []

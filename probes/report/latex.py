@@ -79,7 +79,7 @@ def latex_table(table: Table) -> str:
 
 
 def _cell(cell: Shown) -> str:
-    """Return the text of a cell, its second line small and in brackets."""
+    """Format a cell, with its second line small and in brackets."""
     return escaped(cell.text) + (rf" {{\footnotesize ({escaped(cell.small)})}}" if cell.small else "")
 
 

@@ -170,7 +170,7 @@ def measures_alone(material: Material) -> Section | None:
 
 
 def _by_condition(material: Material, names: Sequence[str]) -> dict[tuple[str, str, str], Interval]:
-    """Return (probe, condition, measure) → the interval over models, of the values without a layer or a step."""
+    """Return intervals over models by (probe, condition, measure), without values at layers or steps."""
     rows = material.study.table
     rows = rows[rows["measure"].isin(names) & rows["layer"].isna() & rows["step"].isna()]
     rows = rows.assign(condition=conditions_of(rows, material.layout))

@@ -63,7 +63,7 @@ def maps(material: Material) -> Section | None:
 
 
 def _panels(rows: pd.DataFrame, layout: Layout, up: str, across: str) -> dict[str, Cells]:
-    """Return the labels of the other axes → the cells of their map."""
+    """Return the cells of each map, by the labels of the other axes."""
     found: dict[str, Cells] = {}
     settings = {cell: settings_of(labels_of(text), cell) for cell, text in distinct(rows, "cell", "labels")}
     lines = zip(*columns_of(rows, ("pretrain", "cell", "value")), strict=True)
@@ -82,7 +82,7 @@ def _is_known(cells: Cells, layout: Layout, up: str, across: str) -> bool:
 
 
 def _figure(title: str, number: int, label: str, cells: Cells, layout: Layout, up: str, across: str) -> Figure:
-    """Draw one map. The colours of an alignment run from 0 to 100, and the colours of Δ over its values."""
+    """Draw one map. The colour scale is 0 to 100 for an alignment, and the range of the values for Δ."""
     ordered = [_in_order(layout.axes[axis]) for axis in (up, across)]
     table = np.full([len(labels) for labels in ordered], np.nan)
     for place, value in cells.items():
@@ -93,6 +93,6 @@ def _figure(title: str, number: int, label: str, cells: Cells, layout: Layout, u
 
 
 def _in_order(labels: Sequence[str]) -> list[str]:
-    """Return the labels that are numbers, the smallest first."""
+    """Return the labels that are numbers, in ascending order."""
     numbers = numbers_of(labels) or {}
     return sorted(numbers, key=numbers.__getitem__)

@@ -1,7 +1,7 @@
 """First section of a report: the verdicts, the main figure beside the scores, and the differences in words.
 
-The main figure is bars of Δ beside the paper's numbers where a paper prints them, else a curve over an axis of numbers,
-else bars. A figure is shown once, so the section that it comes from loses it.
+The main figure shows Δ: as bars beside the paper's numbers if a paper prints them, else as a curve over an axis of
+numbers, else as bars. It is removed from the section that it comes from.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def _columns(rows: Sequence[Sequence[Condition]], measures: Mapping[str, str], p
 
 
 def _supervised(task: str, conditions: Sequence[Condition | None]) -> Iterator[Column]:
-    """Yield SUP of a task with the majority baseline, or the baseline alone where nothing has SUP."""
+    """Yield SUP of a task with the majority baseline, or only the baseline if SUP is missing."""
     baselines = _baselines([c for c in conditions if c is not None])
     if all(c is None or c.mean("sup") is None for c in conditions):
         if baselines:
@@ -186,13 +186,12 @@ def _score(condition: Condition | None, measure: str, printed: Printed) -> Entry
 
 
 def _beside_paper(ours: float | None, condition: Condition, measure: str, printed: Printed) -> Entry:
-    """Return our mean with the printed number."""
     paper = printed.of(condition, measure)
     return None if ours is None else number(ours) + ("" if paper is None else f"\npaper {number(paper)}")
 
 
 def _baselines(conditions: Sequence[Condition]) -> set[str]:
-    """Return the scores of always predicting the most frequent label, as shown, of conditions that have SUP if any."""
+    """Return the distinct majority baselines as shown, from conditions with SUP if there are any."""
     beside = [c for c in conditions if c.mean("sup") is not None] or conditions
     return {number(value) for c in beside if (value := c.mean(MAJORITY)) is not None}
 

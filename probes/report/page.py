@@ -116,7 +116,7 @@ class Table:
 
 
 def _one_number(entry: Entry) -> float | None:
-    """Return the number of an entry, or None for a text or an interval of several numbers."""
+    """Return the number of an entry, or None for a text or an interval with different bounds."""
     if isinstance(entry, Interval):
         bounds = (entry.mean, entry.shown.low, entry.shown.high)
         values = {round(value, EXACT) for value in bounds if value is not None}

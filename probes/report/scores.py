@@ -203,7 +203,7 @@ def scores_of(study: Study, claimed: Sequence[str] = (), budget: FigureBudget | 
 
 
 def _rows(study: Study) -> list[Row]:
-    """Return the rows in the order of the study's cells, then of tasks and seeds."""
+    """Return the rows, ordered by cell, task and seed."""
     table = study.measured[is_score(study.measured)]
     values: dict[int, dict[str, float]] = defaultdict(dict)
     for row, measure, value in zip(*columns_of(table, ("row", "measure", "value")), strict=True):

@@ -129,7 +129,7 @@ def files_of(title: str, under: str, parts: Sequence[Section]) -> Iterator[tuple
 
 
 def _languages(study: Study, layout: Layout) -> Section | None:
-    """Return a sentence of each language that models were pretrained on, or None if none is recorded."""
+    """Return an example sentence of each pretraining language, or None if none is recorded."""
     labels = {cell.name: cell.labels for cell in study.cells}
     of_languages = axes_that_set(study.config, is_of_languages)
     axes = [axis for axis in layout.axes if axis in of_languages or is_of_languages(axis)]
@@ -208,7 +208,7 @@ def _table(task: str, conditions: Sequence[Condition], material: Material, place
 
 
 def _dropped(study: Study) -> Section | None:
-    """Return the table of counts by stage, data and reason, or None if nothing was recorded."""
+    """Return a table of dropped data by stage, data and reason, or None if nothing was recorded."""
     if not study.dropped:
         return None
     body: list[list[Entry]] = []

@@ -55,7 +55,7 @@ def claims_in_words(comparisons: Comparisons) -> list[tuple[Badge, Sequence[str]
 
 
 def _told(claim: Claim, judged: PoolVerdict, several: bool) -> str:
-    """Return a claim with the number of comparisons that hold if not all do, and its pool if there are several."""
+    """Return a claim and its pool, with the number of comparisons that hold unless it replicates."""
     held, run = judged.outcomes.count("holds"), len(judged.outcomes)
     notes = [f"{held} of {run} hold"] if run > 1 and judged.verdict != "replicates" else []
     notes += [judged.pool] if several and judged.pool else []

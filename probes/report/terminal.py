@@ -1,4 +1,4 @@
-"""Scores of a study in a terminal: a line for each cell as it ends, then a table of conditions beside the paper."""
+"""Scores of a study in a terminal: a line for each cell as it ends, then a table of conditions and printed numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sections on pretraining: perplexities of all conditions, and what runs logged over their steps."""
+"""Sections on pretraining: perplexities of all conditions, and the logs of runs over their steps."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def training(material: Material) -> Section:
 
 
 def _runs(material: Material) -> list[Run]:
-    """Return the runs, the first run of each condition before those of other seeds."""
+    """Return the runs in turns: the first run of each condition, then the second runs, and so on."""
     study, layout = material.study, material.layout
     failed = study.failed.keys() - set(study.table["cell"])
     runs = []
@@ -194,9 +194,9 @@ def _runs(material: Material) -> list[Run]:
 
 
 def _single(known: Sequence[Run], budget: FigureBudget) -> list[Block]:
-    """Draw up to PANELS figures of each of the first runs. A run has all of its figures or none.
+    """Draw the curves of the first runs, and note how many runs have none.
 
-    A note counts the runs that have none.
+    A run has all of its figures or none.
     """
     blocks, drawn = list[Block](), list[Run]()
     for place, run in enumerate(known, 1):
@@ -220,9 +220,9 @@ def _single(known: Sequence[Run], budget: FigureBudget) -> list[Block]:
 
 
 def _together(known: Sequence[Run]) -> Figure | None:
-    """Draw the mean alignment of each condition over the steps, or a loss without an alignment.
+    """Draw the alignment of each condition over the steps, or the loss if no alignment was logged.
 
-    An alignment is logged for each language; the mean of these is drawn.
+    The alignment is the mean over the languages.
     """
     keys = {key.split("/")[0] for run in known for record in run.records for key in record}
     key = next(name for name in ("alignment", "mlm", "loss") if name in keys or name == "loss")

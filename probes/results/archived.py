@@ -1,8 +1,8 @@
-"""The table of measurements of archived studies, which have its two views alone: results.parquet and measures.parquet.
+"""Measurements of archived studies, which have only results.parquet and measures.parquet.
 
 A row of results.parquet has a value for each score of a transfer, a row of measures.parquet one value of a probe. Their
-columns are typed, but labels and mixed scores are JSON. What the views lack (unit, range, population) follows from the
-name of the measure, which is looked up among the declarations.
+columns are typed, but labels and mixed scores are JSON. Units, ranges and populations are looked up by the names of the
+measures.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def json_object(text: str | None) -> dict[str, Any]:
 
 
 def _of_results(table: pa.Table) -> pa.Table:
-    """Return a row for each score. The scores of one row of the results stay together."""
+    """Return a row for each score, in the order of the rows of results.parquet."""
     name = table["task_name"]
     task = pc.coalesce(pc.if_else(pc.equal(name, ""), None, name), table["task"])
     table = table.set_column(table.column_names.index("task"), "task", task)
@@ -117,7 +117,7 @@ def _of_results(table: pa.Table) -> pa.Table:
 
 
 def _mixed(column: pa.ChunkedArray, common: pa.Table) -> pa.Table:
-    """Return two rows for each mixed score: one under the name of its field, one under the name of them all."""
+    """Return each mixed score twice, under the name of its field and under ``mixed``."""
     found = [
         (row, name, value)
         for row, text in enumerate(column.to_pylist())

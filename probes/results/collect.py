@@ -107,9 +107,9 @@ class Tables:
         return read_json(self._store.path(kind, key) / file)
 
     def _aligned(self, cell: Cell, key: str) -> dict[str, Any]:
-        """Return the alignment of the language that all tasks of a cell are transferred to.
+        """Return the alignment of the target language of a cell's tasks.
 
-        It is that of the first other language where the tasks name no language of the run.
+        Without a single target language in the run, the first other language counts.
         """
         if key not in self._read:
             self._read[key] = self._json("alignment", key, RESULT)
@@ -117,7 +117,7 @@ class Tables:
         return {**result, **result.get("languages", {}).get(named.pop(), {})} if len(named) == 1 else result
 
     def _perplexities(self, cell: Cell, done: Collection[str]) -> dict[str, float]:
-        """Return the perplexities of the pretraining of a cell, none if there is no pretraining or it is not done."""
+        """Return the perplexities of a cell's pretraining. Empty if it is not done."""
         key = self._of_cell[cell.name].get("pretrain")
         if cell.pretrain is None or key is None or key not in done:
             return {}
@@ -128,7 +128,7 @@ class Tables:
         return known
 
     def _readings(self, cell: Cell, done: Collection[str]) -> list[Value]:
-        """Return how the tokenizer of the pretraining of a cell reads its languages, if that is done."""
+        """Return the tokenizer statistics of a cell's pretraining. Empty if it is not done."""
         key = self._of_cell[cell.name].get("pretrain")
         if cell.pretrain is None or key is None or key not in done:
             return []
@@ -155,7 +155,7 @@ class Tables:
 def _of_task(
     cell: Cell, stages: Mapping[str, str], task: str, result: Mapping[str, Any], transfer: str, alignment: str, row: int
 ) -> Measurement:
-    """Return what all scores of a transfer have in common, as a measurement without a measure and a value."""
+    """Return the columns that all scores of a transfer share, without a measure and a value."""
     run = cell.pretrain
     return Measurement(
         cell.name,
@@ -182,7 +182,7 @@ def _scores(
     aligned: Mapping[str, float | None],
     perplexity: float | None,
 ) -> Iterator[Measurement]:
-    """Yield the scores of a transfer, with the alignment and the perplexity of its model among them."""
+    """Yield the scores of a transfer, and the alignment and perplexity of its model."""
     model = f"{common.pretrain} {common.adjust}"
     finetuned, pretrained = f"{model} {common.transfer} {common.seed}", f"{model} {common.alignment}"
     yield from (_measured(common, finetuned, name, scores[name]) for name in SCORES)
@@ -226,7 +226,7 @@ def _declaration(name: str, measure: Measure) -> dict[str, Any]:
 
 
 def _extents(of_stages: Sequence[Drops]) -> dict[str, dict[str, dict[str, int]]]:
-    """Return the extents of the counts of several stages: data → reason → extent. A count of 0 is no reason."""
+    """Return the range of each count over the stages, by data and reason. Counts of 0 are skipped."""
     reading = Counter(data for drops in of_stages for data in drops)
     counts: dict[str, dict[str, list[int]]] = {}
     for drops in of_stages:
@@ -247,9 +247,8 @@ def _extents(of_stages: Sequence[Drops]) -> dict[str, dict[str, dict[str, int]]]
 def _alignment(cell: Cell, stages: Mapping[str, str]) -> str | None:
     """Return the key of the alignment of a cell, or None for a cell without one.
 
-    An adjusted cell has none: the alignment of its run describes the embeddings before the adjustment, which moves
-    them. A probe measures the alignment after it. A cell that is scored on the source language alone has none either,
-    since an alignment is one of two languages.
+    An adjusted cell has none, because the adjustment moves the embeddings. A cell whose tasks all target the source
+    language has none either, since an alignment needs two languages.
     """
     if cell.pretrain is not None and _named_by_tasks(cell) == {cell.pretrain.all_languages[0].name}:
         return None

@@ -1,14 +1,14 @@
-"""Declarations of measures: their units, valid ranges and populations, and where a result holds their values.
+"""Declarations of measures: their units, valid ranges and populations, and the places of their values in a result.
 
-The result of a stage is JSON: mappings that nest, and lists over layers, steps or bands of frequency. Beside the code
-that makes such a result stands a **tree** of the same shape. Its leaves declare the measures::
+The result of a stage is JSON: nested mappings, and lists over layers, steps or bands of frequency. The code that makes
+a result also declares a **tree** of the same shape, with measures as its leaves::
 
     tree     {"scores": {"all": {"csls": PERCENT_OF_WORDS}}, "layers": Entries({"auc": SHARE_OF_PAIRS})}
     result   {"scores": {"all": {"csls": 12.5, "n": 80}}, "layers": [{"layer": 2, "auc": 0.9}]}
     values   scores.all.csls = 12.5;  layers.auc = 0.9 at layer 2
 
-A tree serves two readers. `values_in` takes the values out of a result, and `find` looks a measure up by its name, as
-tables of finished studies have it. Numbers that no leaf declares are no measures.
+`values_in` takes the values out of a result, and `find` looks a measure up by its name in tables of finished studies.
+Numbers that no leaf declares are no measures.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def values_in(result: Mapping[str, Any], tree: Tree, model: str | None = None) -
 
 @dataclass(frozen=True)
 class _Walk:
-    """The place of a walk: the lists of numbers in the mappings around it, its layer and its step."""
+    """The place of a walk: its layer, its step, and the lists in the mappings around it, by key."""
 
     model: str | None
     lists: Mapping[str, Any]
@@ -165,6 +165,6 @@ def _find(parts: Sequence[str], node: Node) -> Measure | None:
 
 
 def _find_below(parts: Sequence[str], node: Node) -> Measure | None:
-    """Find a measure after one or more parts that are free."""
+    """Find a measure below a free part of a name, which may contain dots."""
     found = (_find(parts[count:], node) for count in range(1, len(parts) + 1))
     return next((measure for measure in found if measure is not None), None)

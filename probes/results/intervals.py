@@ -1,4 +1,4 @@
-"""Intervals of measured values, within the range of what is measured."""
+"""Intervals of measured values, with the range of possible values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The axes of a study as readers see them: names, numbers, seeds, and which axes vary."""
+"""The axes of a study as readers see them: names, numbers, seeds, and the axes that vary."""
 
 from __future__ import annotations
 

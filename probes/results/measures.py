@@ -1,4 +1,4 @@
-"""Measurements of pretrainings, alignments and probes: where stages hold them, and their declarations by name."""
+"""Measurements of pretrainings, alignments and probes: their places in results, and their declarations by name."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def reading_values(done: Mapping[str, Any], config: PretrainConfig) -> Iterator[
 
 
 def _called(config: PretrainConfig) -> list[tuple[str, str]]:
-    """Return the names of languages in measures, which are the same in all cells, each with the name in the run."""
+    """Return each language's name in measures, the same in all cells, with its name in the run."""
     names = [language.name for language in config.all_languages]
     others = names[1:] if len(names) > 2 else []
     return [*zip(("parent", "other"), names, strict=False), *((f"languages.{name}", name) for name in others)]

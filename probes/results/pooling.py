@@ -3,13 +3,13 @@
 A run is named by the fingerprints of its stages (the column ``run``; empty where they are not known). The rule has two
 parts:
 
-1. Where several studies have a run under the same labels, seeds apart, the rows of the first study stay (``pooled``).
-2. A run can also have other labels in another study, as where that study has an axis more. Both rows stay, so that
+1. If several studies have a run under the same labels up to seeds, the rows of the first study stay (``pooled``).
+2. A run can have other labels in another study, for example if that study has one more axis. Both rows stay, so that
    claims find the run by either label. A comparison leaves out a condition if another condition has all of its runs
    (``drop_shared_runs``).
 
-The second part holds within a study, too: conditions that differ in nothing that a measure depends on are one condition
-for that measure.
+The second part also holds within a study. If conditions differ in nothing that a measure depends on, they are one
+condition for that measure.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def drop_shared_runs(
 
 
 def _without_shared_parts(parts: Mapping[Condition, Part]) -> dict[Condition, Part]:
-    """Apply the rule to the parts of a condition; parts that have the same axes are averaged, and stay."""
+    """Drop the parts of a condition whose runs another part has. Parts with the same axes stay."""
     stay: list[Condition] = []
     axes = {part: {axis for axis, _ in part} for part in parts}
     runs = {part: _runs_of([one]) for part, one in parts.items()}
@@ -82,7 +82,7 @@ def _without_shared_parts(parts: Mapping[Condition, Part]) -> dict[Condition, Pa
 
 
 def _runs_of(parts: Iterable[Part]) -> Runs:
-    """Return the runs of all parts together. Empty if the runs of a part are not known."""
+    """Return the runs of all parts. Empty if the runs of any part are not known."""
     runs: list[Runs] = [getattr(one, "runs", frozenset()) for one in parts]
     return frozenset().union(*runs) if all(runs) else frozenset()
 

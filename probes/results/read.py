@@ -59,7 +59,7 @@ def measurements(
 
 
 def _frame(table: pa.Table | None) -> pd.DataFrame:
-    """Return the frame of measurements whose labels are maps, or JSON in archives, which lack what is declared."""
+    """Convert measurements to a frame. Archives have labels as JSON and lack the declared columns."""
     table = pa.table({"row": pa.array([], pa.int64())}) if table is None else table
     columns = {}
     for name in COLUMNS:
@@ -80,7 +80,7 @@ def _frame(table: pa.Table | None) -> pd.DataFrame:
 
 
 def _declared(names: pa.ChunkedArray | pa.Array) -> dict[str, pa.Array]:
-    """Return unit, range and population of measures, by their names."""
+    """Look up the unit, range and population of measures by name."""
     encoded = pa.chunked_array(names).combine_chunks().dictionary_encode()
     known = [measure_of(name) for name in encoded.dictionary.to_pylist()]
     ranges = [(None, None) if one is None or one.within is None else one.within for one in known]

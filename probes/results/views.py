@@ -141,7 +141,7 @@ class AxisColumns:
 
 
 def _typed(labels: Iterable[str]) -> tuple[pa.DataType, dict[str, Any]]:
-    """Return the type of a column with these labels, and label → value."""
+    """Return the type of a column of labels, and the typed value of each label."""
     numbers = numbers_of(labels)
     if numbers is None:
         return pa.string(), {label: label for label in labels}

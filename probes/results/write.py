@@ -51,7 +51,7 @@ def write_view(folder: Path, name: str, columns: Mapping[str, pa.DataType], rows
 
 
 class _Groups(Generic[Row]):
-    """Rows on their way to a file, which are written a group at a time."""
+    """Buffer that writes rows to a file in groups."""
 
     def __init__(self, write: Callable[[list[Row]], None]) -> None:
         self._write, self._rows, self._written = write, list[Row](), False
@@ -62,7 +62,7 @@ class _Groups(Generic[Row]):
             self._flush()
 
     def close(self) -> None:
-        """Write the last group; a file without rows has one empty group."""
+        """Write the remaining rows, or an empty group if nothing was written."""
         if self._rows or not self._written:
             self._flush()
 

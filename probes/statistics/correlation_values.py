@@ -130,7 +130,7 @@ def _weighted_centred(x: Floats, weights: Floats) -> Floats:
 
 
 def _weighted_ranks(x: Floats, weights: Floats) -> Floats:
-    """Return mid-rank minus mean rank [r, n]: weight below the row, plus half the weight of ties, minus half of all."""
+    """Return mid-ranks minus their mean [r, n]. A mid-rank is the weight below plus half of the ties."""
     order = np.argsort(x, kind="stable")
     below = np.concatenate([np.zeros((len(weights), 1)), np.cumsum(weights[:, order], axis=1)], axis=1)
     sorted_x = x[order]
@@ -140,7 +140,7 @@ def _weighted_ranks(x: Floats, weights: Floats) -> Floats:
 
 
 def _weighted_kendall(x: Floats, y: Floats, weights: Floats) -> Sums:
-    """Return sums over ordered pairs (i, j) of products of signs, weighted by w_i w_j. Two draws of a row are a tie."""
+    """Return Kendall's sums over pairs of rows, weighted by w_i w_j. Two draws of one row are tied."""
     left, right = (_signs(values[None]).reshape(len(x), -1) for values in (x, y))
     first, second, third = (
         ((weights @ table) * weights).sum(1) for table in (left * right, np.abs(left), np.abs(right))

@@ -124,7 +124,7 @@ def correlation(
 
 
 def _points(x: Floats, y: Floats, block: Rows, cluster: Rows) -> tuple[Floats, Floats, Units]:
-    """Return the mean x and mean y of each cluster in each of its blocks, [k] each, and the units."""
+    """Return the mean x and mean y [k] of each cluster in each of its blocks, and the units."""
     of_points = groups_of(cluster * (int(block.max()) + 1) + block)
     first = np.array([rows[0] for rows in of_points], np.intp)
     means = (np.array([_mean(side[rows]) for rows in of_points]) for side in (x, y))
@@ -132,13 +132,13 @@ def _points(x: Floats, y: Floats, block: Rows, cluster: Rows) -> tuple[Floats, F
 
 
 def _mean(values: Floats) -> float:
-    """Return the mean, independent of the order of the values and exact for equal values, so that ties stay ties."""
+    """Return a mean that does not depend on the order of values, and is exact for equal values."""
     least = float(values.min())
     return least + fsum(value - least for value in values.tolist()) / len(values)
 
 
 def _codes(names: Codes, n: int, *, alone: bool) -> Rows:
-    """Return codes 0, 1, … [n] in order of first appearance. Without names, ``alone`` gives each row its own code."""
+    """Return codes [n] by first appearance. Without names, ``alone`` gives each row its own code."""
     values: Sequence[str | int] = names if names is not None else range(n) if alone else [0] * n
     assert len(values) == n, (len(values), n)
     index: dict[str | int, int] = {}
@@ -146,7 +146,7 @@ def _codes(names: Codes, n: int, *, alone: bool) -> Rows:
 
 
 def _telling(x: Floats, y: Floats, units: Units, parts: Sequence[Rows]) -> int:
-    """Return the number of clusters with a row in a block where both sides vary."""
+    """Count the clusters that have a row in a block where both x and y vary."""
     varies = np.zeros(len(x), bool)
     for rows in parts:
         varies[rows] = np.ptp(x[rows]) > 0 and np.ptp(y[rows]) > 0
@@ -217,7 +217,7 @@ def _acceleration(left_out: Floats, units: Units) -> float:
 
 
 def _bca(drawn: Floats, r: float, a: float, quantiles: Floats) -> Floats:
-    """Return the quantiles that BCa uses in place of ``quantiles``."""
+    """Adjust the quantiles by BCa (bias-corrected and accelerated bootstrap)."""
     below = ((drawn < r - ROUNDING).mean() + (drawn <= r + ROUNDING).mean()) / 2
     edge = 0.5 / len(drawn)
     bias = stats.norm.ppf(np.clip(below, edge, 1 - edge))
@@ -292,7 +292,7 @@ def drawn_arrangements(groups: Sequence[Rows], n: int, rounds: int, random: np.r
 
 
 def _placed(groups: Sequence[Rows], orders: Sequence[Rows], n: int) -> Rows:
-    """Return permutations [r, n] from the order [r, members] of each group."""
+    """Combine the orders [r, members] of all groups into permutations [r, n]."""
     found = np.tile(np.arange(n, dtype=np.intp), (len(orders[0]), 1))
     for points, order in zip(groups, orders, strict=True):
         found[:, points.ravel()] = points[order].reshape(len(order), -1)

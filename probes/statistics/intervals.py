@@ -98,7 +98,7 @@ def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
 
 @lru_cache(maxsize=4096)
 def _quantile(share: float, degrees: int) -> float:
-    """Return a quantile of Student's t, cached because a report needs few different ones thousands of times."""
+    """Return a quantile of Student's t. It is cached, since a report needs few quantiles often."""
     return float(stats.t.ppf(share, degrees))
 
 
@@ -179,7 +179,7 @@ def _mean(table: Floats, score: Score) -> float:
 
 
 def _size(table: Floats) -> int:
-    """Return the number of rounds per block, whose draws and sums have at most BLOCK elements."""
+    """Return the number of rounds per block that keeps its arrays within BLOCK elements."""
     seeds, items, k = table.shape
     return int(max(1, BLOCK // max(items, seeds * k)))
 

@@ -110,7 +110,7 @@ def corrected(p_values: Sequence[float | None], method: Correction = "holm") -> 
 
 
 def _holm(p: Floats) -> Floats:
-    """Return Holm's p values: the i-th smallest of m is multiplied by m − i + 1 and never below its predecessor."""
+    """Return Holm's p values: the i-th smallest times m − i + 1, but at least its predecessor."""
     order = np.argsort(p, kind="stable")
     steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
     result = np.empty_like(p)
