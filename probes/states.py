@@ -109,7 +109,7 @@ def link_batches(
 
 
 def _first_links(data: PairData, words: int, seed: int) -> PairData:
-    """Keep ``words`` word alignments, from training sentences in a random order."""
+    """Keep the first ``words`` word alignments of the training sentences in a random order."""
     rows = data.train[permutation(key_of("rotation-order", seed, data.name), len(data.train))]
     counts = np.diff(data.links.offsets)[rows]
     before = np.cumsum(counts) - counts

@@ -108,7 +108,7 @@ def against_retrieval(cka: Sequence[float | None], retrieval: Sequence[float | N
 
 
 def _together(found: Mapping[str, Any]) -> str:
-    """Return the correlation of CKA and retrieval over layers as a sentence."""
+    """Describe the correlation of CKA and retrieval over layers in a sentence."""
     pairs = "" if found["pairs"] is None else f", {found['pairs']}"
     what = (
         f"Pearson's r over layers of biased CKA of same-number layers and retrieval of words in context (CSLS{pairs})"

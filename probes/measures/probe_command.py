@@ -171,7 +171,7 @@ def _with_language(config: ProbeConfig, run: Path) -> ProbeConfig:
     """Set ``language`` and ``natural`` from the languages of a run.
 
     Raises:
-        InputError: The choice among several natural languages is open, or a natural language lacks sentence pairs.
+        InputError: The run has several natural languages and none is chosen, or sentence pairs are missing.
     """
     if config.natural or config.model2 is not None or not (run / "config.yaml").exists():
         return config
@@ -196,7 +196,7 @@ def _with_language(config: ProbeConfig, run: Path) -> ProbeConfig:
 
 
 def _check_folder(folder: Path) -> None:
-    """Raise InputError for a folder with anything but results of probes."""
+    """Raise InputError unless the folder is missing, empty, or has results of probes."""
     if not folder.exists():
         return
     if not folder.is_dir():

@@ -75,7 +75,7 @@ def read_aligned(
 
 
 def _constructed(pretrained: Pretrained) -> DerivedPair:
-    """Return the pair of the pretraining text in the target language and in the source language."""
+    """Pair the pretraining text in the target language with the text in the source language."""
     target, source = pretrained.target.language, pretrained.source.language
     same = target.fingerprint == source.fingerprint
     check_constructed(target.name, pretrained.text is not None, pretrained.natural, same)

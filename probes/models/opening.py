@@ -100,7 +100,7 @@ def of_run(
 def _of_run_folder(
     path: Path, language: str | None, natural: bool, config: PretrainConfig | None, reads_target: bool
 ) -> Pretrained:
-    """Open a pretraining run. If a second model reads the target language, that model finds the language."""
+    """Open a pretraining run. If it does not read the target language, a second model does."""
     config, artifacts = open_run(path, config)
     record = read_json(path / "run.json")["fingerprint"]
     wanted = language if reads_target else artifacts.languages[0].name
@@ -113,7 +113,7 @@ def _of_run_folder(
 
 
 def _of_derived_model(model: str, original: str, language: str | None, natural: bool, configs: Configs) -> Pretrained:
-    """Open a model that was adjusted or fine-tuned from a run, with the languages and the text of the run."""
+    """Open an adjusted or fine-tuned model with the languages and the text of its run."""
     config, artifacts = open_run(Path(original), configs.get(original))
     base = open_base(model)
     body = body_of(base, base.checkpoints.values())
@@ -123,7 +123,7 @@ def _of_derived_model(model: str, original: str, language: str | None, natural: 
 
 
 def _of_checkpoint(model: str, language: str | None, natural: bool) -> Pretrained:
-    """Open a model of Hugging Face, or an adjusted run, whose languages have tokenizers of their own."""
+    """Open a model of Hugging Face, or an adjusted run with a tokenizer for each language."""
     if language is None:
         raise _no_language_named(model)
     base = open_base(model)
@@ -152,7 +152,7 @@ def _of_checkpoint(model: str, language: str | None, natural: bool) -> Pretraine
 
 
 def _no_language_named(model: str) -> InputError:
-    """Return the error for a model whose target language is not named, although its languages are not known."""
+    """Return the error for a model with unknown languages if no target language is named."""
     folder = user_path(model)
     if (folder / "study.json").is_file():
         hint = f"name a run of it, as {model}/stages/pretrain-…"

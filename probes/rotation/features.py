@@ -194,7 +194,7 @@ def _saved(
 def _pairs(
     config: RotationConfig, text: Aligned, sides: tuple[StateReader, StateReader], seed: int, report: Report
 ) -> tuple[Aligned, Iterator[tuple[Tensor, Tensor]]]:
-    """Return the text that was used, and batches of vectors [layers, n, d] of target items and their source items.
+    """Return the text that was used, and batches of paired target and source vectors [layers, n, d].
 
     With a dictionary, the text is lower-cased if case is ignored, and its counts include missing dictionary words.
     """

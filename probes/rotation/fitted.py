@@ -114,7 +114,7 @@ class MapFitter:
 
 
 def _nothing(rows: Tensor, normal: Tensor, side: Normaliser) -> Tensor:
-    """Return the mask of rows that are zero, or that become zero when their mean is subtracted at unit length."""
+    """Return the mask of rows that are zero, or that a normalisation with unit lengths makes zero."""
     zero = largest_of(rows)[..., 0] == 0
     return zero if side.method in LINEAR else zero | (largest_of(normal)[..., 0] == 0)
 

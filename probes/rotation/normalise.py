@@ -122,7 +122,7 @@ def _follow(x: Tensor, steps: tuple[str, ...], means: Tensor) -> tuple[Tensor, T
     left = iter(means)
     for at, step in enumerate(steps):
         if step == "unit":
-            # scale first, so that squares neither overflow nor underflow; later rows have about unit length
+            # scale first against overflow and underflow; later rows have about unit length
             x = x / largest.where(~nothing, 1.0) if not at else x
             x = x / torch.linalg.vector_norm(x, dim=-1, keepdim=True).masked_fill(nothing, torch.inf)
         else:

@@ -148,7 +148,7 @@ def _nearest_orthogonal(products: Tensor) -> tuple[Tensor, int]:
     rank = int((sizes > len(sizes) * NOTHING * sizes[0]).sum())
     matrix = u[:, :rank] @ vt[:rank]
     if rank < len(sizes):
-        # among orthogonal maps of the open directions of x to those of y, take the one nearest to the identity
+        # the data do not determine the other directions; map them as near to the identity as possible
         inner_u, _, inner_vt = torch.linalg.svd(u[:, rank:].T @ vt[rank:].T)
         matrix = matrix + u[:, rank:] @ inner_u @ inner_vt @ vt[rank:]
     return matrix, rank

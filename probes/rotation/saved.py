@@ -73,8 +73,6 @@ class _Layer(StrictModel):
 
 
 class _Folder(StrictModel):
-    """The content of ``maps.json``."""
-
     format: int
     about: About
     layers: tuple[_Layer, ...]

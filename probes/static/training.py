@@ -142,7 +142,7 @@ def count_vectors(
 
 
 def _ppmi(near: csr_array) -> csr_array:
-    """Return max(0, log p(w, c) / (p(w) p(c)^0.75)) for nearby words w and c, else 0."""
+    """Return max(0, log(p(w, c) / (p(w) p(c)))) for nearby words w and c, with a smoothed p(c)."""
     found = near.tocoo()
     of_word, of_context = near.sum(1), near.sum(0) ** SMOOTHING
     share = found.data / (of_word[found.row] * (of_context[found.col] / of_context.sum()))

@@ -81,7 +81,7 @@ def _header(line: str, path: Path) -> tuple[int, int]:
 
 
 def _entry(line: str, width: int, path: Path, number: int) -> tuple[str, NDArray[np.float32]]:
-    """Return the word of a line, which may hold spaces, and its vector."""
+    """Split a line into its word, which may contain spaces, and its vector."""
     word, _, numbers = line.partition(" ")
     row = _numbers(numbers)
     if not word or row is None or len(row) != width:
@@ -114,7 +114,7 @@ def _numbers(text: str) -> NDArray[np.float64] | None:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a text file, which may be gzipped, with their numbers.
+    """Yield the numbered lines of a text file, which may be gzipped.
 
     Raises:
         InputError: The file cannot be read.

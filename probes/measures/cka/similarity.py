@@ -202,7 +202,7 @@ class CKA:
         return CKAResult(biased, debiased, n, tuple(undefined))
 
     def _read(self, pairs: Sequence[Pair]) -> Sums:
-        """Return the sums of some pairs, computed from the files."""
+        """Compute the sums of the given pairs from the files."""
         sums = Sums(pairs, self._widths, self._device)
         layers = [partial(files.blocks, i) for files in self._files for i in range(files.layers)]
         for blocks in zip(*(layers[i]() for i in sums.layers), strict=True):

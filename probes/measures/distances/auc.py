@@ -59,7 +59,7 @@ def placements(a: Floats, b: Floats) -> tuple[Floats, Floats]:
 
 
 def _below(values: Floats, others: Floats) -> Floats:
-    """Return the share [n] of ``others`` that is smaller than each value. A tie counts one half."""
+    """Return the share [n] of ``others`` below each value. Ties count one half."""
     ordered = np.sort(others)
     found: Floats = (np.searchsorted(ordered, values) + np.searchsorted(ordered, values, side="right")) / 2
     return found / len(others)

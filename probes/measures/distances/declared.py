@@ -15,7 +15,6 @@ APART = Measure("share", PAIRS, SHARE)
 
 
 def _distance(entry: Mapping[str, Any]) -> str:
-    """Return the distance that an entry is about."""
     return str(entry["distance"])
 
 

@@ -153,7 +153,7 @@ def _dominance(
 
 
 def _without(unrelated: Tensor, top: int) -> Tensor:
-    """Return all dimensions except the ``top`` largest of each layer, [layers, d]."""
+    """Return the mask [layers, d] of all dimensions except the ``top`` largest of each layer."""
     kept = torch.ones(unrelated.shape, dtype=torch.bool)
     for layer, contributions in zip(kept, unrelated, strict=True):
         layer[largest(contributions, top)] = False

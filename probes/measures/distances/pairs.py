@@ -291,7 +291,7 @@ def unrelated(sentence: NDArray[np.int64], key: int, number: int = 0) -> tuple[N
 
 
 def _regrouped(batches: Iterable[Linked], block: int) -> Iterator[Linked]:
-    """Yield the same word pairs in parts of ``block``. The last part has up to twice as many."""
+    """Regroup word pairs into batches of ``block``. The last batch has fewer than twice as many."""
     waiting: list[Linked] = []
     for batch in batches:
         waiting += [batch] if len(batch) else []

@@ -64,7 +64,7 @@ def choose(shared: SharedText, pairs: int, seed: int) -> ChosenPairs:
 
 
 def _open_class(corpus: Corpus) -> NDArray[np.bool_]:
-    """Return the mask [types] of words that mostly belong to an open class. Without parts of speech, select all."""
+    """Return the mask [types] of words with mostly open-class tags, or of all words if there are no tags."""
     size = len(corpus.form.names or ())
     column = corpus.columns.get("upos")
     if column is None or column.names is None or not set(column.names) & set(OPEN):
@@ -74,7 +74,7 @@ def _open_class(corpus: Corpus) -> NDArray[np.bool_]:
 
 
 def _one_link(shared: SharedText, types: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
-    """Draw one word alignment [n] in the measured sentence pairs for each pair of types [n, 2]."""
+    """Draw one word alignment [n] of the measured sentences for each pair of types [n, 2]."""
     text = shared.text
     sentence = text.links.sentence
     measured = np.flatnonzero(np.isin(sentence, shared.rows))

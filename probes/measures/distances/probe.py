@@ -43,7 +43,7 @@ def distances_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
         told = f"{name} is also the name of the probed model"
         raise InputError(told, keys="distances.before", hint="set distances.name to another one", code="duplicate")
     _layers(given)
-    # open all tokenizers first, because they decide which pairs are measured; weights are in memory one model at a time
+    # all tokenizers first, since they decide the pairs; only one model at a time is in memory
     readers = {label: PairReaders.of(open_other(model, given, label)) for label, model in config.before.items()}
     shared = shared_text(given, {**readers, name: PairReaders.of(given.pretrained)})
     chosen = None if config.picture == "none" else choose(shared, config.pairs, given.config.seed)
@@ -60,7 +60,7 @@ def distances_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
 
 
 def _layers(given: ProbeInput) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    """Return the layers of both models (target, source), ascending, and the index of the layer for the figures."""
+    """Return the ascending layers of target and source model, and the index of the drawn layer."""
     target, source = (tuple(sorted(given.layers(role))) for role in ROLES)
     widths = [given.body(role).shape.hidden for role in ROLES]
     if widths[0] != widths[1]:
@@ -76,7 +76,7 @@ def _layers(given: ProbeInput) -> tuple[tuple[int, ...], tuple[int, ...], int]:
 def _measure_one(
     label: str, model: str | None, given: ProbeInput, shared: SharedText, chosen: ChosenPairs | None, report: Report
 ) -> tuple[Measured, Vectors | None]:
-    """Measure the probed model (``model`` None) or another one."""
+    """Measure another model, or the probed one if ``model`` is None."""
     opened = given.pretrained if model is None else open_other(model, given, label)
     one = replace(given, pretrained=opened, text=shared.aligned(label))
     with one.reading():
@@ -103,9 +103,9 @@ def _measure(
 
 
 def _changes(measured: Sequence[Measured]) -> dict[str, list[Change]]:
-    """Return the changes from each other model to the probed model (the last one), layer by layer.
+    """Compare each other model with the probed model, which is the last one, layer by layer.
 
-    Models with different layers are compared at the layer of the figures only.
+    Models with different layers are compared at the drawn layer only.
     """
     main = measured[-1]
     found = {}

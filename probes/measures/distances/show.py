@@ -76,7 +76,7 @@ def _line(name: str, found: Sequence[Separation | Dominance]) -> Series:
 
 
 def _without_dimensions(main: Measured) -> Iterator[Drawing]:
-    """Draw for each distance the AUC with all dimensions and without the largest ones."""
+    """Draw the AUC of each distance with all dimensions and without the largest ones."""
     for distance in DISTANCES:
         found = [one for one in main.dominance if one.distance == distance]
         if not found or not found[0].tops:
@@ -105,7 +105,7 @@ def tables(measured: Sequence[Measured], changes: Mapping[str, Sequence[Change]]
         [_change_row(name, one) for name, found in changes.items() for one in found if one.layer == main.shown],
         texts=2,
     )
-    # a row for each count of dimensions, because columns would make the table wider with every count
+    # one row per count of dimensions, since columns would make the table too wide
     of_dimensions = Table(
         "The largest dimensions over unrelated words",
         ("model", "layer", "distance", "AUC", "largest", "share", "AUC without"),

@@ -32,7 +32,7 @@ def _score(over: str, by_rank: bool, title: str) -> Tree:
 
 
 def _retrieval(what: str, how: str = "") -> Tree:
-    """Return the measures of one kind of retrieval. ``how`` is used in the title of their figures."""
+    """Return the measures of one kind of retrieval, with ``how`` in the titles of their figures."""
     return {
         score: _score(OVER[what], what == "words", f"retrieval of {what} {how}, {score}" if how else "")
         for score in SCORES

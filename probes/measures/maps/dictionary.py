@@ -125,7 +125,7 @@ def read_dictionary(given: ProbeInput) -> Dictionary:
 def _laid(
     config: MapsConfig, corpora: Corpora, types: Types, split: Split, counts: dict[str, int], between: str = ""
 ) -> Dictionary:
-    """Return the dictionary with the pairs between these types."""
+    """Build the dictionary from the pairs between the given word types."""
     key, path = ("maps.dictionary", user_path(config.dictionary)) if config.dictionary else ("the sentence pairs", None)
     fit, test = f"{key} that are drawn to fit on{between}", (f"{key} that are drawn to measure on{between}", path)
     if config.test_dictionary is not None:

@@ -35,7 +35,7 @@ Maps = dict[Supervision, list[NormalisedMap]]
 
 @dataclass(frozen=True, eq=False)
 class _Measured:
-    """Everything that does not depend on the layer.
+    """The inputs that all layers share.
 
     Attributes:
         layers: The layers of the target and of the source model. Layers at the same index are mapped to each other.
@@ -118,7 +118,7 @@ def _without_context(measured: _Measured, report: Report) -> dict[str, dict[str,
 def _fit(
     measured: _Measured, supervision: Supervision, sides: Sides, vectors: Vectors, report: Report
 ) -> tuple[NormalisedMap, ...]:
-    """Fit a map for each layer of ``sides``, from the language that moves to the other one."""
+    """Fit a map for each layer, from the language that moves to the other one."""
     if supervision != "dictionary":
         return fit_read(measured.given, supervision, sides, measured.config, report)
     known = torch.from_numpy(measured.dictionary.fitted.pairs()[: measured.config.words])
@@ -179,7 +179,6 @@ def _values(
 
 
 def _save(measured: _Measured, maps: Maps) -> None:
-    """Save the maps, if the settings have a folder for them."""
     config, given = measured.config, measured.given
     if config.save is None:
         return

@@ -60,7 +60,7 @@ def notes(values: Values, config: MapsConfig, width: int) -> list[str]:
 
 
 def _coverage(measured: Values) -> Iterator[str]:
-    """Yield a note for each language in which some words of the dictionary cannot be measured."""
+    """Yield a note for each language with dictionary words that cannot be measured."""
     for language, key in (("the parent", "translations"), ("the other language", "translations_backward")):
         found = measured[key]
         if found["queries"] < found["words"]:
@@ -80,7 +80,7 @@ def _without_vector(what: str, static: Values | None) -> list[str]:
 
 
 def _layers_of(values: Values) -> dict[str, Sequence[Values]]:
-    """Return the scores over layers, before a map and after the map of each supervision."""
+    """Return the scores by layer, without a map and with the map of each supervision."""
     return {"no map": values["before"]} | {FITTED[name]: maps["layers"] for name, maps in values["maps"].items()}
 
 
@@ -135,7 +135,7 @@ def tables(values: Values) -> list[Table]:
 
 
 def _embeddings(found: Values) -> Table:
-    """Return the table of embeddings, and of static vectors for the same words (figure 4a)."""
+    """Return the table of embeddings, with static vectors of the same words (figure 4a)."""
     rows = [
         # only rotated vectors have an interval, because hardly any word is found without a rotation
         ["embeddings, no map", *_cells("words", found["before"], None)],

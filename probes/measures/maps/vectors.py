@@ -74,7 +74,7 @@ def measured_text(given: ProbeInput, files: SentenceFiles | None) -> MeasuredTex
 
 
 def _read_files(given: ProbeInput, files: SentenceFiles) -> tuple[tuple[Sentences, Sentences], Rows, dict[str, int]]:
-    """Return the sentences of both files, the lines that are neither empty nor too long, and counts of the others."""
+    """Read the sentences of both files, the rows to use, and counts of empty and too long lines."""
     text = read_parallel(user_path(files.left), user_path(files.right), files.words)
     left, right = (
         encode(reader.tokenizer.tokenizer, corpus, "word", reader.number)

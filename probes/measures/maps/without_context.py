@@ -46,7 +46,7 @@ def static_of(given: ProbeInput, dictionary: Dictionary, report: Report) -> Stat
         pairs = types[0][known[:, 1]], types[1][known[:, 0]]
     else:
         pairs = linked_codes(given, corpora)
-    # words measured in context, and words measured alone, some of which may be too rare for training
+    # words measured in context, and words measured alone, which may be too rare to be trained
     wanted = [
         np.union1d(corpus.form.codes[words_of(corpus.offsets, given.measured)], own)
         for corpus, own in zip(corpora, types, strict=True)
@@ -89,15 +89,15 @@ def static_scores(
 
 
 def _type_vectors(sides: Sequence[StaticVectors], dictionary: Dictionary) -> tuple[Tensor, Tensor]:
-    """Return the vectors [types, d] of the candidates of both languages, with zeros for missing vectors."""
+    """Return the candidate vectors [types, d] of both languages, with zeros for missing ones."""
     left, right = (one.vectors_of(dictionary.words(side)) for side, one in enumerate(sides))
     return left, right
 
 
 def _missed_words(dictionary: Dictionary, left: Tensor, right: Tensor) -> dict[str, int]:
-    """Return the number of measured words without a vector, or without a translation that has one.
+    """Count the measured words without a vector, and those whose translations have none.
 
-    ``left`` [types, d] are the vectors of the other language, ``right`` those of the source language.
+    ``left`` [types, d] has the vectors of the other language, ``right`` those of the source language.
     """
     there = [(rows != 0).any(1).numpy() for rows in (left, right)]
     found: dict[str, int] = {}
@@ -176,7 +176,7 @@ def subwords_of_types(given: ProbeInput, dictionary: Dictionary, side: int) -> t
 def _rotated(
     vectors: tuple[Tensor, Tensor], few: Dictionary, config: MapsConfig, name: str, report: Report
 ) -> dict[str, Any]:
-    """Fit a rotation and return ``words``, ``fit`` and ``intervals``.
+    """Fit a rotation and return the scores, the facts about the fit, and the intervals.
 
     ``vectors`` [types, d] has the other language before the source language.
     """

@@ -51,7 +51,7 @@ class _Measured:
 
     @property
     def first(self) -> Variant:
-        """The variant of the headline."""
+        """The variant of the headline: ``context`` if it is measured."""
         return "context" if "context" in self.config.variants else self.config.variants[0]
 
     @property
@@ -117,7 +117,7 @@ def retrieval_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
 def _by_layer(
     measured: _Measured, report: Report
 ) -> tuple[dict[Variant, list[dict[str, Any]]], dict[Variant, Retrieved], list[dict[str, Any]]]:
-    """Return the scores of every layer by variant, and the credits and examples at the last layer."""
+    """Return the scores by variant and layer, with the credits and examples of the last layer."""
     given, source = measured.given, measured.source
     found: dict[Variant, list[dict[str, Any]]] = {variant: [] for variant in measured.items}
     best: dict[Variant, Retrieved] = {}
@@ -152,7 +152,7 @@ def _by_layer(
 def _candidates(
     one: Items, kept: Sequence[WordVectors], matrices: tuple[Matrix, Matrix]
 ) -> tuple[tuple[Matrix, Matrix], tuple[Numbers, Numbers]]:
-    """Return the vectors that hold the candidates of a variant at one layer, and the row of each candidate."""
+    """Return the matrices with a variant's candidates at one layer, and the row of each candidate."""
     sides: list[tuple[Matrix, Numbers]] = []
     for vectors, matrix, words in zip(kept, matrices, (one.left, one.right), strict=True):
         rows: Any = vectors.rows(words)
@@ -197,7 +197,7 @@ def _tags(measured: _Measured, best: Mapping[Variant, Retrieved], tags: Tags) ->
 
 
 def _ranks(measured: _Measured, variant: Variant, retrieved: Retrieved, rows: Numbers) -> Series | None:
-    """Return the accuracy by the absolute difference of the frequency ranks of two aligned words.
+    """Return the accuracy by the difference in frequency rank between aligned words.
 
     Frequencies are counted in the measured and the fitted sentences.
     """
@@ -214,7 +214,7 @@ def _ranks(measured: _Measured, variant: Variant, retrieved: Retrieved, rows: Nu
 
 
 def _rank_values(series: Series, variant: Variant, measured: _Measured) -> dict[str, Any]:
-    """Return the accuracy by difference of frequency rank as JSON values.
+    """Convert the accuracy by difference of frequency rank to JSON values.
 
     ``drop`` is the accuracy of the first bin (smallest differences) minus the accuracy of the last one. It is None if
     at most half of the bins remain after equal differences are merged, because the bins then have very different sizes.

@@ -221,7 +221,7 @@ def notes_of(values: Values, settings: RetrievalConfig, unit: str, same_model: b
         notes.append("retrieval: vectors of two models are compared without a map between their spaces")
     if values["rotation"] is not None:
         notes += few_directions(min(fit["rank"] for fit in values["rotation"]["fit"]), width)
-    # misses because a word has no static vector, which are no sign of bad vectors
+    # misses of words without a static vector say nothing about the vectors
     return notes + [
         f"retrieval, {SHORT[variant]}: {lost:,} of the {found['links']['counted']:,} counted word pairs have a word "
         "without a static vector, and count as not found"

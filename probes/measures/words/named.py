@@ -48,11 +48,10 @@ class _Candidates:
     language_ids: bool
 
     def tensor(self, ids: Ids) -> Tensor:
-        """Return ids on the device of the model."""
         return torch.from_numpy(ids.copy()).to(self.model.norm.weight.device)
 
     def rows(self, ids: Ids) -> Ids:
-        """Return the rows of ids in the table of the model."""
+        """Return the embedding row of each id."""
         with torch.no_grad():
             rows: Ids = self.model.embeddings.rows(self.tensor(ids), self.reader.number).cpu().numpy()
         return rows
@@ -106,7 +105,7 @@ def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeRe
 
 
 def _candidates(given: ProbeInput, role: Role) -> _Candidates:
-    """Return the candidates: the ids in the training text of a run, or all ids of another model."""
+    """Select the candidates: the ids in a run's training text, or all ids of another model."""
     reader, second = given.reader(role), given.config.model2 if role == "target" else None
     folder = given.run if second is None else model_path(second)
     known = folder is not None and is_run(folder)
@@ -120,7 +119,7 @@ def _candidates(given: ProbeInput, role: Role) -> _Candidates:
 
 
 def _pairs(path: Path, sides: tuple[_Candidates, _Candidates], same_model: bool) -> tuple[Ids, dict[str, int], str]:
-    """Return the distinct pairs [n, 2] of ids to compare, the number of other pairs by reason, and a line on both."""
+    """Return the id pairs [n, 2] to compare, counts of dropped pairs by reason, and a summary."""
     words = read_muse(path)
     ids = np.stack([single_tokens(side.reader, [pair[i] for pair in words]) for i, side in enumerate(sides)], axis=1)
     left, counts = np.ones(len(ids), bool), dict[str, int]()
@@ -150,7 +149,7 @@ def _pairs(path: Path, sides: tuple[_Candidates, _Candidates], same_model: bool)
 
 
 def _shared(sides: tuple[_Candidates, _Candidates]) -> Ids:
-    """Return the pairs [s, 2] of ids of both languages that share a row of the model."""
+    """Return the id pairs [s, 2] of the two languages that share an embedding row."""
     rows = [side.rows(side.ids) for side in sides]
     _, first, second = np.intersect1d(rows[0], rows[1], return_indices=True)
     return np.stack([sides[0].ids[first], sides[1].ids[second]], axis=1)

@@ -90,8 +90,8 @@ def _over_checkpoints(
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the scores of each checkpoint, and notes on damaged ones.
 
-    An entry is ``{"step", "languages": language → all scores}``. Only checkpoints that the config of the run keeps are
-    read, because the folder may have more of them for other users of the run.
+    An entry is ``{"step", "languages": language → all scores}``. Only checkpoints that the run's own config keeps are
+    read.
     """
     folder, model = run / "checkpoints", new_model(config, artifacts)
     over, notes = [], []
@@ -107,7 +107,7 @@ def _over_checkpoints(
 
 
 def _emergence(over: Sequence[Mapping[str, Any]], language: str) -> tuple[Drawing, ...]:
-    """Draw a line over checkpoints for each subset of the words, if there are several checkpoints."""
+    """Draw the alignment over checkpoints, if there are several, with a line for each subset of words."""
     lines = []
     for subset in SUBSETS:
         points = [(one["step"], (one["languages"][language]["scores"] or {}).get(subset)) for one in over]
