@@ -87,14 +87,13 @@ def _say_scores(console: Console, run: StudyRun, out: Path) -> None:
 
 
 def _show_plan(run: StudyRun) -> None:
-    """Print the remaining work of a study."""
     if run.changed:
         _say(Console(), run.changed)
     Console().print(plan(run.study, run.graph.chosen(run.chosen), run.store, run.done))
 
 
 def _say_damage(root: Path) -> None:
-    """Read every file of a store that has a checksum, and print what is damaged."""
+    """Verify every file of a store that has a checksum, and print the damaged ones."""
     found = verify_store(root)
     for one in found:
         _say(Console(), str(one), "red")
@@ -102,7 +101,7 @@ def _say_damage(root: Path) -> None:
 
 
 def _opened(name: Path, out: Path | None, options: StudyOptions, overrides: list[str]) -> StudyRun:
-    """Return the checked study in its folder, without writing anything."""
+    """Load and check a study without writing anything."""
     options.check()
     read_options(options.slurm)
     config = sized(name, options.size)

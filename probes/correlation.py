@@ -43,10 +43,9 @@ class _Tables:
     Attributes:
         rows: The rows. A missing value is "".
         columns: The columns that all files have.
-        doubles: Number of rows that were left out because an earlier file has an equal row, for example when a study
-            is given as .csv and as .parquet.
-        alike: Number of equal rows that were kept, because without a column ``cell`` they may be two measurements.
-        excluded: Number of rows that were left out because the model fails the convergence criterion of its study.
+        doubles: Number of rows left out because an earlier file has an equal row, such as a study's .csv and .parquet.
+        alike: Number of equal rows kept. Without a column ``cell`` they may be different measurements.
+        excluded: Number of rows left out because the model fails the convergence criterion of its study.
     """
 
     rows: tuple[Row, ...]
@@ -88,9 +87,9 @@ def read_tables(paths: Sequence[Path]) -> _Tables:
 
 
 def _failed(path: Path) -> set[tuple[str, str]]:
-    """Return the (cell, task) that the study of a table excludes, with the task "" for a model as a whole.
+    """Return the (cell, task) pairs that a study excludes. An empty task stands for the whole model.
 
-    A table of a study lies beside its study.json, which has the limits.
+    The limits are read from the study.json beside the table.
     """
     if not (path.parent / STUDY).is_file():
         return set()
@@ -302,12 +301,11 @@ def _one(
 
 
 def _split(names: str | None) -> Names:
-    """Return the distinct names in a comma-separated list."""
     return tuple(dict.fromkeys(name.strip() for name in (names or "").split(",") if name.strip()))
 
 
 def _usable(table: _Tables, options: CorrelateOptions) -> tuple[list[Row], dict[str, int]]:
-    """Return the rows in which both columns are numbers, and the number of other rows by reason."""
+    """Return the rows with a number in both columns, and counts of the other rows by reason."""
     why = [why_dropped({name: row[name] for name in (options.x, options.y)}) for row in table.rows]
     rows = [row for row, reason in zip(table.rows, why, strict=True) if reason is None]
     reasons = Counter(reason for reason in why if reason is not None)

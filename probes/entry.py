@@ -24,7 +24,7 @@ def main() -> None:
 
 
 def _interrupt(_number: int, frame: FrameType | None) -> None:
-    """End the process at once during an import, where some libraries catch exceptions and the command would go on."""
+    """Handle Ctrl-C. Exit at once during an import, because some libraries would catch the exception."""
     if _is_importing(frame) and not _has_children():
         os.write(2, f"{STOPPED}\n".encode())
         os._exit(130)
@@ -40,6 +40,6 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 
 def _has_children() -> bool:
-    """Return whether worker processes must be stopped first."""
+    """Return whether worker processes are running, which must be stopped first."""
     processes = sys.modules.get("multiprocessing.process")
     return bool(processes and processes.active_children())

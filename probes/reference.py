@@ -239,13 +239,12 @@ def keys(model: type[pydantic.BaseModel]) -> str:
 
 
 class _WithDocstrings(GenerateJsonSchema):
-    """A JSON schema with the docstrings of fields as descriptions.
+    """Generator of JSON schemas that have the docstrings of fields as descriptions.
 
     Pydantic's ``use_attribute_docstrings`` would read the source of every config at import.
     """
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
-        """Return the schema of a model with the docstrings of its fields."""
         found = super().model_schema(schema)
         told = field_docstrings(schema["cls"])
         for name, value in found.get("properties", {}).items():
@@ -274,7 +273,7 @@ def _classes(module: str) -> dict[str, ast.ClassDef]:
 
 
 class _Keys:
-    """The sections of one schema. ``known`` are its definitions."""
+    """The sections of one schema, whose definitions are ``known``."""
 
     def __init__(self, known: Mapping[str, Schema], is_language: bool) -> None:
         self.known = known
@@ -301,7 +300,7 @@ class _Keys:
             yield from self.section(model, place + more, of_key)
 
     def models(self, node: Schema, more: str = "") -> Iterator[tuple[Schema, str]]:
-        """Yield the models that a value may have, each with a suffix for its key: ``[]`` or ``.*``."""
+        """Yield the models that a value may hold, each with the suffix of its key: "", ``[]`` or ``.*``."""
         if "$ref" in node:
             target = self.known[self._name(node)]
             if "properties" in target and (self._name(node) != Language.__name__ or self.languages):
@@ -315,7 +314,6 @@ class _Keys:
             yield from self.models(entry, f"{more}[]")
 
     def values(self, node: Schema) -> str:
-        """Return a description of the allowed values."""
         if "$ref" in node:
             target = self.known[self._name(node)]
             if self._name(node) == Language.__name__:
@@ -332,11 +330,9 @@ class _Keys:
         return f"{TYPES.get(node.get('type', ''), 'any value')} {bounds}".strip()
 
     def each(self, nodes: Sequence[Schema]) -> str:
-        """Return a description of the distinct values of several nodes."""
         return ", ".join(dict.fromkeys(map(self.values, nodes)))
 
     def container(self, node: Schema) -> str:
-        """Return a description of the values of a list or a mapping from names."""
         if node["type"] == "array":
             return f"list of {self.each(_entries(node))}" if _entries(node) else "list"
         inner = node.get("additionalProperties")

@@ -1,4 +1,4 @@
-"""A stage of a study: one piece of work, its key, its check, and how it travels as JSON.
+"""A stage of a study: one piece of work, its key, its check, and its form in JSON.
 
 A stage is a folder ``<kind>-<key>`` of the store. Its key is the fingerprint of everything that its content depends on:
 the settings, with the content hash of each reference in the place of its name, the keys of the stages that it reads,
@@ -35,7 +35,7 @@ from synthlang.vocabularies import extension, space
 if TYPE_CHECKING:  # with torch, which a finished study does without
     from probes.models.pretrained import Role
 
-FORMAT = 2  # raise when a stage of the same settings has another content, and no format of its kind says so
+FORMAT = 2  # increase if equal settings give other content and no format of the kind changes
 DATA_FORMATS = tuple(
     module.FORMAT for module in (languages, shards, vocabulary, space, extension, ids, word_dictionary, aligners)
 )
@@ -213,5 +213,5 @@ class StageKeys:
 
 
 def _is_as_keyed(stage: Stage, keys: StageKeys) -> bool:
-    """Return whether all references of a stage and its parents have the content that the keys were computed from."""
+    """Return whether the references of a stage and its ancestors are unchanged since it was keyed."""
     return keys.key(stage) == stage.key and all(_is_as_keyed(parent, keys) for parent in stage.parents)

@@ -121,7 +121,7 @@ Content = tuple[list[Path], Callable[[], str]]
 
 
 def _spec(name: str, task: str | None, _hashes: ContentHashes) -> Content:
-    """Look at a source or, with a ``task``, at labelled items."""
+    """Return the files and the hash of a source or, with a ``task``, of labelled items."""
     spec, split = choose(name) if task else (name, None)
     plain = spec.removeprefix(f"{task}:") if task else spec
     if plain.startswith(HUB):  # not opened: that takes seconds
@@ -166,7 +166,7 @@ def _files_of_opened(opened: Any) -> list[Path]:
 
 
 def _hub_folder(name: str) -> tuple[Path, str]:
-    """Split ``FOLDER[:CONFIG][?language=xx]`` into folder and rest; a data set of the hub has no such folder."""
+    """Split ``FOLDER[:CONFIG][?language=xx]`` into a folder, which need not exist, and the rest."""
     plain, rest = name, ""
     for mark in ("?", ":"):
         if mark in plain and not user_path(plain).exists():
@@ -176,7 +176,7 @@ def _hub_folder(name: str) -> tuple[Path, str]:
 
 
 def _tree(folder: Path) -> list[Path]:
-    """Return a folder and all files in it, without model cards and hidden files; nothing if there is no folder."""
+    """Return a folder and its files, except model cards and hidden files, or [] without the folder."""
     if not folder.is_dir():
         return []
     inside = (path for path in sorted(folder.rglob("*")) if path.name != CARD)
@@ -198,14 +198,14 @@ def _file(name: str, _task: str | None, _hashes: ContentHashes) -> Content:
 
 
 def _model(name: str, _task: str | None, hashes: ContentHashes) -> Content:
-    """Look at a local model.
+    """Return the files and the hash of a local model.
 
-    The content of a run is its records and the texts that it was trained on, which are read again with its languages.
+    The hash of a run covers its records and its training texts, which are read again with its languages.
     """
     folder = user_path(name)
     if CellModel.of(name) is not None or not folder.is_dir():
         return [], lambda: name
-    # the files of a checkpoint, or of one in ``export``, without other checkpoints that a trainer left there
+    # a checkpoint here or in ``export``; other folders may be checkpoints that a trainer left
     top_files = [path for path in sorted(folder.iterdir()) if path.is_file() and path.name != CARD]
     tree = [folder, *top_files, *_tree(folder / EXPORT)]
     records = [folder / record for record in RECORDS if (folder / record).is_file()]
@@ -226,9 +226,9 @@ def _model(name: str, _task: str | None, hashes: ContentHashes) -> Content:
 
 
 def _config_of_run(folder: Path) -> PretrainConfig | None:
-    """Return the settings of a pretraining run.
+    """Return the settings of a pretraining run, or None for other folders and for a missing text.
 
-    None: the folder is another one, or a text is gone, which is reported when the run is opened.
+    A missing text is reported when the run is opened.
     """
     try:
         return load(PretrainConfig, folder / RECORDS[0]) if is_run(folder) else None
@@ -237,9 +237,9 @@ def _config_of_run(folder: Path) -> PretrainConfig | None:
 
 
 def _files_named(config: PretrainConfig, hashes: ContentHashes) -> list[Path]:
-    """Return the files behind the references of a run, without the model that it is initialised from.
+    """Return the files behind the references of a run, except its initial model.
 
-    The run has the weights and the tokenizer of that model.
+    The run has its own weights and tokenizer, so the initial model is not read.
     """
     found: list[Path] = []
     try:
@@ -264,14 +264,14 @@ def _language(name: str, _task: str | None, _hashes: ContentHashes) -> Content:
     except InputError:  # the name of a language of the model
         return [user_path(name)] if is_file else [], lambda: name
     files = [*(files_behind(user_path(name)) if is_file else []), *_files_of_transforms(language)]
-    # with the name, since a model may have a language of this name and of other content
+    # the name counts too, since a model may have another language of this name
     return files, lambda: fingerprint("language", name=name, content=parse_language(name).fingerprint)
 
 
 def _parser(name: str, _task: str | None, _hashes: ContentHashes) -> Content:
-    """Look at a parser: a folder, or the installed library and the description of the pipeline.
+    """Return the files and the hash of a parser.
 
-    Another version of the library replaces that description.
+    The description of a pipeline is among the files, since another version of the library replaces it.
     """
     kind, _, rest = name.partition(":")
     library, path = find_spec(kind), getattr(open_engine(name), "path", None)

@@ -1,4 +1,4 @@
-"""The table of the kinds of stages, by the names that folders and keys have."""
+"""The table of stage kinds, by the names in folders and keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Imports everything that stages need to run, for processes that are forked from one that has it loaded."""
+"""Imports of everything that stages need, so that processes forked after this import start fast."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Making a stage under its lock: another runner of the store waits, and finds the stage made."""
+"""Making a stage under its lock. Another runner of the store waits, and finds the finished stage."""
 
 from __future__ import annotations
 

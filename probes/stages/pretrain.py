@@ -77,7 +77,7 @@ class PretrainStage(Stage):
             inputs.check_source(member.language, member.source, *own)
 
     def _check_initial_model(self, inputs: Inputs) -> None:
-        """Raise InputError for more layers, or longer rows, than the model that the weights come from has."""
+        """Raise InputError if the run has more layers or longer rows than its initial model."""
         from pretrain.model.from_hf import check_length, check_size, check_start
 
         config = self.config

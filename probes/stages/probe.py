@@ -86,13 +86,13 @@ class ProbeStage(ModelStage):
         self._check_installed(inputs)
 
     def _check_installed(self, inputs: Inputs) -> None:
-        """Raise InputError for a package or a parser that a probe needs."""
+        """Raise InputError for a missing package or parser."""
         self.config.check_installed()
         if "retrieval" in self.config.probes:
             inputs.check_parser(self.config.retrieval.parser, "retrieval")
 
     def _check_language(self, known: KnownModels) -> None:
-        """Raise InputError for a language that the model cannot have, and for one whose words it does not know."""
+        """Raise InputError for a language that the model cannot have, or whose words it does not know."""
         config, run = self.config, known.run
         if run is None and config.language is None:
             reason = "the model has no known languages, so the language to compare with is required"
@@ -108,7 +108,7 @@ class ProbeStage(ModelStage):
             raise no_rows(str(config.language), [language.name for language in run.all_languages])
 
     def _check_limits(self, known: KnownModels) -> None:
-        """Raise InputError for layers that a model does not have, and for sentences longer than a model reads."""
+        """Raise InputError for layers and sentence lengths beyond the limits of the models."""
         config = self.config
         others: list[str | None] = [config.cka.paraphrase] if "cka" in config.probes else []
         others += config.distances.before.values() if "distances" in config.probes else []
@@ -146,7 +146,7 @@ class ProbeStage(ModelStage):
 
 
 def _with_folders(config: ProbeConfig, folders: Mapping[str, str]) -> ProbeConfig:
-    """Return the config with each reference to a model of the cell replaced by the folder of the model."""
+    """Return the config with the folders of the cell's models in the place of their references."""
 
     def folder(name: str | None) -> str | None:
         return None if name is None else folders.get(name, name)
@@ -158,9 +158,9 @@ def _with_folders(config: ProbeConfig, folders: Mapping[str, str]) -> ProbeConfi
 
 
 def _make_checkpoints(stage: PretrainStage, making: Making) -> None:
-    """Make the checkpoints that the config of a run keeps, if the run was trained by a config that keeps others.
+    """Make the checkpoints that a run's config keeps and its folder lacks.
 
-    The run is trained once more beside its folder: the same steps, with other checkpoints.
+    The same steps are trained again in a folder beside the run.
     """
     from pretrain.run import pretrain
     from pretrain.stopping import on_sigterm

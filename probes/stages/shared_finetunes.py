@@ -1,10 +1,9 @@
 """Fine-tuned models that stages of a study share.
 
-One model, fine-tuned in one way on the same items, is tested in many languages, or after rotations that leave the
-language that is trained on as it is. The runner makes a folder in the store for every fine-tuning that at least two
-stages need, and deletes the folder when the last of them has ended. A stage that finds the folder keeps its
-fine-tuning there, or finds it made. So weights are kept no longer than a stage needs them, and results do not depend on
-which stage made them.
+A model that was fine-tuned once can be tested in many languages, and after rotations that do not change the training
+language. The runner makes a folder in the store for every fine-tuning that at least two stages need, and deletes the
+folder when the last of them has ended. A stage that finds the folder keeps its fine-tuning there, or finds it made. So
+weights are kept no longer than a stage needs them, and results do not depend on which stage made them.
 """
 
 from __future__ import annotations

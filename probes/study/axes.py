@@ -1,4 +1,4 @@
-"""The axes of a grid: the values of a dotted key, or names with labels, and the changes of a cell that each makes."""
+"""The axes of a grid: values of a dotted key, or labels, each with the changes that it makes to a cell."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def check_key(key: str, keys: Sequence[str]) -> None:
 
 
 def _hint(parts: list[str]) -> str:
-    """Return the key that was probably meant, or the possible starts of a key."""
+    """Suggest the key that was probably meant, or the valid first parts of a key."""
     if parts[0] in PretrainConfig.model_fields:
         return f"did you mean {'.'.join(['pretrain', *parts])}?"
     if len(parts) == 1:

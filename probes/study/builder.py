@@ -1,4 +1,4 @@
-"""Building a cell: from the settings of a combination of the grid to checked configs."""
+"""Construction of a cell: the settings of a grid combination become checked configs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def setting_of(error: InputError, place: Place, point: GridPoint) -> Setting | N
     wrong = error.keys[len(place) :]
     for setting in reversed(point.settings):
         keys = setting_keys(setting)
-        # a task, and the fine-tuning for probes, also have what all tasks have in common
+        # tasks, and the fine-tuning for probes, inherit the settings of ``transfer``
         root = ("transfer",) if keys[0] == "transfer" and place[0] in ("tasks", "finetuned") else place
         own = keys[len(root) :]
         if keys[: len(root)] == root and (wrong or not own) and all(a == b for a, b in zip(own, wrong, strict=False)):
@@ -60,7 +60,7 @@ def check_task(
 
 
 def _leaves(value: Any, keys: Keys = ()) -> dict[Keys, Any]:
-    """Return the values inside nested mappings by their keys."""
+    """Flatten nested mappings into values by their paths of keys."""
     if not (isinstance(value, Mapping) and value):
         return {keys: value}
     found: dict[Keys, Any] = {}
@@ -154,7 +154,7 @@ class CellBuilder:
         return self._parse(AdjustConfig, data, place, point)
 
     def _finetuning(self, draft: Draft, point: GridPoint) -> tuple[TransferConfig | None, int]:
-        """Return the fine-tuning of the model that probes read, over the settings of all tasks, and its seed."""
+        """Return the fine-tuning before the probes, and its seed. Common task settings are defaults."""
         place = ("finetuned",)
         if draft.sections[place] is None:
             return None, 0
@@ -222,7 +222,7 @@ class CellBuilder:
 
 
 def _start_settings(root: str, section: Section, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the section ``start`` of a pretraining that is initialised from another one of the cell."""
+    """Return the section ``start`` of a pretraining that has ``init_from``."""
     settings = data.get("start") or {}
     if section.sets("start", "model"):
         reason = "the run that init_from describes is the model to start from"
@@ -234,7 +234,7 @@ def _start_settings(root: str, section: Section, data: Mapping[str, Any]) -> dic
 
 
 def _has_value(data: Any, value: str) -> bool:
-    """Return whether a value stands anywhere inside mappings and lists."""
+    """Return whether nested mappings and lists contain a value."""
     if isinstance(data, Mapping):
         return any(_has_value(inner, value) for inner in data.values())
     return any(_has_value(inner, value) for inner in data) if isinstance(data, list) else data == value

@@ -1,4 +1,4 @@
-"""The cells of a study: one for every combination of its grid, each with other work and another name."""
+"""The cells of a study: one for each combination of its grid, each with its own work and name."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def smoke_study(study: StudyConfig, cells: Sequence[Cell]) -> tuple[StudyConfig,
 
 
 def _each_value_once(cells: Iterable[Cell]) -> Iterator[Cell]:
-    """Yield the cells that have a label which no earlier cell has, and cells without labels."""
+    """Yield cells without labels, and cells with a label that no earlier cell has."""
     seen = set[tuple[str, str]]()
     for cell in cells:
         if not cell.labels or not seen.issuperset(cell.labels.items()):
@@ -75,7 +75,7 @@ def _each_value_once(cells: Iterable[Cell]) -> Iterator[Cell]:
 
 
 def _smaller_cells(cells: Iterable[Cell]) -> Iterator[Cell]:
-    """Yield the cells with smaller configs; configs that they share stay shared."""
+    """Yield the cells with smaller configs. A config that cells share stays shared."""
     known: dict[int, StrictModel] = {}
 
     def small(config: Any) -> Any:
@@ -125,7 +125,7 @@ def _expanded(study: StudyConfig, path: Path | None, assignments: Sequence[str])
 
 
 def _contain(study: StudyConfig, cells: Sequence[Cell], keys: StageKeys | None = None) -> None:
-    """Give the study the fingerprint of its cells."""
+    """Set the fingerprint of the study from its cells."""
     keys = keys or StageKeys()
     study.contains(fingerprint("cells", cells=[[cell.name, _settings(cell, keys)] for cell in cells]))
 
@@ -159,7 +159,7 @@ def _settings(cell: Cell, keys: StageKeys) -> str:
 
 
 def _check_distinct(cells: list[Cell], keys: StageKeys, included: int) -> None:
-    """Raise InputError if two cells have the same settings, or are the same work as far as is known without the data.
+    """Raise InputError if two cells have equal settings or, as far as is known without data, equal stages.
 
     The cells of ``grid.include`` begin at the number ``included``.
     """
@@ -187,10 +187,10 @@ def _check_distinct(cells: list[Cell], keys: StageKeys, included: int) -> None:
 
 
 def _check_labels(points: list[GridPoint]) -> None:
-    """Raise InputError if two cells have the same labels, or the same but for seeds and for different settings.
+    """Raise InputError for labels by which results would take two different cells for replicates.
 
-    Results would take such cells for replicates. The values of one axis have different labels, but two entries of
-    ``include`` may give one label to different settings.
+    Two cells may not have equal labels. If their labels differ only in seeds, their other settings must be equal. The
+    values of one axis have different labels, but two entries of ``include`` may break this rule.
     """
     count = Counter(tuple(sorted(point.labels.items())) for point in points)
     first: dict[tuple[tuple[str, str], ...], tuple[GridPoint, list[Choice]]] = {}
@@ -215,8 +215,7 @@ def _check_labels(points: list[GridPoint]) -> None:
 def _distinctly_named(cells: list[Cell], points: list[GridPoint], study: StudyConfig) -> list[Cell]:
     """Return the cells with distinct names.
 
-    A name that two cells would share is replaced by its full name, which includes the axes. Cells that still share a
-    name are numbered.
+    A shared name is replaced by the full name, which includes the axes. Cells that still share a name are numbered.
     """
     count = Counter(cell.name for cell in cells)
     full = [point.full_name or study.name for point in points]
@@ -269,13 +268,13 @@ def _matching(cells: Sequence[Cell], text: str) -> set[str]:
 
 
 def _has_label(cell: Cell, text: str) -> bool:
-    """Return whether a cell has a label, which may have the name of its axis and = in front."""
+    """Return whether a cell has a label, given as ``LABEL`` or ``AXIS=LABEL``."""
     name, _, label = text.partition("=")
     return text in cell.labels.values() or any(_same(cell.labels[axis], label) for axis in _called(cell.labels, name))
 
 
 def _called(axes: Iterable[str], name: str) -> list[str]:
-    """Return the axes of a name; several may have the same last part."""
+    """Return the axes that a name refers to. Several axes may have the same last part."""
     titles = axis_titles(axes)
     return [a for a in titles if name in (a, a.rsplit(".", 1)[-1], short_key(a), titles[a].replace(" ", "_"))]
 

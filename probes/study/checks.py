@@ -47,7 +47,7 @@ def missing_inputs(cells: Sequence[Cell]) -> list[str]:
 
 
 def _problem(cell: Cell, inputs: Inputs) -> InputError | None:
-    """Return the first error of the stages of a cell, placed at the section of the study that a stage stands in."""
+    """Return the first error in the stages of a cell, placed at the section of the study."""
     for _, section, stage in stages_of(cell, [0], inputs.keys):
         try:
             inputs.once((section, inputs.identity(stage)), lambda stage=stage: stage.check(inputs))  # type: ignore[misc]

@@ -160,5 +160,5 @@ def check_part_name(root: str, name: str) -> None:
 
 
 def _absolute(name: str, folder: Path) -> str:
-    """Return a built-in name (PAPER/TABLE) as it is, and the path of a YAML file (/TABLE) from ``folder``."""
+    """Resolve the path of a YAML file (/TABLE) from ``folder``. Keep a built-in name (PAPER/TABLE)."""
     return str((folder / user_path(name)).resolve()) if ".yaml" in name or ".yml" in name else name

@@ -57,7 +57,7 @@ def _texts(run: Path, config: PretrainConfig) -> tuple[str, ...]:
 
 
 def _sentences(store: Store, run: Path, config: PretrainConfig, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield name and sentence of each language of a run whose data exist."""
+    """Yield each language that has data with an example sentence, the same for all if possible."""
     known = {
         language.name: (tokenizer, shards)
         for language, text in zip(config.all_languages, texts, strict=True)
@@ -82,7 +82,7 @@ def _sentences(store: Store, run: Path, config: PretrainConfig, texts: Sequence[
 
 
 def _tokens(shards: Path, places: Sequence[int]) -> dict[int, NDArray[Any]]:
-    """Return the token ids of the sentences at these places. The rest of the file is not read."""
+    """Read only the token ids of the sentences at these places."""
     offsets = np.load(shards / "offsets.npy", mmap_mode="r")
     ids = np.memmap(shards / "tokens.bin", np.dtype(read_json(shards / "manifest.json")["dtype"]), "r")
     return {place: np.asarray(ids[offsets[place] : offsets[place + 1]]) for place in places}

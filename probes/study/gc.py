@@ -66,10 +66,10 @@ class User:
 
 
 def _users(folders: Iterable[Path], dry_run: bool, keep: str | None = None) -> Iterator[tuple[Store, list[User]]]:
-    """Yield each store of these studies with all studies of that store.
+    """Yield each store of these studies with all of its studies.
 
-    These are the studies in the list of the store, and the given ones, whose folders may have been renamed. The store
-    is locked until the next one is asked for, so that no study enters it. A ``dry_run`` locks nothing.
+    The given studies are included even if their folders were renamed after the store listed them. The store stays
+    locked until the next one is requested, so that no study enters it. A ``dry_run`` locks nothing.
 
     Args:
         folders: The studies that the collection is about.
@@ -103,7 +103,7 @@ def _root(folder: Path, record: Mapping[str, Any]) -> Path:
 
 
 def _unfinished(record: Mapping[str, Any]) -> dict[str, bool]:
-    """Return the stages of a study's cells, and for each whether a cell that has it is not done."""
+    """Return the stages of a study, and for each whether an unfinished cell has it."""
     found: dict[str, bool] = {}
     for cell in record["cells"]:
         for name, key in cell["keys"].items():
@@ -113,7 +113,7 @@ def _unfinished(record: Mapping[str, Any]) -> dict[str, bool]:
 
 
 def _with_ancestors(stages: Collection[str], parents: Mapping[str, Sequence[str]], store: Store) -> set[str]:
-    """Return stages with all that they are made of, by the records of studies and by their own settings."""
+    """Return stages and their ancestors, from the records of studies and the settings of stages."""
     found, new = set[str](), set(stages)
     while new:
         found |= new
@@ -211,7 +211,7 @@ def _collect(run: Path, users: Sequence[User], found: Collected, dry_run: bool) 
 
 
 def _freed(run: Path, keep: str) -> Freed:
-    """Return the files of a run that a policy deletes. A run that is not finished loses none."""
+    """Return the files of a run that a policy deletes. An unfinished run loses none."""
     folder, paths = run / "checkpoints", list[Path]()
     if keep == "checkpoints" or not (run / "done.json").exists():
         return Freed(run, keep, (), 0)
@@ -311,7 +311,7 @@ def delete_unused(folders: Iterable[Path], dry_run: bool = False) -> list[Unused
 
 
 def _delete_stage(store: Store, folder: Path) -> bool:
-    """Delete the folder of a stage and return True, or return False if the stage is locked.
+    """Delete the folder of a stage, and return whether it was there and not locked.
 
     The folder is renamed first. After a kill the next collection deletes the rest.
     """

@@ -1,4 +1,4 @@
-"""The grid of a study: its axes, the combinations of them that are cells, and assignments (``--set``) inside it."""
+"""The grid of a study: its axes, the combinations of labels that are cells, and assignments (``--set``) inside it."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class GridConfig(StrictModel):
     @field_validator("product", "zip", mode="before")
     @classmethod
     def _left_empty(cls, value: Any) -> Any:
-        """Remove the axes that are null, which a base has and the study does not want."""
+        """Remove null axes. A study sets an axis of its base to null to drop it."""
         known = {} if value is None else value
         return {k: v for k, v in known.items() if v is not None} if isinstance(known, dict) else known
 
@@ -121,7 +121,7 @@ class GridConfig(StrictModel):
         return self
 
     def _labels(self) -> dict[str, dict[str, str]]:
-        """Return the labels of all values that a dotted key has in an axis or in entries of ``include``."""
+        """Return the labels of each dotted key's values, in its axis or in entries of ``include``."""
         values = {axis: list(of_axis) for axis, of_axis in {**self.product, **self.zip}.items() if is_key(axis)}
         for axis, value in (item for entry in self.include for item in entry.items() if is_key(item[0])):
             values.setdefault(axis, []).append(value)
@@ -157,7 +157,7 @@ class GridConfig(StrictModel):
 
 
 def _excluded(points: Sequence[GridPoint], axes: Axes, entry: Mapping[str, Any], keys: Sequence[str]) -> set[int]:
-    """Return the positions of the points that agree with every key of the entry."""
+    """Return the indices of the points that match every key of the entry."""
     if not entry:
         raise InputError("the entry is empty", keys=keys, hint="give at least one axis to match", code="empty")
     wanted = {axis: {choice.label for choice in _named(axes, axis, value, keys)} for axis, value in entry.items()}
@@ -186,7 +186,7 @@ def _named(axes: Axes, axis: str, value: Any, keys: Sequence[str]) -> list[Choic
 
 
 def _included(axes: Axes, entry: Mapping[str, Any], labels: LabelsOfValues, keys: Sequence[str]) -> GridPoint:
-    """Return the combination of an entry: its axes in the order of the grid, then other keys in its own order."""
+    """Return the point of an entry, with the axes in the order of the grid before other keys."""
     if not entry:
         raise InputError("the entry is empty", keys=keys, hint="give at least one value of the cell", code="empty")
     place = {axis: number for number, axis in enumerate(axes)}
@@ -195,7 +195,7 @@ def _included(axes: Axes, entry: Mapping[str, Any], labels: LabelsOfValues, keys
 
 
 def _choice(axes: Axes, axis: str, value: Any, labels: LabelsOfValues, keys: Sequence[str]) -> Choice:
-    """Return the choice of an entry of include for an axis, or for a key that is no axis."""
+    """Return the choice that an entry of ``include`` makes for an axis or another key."""
     if axis in axes and not isinstance(value, dict) and not is_key(axis):
         return _named(axes, axis, value, keys)[0]
     try:
@@ -245,7 +245,7 @@ def with_assignments(data: Mapping[str, Any], assignments: Sequence[str]) -> dic
 
 
 def _without(name: str, place: Sequence[str], data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the mapping at a place without an axis of a base, or without a label.
+    """Return the mapping at ``place`` without the axis or label ``name``.
 
     Raises:
         InputError: If the label does not exist.
@@ -261,7 +261,7 @@ def _without(name: str, place: Sequence[str], data: Mapping[str, Any]) -> dict[s
 
 
 def _keys_at(place: Sequence[str], data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the mapping at a place. It is empty where there are no keys, as in an axis that is a list."""
+    """Return the mapping at ``place``, or an empty one if something else is there, such as a list."""
     node: Any = data
     for key in place:
         node = node.get(key) if isinstance(node, Mapping) else None
@@ -269,7 +269,7 @@ def _keys_at(place: Sequence[str], data: Mapping[str, Any]) -> Mapping[str, Any]
 
 
 def _place(keys: Sequence[str], data: Mapping[str, Any]) -> list[str] | None:
-    """Return the place of an assignment inside an axis or an entry of the grid, or None."""
+    """Return the keys that lead to an assignment inside an axis or an entry of the grid, or None."""
     if len(keys) > 2 and keys[0] == "grid" and keys[1] in PARTS:
         axis = keys[2]
         if axis in KNOWN_ROOTS:

@@ -119,7 +119,7 @@ def named_stages(record: Mapping[str, Any]) -> set[str]:
     """Return the folders of the stages that a study names by a path."""
     named = set(record.get("reads") or ())
     if "parents" not in record:
-        # Earlier versions recorded only some of the names. The paths in the settings are the rest.
+        # Earlier versions did not record all of them. The settings have the other paths.
         overrides = [cell.get("overrides") for cell in record["cells"]]
         named |= stages_in([record["config"], record.get("settings"), overrides])
     return named
@@ -146,7 +146,7 @@ def check_folder(folder: Path, study: StudyConfig) -> dict[str, Any] | None:
 
 
 def _check_ours(folder: Path, ours: Collection[str], problem: str) -> None:
-    """Raise InputError with the reason ``problem`` if a folder holds more than the leftovers of a killed study."""
+    """Raise InputError if a folder has files other than ``ours`` and leftovers of a killed study."""
     if not folder.exists():
         return
     if not folder.is_dir():

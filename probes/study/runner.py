@@ -108,7 +108,7 @@ class StudyRun:
         check_weights(self.to_do(), self.done, self.store)
 
     def _check_left_alone(self, cell: str, keys: Iterable[str]) -> None:
-        """Raise InputError if a cell that is not chosen has results and names something that cannot be read.
+        """Raise InputError if a cell that is not chosen has results and an unreadable reference.
 
         Its stages would get other keys, and its results would belong to no stage.
         """
@@ -180,10 +180,7 @@ class StudyRun:
             return write_report(self.folder, say)
 
     def _nothing_new(self) -> ReportPaths | None:
-        """Return the existing report if all stages are finished, and a start would write the same record and report.
-
-        This saves seconds for a study of 1,000 cells.
-        """
+        """Return the existing report if a start would change nothing, which saves seconds in large studies."""
         if self._looked != self._last_change() or self.to_do():
             return None
         if json.loads(json.dumps(self._record())) != self._former:
@@ -219,7 +216,7 @@ class StudyRun:
     def _follow(
         self, schedule: Schedule, executor: Executor, fits: SharedFinetunes, total: int, report: Report, say: Say
     ) -> None:
-        """Submit stages and wait until none is left. The record and the tables are written from time to time."""
+        """Run the stages until none is left, and write the record and the tables from time to time."""
         over, written, cost, news, stop = 0, time.monotonic(), 0.0, False, watched()
         seconds = {f"{stage.kind}-{key}": stage for key, stage in self.graph.stages.items()}
         took = [(seconds[name], known) for name, known in self.seconds.items() if name in seconds and known]
@@ -255,7 +252,7 @@ class StudyRun:
                 cost = written - started
 
     def _ended_cells(self, ended: Sequence[StageOutcome]) -> Iterator[list[dict[str, Any]]]:
-        """Yield the results of each cell whose last stage is among ``ended``."""
+        """Yield the result rows of each cell that the stages in ``ended`` complete."""
         new = {outcome.key for outcome in ended}
         for record, cell in zip(self.cells, self._expanded, strict=True):
             keys = record.keys.values()

@@ -79,7 +79,7 @@ class Schedule:
         insort(self._ready, (self._order[key], key))
 
     def _fail(self, outcome: StageOutcome) -> list[StageOutcome]:
-        """Fail a stage and all stages that need it, directly or not."""
+        """Fail a stage and all of its descendants."""
         because = f"because {self.stages[outcome.key].label} failed: {outcome.error}"
         over, below = {outcome.key: outcome}, [outcome.key]
         while below:

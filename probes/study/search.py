@@ -118,7 +118,7 @@ class Search:
         )
 
     def _pretraining(self, point: GridPoint) -> tuple[Cell, list[PretrainStage]]:
-        """Return a cell and its pretraining, preceded by the pretraining that it starts from."""
+        """Return a cell with the pretraining that it starts from, if any, and its own."""
         cell = self._build.cell(point)
         if cell.pretrain is None:
             reason = f"cell {cell.name} has no pretraining to search"
@@ -142,7 +142,7 @@ class Search:
         """Return the perplexity of a cell at its last step.
 
         Raises:
-            TrialPruned: If the cell is stopped at a rung.
+            TrialPruned: The cell is stopped at a rung, or the grid excludes it.
         """
         import optuna
 

@@ -339,7 +339,7 @@ class TransferConfig(StrictModel):
 
     @model_validator(mode="after")
     def _sound(self) -> TransferConfig:
-        """Check the rules about several keys."""
+        """Check the rules that involve several keys."""
         frozen, pairs = self.features.tune == "none", [name for name, task in TASKS.items() if task.pairs]
         no_dev = self.target is not None and self.target.dev is None and self.target.train is None
         wrong = {

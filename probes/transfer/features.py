@@ -23,7 +23,7 @@ from probes.transfer.tasks.base import Batch, Examples, Head
 from synthlang.errors import InputError
 from synthlang.rng import key_of
 
-MOST = 1 << 31  # maximum size of cached states of one set in bytes; larger ones are computed again in each epoch
+MOST = 1 << 31  # bytes of cached states per set; larger sets are computed again in each epoch
 
 
 def pick_words(states: Tensor, words: Tensor, subword: str) -> Tensor:
@@ -239,7 +239,7 @@ def frozen_states(model: TaskModel, examples: Examples, most: int = MOST) -> Fro
 
 
 def _there(batch: Batch, reads_all: bool) -> Tensor:
-    """Return the mask [r, n] of states that are not padding: columns, or ``<s>`` and words."""
+    """Return the mask [r, n] of states that are not padding. They are tokens, or ``<s>`` and words."""
     if not reads_all and batch.words is not None:
         return F.pad(batch.mask, (1, 0), value=True)
     return torch.ones_like(batch.text.input_ids) if batch.text.valid is None else batch.text.valid

@@ -34,7 +34,7 @@ from synthlang.progress import Report, Say, silent, unheard
 from synthlang.references import resolved
 from synthlang.rng import key_of, permutation
 
-FORMAT = 2  # raise when the same settings give other weights, or a state has other content
+FORMAT = 2  # increase if equal settings give other weights, or a state has other content
 KEPT = CheckpointConfig(keep=1)
 EVERY = 20  # steps between reads of the loss, because each read waits for the device
 FUSED = ("cpu", "cuda", "mps", "xpu")  # devices that have a fused AdamW
@@ -121,7 +121,7 @@ def predict(
 
 @dataclass
 class _Fit:
-    """The epochs of a fit."""
+    """The training loop of a fit. ``further`` is an additional loss of each step."""
 
     model: TaskModel
     train: Examples
@@ -194,7 +194,7 @@ class _Fit:
         return learning_rate(peak, warmup, self.steps, step, self.config.schedule)
 
     def _sum(self, losses: list[Tensor], epoch: int, first: int) -> float:
-        """Return the sum of losses, whose first step is ``first``.
+        """Return the sum of the losses of consecutive steps from ``first`` on.
 
         Raises:
             InputError: A loss or a weight is not finite.

@@ -172,7 +172,7 @@ class Transfer:
         return [[text.data.name, text.text.fingerprint] for text in self._aligned(settings)]
 
     def _aligned(self, settings: ContinualConfig | RotationConfig, seed: int = 0) -> tuple[Aligned, ...]:
-        """Read the aligned text. The seed decides which sentence pairs are drawn."""
+        """Return the aligned text, which is read once. The seed decides which sentence pairs are drawn."""
         key = repr((settings.pairs, settings.data, seed))
         if key not in self._texts:
             self._texts[key] = read_aligned(
@@ -298,7 +298,7 @@ class Transfer:
     def _fit(
         self, config: TransferConfig, trained: Role, seed: int, label: str, folder: Path | None
     ) -> tuple[TaskModel, Fitted]:
-        """Fine-tune a model on one language. The initial head depends on the seed, and not on the language."""
+        """Fine-tune a model on one language. The initial head depends only on the seed."""
         language = "parent" if trained == "source" else "target"
         name = " ".join(filter(None, (self.name, f"seed {seed}", language, label)))
         progress: Report = lambda _, done, total, note: self.report(name, done, total, note)  # noqa: E731
@@ -315,7 +315,7 @@ class Transfer:
 
     @contextmanager
     def _kept(self, config: TransferConfig, trained: Role, seed: int, own: Path | None) -> Iterator[Path | None]:
-        """Yield the folder for a fit: the shared folder if it is free, else the ``own`` one."""
+        """Yield the folder for a fit: the shared folder if it is free, else ``own``."""
         settings = resolved(config.of_fit(trained), lambda named: named.name)
         name = f"fit-{fingerprint('fit', settings=settings, seed=seed, trained=trained)}"
         with nullcontext() if trained not in self.shared else self.shared[trained].taken() as common:
@@ -323,7 +323,6 @@ class Transfer:
             yield None if folder is None else folder / name
 
     def _record(self, label: str, trained: Role, model: TaskModel, fitted: Fitted) -> dict[str, Any]:
-        """Return the record of a fit for JSON."""
         moved = movement(self.bodies[trained], model.features.body(trained))
         return {
             "setting": label,

@@ -32,7 +32,7 @@ from synthlang.tasks import TaskSet, choose, derive_task, split_for
 from synthlang.tasks.batch import TaskBatch, join_batches
 
 DEV_SHARE = 10  # without a dev split, one in ten training items is held out
-COMMON = 0.9  # minimum share of shared items in the smaller set, and of shared items with equal labels
+COMMON = 0.9  # minimum share of the smaller set with ids in both, and of these with equal labels
 DEV, MIXED = "dev ", "mixed "  # prefixes of the names of sets
 ONE_ONLY, OTHER_LABEL = "items of one language only", "items of another label in the other language"
 
@@ -110,7 +110,7 @@ def open_training(config: TransferConfig, text: str | None, length: int) -> tupl
 
 
 class _Opener:
-    """Opens sets of a task, and each source only once. ``train`` names the training items."""
+    """Opener of the sets of a task. Each source is opened once."""
 
     def __init__(self, config: TransferConfig, text: str | None, length: int) -> None:
         self.task = task_of(config, length)
@@ -279,7 +279,7 @@ def _of_target(
 
 
 def _drawn(mixed: Mapping[str, ItemSet]) -> dict[str, ItemSet]:
-    """Keep each item in one of the sets, which depends only on the id of the item and not on the model."""
+    """Keep each item in one of the sets. The set depends only on the id of the item."""
     found = {}
     for number, (name, items) in enumerate(mixed.items()):
         draws = uniform_of_keys([key_of("mixed", item) for item in items.batch.ids])
@@ -340,7 +340,7 @@ def _check_left(sets: Mapping[str, ItemSet], config: TransferConfig) -> None:
 
 
 def _bound(language: Language, pretrained: Pretrained, task: TaskSet) -> Language:
-    """Bind the language to the word counts of the pretraining text or the training items, if it needs counts."""
+    """Bind a language that needs word counts to those of the pretraining text or training items."""
     if not language.needs_counts:
         return language
     return bind_language(language, task.as_source() if pretrained.text is None else open_source(pretrained.text))
@@ -373,7 +373,7 @@ def _derived(batch: TaskBatch, language: Language, source: Reader, target: Reade
 
 
 def _readers(source: Reader, target: Reader, batch: TaskBatch, field: int | None) -> tuple[Reader, ...]:
-    """Return a reader for each text: the target reader for ``field`` (None: for all texts), else the source reader."""
+    """Return the reader of each text: the target reader for ``field`` (None: all), else the source."""
     return tuple(target if field in (None, number) else source for number in range(batch.texts.shape[1]))
 
 
@@ -413,7 +413,7 @@ def mixed_batches(source: TaskBatch, target: TaskBatch, limit: int | None = None
 
 
 def _same_items(source: TaskBatch, target: TaskBatch) -> tuple[list[tuple[int, int]], dict[str, int]]:
-    """Return the rows of all items with the same id and label in both sets, and counts of other items by reason."""
+    """Match the items of both sets by id and label, and count the other items by reason."""
     place = {name: row for row, name in enumerate(target.ids)}
     shared = [(row, place[name]) for row, name in enumerate(source.ids) if name in place]
     smaller, unlike = min(len(source), len(target)), "the test sets of the two languages are not translations"

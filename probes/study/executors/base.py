@@ -64,7 +64,7 @@ class Detached(Executor, Protocol):
 
 
 class _Unheard(BaseException):
-    """Raised when the progress pipe is closed. It is no Exception, so a stage does not handle it as its own error."""
+    """Raised when the progress pipe is closed. A stage does not catch it, since it is no Exception."""
 
 
 def run_stage(stage: Stage, store: Store, report: Report) -> StageOutcome:

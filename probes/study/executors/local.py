@@ -133,7 +133,7 @@ class LocalExecutor:
             self._files.cleanup()
 
     def _receive(self, connection: Connection, report: Report) -> StageOutcome | None:
-        """Receive a message of a worker, and return an outcome if the stage has ended."""
+        """Receive a message of a worker. Return the outcome once the stage has ended."""
         worker = self._running[connection]
         try:
             message = connection.recv()
@@ -160,7 +160,7 @@ def _died(worker: _Worker) -> StageOutcome:
 
 
 def _work(stage: Stage, root: Path, threads: int, device: str | None, written: Path, connection: Connection) -> None:
-    """Make a stage of the store in ``root``. This is the main function of a worker process."""
+    """Run a worker process, which makes one stage of the store in ``root``."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # On Ctrl-C the runner stops its workers itself.
     threading.Thread(target=end_with_parent, daemon=True).start()
     try:

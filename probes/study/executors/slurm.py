@@ -98,10 +98,10 @@ def _said(*command: str) -> str | None:
 
 
 def _python() -> str:
-    """Return the command of the running Python.
+    """Return the command that starts this Python.
 
-    The option -P keeps the working folder out of ``sys.path``, unless this process has it there, because files of the
-    user could hide modules.
+    The option -P keeps the working folder, whose files could hide modules, out of ``sys.path``. It is left out if this
+    process has the folder there.
     """
     here = {os.path.realpath(place or ".") for place in sys.path}
     return shlex.quote(sys.executable) + ("" if os.path.realpath(".") in here else " -P")
@@ -203,7 +203,7 @@ class SlurmExecutor:
         return job is not None and job not in self._over and job in self._queue
 
     def _send(self) -> None:
-        """Submit the new stages, one array for each kind. At a limit of the cluster they wait."""
+        """Submit the new stages in arrays. Stages beyond a limit of the cluster wait."""
         if not self._new or time.monotonic() < self._again or not self._look():
             return
         self._take([stage for stage in self._new if self._has_job(stage)])
@@ -222,7 +222,7 @@ class SlurmExecutor:
         self._new = [stage for stage in self._new if stage.key not in taken]
 
     def _arrays(self, stages: Sequence[Stage], waited: set[str]) -> Iterator[JobArray]:
-        """Yield arrays in the order of submission. Only parents in ``waited`` count."""
+        """Group stages into arrays, parents first. Only parents in ``waited`` are dependencies."""
         depth: dict[str, int] = {}
         found: dict[tuple[int, tuple[str, ...], str], list[Stage]] = {}
         for stage in stages:
@@ -235,11 +235,11 @@ class SlurmExecutor:
                 yield JobArray(members[start : start + size], parents)
 
     def _send_array(self, array: JobArray) -> None:
-        """Submit one array, to start when the jobs of its parents have succeeded, and record the ids of its jobs.
+        """Submit an array that starts after the jobs of its parents succeed, and record its job ids.
 
         Raises:
-            FullError: At a limit on the number of jobs.
-            InputError: For any other message of sbatch.
+            FullError: The cluster limits the number of jobs.
+            InputError: sbatch fails for another reason.
         """
         import submitit
 
@@ -291,7 +291,7 @@ class SlurmExecutor:
     # --- outcomes of jobs ---
 
     def _look(self) -> bool:
-        """Update the queue if the last update is old. Return whether the queue is known."""
+        """Update the queue if the last update is old, and return whether the queue is known."""
         if time.monotonic() - self._asked >= self.options.poll:
             found = queue()
             if found is None:
@@ -325,7 +325,7 @@ class SlurmExecutor:
         return StageOutcome(**record)
 
     def _gone(self, stage: Stage) -> StageOutcome | None:
-        """Return the outcome of a stage whose job left the queue without a record, or None to wait longer."""
+        """Return the outcome of a job that left the queue without a record, or None to wait longer."""
         job = self.jobs[stage.key]
         if is_done(self.store, stage):  # The job was killed after the stage was finished.
             return StageOutcome(stage.key)

@@ -66,7 +66,7 @@ class Job:
 
 
 class _Ending:
-    """The signals of the scheduler as a flag that pretraining watches."""
+    """Handlers of the scheduler's signals, with a flag that pretraining watches."""
 
     def __init__(self, warning: int) -> None:
         self.flag = Flag()
@@ -77,7 +77,7 @@ class _Ending:
         )  # the handler of submitit, which requeues the job and exits
 
     def warn(self, signum: int, frame: FrameType | None) -> None:
-        """Handle SIGUSR2: set the flag, and an alarm in case that nothing watches the flag."""
+        """Handle SIGUSR2: set the flag, and an alarm in case nothing watches it."""
         self.flag.set(signum, frame)
         self.is_warned = True
         signal.alarm(max(1, self.warning * 2 // 3))
@@ -88,7 +88,7 @@ class _Ending:
         self.requeue(signal.SIGUSR2, frame)
 
     def leave(self, outcome: StageOutcome) -> StageOutcome:
-        """Exit, after a warning by a requeue. Return an outcome if the job cannot be requeued any more."""
+        """Exit, or requeue the job after a warning. Return a failed outcome if no requeue is left."""
         signal.alarm(0)
         if not self.is_warned:
             raise SystemExit(EXIT_CODE)
@@ -101,7 +101,7 @@ class _Ending:
 
 @contextmanager
 def _ending(warning: int) -> Iterator[_Ending]:
-    """Let signals set the flag inside the block, where every run watches the flag."""
+    """Handle the signals of the scheduler inside the block, where every run watches the flag."""
     ending = _Ending(warning)
     handlers: dict[int, Any] = {signal.SIGTERM: ending.flag.set}
     if callable(ending.requeue):

@@ -72,8 +72,8 @@ def _is_tree(heads: Heads, here: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def _best_tree(scores: NDArray[np.float64]) -> Heads:
     """Return the best tree of one sentence.
 
-    In the tables ``level`` and ``score`` [m, m], row i is a node, column j its head, and 0 the root. A contracted cycle
-    is the last node.
+    In the tables ``level`` and ``score`` [m, m], rows are nodes and columns are heads. The root is 0, and a contracted
+    cycle is the last node.
     """
     level, score = _tables(scores)
     opened = []

@@ -123,7 +123,7 @@ class BiLstm(nn.Module):
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
         """Map states [r, k, d] to [r, k, 2 · width]. In each row of the mask [r, k], words come before padding."""
-        # packed sequences need at least one step, whose result is not used in a row without words
+        # packing needs at least one step; rows without words do not use its result
         lengths = mask.sum(dim=1).clamp(min=1).cpu()
         packed = pack_padded_sequence(self.dropout(states), lengths, batch_first=True, enforce_sorted=False)
         y, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=states.shape[1])

@@ -226,9 +226,9 @@ def _kind_codes(tags: Sequence[str], kinds: Sequence[str]) -> Codes:
 
 
 def _ends(tags: Sequence[str], item: Codes, kind: Codes) -> Codes:
-    """Return the end of the mention that starts at each word (the index after its last word), or −1, [words]."""
+    """Return the index after the mention that starts at each word, or −1 if none starts, [words]."""
     begins = np.fromiter((tag[:2] == "B-" for tag in tags), bool)
-    # a run of words of one type, with no B after the first word, is a mention if it starts with B
+    # a mention starts with B and goes on over words of the same type until the next B
     goes_on = np.zeros(len(kind), bool)
     goes_on[1:] = (kind[1:] == kind[:-1]) & (item[1:] == item[:-1]) & ~begins[1:]
     starts = np.flatnonzero(~goes_on)

@@ -59,7 +59,7 @@ class FieldTokens:
         """
         mine = batch.field_of_text == field
         corpus = batch.corpus.take(np.flatnonzero(mine[batch.text_of_sentence]).astype(np.int64))
-        # encode only words that occur, because words of the other field may belong to another language
+        # encode only words of this field, since the other field may be in another language
         used = np.flatnonzero(np.bincount(corpus.form.codes, minlength=len(corpus.form.names or ())))
         place = np.zeros(len(corpus.form.names or ()), np.int32)
         place[used] = np.arange(len(used))

@@ -159,13 +159,13 @@ class TreeExamples(WordExamples):
 
 
 def _heads(words: LabelledWords) -> NDArray[np.int64]:
-    """Return the head of each word, numbered through all sentences of its item, or −1, [words]."""
+    """Return the heads [words], numbered across all sentences of an item, or −1."""
     heads = words.column("head").codes.astype(np.int64)
     return np.where(heads > 0, heads + words.starts[words.index], heads)
 
 
 def _targets(words: LabelledWords, heads: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the heads [words] numbered among the words that were read, or NO_LABEL if the head was not read."""
+    """Renumber heads [words] among the words that were read. Heads that were not read get NO_LABEL."""
     counts = np.diff(words.offsets)
     number: NDArray[np.int64] = np.cumsum(words.read) - np.repeat(words.read_offsets[:-1], counts)
     place = np.maximum(heads - 1, 0) + np.repeat(words.offsets[:-1], counts)
@@ -174,7 +174,7 @@ def _targets(words: LabelledWords, heads: NDArray[np.int64]) -> NDArray[np.int64
 
 
 def _neighbour(number: int, side: int, size: int) -> int:
-    """Return the 1-based number of the neighbour of a word on one side, or 0 at the end of the sentence."""
+    """Return the 1-based number of the previous or next word, or 0 if there is none."""
     return number + side if 1 <= number + side <= size else 0
 
 

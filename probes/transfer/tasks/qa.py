@@ -175,7 +175,7 @@ class AnswerExamples(PairExamples):
         return [{"answer": answer} for answer in self._words(spans + texts[:, None])]
 
     def _words(self, spans: Ints) -> list[str]:
-        """Return the words that contain the tokens first … last of each span [items, 2], or "" if last < first."""
+        """Return the words that contain each span of tokens [items, 2], or "" for an empty span."""
         words = np.searchsorted(self.context.words, spans.astype(np.int32), side="right") - 1
         last = np.where(spans[:, 1] < spans[:, 0], words[:, 0] - 1, words[:, 1])
         return [
@@ -186,9 +186,9 @@ class AnswerExamples(PairExamples):
 def _first_answers(
     batch: TaskBatch, context: FieldTokens, windows: Windows, head: HeadConfig
 ) -> tuple[Ints, dict[str, int]]:
-    """Return the first answer of each item within each window, [windows, 2], and counts of answers not learned.
+    """Return the first answer of each item in its windows, and counts of answers not learned.
 
-    The span is (−1, −1) if the window does not contain the whole answer.
+    The spans [windows, 2] are (−1, −1) where the window does not contain the whole answer.
     """
     found = np.full((len(batch), 2), -1, np.int64)
     item, which = np.unique(batch.answers.item, return_index=True)
@@ -294,7 +294,7 @@ def best_answer(start: Ints, size: Ints, found: Sequence[Sequence[Candidate]]) -
 def _widest(start: Ints, size: Ints, first: int, last: int) -> int:
     """Return the window where a span has most context.
 
-    The context is the smaller distance from both ends of the window, plus a small bonus for long windows.
+    The context is the distance to the nearer end of the window, plus a small bonus for long windows.
     """
     if len(start) == 1:
         return 0
@@ -348,7 +348,7 @@ class AnswerHead(Head):
     def _spans(
         self, start: Floats, stop: Floats, mask: NDArray[np.bool_], word_of: NDArray[np.int64]
     ) -> list[tuple[float, int, int]]:
-        """Return the best spans of a row [w], from a table of all spans by first column and length − 1."""
+        """Return the best spans of a row [w] as (score, first column, last column)."""
         context = 1 + np.flatnonzero(mask[1:])
         if not len(context):
             return []
