@@ -29,6 +29,7 @@ from synthlang.rng import key_of, permutation
 from tests.adjust_models import save_model
 from tests.aligned_runs import plain_states, random_run
 from tests.maps_cases import Plain
+from tests.refusals import refused
 from tests.test_states import text_pair
 
 NAMES = (
@@ -340,5 +341,4 @@ def test_tsne_and_a_table_of_dimensions_that_fits_a_terminal(run, monkeypatch):
     assert [len(row) for row in table.rows] == [7] * 2 * len(tops) and len(tops) == 8
     assert all(f"{top['auc_without']['mean']:.3f}" in shown for top in tops)
     monkeypatch.setattr("probes.measures.distances.find_spec", lambda _: None)
-    with pytest.raises(InputError, match="synthlang\\[probe\\]"):
-        settings(picture="tsne").distances.check_installed()
+    assert refused(settings(picture="tsne").distances.check_installed) == ("picture", "extra")

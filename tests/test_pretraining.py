@@ -186,11 +186,16 @@ def test_metrics_end_at_a_line_that_is_none(line, tmp_path):
 def test_what_a_killed_export_left_goes(tmp_path, monkeypatch):
     train, left = Trainer.train, tmp_path / "run" / "export" / ".tmp-parent-00000000"
 
-    def leaves(self):
+    def killed(self):
         train(self)
         left.mkdir(parents=True)
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(Trainer, "train", leaves)
+    monkeypatch.setattr(Trainer, "train", killed)
+    with pytest.raises(KeyboardInterrupt):
+        pretrain(config_of(), tmp_path / "run", Store(tmp_path / "store"))
+    assert left.exists()
+    monkeypatch.setattr(Trainer, "train", train)
     pretrain(config_of(), tmp_path / "run", Store(tmp_path / "store"))
     assert not left.exists() and (tmp_path / "run" / "export" / "parent").exists()
 
