@@ -10,7 +10,6 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from synthlang.distribution import NAME, install_command
@@ -22,9 +21,10 @@ def examine() -> bool:
     """Print a table of the requirements and the machine. Return False if a required package is missing."""
     console = Console()
     table = Table(title="synthlang doctor")
-    for column in ("package", "required", "installed", "command to install"):
+    for column in ("package", "required", "installed"):
         table.add_column(column)
     sound = True
+    missing: dict[str, list[str]] = {}
     for requirement in map(Requirement, _requirements()):
         _, _, marker = str(requirement.marker or "").partition("extra ==")
         extra = marker.strip(" \"'") or None
@@ -34,10 +34,14 @@ def examine() -> bool:
         fits = found is not None and requirement.specifier.contains(found, prereleases=True)
         sound = sound and (fits or extra is not None)
         needed = f"{requirement.specifier}" + (f" (extra {extra})" if extra else "")
-        command = install_command(extra) if extra else f"pip install '{requirement}'"
-        mend = "" if fits else escape(command)  # so that rich does not read [parse] as markup
-        table.add_row(requirement.name, needed, found or "missing", mend)
+        if not fits:
+            missing.setdefault(install_command(extra) if extra else f"pip install '{requirement}'", []).append(
+                requirement.name
+            )
+        table.add_row(requirement.name, needed, found or "missing")
     console.print(table)
+    for command, names in missing.items():  # rich would read [parse] as markup
+        console.print(f"to install {', '.join(names)}: {command}", soft_wrap=True, markup=False)
     lines = [f"python {platform.python_version()} · {platform.platform()} · {os.cpu_count()} cores"]
     if _version("torch"):
         import torch
