@@ -80,9 +80,10 @@ def kept_of(run: Path) -> str | None:
 def note(store: Store, stage: Stage, seconds: float) -> None:
     """Write the note of a stage that was made, and the checksums of its files where there are none yet."""
     folder = store.path(stage.kind, stage.key)
-    if not (folder / RECORD).exists():
-        record_checksums(folder, NOT_OF_STAGE)
-    write_json(folder / NOTE, {"label": stage.label, "seconds": round(seconds, 1)})
+    with store.lock(stage.kind, stage.key):  # another study may open the stage now, and delete temporary files in it
+        if not (folder / RECORD).exists():
+            record_checksums(folder, NOT_OF_STAGE)
+        write_json(folder / NOTE, {"label": stage.label, "seconds": round(seconds, 1)})
 
 
 def noted(folder: Path) -> dict[str, Any]:
