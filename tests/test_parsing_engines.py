@@ -102,7 +102,7 @@ def train_stanza(folder):
         (folder / f"{split}.conllu").write_text(text, encoding="utf-8")
     sizes = {"hidden_dim": 32, "char_hidden_dim": 16, "deep_biaff_hidden_dim": 32, "word_emb_dim": 32,
              "char_emb_dim": 16, "tag_emb_dim": 16, "transformed_dim": 16, "num_layers": 1, "word_cutoff": 1,
-             "batch_size": 500, "seed": 1, "dropout": 0.1, "word_dropout": 0.1}  # fmt: skip
+             "batch_size": 1000, "seed": 1, "dropout": 0.1, "word_dropout": 0.1}  # fmt: skip
     shared = [
         "--mode", "train", "--lang", "en", "--shorthand", "en_mini", "--save_dir", str(folder), "--no_pretrain",
         "--cpu", "--train_file", str(folder / "train.conllu"), "--eval_file", str(folder / "dev.conllu"),
@@ -143,12 +143,12 @@ def spec(request, folder_of):
     return f"{request.param}:{folder_of(request.param)}"
 
 
-def test_trees_of_unseen_sentences_are_far_better_than_chance(spec):
+def test_trees_of_unseen_sentences_are_mostly_right(spec):
     gold = [dict(s.columns) for s in sentences("test")]
     found = open_engine(spec).parse([s["form"] for s in gold])
     trained = score(gold, found)
-    assert trained.upos > 0.6
-    assert trained.las > 0.3
+    assert trained.upos > 0.8
+    assert trained.las > 0.5
     flat = [{**s, "head": [0] + [1] * (len(s["form"]) - 1)} for s in found]
     assert score(gold, flat).las < trained.las - 0.2  # the control: labels alone are worth less
 
