@@ -75,7 +75,7 @@ class Base:
         """The config of transformers, which is read as data.
 
         Raises:
-            InputError: It describes no model that can be read.
+            InputError: The config does not describe a model that can be read.
         """
         path = self.folder / CONFIG
         config = model_config(path)
@@ -169,7 +169,7 @@ def check_weights(base: Base) -> None:
     """Check by the headers of the weights that the model in the config can be built, and fits into memory.
 
     Raises:
-        InputError: It cannot, or a file is damaged.
+        InputError: The model cannot be built, does not fit into memory, or a file is damaged.
     """
     tensors, numbers = 0, 0
     for path in weight_files(base.folder):

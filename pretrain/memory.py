@@ -48,7 +48,7 @@ def check_memory(config: PretrainConfig, processes: int, device: torch.device, i
 def needed(config: PretrainConfig, processes: int, ids: int) -> tuple[int, int, int]:
     """Return the least bytes of a process for weights with optimizer, for activations, and for the rows of a step.
 
-    For a run that starts from a checkpoint only the rows are known.
+    If a run starts from a checkpoint, only the rows are known, and the other two numbers are 0.
     """
     model, sharing, languages = config.model, config.sharing, len(config.all_languages)
     tokens = config.batch.rows * config.batch.length // processes

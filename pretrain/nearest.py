@@ -40,7 +40,7 @@ class Neighbours:
     """The nearest rows of the queries under one score.
 
     Attributes:
-        credit: 1/t if the target of a pair is among the t tied nearest rows of its query, else 0, [q] float64. The
+        credit: 1/t if the target of a pair is one of t rows that tie as nearest to its query, else 0, [q] float64. The
             mean over pairs is the expected P@1 with random ties. Rows of zeros have the credit 0.
         indices: The nearest targets of the query rows, the best first, [r, top]. It is -1 for a row of zeros, and
             beyond the number of candidates.

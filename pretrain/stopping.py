@@ -50,7 +50,8 @@ def watched() -> Flag:
 def on_sigterm() -> Iterator[Flag]:
     """Yield a flag that SIGTERM sets inside the block.
 
-    Outside the main thread nothing sets it. Inside ``watching`` it is that flag, whose owner handles signals.
+    Outside the main thread no signal sets the flag. Inside ``watching``, the flag of ``watching`` is yielded, because
+    its owner already handles signals.
     """
     outer = _watched.get()
     if outer is not None:

@@ -156,7 +156,7 @@ def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
 
 @cache
 def find(kind: str, name: str) -> Entry:
-    """Return an entry of the catalogue.
+    """Return an entry of the catalogue, with its settings merged over those of its bases.
 
     Raises:
         InputError: There is no such entry. The error names similar ones.

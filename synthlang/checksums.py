@@ -24,7 +24,7 @@ _whole: set[tuple[Path, int]] = set()
 
 
 def record_checksums(folder: Path, leave_out: Collection[str] = ()) -> None:
-    """Write the record of a folder. Hidden files, pages for people and the names to ``leave_out`` do not count."""
+    """Write the record of a folder, without hidden files, pages for people and the names to ``leave_out``."""
     found = {}
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
@@ -34,13 +34,13 @@ def record_checksums(folder: Path, leave_out: Collection[str] = ()) -> None:
 
 
 def damaged_files(folder: Path, thorough: bool = False) -> list[str]:
-    """Return the recorded files of a folder that are gone or have changed, none for a folder without a record.
+    """Return the recorded files of a folder that are missing or have changed. Without a record there are none.
 
     Args:
         folder: The folder.
-        thorough: Whether every file is read, once in each process. A damaged file then gets the present time, so that
-            the next check finds it without reading all. So does the record of a sound folder with younger files, as a
-            copy may have.
+        thorough: True to read every file, once in each process. A damaged file then gets the present time, so that
+            later checks find it by its time alone. If all files are unchanged but some are younger than the record, as
+            in a copy, the record gets the present time instead.
 
     Raises:
         InputError: The record is damaged.

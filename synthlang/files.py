@@ -250,8 +250,8 @@ LOCKS = ".lock"
 def only_writer(folder: Path) -> Iterator[None]:
     """Lock an output folder or file against other processes during the block. It need not exist yet.
 
-    Every command takes this lock for its output and does not wait for it. Temporary files that killed writers of this
-    output left are deleted. If the block fails, parent folders that were created for it are removed if they are empty.
+    Every command takes this lock for its output and does not wait for it. Temporary files of killed writers of this
+    output are deleted. If the block fails, parent folders that were created for it are removed if they are empty.
 
     Raises:
         InputError: Another process holds the lock. The error names the process.
@@ -313,7 +313,7 @@ def _lock_of(folder: Path) -> Path:
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """Reserve a new folder for this process.
+    """Reserve a new folder for this process until the block ends.
 
     Raises:
         InputError: The folder exists, or another process writes it.

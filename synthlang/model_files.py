@@ -40,7 +40,7 @@ def model_config(path: Path) -> Any:
     """Return what a ``config.json`` describes, as an object of transformers.
 
     Raises:
-        InputError: The file is no config, a size is out of range, or the type of the model is not one of transformers.
+        InputError: The file is not a config, a size is out of range, or transformers does not know the type of model.
     """
     data = read_json(path)
     kind = data.get("model_type") if isinstance(data, dict) else None
@@ -69,7 +69,7 @@ def check_tokenizer_file(path: Path) -> None:
     """Check one JSON file of a tokenizer before the library of tokenizers opens it.
 
     Raises:
-        InputError: The file is no JSON, an id is out of range, or the table of a normalizer is damaged.
+        InputError: The file is not JSON, an id is out of range, or the table of a normalizer is damaged.
     """
     data = read_json(path)
     for found in _ids(path.name, data):

@@ -30,7 +30,7 @@ def open_packed(path: Path) -> Iterator[IO[bytes]]:
     """Open a gzip file.
 
     Raises:
-        InputError: The file is no gzip file, is damaged, or unpacks to more than the limit.
+        InputError: The file is not a gzip file, is damaged, or unpacks to more than the limit.
     """
     try:
         with gzip.open(path) as packed, io.BufferedReader(_Limited(packed, path)) as handle:

@@ -22,7 +22,7 @@ from rich.text import Text
 WINDOW, FEWEST = 60.0, 5  # a rate covers at least this many seconds and steps
 SHORTEST = 1.0  # seconds; a rate over less time would be unreliable
 LEFT = " left"
-"""End of a note that gives the time left itself. The pace is then not shown."""
+"""End of a note that already contains the time left. The pace is then not shown."""
 BAR, BESIDE = 16, 41
 """Width in characters of a bar, and of the numbers, the time and the pace beside it."""
 

@@ -61,7 +61,7 @@ class Script:
 
     @property
     def space(self) -> str:
-        """The letter of the space: the tokenizer's word boundary before a word in the script."""
+        """The letter for the space, which marks the start of a word in the script."""
         return self.letters[ord(" ")]
 
     def encode(self, word: str) -> str:

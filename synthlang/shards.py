@@ -59,7 +59,7 @@ class Shards:
         return str(self.manifest["fingerprint"])
 
     def reading(self, unknown: int) -> Reading:
-        """Return how the tokenizer read the text. Shards of earlier versions have not counted the words.
+        """Return how the tokenizer read the text. Shards of earlier versions lack the number of words.
 
         Args:
             unknown: Id of the unknown token.

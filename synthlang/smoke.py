@@ -18,9 +18,9 @@ SUFFIX = "-smoke"
 NOTE = "smoke run: it shows that everything works; its numbers mean nothing"
 BUILTIN = re.compile(r"(builtin:mini-english)(?:\?([^#]*))?")
 SOURCES = {"source", "sources"}
-"""Names of fields that hold the spec of a source of sentences, or several."""
+"""Names of fields that hold one or several specs of sources of sentences."""
 MOST = {"sentences": 300, "dev": 60, "test": 60}
-"""Largest numbers of sentences in a smoke run: of mini-English, and ``sentences`` for each split of another source."""
+"""Largest number of sentences of each split in a smoke run. Every split of a source in files has ``sentences``."""
 
 
 def smaller(config: C) -> C:

@@ -365,7 +365,7 @@ def _heads_to_first(corpus: Corpus, rows: NDArray[np.int64], first: NDArray[np.b
 
 
 def starts_word(form: Column, script: Script | None) -> NDArray[np.bool_]:
-    """Return whether each token is the first of its word, [tokens]. A special token is a word."""
+    """Return whether each token is the first of its word, [tokens]. A special token counts as a whole word."""
     heads = (SPACE, script.space) if script else (SPACE,)
     names = form.names or ()
     table = np.asarray([n.startswith(heads) or n in SPECIAL_TOKENS for n in names] or [False])

@@ -188,7 +188,7 @@ def tokenizer_languages(name: str, pair: TextPair | DerivedPair, languages: Coll
     """Return the languages of a run whose tokenizers the pair ``name`` needs, left and right.
 
     Raises:
-        InputError: The pair does not name them, or they are not ``languages`` of the run.
+        InputError: The pair names no languages, or the run does not have them among its ``languages``.
     """
     derived = (pair.left.name, pair.right.name) if isinstance(pair, DerivedPair) else None
     read, hint = pair.tokenizers or derived, f"name two of {', '.join(languages)} in tokenizers"

@@ -19,10 +19,10 @@ class Rows:
     Attributes:
         ids: Token ids, [rows, length] int64.
         languages: Language of each token, [rows, length] int64. Padding has the first language of its row.
-        positions: 0-based positions, [rows, length] int64. None: 0 … length − 1 in every row.
-        valid: False for padding, [rows, length] bool. None: there is no padding.
+        positions: 0-based positions, [rows, length] int64. None means 0 … length − 1 in every row.
+        valid: False for padding, [rows, length] bool. None means that there is no padding.
         sentences: Number of each token's sentence (or sentence pair) in the row, to which it attends, or −1 for
-            padding, [rows, length] int64. None: every token attends to the whole row.
+            padding, [rows, length] int64. None means that every token attends to the whole row.
     """
 
     ids: NDArray[np.int64]

@@ -46,7 +46,7 @@ class RowItems:
 def pack(
     costs: Callable[[int, int], Ints], items: int, capacity: int, task: str, report: Report = silent, chunk: int = CHUNK
 ) -> RowItems:
-    """Put items into rows in their order, as many into a row as fit (next fit).
+    """Put items into rows in their order. Each row takes as many items as fit (next fit).
 
     The work is O(items · log chunk) in NumPy, and one step of Python for each row.
 

@@ -132,7 +132,7 @@ class Head(nn.Module):
         self.norm = nn.LayerNorm(hidden, eps=epsilon)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map […, d] to […, d]."""
+        """Apply the three layers to states of any shape […, d]."""
         y: Tensor = self.norm(F.gelu(self.dense(x)))
         return y
 

@@ -45,7 +45,7 @@ class Candidates:
         target: Counts of the words in the target text, or None without a text.
         parents: Fingerprints of the data behind the candidates.
         left_out: Number of omitted pairs, by reason.
-        use: A line on how many pairs of a file are used, "" without a text.
+        use: Message on how many pairs of a file are used. It is empty without a text.
     """
 
     words: WordDictionary

@@ -138,15 +138,16 @@ def _words(path: Path) -> WordDictionary:
 def all_candidates(
     id_space: IdSpace, counts: Sequence[Counts], words: Mapping[int, WordDictionary], own_rows: bool = False
 ) -> list[IdCandidates]:
-    """Return the candidates of each language but the first, from files if they are given, else from copies.
+    """Return the candidate pairs of each language except the first.
 
-    Languages without candidates are left out.
+    The pairs come from dictionary files if there are any, else from the copies of tokens. A language without
+    candidates is left out.
 
     Args:
         id_space: The ids of all languages.
         counts: Counts of the ids in the training text of each language.
-        words: The words of the files, by language.
-        own_rows: With separate embeddings, an id is a copy of itself.
+        words: Dictionary of each language that has a file, by the number of the language.
+        own_rows: True if each language has separate embeddings, so that an id also translates itself.
     """
     parent, *others = id_space.languages
     found = []
@@ -210,7 +211,7 @@ def build_id_dictionary(
         id_space: The ids of all languages.
         train: Shards of the training text of each language.
         store: The store of artifacts.
-        own_rows: With separate embeddings, an id is a copy of itself.
+        own_rows: True if each language has separate embeddings, so that an id also translates itself.
 
     Raises:
         InputError: There is nothing to draw.

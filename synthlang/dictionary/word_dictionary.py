@@ -1,7 +1,7 @@
 """Word dictionaries: files in the format of MUSE, drawing by coverage, and the folder of a dictionary.
 
 A MUSE file is UTF-8 and has a line ``source target`` for each pair, so a word with several translations has several
-lines. Spaces or a tab separate the two words; other white space and invisible characters are treated as in any text
+lines. Spaces or a tab separate the two words. Other white space and invisible characters are treated as in any text
 (``sources.words``). An optional third column is the weight of the pair. The format is described at
 https://github.com/facebookresearch/MUSE (ground-truth bilingual dictionaries). A folder has dictionary.txt in this
 format, and manifest.json with the origin of the dictionary.
@@ -135,8 +135,8 @@ class DictionarySpec(StrictModel):
     ids: Annotated[Literal["all", "lower-half"], OmitDefaultFromHash()] = "all"
     """Ids of the first language to draw from, for the dictionary of a run.
 
-    ``lower-half`` draws from the lower half of the vocabulary, as the released code of ALIGN-MLM does for DICT-MLM. Its
-    quarter is therefore an eighth of all types.
+    ``lower-half`` draws from the lower half of the vocabulary, as the released code of ALIGN-MLM does for DICT-MLM. A
+    coverage of 0.25 then gives an eighth of all types.
     """
     seed: int = Field(default=0, ge=0)
     """Seed of the uniform draw."""
@@ -267,11 +267,13 @@ class WordDictionary:
 
 
 LEAST_USED = 0.25
-"""Share of the pairs of a file below which a line on their use is a warning."""
+"""Share of the pairs of a file. If fewer are used, the message about their number is a warning."""
 
 
 def told_use(used: int, total: int, swapped: int) -> str:
-    """Return a line on how many pairs of a file are used. ``swapped`` would be with its columns swapped.
+    """Return a message on how many pairs of a file are used.
+
+    ``swapped`` is the number of pairs that would be used if the columns of the file were swapped.
 
     >>> told_use(318, 1272, 640)
     '318 of 1,272 pairs of the dictionary are used (25 %); 640 with its columns swapped: are they the wrong way round?'

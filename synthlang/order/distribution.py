@@ -106,7 +106,7 @@ class ClassDistribution:
                 yield slice(start + rows.start, start + rows.stop), sums.scores(rows)
 
     def looked_up(self, names: tuple[Item, ...], scheme: Scheme | None) -> list[Item]:
-        """Return the items in the labels of a model's scheme, or unchanged if it is None."""
+        """Convert items to the label scheme of a model. If the scheme is None, return them unchanged."""
         return [item if scheme is None else convert(item, self.corpus_labels, scheme, self.node) for item in names]
 
     def probabilities(self, nodes: Nodes, temperature: float = 1.0) -> Floats:

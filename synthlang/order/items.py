@@ -7,7 +7,7 @@ An item is a pair (tag, arc) with three views:
 
     BI_a_b               a stands right before b in BOS x1 … xn EOS
     PRE_a_b              a stands anywhere before b
-    BFR_a_b AFT_a_b BTW_a_b   the same, with both before the head, both after it, or one on each side (a, b no head)
+    BFR_a_b AFT_a_b BTW_a_b   dependent a is before dependent b: both before the head, both after it, one on each side
     HI_a_b_c[_d[_e]]     an n-gram of 3 to 5 full names, padded with BOS and EOS at the ends
 
 The value of a feature is its number of occurrences. A feature is a plain string, and a label may contain ``_``, so

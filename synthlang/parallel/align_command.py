@@ -53,7 +53,7 @@ class AlignOptions:
     gold: Path | None = None
     """The gold standard."""
     gold_first: int | None = None
-    """Number of the first word in the gold standard, 0 or 1. None is refused unless some word has the number 0."""
+    """Number of the first word in the gold standard, 0 or 1. With None, some word must have the number 0."""
     gold_swapped: bool = False
     """The gold standard has right-left pairs."""
     links_first: int | None = None

@@ -122,7 +122,7 @@ def read_gold(
         path: The file.
         left: Number of words of each left sentence, [pairs].
         right: Number of words of each right sentence, [pairs].
-        first: Number of the first word, 0 or 1. None is refused unless some word has the number 0.
+        first: Number of the first word, 0 or 1. With None, some word must have the number 0.
         swapped: The file has right-left pairs.
 
     Raises:

@@ -92,8 +92,8 @@ class Sentences:
 class PairData:
     """A pair of languages, with the rows of the sentence pairs for training and for evaluation.
 
-    ``unlinked`` are further rows that are not held out as ``test``. They could be read, but have no usable word
-    alignment.
+    ``unlinked`` has the rows of readable sentence pairs without a usable word alignment. Pairs held out as ``test`` are
+    in none of these arrays.
     """
 
     name: str
@@ -173,7 +173,7 @@ def check_left(name: str, train: int, total: int, config: DataConfig) -> None:
 
 
 def shared_codes(left: Corpus, right: Corpus) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return a number of the type of each word, [words] for each side. Identical words have equal numbers."""
+    """Return a number for each word of both sides, [words] each. Identical words have equal numbers."""
     names: dict[str, int] = {}
     codes = []
     for corpus in (left, right):

@@ -1,8 +1,8 @@
 """Parallel text from files: two files with one sentence per line, or one file with ``left ||| right``.
 
 Empty lines count, so that line n of an alignment file belongs to line n of the text. Files whose names end in ``.gz``
-are unpacked while they are read. Spaces and tabs separate words, and nothing else does: U+00A0 and U+3000 are parts of
-words. A word that consists of these alone has a number in alignment files, too.
+are unpacked while they are read. Only spaces and tabs separate words, so U+00A0 and U+3000 are parts of words.
+Alignment files count a word of such characters alone, too.
 
 The tokens of a model may replace the words (Impact, table 6 and appendix A.1). A token is written as its id, so that it
 contains no separator of an aligner.

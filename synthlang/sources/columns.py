@@ -32,7 +32,7 @@ class Line(NamedTuple):
 
 
 def column_lines(path: Path, tag: int = 0) -> Iterator[Line]:
-    """Yield the lines of a file whose tags are in the column ``tag``, from 1; 0 is the last column."""
+    """Yield the lines of a file. ``tag`` is the number of the column of tags, from 1, or 0 for the last column."""
     shape: tuple[set[int], set[str]] | None = None
     for number, text in joined_lines(path):
         fields = [] if not text.strip() or text.startswith(DOCUMENT) else columns_of(text)

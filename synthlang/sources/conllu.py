@@ -9,8 +9,8 @@ word of a file has no head (``_``), the columns are only ``form upos``. The colu
 word of the first sentence of each file has a tag ``NER=`` or ``Slot=`` in its last column, as in parsed sources. A
 later word without a tag is ``O``.
 
-A sentence whose forms are all ``_`` is withheld by its treebank, and is left out and counted. So is a sentence with
-wrong numbers or heads, if there is at most one in a hundred.
+A sentence whose forms are all ``_`` is withheld by its treebank. It is left out and counted. Sentences with wrong word
+numbers or heads are also left out and counted, up to one in a hundred. More of them are an error.
 
 Format: https://universaldependencies.org/format.html
 """
@@ -103,14 +103,14 @@ def _first(path: Path) -> Block:
 
 
 class SentenceError(InputError):
-    """A fault of the numbers in one sentence."""
+    """Wrong word numbers or heads in one sentence."""
 
 
 def read_blocks(path: Path, counts: Counter[str] | None = None) -> Iterator[Block]:
     """Yield the sentences of a CoNLL-U file.
 
-    Each sentence is checked to be one tree, unless the file has no trees (all heads are ``_``). With ``counts`` one
-    sentence in a hundred may have wrong numbers; it is left out and counted.
+    Each sentence is checked to be one tree, unless the file has no trees (all heads are ``_``). With ``counts``, up to
+    one sentence in a hundred may have wrong word numbers or heads. Such sentences are left out and counted.
 
     Raises:
         InputError: A line is malformed, a sentence is not a tree, or the file has no sentence.

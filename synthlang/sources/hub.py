@@ -141,7 +141,7 @@ class HubSource:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the values in the columns that are read, whatever their files."""
+        """Fingerprint of the values in the columns that are read, independent of their files."""
         plan: dict[str, Any] = {"text": self._plan.is_text}
         plan["labels"] = {ours: names for ours, (_, names) in self._plan.labels.items()}
         plan |= {} if self._plan.item is None else {"item": self._plan.item[1]}

@@ -121,7 +121,7 @@ def rows_of(data: Any, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
 
 
 def digest_values(data: Any, columns: Sequence[str], anew: Sequence[re.Pattern[bytes]] = CLEANED) -> str:
-    """Return the SHA-256 of the values of a split, whatever their names and files.
+    """Return the SHA-256 of the values of a split, independent of their names and files.
 
     See ``digest_splits`` for ``anew``.
     """
@@ -134,9 +134,9 @@ def digest_values(data: Any, columns: Sequence[str], anew: Sequence[re.Pattern[b
 
 
 def name_and_options(spec: str, known: Sequence[str], scheme: str = "hf") -> tuple[str, dict[str, str]]:
-    """Return the name of a data set and the options of ``NAME?key=value``; a folder of the whole name has none.
+    """Return the name of a data set and the options of ``NAME?key=value``.
 
-    ``scheme`` stands before the name in messages.
+    If a folder with this whole name exists, there are no options. Messages show the name after ``scheme``.
 
     Raises:
         InputError: An option is unknown or empty, or its value is wrong.

@@ -6,8 +6,8 @@
 
 Tags are IOB2, IOB1 or IOBES and become IOB2. ``-DOCSTART-`` lines and comments (``sources.columns``) are skipped. If
 the first column numbers the words, ``?column=`` must name the column of the words, and ``?tag=`` one of several columns
-of tags. GermEval 2014 is ``iob:PATH?column=2&tag=3``. The name of a file must contain ``train``, ``dev`` or ``test``,
-except that any other single file is ``train``.
+of tags. GermEval 2014 is ``iob:PATH?column=2&tag=3``. In a folder, the names of files must contain ``train``, ``dev``
+or ``test``. A single file without such a name is ``train``.
 """
 
 from __future__ import annotations
@@ -93,7 +93,10 @@ def read_sentences(path: Path, column: int = 1, tag: int = 0) -> Iterator[dict[s
 
 
 def numbers_words(path: Path) -> str:
-    """Return the options that name the columns if the first of three or more numbers the words, from 1 or from 0."""
+    """Return a hint on the options for columns if the first column numbers the words, else "".
+
+    It does so if every sentence counts from 1 or from 0 there and has at least two more columns.
+    """
     at, first, longest, tags = 0, "", 0, True
     for _, fields, _ in column_lines(path):
         if not fields:

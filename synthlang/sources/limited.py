@@ -18,7 +18,7 @@ LIMIT = "limit"
 
 
 class LimitedSource:
-    """The first sentences of each split of a source. Everything else is that of the source."""
+    """The first sentences of each split of a source. All other attributes come from the source."""
 
     def __init__(self, source: Source, limit: int) -> None:
         self._source, self._limit = source, limit
@@ -52,7 +52,7 @@ class LimitedSource:
 
 
 def without_limit(spec: str) -> tuple[str, int | None]:
-    """Split ``SCHEME:PATH?limit=N&more`` into the spec without this option and the number, None without one.
+    """Split ``SCHEME:PATH?limit=N&more`` into the spec without the limit and the limit, or None if there is none.
 
     >>> without_limit("conllu:a.conllu?feats&limit=20"), without_limit("text:a.txt")
     (('conllu:a.conllu?feats', 20), ('text:a.txt', None))

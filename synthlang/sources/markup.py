@@ -1,4 +1,4 @@
-"""Files that are no plain text, which are refused, and marks of well-known text corpora, which are removed.
+"""Refuse files that are not plain text, and remove the markup of well-known text corpora.
 
 WikiExtractor writes ``<doc id="…" …>`` and ``</doc>`` around each article. WikiText and Moses write ``@-@``, ``@,@``
 and so on where they split a character off a word: ``state @-@ of @-@ the @-@ art``.
@@ -34,7 +34,7 @@ def without_markup(line: str, counts: Counter[str]) -> str:
 
 
 def check_plain(lines: Iterable[tuple[int, str]], path: Path) -> None:
-    """Raise an InputError if the first line that is no comment shows that a file is no plain text."""
+    """Raise an InputError if the first line that is not a comment shows another format than plain text."""
     number, line = next(((n, text.strip("\r\n")) for n, text in lines if not text.startswith("#")), (1, ""))
     name = hint = ""
     if WORD_LINE.fullmatch(line):

@@ -241,7 +241,8 @@ def digest_splits(
 
     Args:
         files: The file of each split.
-        rules: The rules of ``segmentation`` find the words, in which case the rules before ``LATER`` count, too.
+        rules: True if the rules of ``segmentation`` split the words. Texts that the rules before ``LATER`` split in
+            another way are then marked, too.
         anew: Bytes that earlier versions of the reader read in another way.
     """
     return {split: _digest(path, rules, anew) for split, path in files.items()}
@@ -260,7 +261,7 @@ def _digest(path: Path, rules: bool, anew: Sequence[re.Pattern[bytes]]) -> str:
 
 
 def version_of(block: bytes, rules: bool, anew: Sequence[re.Pattern[bytes]] = CLEANED) -> int:
-    """Return the version of the readers that first read some UTF-8 as now: 0, LATER or NOW."""
+    """Return the first version of the readers that read these bytes as the present one does: 0, LATER or NOW."""
     if any(pattern.search(block) for pattern in anew):
         return NOW
     return LATER if rules and not reads_alike(block) else 0

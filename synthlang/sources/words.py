@@ -1,4 +1,4 @@
-"""Words in files: what separates them, and characters that are no part of a word.
+"""Words in files: the separators of words, and the characters that do not belong to words.
 
 A space separates words, and so does a tab where a format has columns. Any other white space is a part of a word and
 becomes U+00A0 there, because downstream a space separates words. Only the rules for running text (``segmentation``)
@@ -96,14 +96,14 @@ def count_unseen(text: str) -> int:
 
 
 def filled(field: str, path: Any, line: int) -> str:
-    """Return the word in a column as it is written; an empty one raises an InputError."""
+    """Return the word in a column as it is written. An empty word raises an InputError."""
     if not field.strip(" "):
         raise InputError("the word is empty", path, line, code="format")
     return field
 
 
 def tidy(forms: list[str], counts: Counter[str]) -> list[str]:
-    """Return as many words, without invisible characters where something else is left of them."""
+    """Remove invisible characters from words. A word of invisible characters only stays as it is."""
     joined = "".join(forms)
     if joined.isascii() and joined.split() == [joined]:  # most sentences
         return forms
@@ -114,8 +114,8 @@ def tidy(forms: list[str], counts: Counter[str]) -> list[str]:
 def tidied(sentences: Iterable[dict[str, list[Any]]], counts: Counter[str]) -> Iterator[dict[str, list[Any]]]:
     """Yield annotated sentences with tidy words.
 
-    A sentence whose words are withheld is left out. So is a word without a visible character, unless it has a place in
-    a tree. Both are counted.
+    A sentence whose words are withheld is left out and counted. A word without a visible character is also left out
+    and counted, unless the sentence has a tree.
     """
     for sentence in sentences:
         if set(sentence[FORM]) in WITHHELD_WORDS:
@@ -129,7 +129,7 @@ def tidied(sentences: Iterable[dict[str, list[Any]]], counts: Counter[str]) -> I
 
 
 def spelled(batch: Corpus, remarks: Counter[str], normalise: str | None = None) -> Corpus:
-    """Count the words of a batch that are not in NFC; with ``normalise`` return the batch with all words in NFC."""
+    """Count the words of a batch that are not in NFC. With ``normalise``, return the batch with all words in NFC."""
     names = batch.form.names or ()
     other = [not name.isascii() and not unicodedata.is_normalized(NFC, name) for name in names]
     if not any(other):
@@ -143,22 +143,23 @@ def spelled(batch: Corpus, remarks: Counter[str], normalise: str | None = None) 
 
 
 class Faults:
-    """Sentences of a file with a wrong word number or head: at most one in a hundred is left out and counted.
+    """Sentences of a file with wrong word numbers or heads.
 
-    Without ``counts`` none may be left out.
+    Up to one sentence in a hundred is left out and counted in ``counts``. Without ``counts``, the first such sentence
+    is an error.
     """
 
     def __init__(self, counts: Counter[str] | None) -> None:
         self.counts, self.read, self.found = counts, 0, list[InputError]()
 
     def add(self, fault: InputError) -> None:
-        """Leave out a sentence; raise the first fault of the file if these are too many."""
+        """Leave out and count a sentence, or raise the first fault of the file if there are too many."""
         self.found.append(fault)
         if self.counts is None or len(self.found) > 1 + self.read // 100:
             raise self.found[0]
         self.counts[MISNUMBERED] += 1
 
     def end(self) -> None:
-        """Raise the first fault if the whole file has too many."""
+        """Raise the first fault if the whole file has too many of them."""
         if 100 * len(self.found) > self.read:
             raise self.found[0]

@@ -57,7 +57,7 @@ class TaskBatch:
         corpus: The sentences of all texts, one text after another.
         text_of_sentence: Number of each sentence's text (0 0 1 2 …), in order and without gaps, [sentences].
         field_of_text: Index of each text's field in the task's ``fields``, [texts].
-        texts: Text of each field of each item, [items, fields].
+        texts: Index of the text in each field of each item, [items, fields].
         ids: Names of the items, [items].
         label: Class labels, [items], or None if the task has none.
         answers: Spans that answer items. An item without answers is unanswerable.

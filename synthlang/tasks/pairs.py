@@ -148,13 +148,13 @@ class ReadPairs(ReadTask):
 
 
 def label_of(value: str) -> str | None:
-    """Return a label under its usual name; None where there is no gold label."""
+    """Return a label under its usual name, or None if it stands for a missing gold label."""
     name = value.strip().lower()
     return None if name in UNLABELLED else SAME_LABEL.get(name, name)
 
 
 class FilePairs(ReadPairs, FileTask):
-    """Labelled pairs of files; ``?language=`` chooses those of one language."""
+    """Labelled pairs of files. ``?language=`` chooses the pairs of one language."""
 
     endings = (".tsv", ".txt", ".jsonl")
     own_options = ("language",)

@@ -2,9 +2,9 @@
 
 Contexts and questions are split into words and sentences by the rules for plain text. An answer consists of the words
 that its characters touch. An answer that begins or ends inside a word is widened to the word, and counted. An answer
-that is not at its place in the context, or that has no word, is left out and counted, and so is a question that loses
-all its answers. A question without any answer (``is_impossible``) is kept as unanswerable. A repeated id gets a number.
-An id may be an integer. A question without an id has its number as id.
+that is not at its place in the context, or that has no word, is left out and counted. A question that loses all its
+answers is left out and counted, too. A question without any answer (``is_impossible``) is kept as unanswerable. A
+repeated id gets a number. An id may be an integer. A question without an id has its number as id.
 
 On the hub (squad, squad_v2, xquad, mlqa, exported data sets) a row is a question: ``context``, ``question`` and
 ``answers`` with texts and their first characters, and ``id``, ``title`` and ``is_impossible`` if such columns exist.

@@ -28,7 +28,7 @@ ROLES = {
 }
 NAMES = ("bos_token", "eos_token", "cls_token", "sep_token", "pad_token", "unk_token", "mask_token")
 TOKENIZER_FILES = ("tokenizer.json", "vocab.*", "*.model")
-"""Files of which a tokenizer has at least one; *.model are those of SentencePiece."""
+"""Files of which a tokenizer has at least one. SentencePiece writes *.model."""
 FILES = ("tokenizer.json", "tokenizer_config.json", "added_tokens.json", "vocab.json")
 PROBES = ("a", "the", "1", ".")
 T = TypeVar("T")

@@ -64,7 +64,7 @@ def learn_merges(words: Mapping[Symbols, int], limit: int, min_frequency: int) -
 
 
 def lines_of(counts: Mapping[str, int]) -> Iterator[str]:
-    """Yield a text in which each word occurs as often as ``counts`` gives."""
+    """Yield a text in which each word occurs as often as it does in ``counts``."""
     for word, count in counts.items():
         for start in range(0, count, REPEATED):
             yield " ".join([word] * min(count - start, REPEATED))
@@ -130,7 +130,10 @@ def encoded(tokenizer: Tokenizer, counts: Mapping[str, int]) -> Iterator[tuple[E
 
 
 def token_runs(tokenizer: Tokenizer, counts: Mapping[str, int], apart: Collection[int]) -> Counter[Symbols]:
-    """Count the runs of tokens that a merge could join: they are in one pre-token, without ids in ``apart``."""
+    """Count the sequences of tokens in which merges may join tokens.
+
+    A sequence ends at the border of a pre-token and at any id in ``apart``, which is not part of it.
+    """
     result: Counter[Symbols] = Counter()
     for encoding, count in encoded(tokenizer, counts):
         tokens = zip(encoding.tokens, encoding.ids, encoding.word_ids, strict=True)

@@ -81,7 +81,7 @@ def digest(tokenizer: Tokenizer) -> str:
 
 @dataclass(frozen=True)
 class Specials:
-    """The ids of the tokens that are no text. BERT calls ``bos`` [CLS] and ``eos`` [SEP]."""
+    """The ids of the special tokens. BERT calls ``bos`` [CLS] and ``eos`` [SEP]."""
 
     bos: int
     pad: int

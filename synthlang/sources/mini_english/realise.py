@@ -186,7 +186,7 @@ def columns_of(root: Node) -> Columns:
 
 
 def clause_node(plan: Clause, deprel: str = "root", infinitive: bool = False) -> Node:
-    """Build the tree of a clause."""
+    """Build the tree of a clause, whose head gets the relation ``deprel``. An ``infinitive`` starts with "to"."""
     subject = plan.object if plan.passive else plan.subject
     agreement = subject.agreement if subject is not None else plan.agreement
     inverted = plan.mood == "question" and plan.gap != "subject"
