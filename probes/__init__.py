@@ -178,12 +178,15 @@ def correlate(
         x: The first column, such as ``alignment_all``.
         y: The second column, such as ``delta``.
         by: Grouping columns. Each group has its own coefficients.
-        block: Columns whose values rows must share to be compared.
+        block: Columns that form blocks. Only rows with equal values in these columns are compared.
         cluster: Columns that mark dependent rows, or ``none`` (default: ``cell``, if present).
         kind: Comma-separated coefficients: spearman, kendall, pearson.
         level: The confidence level of the intervals.
         out: The JSON file to write.
         figure: The SVG file to write.
+
+    Returns:
+        A correlation for each group and coefficient, and for all rows together, without and with blocks.
     """
     from probes.correlation import CorrelateOptions, correlate_command
 

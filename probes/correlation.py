@@ -158,7 +158,7 @@ class GroupCorrelation:
 
     Attributes:
         group: The name of the group, or ``all``.
-        within: Columns whose values rows must share to be compared.
+        within: Columns that form blocks. Only rows with equal values in these columns are compared.
     """
 
     group: str
@@ -276,7 +276,7 @@ def correlate_command(
 
 
 def correlations(rows: Sequence[Row], options: CorrelateOptions, cluster: Names) -> list[GroupCorrelation]:
-    """Correlate each group, then all rows within groups. Each is done without and with blocks."""
+    """Correlate each group, then all rows with the groups as blocks. Both are done without and with ``block``."""
     groups = _grouped(rows, options.by)
     tasks: list[tuple[str, Names, Sequence[Row]]] = [(name, (), rows) for name, rows in groups.items() if options.by]
     if len(groups) > 1 or not options.by:

@@ -5,15 +5,15 @@ Each end of a region is a one-sided test of Student's t:
     relation      region            sides   holds if
     greater       > margin            2     the value is above, at 5 % two-sided
     less          < −margin           2     the value is below, at 5 % two-sided
-    non_inferior  > −margin           1     one test at 5 %; a larger value is allowed
+    non_inferior  > −margin           1     one test at 5 %, which allows any larger value
     non_superior  < margin            1     one test at 5 % in the other direction
     equivalent    within ±margin      1     two one-sided tests at 5 % both hold (Schuirmann 1987)
 
-A comparison fails if the value lies outside at the same level, and is inconclusive otherwise. So at most 5 % of samples
-count a true value just outside as inside. At most 5 % count one just inside as outside (``equivalent``: 10 %, since
-there are two ways out). A comparison is also inconclusive with n < 2, and if all replicates have the same value, as
-collapsed models do. The interval shown is the one that decides: 95 % with two sides, 90 % with one. verdicts.py
-combines the comparisons of a claim.
+A comparison fails if the value lies outside at the same level, and is inconclusive otherwise. A true value just outside
+the region is therefore counted as inside with a probability of at most 5 %. A true value just inside is counted as
+outside with at most 5 %, or 10 % for ``equivalent``, whose region has two ends. A comparison is also inconclusive with
+n < 2, and if all replicates have the same value, as collapsed models do. The interval that is shown is the one that
+decides: 95 % for two sides, 90 % for one. verdicts.py combines the comparisons of a claim.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def region(relation: Relation, margin: float = 0.0) -> Region:
 
 
 def outcome_of(ours: Estimate, expected: Region) -> Outcome:
-    """Return the outcome of one comparison by itself."""
+    """Return the outcome of one comparison, without correction for other comparisons."""
     return decided(*expected.p_values(ours))
 
 
@@ -87,13 +87,13 @@ class Comparison:
     """A comparison of a claim with its test.
 
     Attributes:
-        interval: The interval that decides. None if the comparison was not run; ``why`` gives the reason.
+        interval: The interval that decides. It is None if the comparison was not run, and ``why`` gives the reason.
         p: Two-sided p value of the hypothesis that the true value is 0.
         inside: p value of the claim's hypothesis.
         outside: p value of the opposite.
         singles: The comparison for each condition alone, if the whole is a mean over several conditions.
-        none_against: Each of the ``singles`` may fail the claim.
-        against_alone: The comparison fails by itself, but not after Holm's correction.
+        none_against: True if each of the ``singles`` may fail the claim.
+        against_alone: True if the comparison fails by itself, but not after Holm's correction.
         tested_by: The estimate and the region of the test. None for a correlation.
     """
 

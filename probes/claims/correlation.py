@@ -6,8 +6,8 @@ its model. Different measurements of one model, such as those of its languages, 
 correlation over them holds for that model only.
 
 A correlation holds or fails if its interval (bootstrap over conditions, with the models of a condition together)
-excludes 0 and its permutation p, if there is one, is at most .05. Otherwise it is inconclusive. Over five conditions
-only a perfect correlation can be decided, and a perfect one without a p is not. Over fewer than five it is not run.
+excludes 0 and its permutation p, if there is one, is at most .05. Otherwise it is inconclusive. With five conditions,
+only a perfect correlation that has a p can be decided. With fewer than five, the correlation is not run.
 """
 
 from __future__ import annotations
@@ -97,8 +97,9 @@ class Pair(NamedTuple):
     """x and y of a model in a condition.
 
     Attributes:
-        models: The fingerprints of the model. Two studies may know it by two. Empty if it is not known.
-        model: Its seeds, if they are known.
+        models: The fingerprints of the model, which may be different ones in two studies. The set is empty if they are
+            not known.
+        model: The seeds of the model, if they are known.
     """
 
     point: Point
@@ -109,7 +110,7 @@ class Pair(NamedTuple):
 
     @property
     def pretrainings(self) -> set[str]:
-        """Fingerprints of the pretrainings behind the numbers. Empty if they are not known."""
+        """Fingerprints of the pretrainings behind the numbers. The set is empty if they are not known."""
         given = self.model is not None and not self.model.pretraining
         return {known.pretraining for known in self.models} or ({GIVEN} if given else set())
 
@@ -120,9 +121,9 @@ class Correlated:
 
     Attributes:
         pairs: The number of pairs of x and y, one for each model of a condition.
-        models: The number of models. None if one is not known.
-        share: Some conditions were joined, since they share a measurement of a model.
-        one_model: All pairs are known to come from one pretraining.
+        models: The number of models, or None if one of them is not known.
+        share: True if conditions were joined because they share a measurement of a model.
+        one_model: True if all pairs are known to come from one pretraining.
     """
 
     found: Correlation
@@ -138,14 +139,17 @@ class Correlated:
 
     @property
     def pairs_of_models(self) -> str:
-        """``15 pairs of 3 models``; ``15 models`` if each has one pair; ``15 pairs`` if the models are not known."""
+        """The numbers of pairs and models in words, such as ``15 pairs of 3 models``.
+
+        The text is ``15 models`` if each model has one pair, and ``15 pairs`` if the models are not known.
+        """
         if self.models == self.pairs:
             return plural(self.models, "model")
         return plural(self.pairs, "pair") + ("" if self.models is None else f" of {plural(self.models, 'model')}")
 
     @property
     def text(self) -> str:
-        """The conditions, and the pairs unless each condition is one pair of its own model."""
+        """The number of conditions, and the number of pairs unless each condition is one pair of a separate model."""
         plain = self.pairs == self.found.clusters and self.models in (None, self.pairs)
         return self.conditions if plain else f"{self.conditions}, {self.pairs_of_models}"
 
@@ -168,7 +172,7 @@ def clustered(
 
     With more than RESAMPLED conditions in one block, p is Student's and the interval Fisher's. Its variance is
     1 / (n − 3) for Pearson's r, and (1 + ρ² / 2) / (n − 3) for Spearman's ρ (Bonett & Wright 2000), with n conditions.
-    With that many conditions both agree with resampling.
+    With that many conditions, p and interval agree with resampling.
 
     Args:
         pairs: [n] x and y of a model. Their order changes nothing.
@@ -266,9 +270,9 @@ def shared_by_all(sides: Sequence[Series], axes: Sequence[str]) -> list[Series]:
     """Reduce both sides to the conditions that all points of a correlation have.
 
     All points are then means over the same conditions. A point is identified by its labels of ``axes``, which all
-    conditions have. On axes that both sides have, only labels that both have count. Other axes (tasks, which an
-    alignment does not have) are each side's own. Axes with one label per point (a language that belongs to a pair) do
-    not count.
+    conditions have. On an axis that both sides have, only the labels that both have are kept. An axis that only one
+    side has, such as the task, restricts only that side. An axis with one label per point, such as the language of a
+    pair, restricts neither.
     """
     joint = set.intersection(*({axis for condition in side for axis, _ in condition} for side in sides))
     kept = _of_all_points(set.intersection(*({_only(c, joint) for c in side} for side in sides)), axes)

@@ -1,9 +1,9 @@
 """Means and differences over conditions and seeds, with Student's t.
 
-A mean, and the **difference** of two quantities, is taken first over conditions, then over seeds. Conditions are the
-labels on the axes that no side names. Only conditions that all sides have count, each with the same weight, and only
-seeds that all of these conditions have. The notes of an estimate name what was left out. If another study splits a
-condition by one more axis that no side names, its parts do not count beside the whole condition.
+A mean, and the **difference** of two quantities, is taken first over conditions, then over seeds. A condition is a
+combination of labels on the axes that no side names. Only the conditions that all sides have are used, with equal
+weights, and only the seeds that all of these conditions have. The notes of an estimate name what was left out. If
+another study splits a condition by one more axis that no side names, the parts are left out beside the whole condition.
 
     paired by models    Both sides have two or more models with the same seeds. There is one difference per pretraining,
                         or per adjustment of a single pretraining, and n is their number. If fewer than two pretrainings
@@ -11,9 +11,10 @@ condition by one more axis that no side names, its parts do not count beside the
                         pretrainings, each side is first averaged over its adjustments, per pretraining and fine-tuning
                         seed.
     paired by seeds     Both sides have one model of the same seeds. There is one difference per fine-tuning seed, and
-                        nothing follows for another pretraining.
-    not paired          Anything else, such as a given model against several adjustments of it: Welch's interval between
-                        the models of each side (of one model its fine-tuning seeds). n is that of the smaller side.
+                        the result does not generalise to another pretraining.
+    not paired          All other cases, such as a given model against several adjustments of it. Welch's interval
+                        compares the models of both sides, or the fine-tuning seeds of a side with one model. n is that
+                        of the smaller side.
 
 A **gap of gaps**, (left − right) − (subtracted from left − subtracted from right), is the difference of two paired
 differences. Left is paired with right, or else each side with what is subtracted from it. If neither pairing is
@@ -38,7 +39,7 @@ from probes.statistics import Interval, mean_of, numbers_among
 Unit = Literal["models", "adjustments", "fine-tuning seeds", "conditions"]
 LEVEL = 0.95
 DECIDED = 1 - LEVEL
-"""Largest p value of what counts as decided."""
+"""Largest p value of a decided test."""
 SAME = 1e-9
 """Largest standard error, in points, of values that are equal up to rounding."""
 NAMED = 6
@@ -53,9 +54,9 @@ class Estimate:
 
     Attributes:
         unit: The kind of values: one per model, adjustment, fine-tuning seed or condition.
-        one_model: Every replicate of a side comes from one pretraining. Another pretraining may give another result.
-        standard_error: In the unit of the mean. None if n < 2.
-        notes: The conditions it is over and what was left out, in words.
+        one_model: True if all replicates of a side come from one pretraining, so another one may give another result.
+        standard_error: The standard error in the unit of the mean, or None if n < 2.
+        notes: The conditions that were averaged and the data that were left out, in words.
     """
 
     mean: float
@@ -85,11 +86,14 @@ class Estimate:
 
     @property
     def has_spread(self) -> bool:
-        """True if the spread is known. It is not known of one replicate, nor of several equal ones."""
+        """True if the spread is known. A single replicate, or several equal ones, show no spread."""
         return self.standard_error is not None and self.standard_error > SAME
 
     def p_above(self, bound: float, side: int = 1) -> float:
-        """Return the one-sided p value for a true value above ``bound`` (``side`` −1: below). 1 without a spread."""
+        """Return the one-sided p value for a true value above ``bound``, or below it if ``side`` is −1.
+
+        The value is 1 if the spread is not known.
+        """
         if self.standard_error is None or not self.has_spread:
             return 1.0
         return float(special.stdtr(self.degrees_of_freedom, side * (bound - self.mean) / self.standard_error))
@@ -220,8 +224,8 @@ def _matched(left: Replicates, right: Replicates, name: Callable[[Replicate], Re
 def common_conditions(sides: Iterable[Series]) -> list[Condition]:
     """Return the conditions that all sides have, in the order of the first side.
 
-    A condition that is another one with one more axis is left out. It comes from a study that varies what another
-    study does not, and no side names that axis.
+    A condition is left out if another one has the same labels on fewer axes. It comes from a study with one more axis
+    that no side names.
     """
     first, *others = sides
     shared = [condition for condition in first if all(condition in side for side in others)]
@@ -229,7 +233,7 @@ def common_conditions(sides: Iterable[Series]) -> list[Condition]:
 
 
 def without_variations(conditions: Sequence[Condition], of: Sequence[Condition]) -> list[Condition]:
-    """Return the conditions that are not one of ``of`` with more axes."""
+    """Return the conditions, except those that have all labels of one of ``of`` and further axes."""
     sets, plain = {frozenset(axis for axis, _ in condition) for condition in of}, set(of)
 
     def varies(condition: Condition) -> bool:

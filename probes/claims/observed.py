@@ -80,7 +80,7 @@ class _Row(NamedTuple):
 
 
 _Rows = tuple[Mapping[tuple[str, str], Sequence[_Row]], bool]
-"""The rows of a measure by labels and task; True if several probes have it under the same labels."""
+"""The rows of a measure by labels and task, and True if several probes have the measure under the same labels."""
 
 
 class Results:
@@ -105,7 +105,7 @@ class Results:
                 self._index[item].add(place)
 
     def series(self, quantity: Quantity, apart: Iterable[str] = ()) -> Series:
-        """Return what was measured of a quantity, by condition.
+        """Return the measured values of a quantity by condition, part and replicate.
 
         Args:
             quantity: The quantity. A condition that lacks a label of ``quantity.average`` is left out.
@@ -176,7 +176,7 @@ class Results:
 
 
 def with_fallback(quantity: Quantity, results: Results) -> Quantity:
-    """Return the quantity with its fallback measure, if nothing was measured of its own."""
+    """Return the quantity, with its fallback measure if its own measure has no values."""
     if quantity.fallback_measure is None or results.series(quantity):
         return quantity
     return replace(quantity, measure=quantity.fallback_measure)
@@ -215,9 +215,10 @@ def model_seeds(pretrained: int | None, first: Sequence[str], rest: Sequence[str
 
 
 def fingerprints_of(pretrain: str | None, adjust: str | None, seed: str | int | None) -> ModelFingerprints | None:
-    """Return the model of a row of results, by its fingerprints and its ``pretrain_seed``.
+    """Return the model of a row of results from its fingerprints, or None if the model is not known.
 
-    Without either it is the given model. It is not known if the row has only a seed.
+    A row without a fingerprint of a pretraining belongs to the given model if it has no ``pretrain_seed`` either. If it
+    has a seed, the model is not known.
 
     >>> fingerprints_of("ab12", "", "0"), fingerprints_of("", "", 0)
     (ModelFingerprints(pretraining='ab12', adjustment=''), None)

@@ -42,7 +42,7 @@ class PaperNumber:
 
     Attributes:
         value: The number, times the factor of its block.
-        against: The quantity that the number is a gain over, if it is one.
+        against: The baseline quantity, if the number is a gain over a baseline.
         column: Number of the block and of the column in it. Numbers of one column are compared with one another.
         marking: The mark of significance, where the paper tests the number.
     """
@@ -129,7 +129,7 @@ class PaperTable(StrictModel):
     """Place in the paper."""
     note: str = ""
     digits: int = Field(default=1, ge=0, le=6)
-    """Digits after the point, of the values as they are here."""
+    """Digits after the point of the numbers in this table."""
     blocks: list[_Block] = Field(default_factory=list)
     _paper: str = PrivateAttr(default="")
     _name: str = PrivateAttr(default="")

@@ -48,13 +48,15 @@ class Quantity:
 
     Attributes:
         where: Axis → label. ``task`` is the name of a task of the study. Other axes may have any label.
-        measure: ``parent``, ``sup``, ``zs`` or ``delta``; ``mixed FIELD``, or ``mixed`` for the mean over fields;
-            ``alignment_all``, ``alignment_dictionary`` or ``alignment_held_out``, means of both directions;
-            ``alignment_forward``, from the source language over all words; ``probe:PATH``, a measure of a probe.
-        average: Axis → labels to average over, all of which must be measured. Without labels: all measured ones.
+        measure: The name of the measure. A score is ``parent``, ``sup``, ``zs`` or ``delta``, or ``mixed FIELD``, or
+            ``mixed`` for the mean over fields. An alignment is ``alignment_all``, ``alignment_dictionary`` or
+            ``alignment_held_out`` (means of both directions), or ``alignment_forward`` (all words, from the source
+            language). ``probe:PATH`` is a measure of a probe.
+        average: Axis → labels to average over, all of which must be measured. An empty list averages over all measured
+            labels.
         layer: The layer of a measure that has several: its number, ``first``, ``last``, ``middle``, the mean of the
             ``lower`` half, of the ``upper`` half or of all (``mean``), or the ``best``, which has the largest value.
-            With ``each`` the layer is one more axis of the conditions. Default: the last.
+            With ``each`` the layer is one more axis of the conditions. The default is the last layer.
         fallback_measure: The measure to read where ``measure`` was not measured.
         exclude_axes: Axes that a cell must not have.
     """
@@ -104,7 +106,7 @@ def check_labels(named: Mapping[str, Sequence[str]], known: AxisLabels) -> None:
 
 
 class ClaimSide(StrictModel):
-    """A quantity of a claim (see ``Quantity``). Omitted keys have the values of the entry that the side stands in."""
+    """A quantity of a claim (see ``Quantity``). Omitted keys have the values of the entry that contains the side."""
 
     renamed_keys: ClassVar[Mapping[str, str]] = {"instead": "fallback_measure", "without": "exclude_axes"}
 
@@ -138,7 +140,7 @@ class ComparedSide(ClaimSide):
     minus: ClaimSide | None = None
 
     def subtracted(self, entry: ClaimSide) -> Quantity | None:
-        """Return the quantity that is subtracted; keys come from ``minus``, then this side, then ``entry``."""
+        """Return the quantity that is subtracted. Its keys come from ``minus``, else this side, else ``entry``."""
         if self.minus is None:
             return None
         return self.minus.within(ClaimSide.model_construct(**vars(self.within(entry))))
@@ -150,7 +152,7 @@ class ClaimEntry(ClaimSide):
     Attributes:
         for_each: Axis → labels. The entry stands for one entry per combination, so that a sentence about "every task"
             is not tested by a mean over tasks.
-        restrict_to: Axis → the only labels that count, of an axis that is averaged over.
+        restrict_to: Axis → the only labels to use of an axis that is averaged over.
     """
 
     renamed_keys: ClassVar[Mapping[str, str]] = {
@@ -182,10 +184,11 @@ class Compare(ClaimEntry):
     With ``minus`` on both sides it compares two gaps, (left − its minus) − (right − its minus).
 
     Attributes:
-        relation: ``greater`` and ``less``: by more than ``margin``. ``non_inferior`` and ``non_superior``: at most
-            ``margin`` worse in the other direction. ``equivalent``: at most ``margin`` apart. Tests: comparisons.py.
-        margin: In the unit of the measure. Default: 0 for ``greater`` and ``less``, MARGIN for the others.
-        none_against: The mean over conditions has to hold, and no single condition may contradict it.
+        relation: The expected relation. ``greater`` and ``less`` mean a difference of more than ``margin``.
+            ``non_inferior`` and ``non_superior`` allow a difference in the other direction of at most ``margin``.
+            ``equivalent`` means a difference of at most ``margin``. The tests are in comparisons.py.
+        margin: The margin in the unit of the measure (default: 0 for ``greater`` and ``less``, else MARGIN).
+        none_against: True if, in addition to the mean over conditions, no single condition may contradict the claim.
     """
 
     left: ComparedSide
@@ -285,8 +288,8 @@ class Claim(StrictModel):
     """A claim: a sentence, its source, the paper's numbers, and the comparisons that test it.
 
     Attributes:
-        note: The studies that have to be joined to test the claim, or the part that no study here can run, and why.
-        require_all: The claim counts as not run unless every comparison could be made.
+        note: A note on the studies that have to be joined to test the claim, or on a part that no study can run.
+        require_all: True if the claim counts as not run unless every comparison could be made.
     """
 
     renamed_keys: ClassVar[Mapping[str, str]] = {"whole": "require_all"}
@@ -330,5 +333,5 @@ class Claim(StrictModel):
             yield from entry.quantities()
 
     def entries(self) -> Sequence[Compare | Order | Correlate]:
-        """Return the entries of its one form."""
+        """Return the entries of the one form that the claim has."""
         return self.compare or self.order or self.correlate or ()

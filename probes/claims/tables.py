@@ -33,7 +33,10 @@ from probes.results.pooling import Condition, drop_shared_runs
 from probes.statistics import corrected
 
 TIE = 0.5
-"""In percent points; a hundredth of it in a column of a probe measure whose numbers are all within −1 … 1."""
+"""Largest distance of tied numbers in percent points.
+
+A column of a probe measure with numbers in −1 … 1 uses a hundredth of this distance.
+"""
 TIED = "tied"
 TURNED = "the sign is opposite"
 
@@ -73,7 +76,7 @@ def compare_table(table: PaperTable, results: Results) -> tuple[ComparedNumber, 
 
 
 def difference_of(quantity: Quantity, other: Quantity, results: Results) -> Estimate | None:
-    """Return our difference of two quantities. None if it is not known of both."""
+    """Return our difference of two quantities, or None unless both were measured."""
     return _look_up(PaperNumber(quantity, 0.0, other), results).found.ours
 
 
@@ -91,8 +94,9 @@ def _look_up(number: PaperNumber, results: Results) -> _Ours:
 def _series_at(quantity: Quantity, results: Results) -> tuple[Series, str]:
     """Return our measurements for a printed number, or no measurements and the reason.
 
-    Measurements are keyed by the labels that the number is a mean over. Axes that it does not name may have one label
-    only. Of several studies, the one with the fewest such axes counts, since it is the study of this table.
+    Measurements are keyed by the labels that the number is a mean over. An axis that the number does not name may have
+    only one label. If several studies measured the quantity, the study with the fewest such axes is used, because it is
+    the study of this table.
     """
     found: dict[Condition, Series] = defaultdict(dict)
     for condition, parts in results.series(quantity).items():

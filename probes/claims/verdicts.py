@@ -61,12 +61,12 @@ class Verdict:
 
     Attributes:
         ours: The interval of the comparison that decided, or of r for a correlation. None if nothing was run.
-        n: The number of models, or of whatever ``unit`` counts, that it is over.
+        n: The number of replicates behind ``ours``: models, or what ``unit`` names.
         text: All comparisons in words.
-        one_model: Every replicate of a side, or every pair of a correlation, comes from one pretraining.
-        tally: Of several comparisons, how many hold and how many were not run, and which one ``ours`` belongs to.
+        one_model: True if all replicates of a side, or all pairs of a correlation, come from one pretraining.
+        tally: A text for several comparisons: the numbers that hold and that were not run, and the one of ``ours``.
         what: The comparison that ``ours`` belongs to.
-        expected: The region that the claim expects there. Empty for a correlation.
+        expected: The region that the claim expects for ``what``. It is empty for a correlation.
     """
 
     verdict: Word
@@ -87,10 +87,11 @@ class Verdict:
 
     @property
     def needed(self) -> float | None:
-        """The number of models (or whatever ``unit`` counts) that would decide an inconclusive claim.
+        """The number of models, or of what ``unit`` names, that would decide an inconclusive claim.
 
-        Means and spreads are taken as they are. If a comparison leans against the claim, the number is for the first
-        such comparison to fail. Otherwise it is for all to hold. None if it is not known.
+        The present means and spreads are assumed to be the true ones. If a comparison leans against the claim, this is
+        the number at which the first such comparison would fail. Otherwise it is the number at which all would hold. It
+        is None if it is not known.
         """
         if self.verdict != "inconclusive":
             return None
@@ -211,7 +212,7 @@ class _Sides:
     Attributes:
         conditions: The conditions that all sides have.
         value: Number that is subtracted from the difference.
-        none_against: Whether a single condition can fail the claim.
+        none_against: True if a single condition can fail the claim.
     """
 
     what: str
