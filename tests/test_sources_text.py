@@ -264,6 +264,14 @@ def test_real_text():
     assert 15 < line_words / sum(map(len, batches)) < 30  # words in a sentence of encyclopedic English
 
 
+@pytest.mark.parametrize("scheme", ["text", "lines"])
+def test_each_chinese_character_and_each_kana_is_a_word_if_asked_for(tmp_path, scheme):
+    path = write(tmp_path / "a.txt", "我在Linux上。か\u3099とスーパー 3月\n")
+    source = open_source(f"{scheme}:{path}?cjk=characters")
+    assert " ".join(text for _, text in read(source)) == "我 在 Linux 上 。 か\u3099 と ス ー パ ー 3 月"
+    assert source.fingerprint != open_source(f"{scheme}:{path}").fingerprint
+
+
 def test_a_line_is_a_sentence_and_blank_lines_keep_their_number(tmp_path):
     path = write(tmp_path / "a.txt", "One. Two!\n\n  \nThree, four\r\n\nend")
     assert read(open_source(f"lines:{path}")) == [(0, "One . Two !"), (3, "Three , four"), (5, "end")]

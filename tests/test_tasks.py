@@ -140,6 +140,19 @@ def test_clauses_of_a_script_without_spaces_are_counted_and_said(tmp_path, capsy
     assert WIDENED_ANSWERS in said and UNCUT.split(" (")[0] in said
 
 
+def test_characters_of_a_script_without_spaces_are_words_if_asked_for(tmp_path):
+    context = "我们昨天去了北京大学。"
+    path = squad(tmp_path / "q.json", {"context": context, "qas": [question("a", (6, "北京大学"), text="哪里？")]})
+    whole, cut = open_task(f"qa:{path}"), open_task(f"qa:{path}?cjk=characters")
+    batch = only(cut)
+    assert batch.counts == {} and batch.strings(1) == [" ".join(context)]
+    assert spans(batch) == [("a", "北 京 大 学", 12)]
+    assert cut.fingerprint != whole.fingerprint
+    pairs = write(tmp_path / "p.tsv", "premise\thypothesis\tlabel\n我在Linux上\tネコだ\tneutral\n")
+    assert only(open_task(f"nli:{pairs}?cjk=characters")).strings(0) == ["我 在 Linux 上"]
+    assert refused(open_task, f"nli:{pairs}?cjk=words") == ("p.tsv cjk", "unknown")
+
+
 def test_files_without_a_split_in_their_names_are_named(tmp_path):
     header = "gold_label\tsentence1\tsentence2\n"
     for name, text in (("one", "A"), ("other", "B")):

@@ -39,7 +39,7 @@ from synthlang.sources.hub_data import (
 )
 from synthlang.sources.markup import without_markup
 from synthlang.sources.segmentation import RULES, split_sentences, split_words
-from synthlang.sources.splits import NORMALISE
+from synthlang.sources.splits import CJK, NORMALISE
 from synthlang.sources.tags import iob_tag, legal_tags
 from synthlang.sources.text import batches_of, counted_uncut
 from synthlang.sources.words import CLEANED, MARKUP, REMOVED, SPACES, count_unseen, spaced, spelled, tidied
@@ -128,8 +128,9 @@ class HubSource:
     def __init__(
         self, name: str, more: Candidates | None = None, item: Sequence[str] = (), *, ids: bool = False
     ) -> None:
-        name, options = name_and_options(name, (NORMALISE,))
+        name, options = name_and_options(name, (NORMALISE, CJK))
         self.name, self.normalise = f"hf:{name}", options.get(NORMALISE)
+        self._cjk = options.get(CJK)
         self._data = by_split(load_data(name), self.name)
         self._remarks: dict[str, Counter[str]] = {}
         # datasets gives every split of a configuration the same features
@@ -147,6 +148,7 @@ class HubSource:
         plan |= {} if self._plan.item is None else {"item": self._plan.item[1]}
         plan |= {} if self._plan.id is None else {"id": True}
         plan |= {NORMALISE: self.normalise} if self.normalise else {}
+        plan |= {CJK: self._cjk} if self._cjk else {}
         splits = {split: digest_values(data, self._plan.reads, self._anew) for split, data in self._data.items()}
         return fingerprint("hub", reader=READER, rules=RULES, plan=plan, splits=splits)
 
@@ -213,7 +215,7 @@ class HubSource:
             if plan.is_text:
                 for line in (row[0] or "").split("\n"):
                     counts[REMOVED] += count_unseen(line)
-                    words = split_words(without_markup(line, counts))
+                    words = split_words(without_markup(line, counts), bool(self._cjk))
                     yield from (({FORM: sentence}, None, None) for sentence in split_sentences(words))
             elif row[0]:
                 lines = [(spaced(v) if v else v) if plan.joined else v for v in row[:lists]]

@@ -11,7 +11,7 @@ from typing import Any
 from synthlang.errors import InputError
 from synthlang.files import user_path
 from synthlang.fingerprint import canonical_json, fingerprint, sha256_file
-from synthlang.sources.splits import SPLITS, check_normalise
+from synthlang.sources.splits import SPLITS, check_values
 from synthlang.sources.text import open_bytes, version_of
 from synthlang.sources.words import CLEANED
 
@@ -149,7 +149,7 @@ def name_and_options(spec: str, known: Sequence[str], scheme: str = "hf") -> tup
         if key not in known or not value:
             hint = f"the options after ? are {' and '.join(f'{one}=…' for one in known)}"
             raise InputError(f"unknown option {query!r}", f"{scheme}:{name}", hint=hint, code="unknown")
-    check_normalise(options, f"{scheme}:{name}")
+    check_values(options, f"{scheme}:{name}")
     return name, options
 
 

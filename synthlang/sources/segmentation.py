@@ -14,7 +14,7 @@ removed (``words``). Words that are joined by spaces are therefore split into th
 A mark of ``ENDS``, with the closing quotes and brackets after it, ends a sentence. There are three exceptions: a
 lower-case word follows, the mark is the point of an initial (``J.``) or a title (``Dr.``), or it stands before a number
 (``No. 5``). A ``= Title =`` line is never split. Text in a script without spaces (Chinese, Thai) must already be
-segmented.
+segmented, or ``cjk`` makes a word of each Chinese character and each kana.
 """
 
 from __future__ import annotations
@@ -55,6 +55,9 @@ _SOUTHEAST = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"  # Thai, Lao, Burmese 
 _UNCUT = re.compile(
     r"[\u3040-\u30fa\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]{8}" + f"|{_SOUTHEAST}{{20}}"
 )
+# Chinese characters, which BERT's tokenizer separates, and kana with their marks of length
+_CJK = r"\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+_PIECES = re.compile(f"[{_CJK}][\u3099\u309a\ufe00-\ufe0f\U000e0100-\U000e01ef]*|[^{_CJK}]+")
 _ZERO_WIDTH_SPACES = re.compile(f"(?<={_SOUTHEAST})\u200b+")
 LONGEST_MARK = 32  # more bytes than any pattern of changed text looks at
 CLOSING = frozenset(")]}»”’」』）")
@@ -119,11 +122,13 @@ def _word(letter: str) -> str:
     return f"{letter}++(?:{inner}{letter}++)*+"
 
 
-def split_words(line: str) -> list[str]:
-    """Split a line into words.
+def split_words(line: str, cjk: bool = False) -> list[str]:
+    """Split a line into words. With ``cjk`` each Chinese character and each kana is a word.
 
     >>> split_words("Don't pay $1,000 (or 3.14)!")
     ["Don't", 'pay', '$', '1,000', '(', 'or', '3.14', ')', '!']
+    >>> split_words("我在Linux上。", cjk=True)
+    ['我', '在', 'Linux', '上', '。']
     """
     ascii_only, splitter = _splitters()
     words = list[str]()
@@ -134,7 +139,7 @@ def split_words(line: str) -> list[str]:
             words += piece[:-1], piece[-1]
         else:
             words += (ascii_only if piece.isascii() else splitter)(piece)
-    return words
+    return [part for word in words for part in _PIECES.findall(word)] if cjk else words
 
 
 def _with_spaces(text: str) -> str:
@@ -216,11 +221,11 @@ class SegmentedText:
     stop: list[int]
 
     @staticmethod
-    def of(text: str) -> SegmentedText:
-        """Split a text by the rules of this module."""
+    def of(text: str, cjk: bool = False) -> SegmentedText:
+        """Split a text by the rules of this module (see ``split_words``)."""
         text = _with_spaces(text)
         shown = visible(text)
-        found = SegmentedText._placed(shown, split_words(shown))
+        found = SegmentedText._placed(shown, split_words(shown, cjk))
         if shown == text:
             return found
         places = [at for at, char in enumerate(text) if not UNSEEN.match(char)]

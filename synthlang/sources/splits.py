@@ -4,6 +4,7 @@ PATH                          a file is the split in its name, else train, and a
 FILE?split=test               a single file as the split test
 FOLDER?train=FILE&test=FILE   files of a folder as train and test
 PATH?normalise=NFC            words in Unicode's form NFC, where each has one spelling
+PATH?cjk=characters           each Chinese character and each kana of running text as a word
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ NAMES = ("train", "dev", "test")
 SPLITS = {"train": "train", "test": "test"}
 SPLITS |= dict.fromkeys(("dev", "valid", "val", "validation", "trial", "eval"), "dev")
 NORMALISE = "normalise"
+CJK = "cjk"  # an option of readers of running text
+CHARACTERS = "characters"
+VALUES = {NORMALISE: NFC, CJK: CHARACTERS}
+"""The only value of options for words."""
 OPTIONS = ("split", *NAMES, NORMALISE)
 # Names of files about the data, and endings of files that are not data.
 ABOUT = re.compile(r"(readme|licen[cs]e|copying|notice|changelog|citation|authors|contributing)", re.IGNORECASE)
@@ -44,15 +49,15 @@ def path_options(spec: str, known: Sequence[str]) -> tuple[str, dict[str, str]]:
     if options.get("split", "train") not in NAMES:
         reason = f"must be train, dev or test, not {options['split']!r}"
         raise InputError(reason, plain, keys="split", code="unknown")
-    check_normalise(options, plain)
+    check_values(options, plain)
     return plain, options
 
 
-def check_normalise(options: Mapping[str, str], place: str) -> None:
-    """Raise an InputError if ``?normalise=`` names another form than NFC."""
-    if options.get(NORMALISE, NFC) != NFC:
-        reason = f"must be {NFC}, not {options[NORMALISE]!r}"
-        raise InputError(reason, place, keys=NORMALISE, code="unknown")
+def check_values(options: Mapping[str, str], place: str) -> None:
+    """Raise an InputError if an option for words has an unknown value."""
+    for name, value in VALUES.items():
+        if options.get(name, value) != value:
+            raise InputError(f"must be {value}, not {options[name]!r}", place, keys=name, code="unknown")
 
 
 def is_file(path: Path) -> bool:

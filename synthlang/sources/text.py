@@ -12,7 +12,7 @@ import hashlib
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -40,7 +40,7 @@ from synthlang.sources.segmentation import (
     split_words,
 )
 from synthlang.sources.size import Sizes
-from synthlang.sources.splits import NORMALISE, OPTIONS, files_by_split, files_read, path_options
+from synthlang.sources.splits import CJK, NORMALISE, OPTIONS, files_by_split, files_read, path_options
 from synthlang.sources.words import (
     BLANK,
     CLEANED,
@@ -59,7 +59,7 @@ PIECE = 1 << 20  # bytes; a longer line is read in pieces, so that memory is bou
 LONGEST_TEXT = 1 << 30  # bytes; a longer line is refused
 CUT_LINES = "lines of more than 1 MB, cut between words"
 CONTROL_CHARACTERS = "control characters, read as spaces"
-UNCUT = "words as long as a clause in a script without spaces (split them with synthlang parse --tokens engine)"
+UNCUT = "words as long as a clause in a script without spaces (use ?cjk=characters or synthlang parse --tokens engine)"
 REASONS = (
     *(CONTROL_CHARACTERS, CUT_LINES, UNCUT, REMOVED, NOT_NFC, NORMALISED),
     *(DOC_LINES, JOINED, BLANK, WITHHELD, MISNUMBERED),
@@ -154,6 +154,7 @@ class TextSource(FileSource):
     scheme = "text"
     endings = (".txt", ".txt.gz")
     by_rules, has_labels = True, False
+    own_options = (CJK,)
     anew = (*CLEANED, *MARKUP)
     longest_line: ClassVar[int] = LONGEST_TEXT
 
@@ -167,7 +168,10 @@ class TextSource(FileSource):
             check_plain(chain([first], filled), file)
 
     def _marks(self) -> dict[str, Any]:
-        return {"rules": RULES}
+        return {"rules": RULES} | {name: value for name, value in self.options.items() if name == CJK}
+
+    def _split(self, line: str) -> list[str]:
+        return split_words(line, CJK in self.options)
 
     def _batches(self, split: str) -> Iterator[Corpus]:
         opened: list[IO[bytes]] = []
@@ -182,7 +186,7 @@ class TextSource(FileSource):
         return read_pieces(self.files[split], opened, remarks, self.longest_line)
 
     def _read(self, pieces: Iterator[tuple[int, str]]) -> Iterator[Corpus]:
-        return batches_of(chain.from_iterable(split_sentences(split_words(piece)) for _, piece in pieces))
+        return batches_of(chain.from_iterable(split_sentences(self._split(piece)) for _, piece in pieces))
 
     def size(self, split: str) -> int | None:
         """Return the number of sentences in a split, estimated from the part that was read so far."""
@@ -199,7 +203,7 @@ class LinesSource(TextSource):
         return {reason: count for reason, count in super().remarks(split).items() if reason != CUT_LINES}
 
     def _read(self, pieces: Iterator[tuple[int, str]]) -> Iterator[Corpus]:
-        for _, rows in in_batches(line for line in _lines(pieces) if line[1]):
+        for _, rows in in_batches(line for line in _lines(pieces, self._split) if line[1]):
             ids = np.asarray([number for number, _ in rows], np.int64)
             yield replace(Corpus.of_words([words for _, words in rows]), ids=ids)
 
@@ -211,14 +215,14 @@ class LinesSource(TextSource):
         return number - (number > 0 and not text)
 
 
-def _lines(pieces: Iterator[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
+def _lines(pieces: Iterator[tuple[int, str]], split: Callable[[str], list[str]]) -> Iterator[tuple[int, list[str]]]:
     """Yield (number from 0, words) for each line. Pieces of a long line are joined."""
     current, words = 0, list[str]()
     for line, piece in pieces:
         if line - 1 != current:
             yield current, words
             current, words = line - 1, []
-        words += split_words(piece)
+        words += split(piece)
     yield current, words
 
 

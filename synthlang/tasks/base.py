@@ -17,7 +17,7 @@ from synthlang.fingerprint import fingerprint
 from synthlang.sources import open_source
 from synthlang.sources.base import BATCH_SENTENCES, check_split, nothing_in
 from synthlang.sources.mini_english import MiniEnglish
-from synthlang.sources.splits import NORMALISE, OPTIONS, files_by_split, files_read, path_options
+from synthlang.sources.splits import CJK, NORMALISE, OPTIONS, files_by_split, files_read, path_options
 from synthlang.sources.text import counted_uncut
 from synthlang.sources.words import spelled
 from synthlang.tasks.batch import ItemGroup, TaskBatch, batches_of_groups, unique_ids
@@ -156,14 +156,17 @@ class ReadTask(GroupTask):
     """
 
     item: ClassVar[str]
+    cjk: str | None = None
+    """``characters`` if each Chinese character and each kana of running text is a word."""
 
     def _about(self, error: InputError, split: str) -> InputError:
         return error.inside(split, path=self.name)
 
     @property
     def _marks(self) -> dict[str, Any]:
-        """Entry of the fingerprint for the Unicode form of words, if one was chosen."""
-        return {NORMALISE: self.normalise} if self.normalise else {}
+        """Entries of the fingerprint for the options for words that were chosen."""
+        chosen = {NORMALISE: self.normalise, CJK: self.cjk}
+        return {name: value for name, value in chosen.items() if value}
 
     def _unusable(self, split: str) -> Counter[str] | None:
         """Return None for a split with an item, else the counts of omitted items by reason."""
@@ -185,7 +188,7 @@ class FileTask(ReadTask):
 
     def __init__(self, scheme: str, spec: str) -> None:
         path, self.options = path_options(spec, (*OPTIONS, *self.own_options))
-        self.normalise = self.options.pop(NORMALISE, None)
+        self.normalise, self.cjk = self.options.pop(NORMALISE, None), self.options.pop(CJK, None)
         self.name, self.path = f"{scheme}:{path}", user_path(path)
         self.files = self._find()
         self.splits = tuple(self.files)

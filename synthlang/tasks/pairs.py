@@ -41,8 +41,8 @@ from synthlang.sources.hub_data import (
 )
 from synthlang.sources.mini_english.nli import LABELS, nli_pairs
 from synthlang.sources.segmentation import RULES, SegmentedText, split_sentences, split_words
+from synthlang.sources.splits import CJK, NORMALISE, SPLITS
 from synthlang.sources.splits import NAMES as SPLIT_NAMES
-from synthlang.sources.splits import NORMALISE, SPLITS
 from synthlang.sources.text import digest_splits
 from synthlang.sources.words import CLEANED, REMOVED, count_unseen
 from synthlang.tasks.base import FileTask, HubTask, MiniEnglishTask, ReadTask, TaskSet, built_in
@@ -130,7 +130,8 @@ class ReadPairs(ReadTask):
         for row in self._labelled(split, counts):
             counts[REMOVED] += count_unseen(row.premise) + count_unseen(row.hypothesis)
             words = [
-                SegmentedText.spaced(t).words if self.spaced else split_words(t) for t in (row.premise, row.hypothesis)
+                SegmentedText.spaced(text).words if self.spaced else split_words(text, bool(self.cjk))
+                for text in (row.premise, row.hypothesis)
             ]
             texts = [[{FORM: s} for s in split_sentences(w)] for w in words]
             if all(texts):
@@ -157,7 +158,7 @@ class FilePairs(ReadPairs, FileTask):
     """Labelled pairs of files. ``?language=`` chooses the pairs of one language."""
 
     endings = (".tsv", ".txt", ".jsonl")
-    own_options = ("language",)
+    own_options = ("language", CJK)
 
     def _find(self) -> dict[str, Path]:
         files = super()._find()
@@ -273,9 +274,9 @@ class HubPairs(ReadPairs, HubTask):
     language: str | None = None
 
     def __init__(self, name: str) -> None:
-        name, options = name_and_options(name, ("language", NORMALISE), "nli:hf")
+        name, options = name_and_options(name, ("language", NORMALISE, CJK), "nli:hf")
         self.name, self.language = f"nli:hf:{name}", options.get("language")
-        self.normalise = options.get(NORMALISE)
+        self.normalise, self.cjk = options.get(NORMALISE), options.get(CJK)
         self._data = by_split(load_data(name), f"hf:{name}", MATCHED)
         features = next(iter(self._data.values())).features
         self._columns = columns_of(features, self.name)

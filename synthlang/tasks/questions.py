@@ -38,7 +38,7 @@ from synthlang.sources.hub_data import (
 )
 from synthlang.sources.mini_english.questions import Paragraph, paragraphs
 from synthlang.sources.segmentation import RULES, SegmentedText
-from synthlang.sources.splits import NORMALISE
+from synthlang.sources.splits import CJK, NORMALISE
 from synthlang.sources.text import digest_splits, open_bytes
 from synthlang.sources.words import REMOVED, count_unseen
 from synthlang.tasks.base import FileTask, HubTask, MiniEnglishTask, ReadTask, TaskSet, built_in
@@ -81,6 +81,9 @@ class ReadQuestions(ReadTask):
     item = "usable question"
     answered = CONTEXT
 
+    def _split(self, text: str) -> SegmentedText:
+        return SegmentedText.of(text, bool(self.cjk))
+
 
 class Answer(pydantic.BaseModel):
     """An answer in the JSON of SQuAD."""
@@ -122,6 +125,7 @@ class FileQuestions(ReadQuestions, FileTask):
     """Questions of files in the JSON of SQuAD."""
 
     endings = (".json",)
+    own_options = (CJK,)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -146,7 +150,7 @@ class FileQuestions(ReadQuestions, FileTask):
         for article in squad.data:
             for paragraph in article.paragraphs:
                 questions = [_question(asked, next(numbers), article.title) for asked in paragraph.qas]
-                yield from group_of(paragraph.context, questions, counts)
+                yield from group_of(paragraph.context, questions, counts, self._split)
 
 
 def _question(asked: Asked, number: int, title: str) -> Question:
@@ -237,8 +241,8 @@ class HubQuestions(ReadQuestions, HubTask):
     """Questions of a data set. Opening it raises an InputError if it cannot be loaded or lacks columns."""
 
     def __init__(self, name: str) -> None:
-        name, options = name_and_options(name, (NORMALISE,), "qa:hf")
-        self.name, self.normalise = f"qa:hf:{name}", options.get(NORMALISE)
+        name, options = name_and_options(name, (NORMALISE, CJK), "qa:hf")
+        self.name, self.normalise, self.cjk = f"qa:hf:{name}", options.get(NORMALISE), options.get(CJK)
         self._data = by_split(load_data(name), f"hf:{name}")
         features = next(iter(self._data.values())).features
         self._reads = answer_columns(features, self.name)
@@ -262,7 +266,7 @@ class HubQuestions(ReadQuestions, HubTask):
         )
 
     def _groups(self, split: str, counts: Counter[str]) -> Iterator[ItemGroup]:
-        split_text = SegmentedText.spaced if self._spaced else SegmentedText.of
+        split_text = SegmentedText.spaced if self._spaced else self._split
         for text, questions in groupby(self._questions(split), key=itemgetter(0)):
             yield from group_of(text, [question for _, question in questions], counts, split_text)
 
