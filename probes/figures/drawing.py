@@ -1,9 +1,9 @@
 """Drawings as SVG inside a page and as SVG and PNG files: colour-blind safe, and byte-identical for equal input.
 
 The module uses matplotlib's object interface, so it needs no pyplot state and no display. All text and axes have one
-ink colour. In a page this becomes ``currentColor``, so that the figure follows the page into dark mode; a figure in a
+ink colour. In a page this becomes ``currentColor``, so that the figure follows the page into dark mode. A figure in a
 file has a white ground. Text is drawn as shapes, so it is the same on every machine. Only a label that the font cannot
-write remains text, for the fonts of the reader.
+write remains text, and the reader's own fonts show it.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def png(width: float, height: float, paint: Callable[[Canvas], None]) -> bytes:
 
 
 def inline_svg(figure: Figure) -> str:
-    """Return the SVG for use in a page: with ids of its own, the page's ink and an alternative text."""
+    """Return the SVG for use in a page, with unique ids, the text colour of the page and an alternative text."""
     svg = figure.svg.replace("xlink:href=", "href=").replace(INK, "currentColor")
     svg = re.sub(r'\s(xmlns(:\w+)?)="[^"]*"', "", svg)
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{figure.name}-", svg)
@@ -198,7 +198,7 @@ def slug(text: str, number: int) -> str:
 
 
 def shorten(text: str, length: int = 34) -> str:
-    """Shorten text so that it fits beside an axis; a wide letter counts twice.
+    """Shorten text to ``length`` letters, so that it fits beside an axis. A wide letter counts twice.
 
     >>> shorten("a label", 5), shorten("日本語です", 8)
     ('a la…', '日本語…')
@@ -257,9 +257,10 @@ class Drawing:
         return Figure(self.name, svg, self.alt, f"{self.title}. {self.note}")
 
     def write(self, folder: Path) -> list[Path]:
-        """Write ``name``.svg and ``name``.png, each complete or not at all; equal input gives equal bytes.
+        """Write ``name``.svg and ``name``.png atomically.
 
-        The bytes of a PNG, and of an SVG in which text is measured, may differ between versions of matplotlib.
+        Equal input gives equal bytes. Only the bytes of a PNG, and of an SVG in which text is measured, may differ
+        between versions of matplotlib.
         """
         lines = len(self._lines(self.title, TITLE_WRAP)), len(self._lines(self.note, NOTE_POINTS))
         height = self.height + 0.17 * lines[0] + 0.135 * lines[1] + 0.1
@@ -306,9 +307,9 @@ def place_labels(
 ) -> list[tuple[float, float, float, float]]:
     """Place labels greedily, each on one of eight sides of its point, ``gap`` points away.
 
-    A label is placed inside the frame, where it covers no label before it and none of the boxes ``taken``. Among such
-    sides the first one is chosen where it covers the fewest points of ``lines``. A label without such a side is left
-    out. The canvas must have been laid out.
+    A label is placed inside the frame, where it covers no label before it and none of the boxes ``taken``. If several
+    sides are possible, it takes the one where it covers the fewest points of ``lines``, or the first of equal ones. A
+    label without a possible side is left out. The canvas must have been laid out.
 
     Args:
         axes: The axes that the points are on.

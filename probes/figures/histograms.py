@@ -1,4 +1,4 @@
-"""Histograms of the distances of related and unrelated words. The input is plain data; nothing is computed here."""
+"""Histograms of the distances of related and unrelated words, drawn from plain data."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Setting:
 
 
 def cka_map(name: str, title: str, values: ArrayLike, left: str, right: str) -> Drawing:
-    """Draw CKA [L, R] of each layer of ``left`` with each layer of ``right``; layer 0 is the embeddings."""
+    """Draw CKA [L, R] of each layer of ``left`` with each layer of ``right``, where layer 0 is the embeddings."""
     table = np.asarray(values, dtype=np.float64)
     assert table.ndim == 2, table.shape
     if not table.size or not np.isfinite(table).all():
@@ -61,7 +61,7 @@ def settings_map(
     note: str,
     limits: tuple[float, float],
 ) -> Drawing:
-    """Draw a measure [U, A] over two settings with U and A labels, ``up`` and ``across``; NaN stays empty.
+    """Draw a measure [U, A] over the settings ``up`` and ``across``, with U and A labels. NaN gives an empty place.
 
     ``label`` names the colours, which run over ``limits``.
     """

@@ -25,7 +25,7 @@ ACROSS = 3
 ROW, HEADING = 0.215, 1.4
 """Inches of a bar, and height of a heading in bars."""
 MOST = 60
-"""Largest number of bars of a panel; more are taller than a page."""
+"""Largest number of bars of a panel. More bars would be taller than a page."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def bars_beside(
         note: Text after the title in the caption.
         most: Largest number of panels.
         palette: Colour for each name of a bar, if it is the same in several figures.
-        one_scale: Whether all panels have one unit, so that their bars can be compared.
+        one_scale: True if all panels have one unit, so that their bars can be compared.
         axis: The measure, if all panels have the same one.
     """
     every = list(dict.fromkeys(bar.panel for bar in bars))

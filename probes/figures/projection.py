@@ -81,14 +81,14 @@ def picture(
     method: Method = "pca",
     seed: int = 0,
 ) -> Picture:
-    """Place word pairs, rows of ``left`` and ``right`` [n, d]; row i of both are translations.
+    """Place n word pairs in a plane, where row i of ``left`` and of ``right`` [n, d] are translations.
 
     Both languages are placed in one plane: principal axes and neighbours are computed over all 2 n vectors. Vectors are
-    not normalised. For pictures of the cosine pass unit vectors.
+    not normalised. To show cosine distances, pass unit vectors.
 
     Raises:
-        InputError: If there is no pair or more than MOST_PAIRS, if a value is NaN, if all vectors are equal, or for
-            ``tsne`` with one pair or without scikit-learn.
+        InputError: There is no pair or more than MOST_PAIRS, a value is NaN, or all vectors are equal. ``tsne`` also
+            needs two pairs and scikit-learn.
     """
     assert left.ndim == 2 and left.shape == right.shape, (left.shape, right.shape)
     n = len(left)
@@ -147,9 +147,9 @@ def _tsne(points: Tensor, seed: int) -> tuple[Tensor, float]:
 def word_pairs(name: str, title: str, drawn: Picture, left: str, right: str) -> Drawing:
     """Draw both words of each pair, of the languages ``left`` and ``right``, with a line between translations.
 
-    A label stands on a side of its point where it covers nothing, else it is left out; so the most important words come
-    first. A word that the font cannot write, such as one in a derived script or in letters that need shaping, is
-    labelled by its translation in ‹ ›.
+    A label is placed on a side of its point where it covers nothing. A label without room is left out, so the most
+    important words should come first. A word that the font cannot write, such as one in a derived script or in letters
+    that need shaping, is labelled by its translation in ‹ ›.
     """
     labels = [label_pair(a, b, i) for i, (a, b) in enumerate(zip(drawn.left_words, drawn.right_words, strict=True))]
     points = np.stack([drawn.left.numpy(), drawn.right.numpy()])  # [2, n, 2]
@@ -200,7 +200,7 @@ def _axis(drawn: Picture, number: int) -> str:
 def label_pair(left: str, right: str, number: int) -> tuple[str, str]:
     """Return the labels of both words of a pair.
 
-    A word that cannot be written becomes ‹its translation›, two such words become ‹#number›.
+    A word that cannot be written becomes ‹its translation›. If neither word can be written, both become ‹#number›.
 
     >>> label_pair("cat", "\\uac00", 0)
     ('cat', '‹cat›')

@@ -28,7 +28,7 @@ from probes.figures.drawing import (
 from probes.statistics import Correlation, Interval
 
 LABELLED = 24
-"""Largest number of conditions that are labelled; among more, hardly any label has room."""
+"""Largest number of conditions that are labelled. With more, hardly any label has room."""
 SINGLE = 16
 """Number of points above which markers are smaller."""
 INTERVALS = 100
@@ -143,7 +143,7 @@ class Panel:
 
 
 def scatter(x: str, y: str, panels: Sequence[Panel], block: str) -> Figure:
-    """Draw the first MOST panels side by side; a legend names the blocks where there are several."""
+    """Draw the first MOST panels side by side, with a legend of the blocks if there are several."""
     shown = panels[:MOST]
     blocks = [name for panel in shown for _, _, name in panel.points]
     palette, shapes = colours(blocks), markers(blocks)

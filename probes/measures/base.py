@@ -16,7 +16,7 @@ class ProbeSettings(StrictModel):
         about: A description of the measurement, in one or two sentences.
         run: The function ``module:function`` that measures. It maps (ProbeInput, Report) to a ProbeResult.
         measures: The numbers of the result that tables, reports and claims can read.
-        reads_sentences: Whether the probe needs sentence pairs.
+        reads_sentences: True if the probe needs sentence pairs.
     """
 
     title: ClassVar[str]
@@ -30,10 +30,10 @@ class ProbeSettings(StrictModel):
 
     @property
     def needs_links(self) -> bool:
-        """Whether the probe reads word alignments of the sentence pairs."""
+        """True if the probe reads word alignments of the sentence pairs."""
         return self.reads_sentences
 
     @property
     def fits(self) -> bool:
-        """Whether the probe fits a map on sentence pairs outside the measured ones."""
+        """True if the probe fits a map on sentence pairs outside the measured ones."""
         return False

@@ -47,7 +47,7 @@ class ProbeInput:
 
     @property
     def same_model(self) -> bool:
-        """Whether one model reads both languages."""
+        """True if one model reads both languages."""
         return self.pretrained.model is self.pretrained.target_model
 
     def body(self, role: Role) -> MaskedLM:

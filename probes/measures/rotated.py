@@ -94,7 +94,7 @@ class Static:
     vectors: tuple[StaticVectors, StaticVectors]
 
     def rotated(self, moves: Role, name: str) -> tuple[StaticVectors, StaticVectors, dict[str, Any]]:
-        """Return the vectors of both languages in one space, and facts about the rotation.
+        """Return the vectors of both languages in one space, and the numbers of the fitted rotation for JSON.
 
         Each language is normalised by itself. Then the language ``moves`` is rotated onto the other one (Cao et al.
         2020, section 3.4). Zero vectors are left out.

@@ -43,7 +43,7 @@ class InputConfig(StrictModel):
     derived language, or any name together with ``natural``.
     """
     natural: bool = False
-    """Whether the other language is a natural one, and not derived from the source language.
+    """True if the other language is a natural one, and not derived from the source language.
 
     ``pairs`` must then name sentence pairs, unless ``words`` is the only probe. For a language of a run, this key is
     set automatically.
@@ -123,10 +123,10 @@ class InputConfig(StrictModel):
 
     @property
     def reads_sentences(self) -> bool:
-        """Whether a probe needs sentence pairs."""
+        """True if a probe needs sentence pairs."""
         return any(settings.reads_sentences for settings in self.chosen().values())
 
     @property
     def fits(self) -> bool:
-        """Whether a probe fits a map on sentence pairs outside the measured ones."""
+        """True if a probe fits a map on sentence pairs outside the measured ones."""
         return any(settings.fits for settings in self.chosen().values())

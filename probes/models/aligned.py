@@ -21,7 +21,7 @@ CONSTRUCTED = "pretraining"
 
 @dataclass(frozen=True, eq=False)
 class Aligned:
-    """A pair of languages: its words with their alignments, and the same as ids, ready for batches."""
+    """A pair of languages as words with word alignments (``text``) and as token ids for batches (``data``)."""
 
     text: LinkedText
     data: PairData
@@ -39,14 +39,14 @@ def read_aligned(
     """Read the pairs of languages in the order of their names, target language left and source language right.
 
     Args:
-        pairs: Sentence pairs by name. Without any they are the pretraining text in both languages, aligned by
-            construction.
+        pairs: Sentence pairs by name. If there are none, the pretraining text in both languages is used, which is
+            aligned by construction.
         config: Choice of the sentence pairs.
-        pretrained: The model that reads them.
+        pretrained: The model that reads the sentence pairs.
         seed: Seed for sampling sentence pairs.
-        store: Store that keeps the word alignments which an aligner finds.
-        report: Progress.
-        fits: True if something is fitted on the pairs, so that some have to be left.
+        store: Store that keeps the word alignments of an aligner.
+        report: Receives the progress.
+        fits: True if something is fitted on the pairs, so that at least one pair must be left for it.
 
     Raises:
         InputError: A pair cannot be read, nothing is aligned by construction, or no sentence pair is left to fit on.
@@ -84,7 +84,7 @@ def _constructed(pretrained: Pretrained) -> DerivedPair:
 
 
 def check_constructed(language: str | None, has_text: bool, natural: bool, same: bool) -> None:
-    """Raise InputError where no sentence pairs are named and none are aligned by construction."""
+    """Raise InputError if the settings name no sentence pairs and none are aligned by construction."""
     hint = "name sentence pairs"
     if not has_text:
         raise InputError("the pretraining text of the model is not known", keys="pairs", hint=hint, code="missing")

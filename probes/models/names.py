@@ -17,23 +17,23 @@ from synthlang.language import PARENT, Language, parse_language
 
 
 class CellModel(StrEnum):
-    """A model of the cell that a config belongs to, where the config may also name any other model.
+    """A reference to a model of the cell that a config belongs to, in place of the name of a model.
 
-    The text form is what a study file and the key of a stage hold.
+    Study files and the keys of stages contain the text of the reference.
     """
 
     ORIGINAL = "cell:model"
     """The model before it is adjusted."""
     ADJUSTED = "cell:adjusted"
-    """The model after it was adjusted; the same as the original in a cell without an adjustment."""
+    """The model after it was adjusted. In a cell without an adjustment it is the original model."""
     TARGET = "cell:second"
     """The second model, which reads the target language."""
     INIT = "cell:start"
-    """The run that the pretraining is initialised from. Nothing but that pretraining reads it."""
+    """The run that the pretraining is initialised from. Only the pretraining reads it."""
 
     @classmethod
     def of(cls, name: object) -> CellModel | None:
-        """Return the reference that ``name`` is the text of, None for the name of any other model."""
+        """Return the reference with the text ``name``, or None if ``name`` is the name of a model."""
         return cls(name) if isinstance(name, str) and name in set(cls) else None
 
 
@@ -66,9 +66,9 @@ def model_path(model: str) -> Path:
 
 
 def is_run(path: Path) -> bool:
-    """Return whether a folder is that of a pretraining run, finished or not.
+    """Return whether a folder belongs to a pretraining run, finished or not.
 
-    An adjustment is no pretraining run: its record names no data.
+    An adjustment is not a pretraining run. Its record names no data.
     """
     record = path / "run.json"
     if not record.exists():
@@ -78,7 +78,7 @@ def is_run(path: Path) -> bool:
 
 
 def adjusted_from(model: str) -> str | None:
-    """Return the original of an adjusted model, as it was named at its adjustment; None for any other model."""
+    """Return the name of the original of an adjusted model, or None for any other model."""
     folder, found = user_path(model), None
     while (config := folder / "config.yaml").is_file() and not is_run(folder):
         found = load(AdjustConfig, config).model
@@ -87,7 +87,7 @@ def adjusted_from(model: str) -> str | None:
 
 
 def run_config(model: str, configs: Mapping[str, PretrainConfig] = MappingProxyType({})) -> PretrainConfig | None:
-    """Return the settings of a pretraining run, from ``configs`` or its folder; None for any other model."""
+    """Return the settings of a pretraining run, from ``configs`` or its folder, or None for any other model."""
     path = model_path(model)
     if not is_run(path):
         return None
@@ -95,7 +95,7 @@ def run_config(model: str, configs: Mapping[str, PretrainConfig] = MappingProxyT
 
 
 def source_language(model: str, configs: Mapping[str, PretrainConfig] = MappingProxyType({})) -> str:
-    """Return the name of the source language of a model, by which it is opened as a natural language."""
+    """Return the name that opens the source language of a model as a natural language."""
     config = run_config(model, configs)
     return PARENT.name if config is None else config.all_languages[0].name
 
@@ -106,7 +106,7 @@ def source_language(model: str, configs: Mapping[str, PretrainConfig] = MappingP
 def limits_of_run(config: PretrainConfig, init_from: PretrainConfig | None = None) -> ModelLimits | None:
     """Return the size of the model of a run, or None if a checkpoint determines it.
 
-    ``init_from`` are the settings of the run of the same study that the model is initialised from.
+    ``init_from`` are the settings of the run in the same study from which the model is initialised.
     """
     if config.start is not None:
         return None if init_from is None else limits_of_run(init_from)
@@ -114,10 +114,10 @@ def limits_of_run(config: PretrainConfig, init_from: PretrainConfig | None = Non
 
 
 def limits_of_model(model: str) -> ModelLimits | None:
-    """Return the size of a model by its name, None for one of Hugging Face that is not on this machine.
+    """Return the size of a model by its name, or None for a model of Hugging Face that is not on this machine.
 
     Raises:
-        InputError: A folder holds no model, or the machine is offline and the model is in no cache.
+        InputError: A folder does not hold a model, or the machine is offline and the model is not in the cache.
     """
     if (config := run_config(model)) is not None:
         return limits_of_model(config.start.model) if config.start else limits_of_run(config)
@@ -155,8 +155,9 @@ def requested_language(config: PretrainConfig, wanted: str | None, natural: bool
 
     Args:
         config: Settings of the run.
-        wanted: Name of a language of the run, or the spec of another derived one. None: the first derived one.
-        natural: True if the language has sentences of its own.
+        wanted: Name of a language of the run, or the spec of another derived language (default: the first derived
+            language of the run).
+        natural: True if the language is natural, with sentences of its own.
 
     Returns:
         The number of a language of the run, or a language that the run does not have.
@@ -189,13 +190,13 @@ def requested_language(config: PretrainConfig, wanted: str | None, natural: bool
 
 
 def language_of(wanted: str | None, run: PretrainConfig) -> Language:
-    """Return the target language of a transfer: a language of the run by its name, or any derived one by its spec."""
+    """Return the target language of a transfer: a language of the run by name, or any derived language by its spec."""
     found = requested_language(run, wanted, natural=False)
     return run.all_languages[found].language if isinstance(found, int) else found
 
 
 def no_language(wanted: str, names: Sequence[str], reason: InputError | None = None) -> InputError:
-    """Return the error for a text that names no language of a run; ``reason``: why it is the spec of no other one."""
+    """Return the error for a text that names no language of a run. ``reason`` is the error of reading it as a spec."""
     problem = f"the run has no language {wanted!r} (it has {', '.join(names)})"
     if reason is not None:
         problem += f", and it is no spec of a language either: {reason.text}"

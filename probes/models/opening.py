@@ -32,7 +32,7 @@ from synthlang.vocabularies.checkpoint import Checkpoint
 from synthlang.vocabularies.xlm_tokenizer import XLM
 
 ENGLISH = "en"
-"""Source language of models with language embeddings, in which they are fine-tuned."""
+"""Source language of models of Hugging Face with language embeddings. They are fine-tuned in it."""
 Configs = Mapping[str, PretrainConfig]
 """Model → settings of its run, where they differ from its ``config.yaml``."""
 
@@ -49,14 +49,14 @@ def open_pretrained(
 
     Args:
         model: Folder of a run, folder of a model, or name of a model of Hugging Face.
-        language: For a run the name or the spec of one of its languages (default: the first derived one). The spec of
-            another language names one that the model never saw, which is read as the source language is. For other
-            models: any spec, or with ``natural`` any name.
-        natural: True if the language has sentences of its own.
+        language: The target language. For a run it is the name or the spec of one of its languages (default: the first
+            derived one). It may also be the spec of a language that the model never saw, which is then read like the
+            source language. For other models it is any spec, or with ``natural`` any name.
+        natural: True if the language is natural, with sentences of its own.
         target_model: Another model, which reads the target language.
         configs: Settings of runs, by their folders.
-        original: The model that ``model`` was adjusted or fine-tuned from. If it is a run, ``model`` has its languages
-            and its text.
+        original: The model from which ``model`` was adjusted or fine-tuned. If it is a run, ``model`` has the languages
+            and the text of the run.
 
     Raises:
         InputError: There is no such model, or the model cannot have the language.
@@ -169,9 +169,10 @@ def body_of(base: Base, checkpoints: Iterable[Checkpoint], languages: int = 1) -
     """Load the body of a model.
 
     Args:
-        base: The model, found and not loaded.
+        base: The model, which has been found but not loaded.
         checkpoints: The checkpoints whose ids the body has to read.
-        languages: Number of languages, all alike, that the body knows. A model with embeddings of languages has those.
+        languages: Number of languages of the body, all with the same weights. A model with language embeddings has the
+            languages of these embeddings instead.
     """
     checkpoints, numbered = list(checkpoints), len(base.language_numbers)
     ids = [np.unique(np.concatenate([_ids(checkpoint) for checkpoint in checkpoints]))] * (numbered or languages)
@@ -180,10 +181,10 @@ def body_of(base: Base, checkpoints: Iterable[Checkpoint], languages: int = 1) -
 
 
 def open_original(pretrained: Pretrained) -> Base | None:
-    """Find f⁰ of continual learning without loading it. None: f⁰ is the model itself.
+    """Find the model f⁰ of continual learning without loading it, or return None if it is the model itself.
 
     Raises:
-        InputError: There is no such model, or it cuts words into other tokens.
+        InputError: There is no such model, or its vocabulary differs from that of the model.
     """
     if pretrained.original is None:
         return None
@@ -206,7 +207,7 @@ def load_original(base: Base, pretrained: Pretrained) -> MaskedLM:
     """Load the body of f⁰.
 
     Raises:
-        InputError: f⁰ has another size than the model.
+        InputError: The size of f⁰ differs from that of the model.
     """
     body = body_of(base, base.checkpoints.values(), pretrained.model.language_count)
     sizes = [(one.shape.layers, one.shape.hidden) for one in (body, pretrained.model)]
@@ -217,7 +218,7 @@ def load_original(base: Base, pretrained: Pretrained) -> MaskedLM:
 
 
 def tokenizer_of(name: str, checkpoint: Checkpoint) -> LanguageTokenizer:
-    """Return the tokenizer of a checkpoint as that of the language ``name``."""
+    """Return the tokenizer of a checkpoint as the tokenizer of the language ``name``."""
     ids, settings, specials = _ids(checkpoint), checkpoint.settings, checkpoint.specials
     return LanguageTokenizer(name, checkpoint.tokenizer, ids, settings=settings, specials=specials)
 
@@ -234,9 +235,9 @@ Languages = Mapping[str, tuple[LanguageTokenizer, int]]
 
 
 def languages_of(model: str, opened: Pretrained) -> Languages:
-    """Return all languages of a model that ``open_pretrained`` has opened, as they are written beside its weights.
+    """Return all languages of a model that ``open_pretrained`` has opened, in the form that ``write_model`` takes.
 
-    A model of Hugging Face has one tokenizer whatever the language, under the name "".
+    A model of Hugging Face has one tokenizer for all languages, under the name "".
     """
     if opened.run is not None:
         is_own = is_run(model_path(model))  # an adjusted model has one body, which knows no languages
@@ -249,8 +250,8 @@ def languages_of(model: str, opened: Pretrained) -> Languages:
 def write_model(body: MaskedLM, languages: Languages, folder: Path, record: Mapping[str, Any]) -> None:
     """Write a body as one plain model for each language, and then ``record`` as ``folder/done.json``.
 
-    A model lies in ``folder/export/<language>``, or ``folder/export`` for the name "", with its tokenizer. The head of
-    a task is left out.
+    A model is written with its tokenizer to ``folder/export/<language>``, or to ``folder/export`` for the name "". The
+    head of a task is left out.
     """
     for name, (tokenizer, number) in languages.items():
         settings, weights = to_hf(body, number)

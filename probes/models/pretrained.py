@@ -20,18 +20,18 @@ from synthlang.vocabularies import LanguageTokenizer, Specials
 from synthlang.vocabulary import Encoded
 
 ROWS, TOKENS = 256, 8192
-"""Most rows, and most tokens with padding, of a batch that is only predicted."""
+"""Largest number of rows, and of tokens with padding, of a batch for prediction."""
 Role = Literal["source", "target"]
 
 
 @dataclass(frozen=True)
 class Reader:
-    """The way from texts of one language to token ids.
+    """Encodes texts of one language as token ids.
 
     Attributes:
         language: The language of the texts.
-        tokenizer: Its tokenizer.
-        number: Its number in the model.
+        tokenizer: The tokenizer of the language.
+        number: The number of the language in the model.
         specials: Ids of the special tokens.
         role: Role of the language in the transfer: source or target.
         bert: True if a pair of texts is ``<s> a </s> b </s>`` with segments 0 and 1, as BERT has them. Otherwise it is
@@ -49,7 +49,7 @@ class Reader:
         """Return the ids of a corpus.
 
         Raises:
-            InputError: The transforms of the language work on tokens, and the model reads words.
+            InputError: The transforms of the language work on tokens, but the model reads words.
         """
         if self.language.on_tokens and self.tokenizer.subwords is None:
             raise InputError(
@@ -66,16 +66,18 @@ class Pretrained:
 
     Attributes:
         model: The model that reads the source language.
-        target_model: The model that reads the target language: the same object, or another model on frozen features.
-        source: Way from texts of the source language to ids.
-        target: Way from texts of the target language to ids. The language may still have to be bound.
+        target_model: The model that reads the target language: the same object, or a second model with frozen features.
+        source: The reader of the source language.
+        target: The reader of the target language. The language may still have to be bound.
         name: Name of the model, or of both, in results.
         fingerprint: Fingerprint of the weights and the tokenizers.
-        text: Spec of the pretraining text, in which derived languages have sentence pairs. None: it is not known.
+        text: Spec of the pretraining text, in which derived languages have sentence pairs, or None if it is not known.
         natural: True if the target language has sentences of its own and is not derived from the source language.
-        run: Settings and data of the pretraining run that the model is, or whose languages it has.
-        original: Name of f⁰ of continual learning, the model before its adjustment. None: the model itself.
-        checkpoint: Name of the model if it is no pretraining run.
+        run: Settings and data of the pretraining run of the model, or of the run from which it was adjusted or
+            fine-tuned.
+        original: Name of f⁰ of continual learning, which is the model before its adjustment. None stands for the model
+            itself.
+        checkpoint: Name of the model, unless it is a pretraining run.
         numbers: Language → its number in an XLM with language embeddings. Other models have no numbers.
     """
 
@@ -104,7 +106,7 @@ class Pretrained:
 
     @property
     def notes(self) -> list[str]:
-        """Notes for a reader of the results: a run was not pretrained on the target language."""
+        """Notes on the results, such as a model that was not pretrained on the target language."""
         same = self.target.language.fingerprint == self.source.language.fingerprint
         if self.run is None or self.model is not self.target_model or self.target.number != 0 or same:
             return []
@@ -112,11 +114,11 @@ class Pretrained:
         return [f"the model was not pretrained on {self.language_name('target')}, only on {names}"]
 
     def reader_of(self, language: str, natural: bool) -> Reader:
-        """Return how the model of the target language reads a further one, named or given by its spec.
+        """Return the reader of a further language, given by its name or spec, in the model of the target language.
 
         Raises:
-            InputError: The run does not have the language, or the model is an adjusted run, of which only the two
-                languages of the transfer are open.
+            InputError: The run does not have the language. Of an adjusted run, only the two languages of the transfer
+                can be read.
         """
         if self.run is not None:
             number, found = find_language(*self.run, language, natural)
@@ -132,7 +134,7 @@ class Pretrained:
     def language_name(self, role: Role) -> str:
         """Return the name of a language in results.
 
-        Two natural languages have the names that their run gives them, since neither has transforms.
+        Natural languages have no transforms and thus equal names. They are called as in their run.
         """
         reader = self.source if role == "source" else self.target
         alike = self.source.language.name == self.target.language.name
@@ -142,9 +144,9 @@ class Pretrained:
 def find_language(
     config: PretrainConfig, artifacts: Artifacts, wanted: str | None, natural: bool
 ) -> tuple[int, Language]:
-    """Return the number in the model, and the definition, of the language that a transfer of a run goes to.
+    """Return the number in the model, and the definition, of the target language of a transfer.
 
-    A derived language that the run does not have is bound to the source text and read with the number of the source.
+    A derived language that the run does not have is bound to the source text. Its number is that of the source.
     """
     known = artifacts.languages
     found = requested_language(config, wanted, natural)
@@ -159,10 +161,10 @@ def find_language(
 
 
 def number_of(numbers: Mapping[str, int], language: str) -> int:
-    """Return the number of a language in a model, 0 in a model that numbers none.
+    """Return the number of a language in a model, or 0 if the model does not number languages.
 
     Raises:
-        InputError: The model has embeddings of languages, and none of this one.
+        InputError: The model has language embeddings, but none for this language.
     """
     if numbers and language not in numbers:
         reason = f"the model has no embedding of the language {language!r} (it has {', '.join(numbers)})"
@@ -175,11 +177,11 @@ def bounded_batches(lengths: NDArray[np.int64], rows: int = ROWS, tokens: int = 
 
     Args:
         lengths: [n] Length of each row in tokens.
-        rows: Most rows of a batch.
-        tokens: Most tokens of a batch with padding. A longer row is a batch of its own.
+        rows: Largest number of rows of a batch.
+        tokens: Largest number of tokens of a batch with padding. A longer row forms a separate batch.
 
     Returns:
-        Row numbers of each batch; each row is in one of them.
+        The row numbers of each batch. Each row is in exactly one batch.
     """
     order = np.argsort(-lengths, kind="stable").astype(np.int64)
     batches, start = [], 0

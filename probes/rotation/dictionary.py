@@ -189,7 +189,7 @@ def named_translations(text: Aligned, path: Path, words: int, lower: bool) -> tu
         text: The sentence pairs. The source language is on the right.
         path: The file, with source words first.
         words: Maximum number of pairs, from the start of the file (Kulshreshtha et al. 2020, sections 2.2.1 and 4.1).
-        lower: Whether to lower-case the file, for a text from `lowered_text`.
+        lower: True to lower-case the file, for a text from `lowered_text`.
 
     Returns:
         The codes [n, 2] of left and right types, and the number of pairs with a word outside the training sentences.

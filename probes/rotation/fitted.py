@@ -50,7 +50,7 @@ class NormalisedMap:
 
     @property
     def is_linear(self) -> bool:
-        """Whether the map can be expressed without normalisation of the right language (see ``linear``)."""
+        """True if the map can be expressed without normalisation of the right language (see ``linear``)."""
         return all(side.method in LINEAR for side in (self.left, self.right))
 
     def to(self, device: torch.device, dtype: torch.dtype) -> NormalisedMap:

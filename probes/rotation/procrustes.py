@@ -46,7 +46,7 @@ class LinearMap:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A fitted map from x to y, with facts about the fit.
+    """A fitted map from x to y, with measures of the fit.
 
     Attributes:
         pairs: Number of pairs of rows.

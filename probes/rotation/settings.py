@@ -49,7 +49,7 @@ class RotationConfig(StrictModel):
     moves: Literal["source", "target"] = "source"
     """Language to map: ``source`` (Kulshreshtha et al.) or ``target`` (Conneau et al. 2020, section 5.1.2)."""
     centre: bool = True
-    """Whether to centre both languages and move the mapped one to the mean of the other (NormRotateAlign)."""
+    """Centre both languages, and move the mapped one to the mean of the other (NormRotateAlign)."""
     normalise: Annotated[ToUnitLength | None, OmitDefaultFromHash()] = None
     """Normalisation to unit length in place of ``centre``, such as ``iterative`` (Conneau et al. 2020, section 5.1).
 
@@ -65,7 +65,7 @@ class RotationConfig(StrictModel):
     dictionary: UserFile | None = None
     """MUSE file, source words first, for ``supervision: dictionary`` (default: the most frequent word alignments)."""
     lower: bool | None = None
-    """Whether to ignore case (default: yes with a ``dictionary`` file)."""
+    """Ignore case (default: ignore it if there is a ``dictionary`` file)."""
     data: DataConfig = DataConfig(dev=0, sentences=30_000)
     """Filters for the sentence pairs."""
     words: int = Field(default=100_000, ge=2)
@@ -78,7 +78,7 @@ class RotationConfig(StrictModel):
 
     @property
     def in_small_letters(self) -> bool:
-        """Whether words are compared in lower case."""
+        """True if words are compared in lower case."""
         return self.dictionary is not None if self.lower is None else self.lower
 
     @model_validator(mode="after")

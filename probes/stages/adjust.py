@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class AdjustStage(ModelStage):
     """Adjust a model.
 
-    An aligner finds other word alignments at each run, so the key has the text that the aligner reads in their place.
+    An aligner finds other word alignments at each run. The key therefore covers the text that the aligner reads instead
+    of its alignments.
     """
 
     format = FORMAT
@@ -67,7 +68,7 @@ class AdjustStage(ModelStage):
             tokenizer_languages(name, pair, names)
 
     def run(self, making: Making) -> None:
-        """Adjust, or go on. SIGTERM saves and raises Stopped."""
+        """Adjust the model, or continue an unfinished adjustment. At SIGTERM, save and raise Stopped."""
         from pretrain.adjust.run import adjust
         from pretrain.stopping import on_sigterm
         from synthlang.config import dump_yaml

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from probes.stages.making import Making
 
 ANY_TRANSLATION = 1
-"""Version of the rule for words with several translations, which only a file has."""
+"""Version of the rule for words with several translations, which occur only in dictionary files."""
 
 
 class AlignmentStage(Stage):
@@ -36,13 +36,13 @@ class AlignmentStage(Stage):
         return (self.pretrained.config.dictionary,)
 
     def settings(self, keys: StageKeys) -> Any:
-        """Return what counts as translations, which a run whose objective reads no dictionary need not depend on."""
+        """Return the dictionary with the translations. The run itself depends on it only if its objective reads it."""
         dictionary = self.pretrained.config.dictionary
         found = keys.hash_of(dictionary)
         return found if dictionary.path is None else [found, ANY_TRANSLATION]
 
     def check(self, inputs: Inputs) -> None:
-        """Do nothing: every pretrained model has word embeddings."""
+        """Check nothing, because every pretrained model has word embeddings."""
 
     def run(self, making: Making) -> None:
         from probes.measures.words.alignment import alignment_of_run

@@ -6,7 +6,7 @@ and the formats of the code. Equal work has one key, whichever cell needs it, an
 
     pretrain, adjust       the folder of a run
     tune                   done.json and export/, as a run has them: a fine-tuned body without its head
-    alignment, transfer    result.json; a transfer also has predictions.parquet
+    alignment, transfer    result.json, and for a transfer also predictions.parquet
     probe                  probes.json, figures/, probes.html
 """
 
@@ -39,16 +39,16 @@ FORMAT = 2  # increase if equal settings give other content and no format of the
 DATA_FORMATS = tuple(
     module.FORMAT for module in (languages, shards, vocabulary, space, extension, ids, word_dictionary, aligners)
 )
-"""Formats of the code that makes the data which models are trained on."""
+"""Formats of the code that makes the training data of models."""
 DONE, RESULT, PREDICTIONS, PROBES = "done.json", "result.json", "predictions.parquet", "probes.json"
 """Files of stages."""
 
 
 class Stage(StrictModel):
-    """One piece of work. It holds the stages that it reads, so it alone determines the whole work.
+    """One piece of work. It contains the stages that it reads, so it determines its content alone.
 
     A subclass has the settings that its key depends on (``settings``), a check that needs no earlier stage (``check``)
-    and the work itself (``run``). It loads torch inside the last two only.
+    and the work itself (``run``). Only the check and the work may load torch.
     """
 
     format: ClassVar[int]
@@ -86,13 +86,13 @@ class Stage(StrictModel):
     def check(self, inputs: Any) -> None:
         """Raise InputError, with keys relative to the config of the stage, if the stage cannot run.
 
-        The parents need not be done: a model that the study will make is known by its settings. ``inputs`` are the
-        ``Inputs`` of the study.
+        The parents need not be done, because the settings of a model that the study will make are known. ``inputs``
+        are the ``Inputs`` of the study.
         """
         raise NotImplementedError
 
     def run(self, making: Any) -> None:
-        """Make the stage, whose parents are done, or go on with it; ``making`` is a ``Making``."""
+        """Make the stage, or continue it if it is unfinished. Its parents are done. ``making`` is a ``Making``."""
         raise NotImplementedError
 
     def finetune_keys(self, keys: StageKeys) -> dict[Role, str]:  # noqa: ARG002
@@ -100,10 +100,10 @@ class Stage(StrictModel):
         return {}
 
     def reread(self, store: Store) -> Stage:
-        """Return the same stage with the files of its languages, which a config holds, read now.
+        """Return the same stage after reading the files of the languages in its config again.
 
         Raises:
-            InputError: Something that is referred to has other content than when the stage got its key.
+            InputError: The content of a reference has changed since the stage got its key.
         """
         reread = type(self).model_validate(self.to_json())
         if not _is_as_keyed(reread, StageKeys(ContentHashes(store))):
@@ -124,18 +124,18 @@ class Stage(StrictModel):
         return {path: state for content in self.contents(hashes) for path, state in content.files.items()}
 
     def to_json(self) -> dict[str, Any]:
-        """Return the stage as JSON values; ``kinds.stage_from_json`` makes the same stage again."""
+        """Return the stage as JSON values, from which ``kinds.stage_from_json`` makes the same stage."""
         return self.model_dump(mode="json", round_trip=True)
 
 
 class NamedModel(StrictModel):
-    """A model that is named in the place of a stage."""
+    """The name of a model that is not a stage of the study."""
 
     model: ModelName
 
 
 class ModelStage(Stage):
-    """Work on a model: a stage of the study, or any model by its name."""
+    """Work on a model, which is a stage of the study or any model by its name."""
 
     config: Any
     model: Any
@@ -154,7 +154,7 @@ def short(model: Stage | str) -> str:
 
 
 def task_of_items(config: pydantic.BaseModel) -> str | None:
-    """Return the task whose items a config refers to, None for a config without items."""
+    """Return the task whose items a config refers to, or None for a config without items."""
     return config.task if isinstance(config, TransferConfig) else None
 
 
@@ -164,8 +164,8 @@ def task_of_items(config: pydantic.BaseModel) -> str | None:
 class StageKeys:
     """Computes the keys of stages. Each config is hashed once, however many stages share it.
 
-    With ``hashes`` a reference counts by its content. Without, nothing is opened, and another spelling of a source or a
-    file counts as another one.
+    With ``hashes``, a key covers the content of references. Without them, nothing is opened and a key covers the names
+    of references, so two spellings of one file give two keys.
     """
 
     def __init__(self, hashes: ContentHashes | None = None) -> None:
@@ -192,11 +192,11 @@ class StageKeys:
         return self._known[id(config)][1]
 
     def model_hash(self, model: Stage | str) -> str | None:
-        """Return the hash of a model that is named, None for a stage, which is a parent."""
+        """Return the hash of a model given by its name, or None for a stage, whose key is covered as a parent."""
         return None if isinstance(model, Stage) else self.hash_of(NamedModel(model=model))
 
     def key(self, stage: Stage) -> str:
-        """Return the key of a stage whose parents have theirs."""
+        """Return the key of a stage whose parents have their keys."""
         formats = [FORMAT, stage.format, *DATA_FORMATS]
         parents = [parent.key for parent in stage.parents]
         return fingerprint(stage.kind, formats=formats, settings=stage.settings(self), parents=parents)

@@ -43,12 +43,12 @@ HUB, BUILTIN = "hf:", "builtin:"
 RECORDS = ("config.yaml", "run.json", "done.json")
 """Files that distinguish one run from another."""
 FileStats = dict[str, list[int]]
-"""Absolute path → [size in bytes (0 for a folder), time of change in ns]; [-1, -1] for a file that is not there."""
+"""Absolute path → [size in bytes (0 for a folder), time of change in ns], or [-1, -1] for a missing file."""
 
 
 @dataclass(frozen=True)
 class ContentHash:
-    """The hash of the content of a reference, the files it is in, and the error if it cannot be opened."""
+    """The hash of the content of a reference, the files with this content, and the error if it cannot be opened."""
 
     hash: str
     files: FileStats
@@ -56,7 +56,7 @@ class ContentHash:
 
 
 class ContentHashes:
-    """The content hashes of a store. Without a store each is computed anew."""
+    """The content hashes of a store. Without a store, each hash is computed again."""
 
     def __init__(self, store: Store | None = None) -> None:
         self._path = None if store is None else store.root / TABLE

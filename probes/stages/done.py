@@ -22,7 +22,7 @@ NOTE = "stage.json"
 DROPPED = "dropped.json"
 """File of a run with the policy by which ``synthlang gc`` deleted weights of it."""
 NOT_OF_STAGE = (NOTE, DROPPED, "checkpoints", "data", "probes", "transfer")
-"""Files that belong to no finished stage, checkpoints (which have checksums of their own), and what commands add."""
+"""Files without a checksum in the record: notes, checkpoints (which have their own checksums) and later additions."""
 END = b"\n}\n"
 """Last bytes of a JSON object that is not empty, as ``write_json`` writes it."""
 
@@ -62,23 +62,25 @@ def is_intact(content: tuple[str, ...], folder: Path) -> bool:
 
 
 def damage(folder: Path, thorough: bool = False) -> list[str]:
-    """Return the files of a finished stage that are damaged, or gone although nobody deleted weights.
+    """Return the files of a finished stage that are damaged or missing.
+
+    If ``synthlang gc`` deleted the weights of a run, missing files of the run do not count.
 
     Args:
         folder: The folder of the stage.
-        thorough: Whether every file is read (see ``damaged_files``).
+        thorough: True to read every file (see ``damaged_files``).
     """
     found = damaged_files(folder, thorough)
     return [name for name in found if (folder / name).exists()] if found and kept_of(folder) == "results" else found
 
 
 def kept_of(run: Path) -> str | None:
-    """Return the policy by which weights of a run were deleted, None if none were."""
+    """Return the policy by which weights of a run were deleted, or None if no weights were deleted."""
     return str(read_json(run / DROPPED)["keep"]) if (run / DROPPED).exists() else None
 
 
 def note(store: Store, stage: Stage, seconds: float) -> None:
-    """Write the note of a stage that was made, and the checksums of its files where there are none yet."""
+    """Write the note of a stage that was made, and the checksums of its files if they have not been written."""
     folder = store.path(stage.kind, stage.key)
     with store.lock(stage.kind, stage.key):  # another study may open the stage now, and delete temporary files in it
         if not (folder / RECORD).exists():
@@ -87,17 +89,17 @@ def note(store: Store, stage: Stage, seconds: float) -> None:
 
 
 def noted(folder: Path) -> dict[str, Any]:
-    """Return the note of a stage, empty if the process that made it was killed before it wrote one."""
+    """Return the note of a stage. It is empty if the process that made the stage was killed before it wrote one."""
     path = folder / NOTE
     return dict(read_json(path)) if path.exists() else {}
 
 
 def seconds_of(folder: Path) -> float:
-    """Return the seconds that a stage took, 0 if they were not noted."""
+    """Return the seconds that a stage took, or 0 if its note does not record them."""
     return float(noted(folder).get("seconds", 0.0))
 
 
 def mean_seconds(store: Store, kinds: Iterable[str]) -> dict[str, tuple[float, int]]:
-    """Return kind → mean seconds of its stages in the store and their number, for kinds that have any."""
+    """Return the mean seconds and the number of the finished stages of each kind in the store."""
     known = {kind: [seconds_of(path.parent) for path in store.root.glob(f"{kind}-*/{NOTE}")] for kind in kinds}
     return {kind: (fmean(seconds), len(seconds)) for kind, seconds in known.items() if seconds}

@@ -1,4 +1,4 @@
-"""The stage that fine-tunes the body of a model for probes, and the key and the checks of every fine-tuning."""
+"""The stage that fine-tunes a model for probes, and its base class, which all stages with fine-tuning share."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class FinetuneStage(ModelStage):
 
     @property
     def has_original(self) -> bool:
-        """True if continual learning holds the words of an adjusted model where they were before the adjustment."""
+        """True if continual learning keeps words near their vectors from before the adjustment of the model."""
         return self._has_original(self.config)
 
     def _has_original(self, config: TransferConfig) -> bool:
@@ -62,7 +62,7 @@ class FinetuneStage(ModelStage):
         return [*found, *plugins.parts("tasks", [config.task]).values()]
 
     def finetune_key(self, trained: Role, keys: StageKeys) -> str:
-        """Return the key of the fine-tuning on a language, which other stages may share."""
+        """Return the key of the fine-tuning on a language. Stages with equal keys can share the fine-tuning."""
         settings = self._settings(self.config.of_fit(trained), keys)
         parents = [parent.key for parent in self.parents]
         formats = [FORMAT, *base.DATA_FORMATS]
@@ -120,7 +120,7 @@ class TuneStage(FinetuneStage):
         return {"source": self.finetune_key("source", keys)}
 
     def check(self, inputs: Inputs) -> None:
-        """Raise InputError for settings that give no single body, and for faults of any fine-tuning."""
+        """Raise InputError for settings that do not give a single body, and for faults of any fine-tuning."""
         from probes.transfer.run import check_one_model
         from probes.transfer.splits import open_training
 

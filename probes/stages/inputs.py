@@ -1,6 +1,6 @@
 """Everything that stages read, for the checks before any stage runs.
 
-Each text is opened once and nothing is trained. A model that the study will make is known by its settings.
+Each text is opened once and nothing is trained. Of a model that the study will make, the settings are checked.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Inputs:
         self._counts: dict[str, int | None] = {}
 
     def once(self, key: Hashable, check: Callable[[], None]) -> None:
-        """Run a check, or raise the error again that it raised for the same key."""
+        """Run a check once for each key. Later calls with the key raise the same error again, if there was one."""
         if key not in self._checked:
             try:
                 check()
@@ -48,7 +48,10 @@ class Inputs:
             raise known
 
     def identity(self, part: Any) -> Hashable:
-        """Return what distinguishes a stage, or a part of it, for a check: all settings, without seeds and names."""
+        """Return a key of a stage, or of a part of it, from all settings except seeds and names.
+
+        Stages with equal keys have the same result of a check.
+        """
         if isinstance(part, Stage):
             fields = (name for name in type(part).model_fields if name not in ("key", "name", "seed"))
             return (part.kind, *(self.identity(getattr(part, name)) for name in fields))
@@ -57,7 +60,7 @@ class Inputs:
     # --- what a config refers to; keys are relative to the config ---
 
     def check_references(self, config: pydantic.BaseModel, has_target_model: bool = False) -> None:
-        """Raise InputError for a file or a model that is not there, and for a model that the cell does not have."""
+        """Raise InputError for a missing file or model, and for a model that the cell does not have."""
         for named in references(config):
             if named.kind == "file" and not user_path(str(named.name)).exists():
                 raise InputError(f"no such file: {named.name}", keys=named.place, code="missing")
@@ -83,11 +86,11 @@ class Inputs:
             with_keys(lambda: open_engine(parser), *keys, "parser")
 
     def check_pairs(self, pairs: Pairs, data: DataConfig | None) -> None:
-        """Raise InputError for sentence pairs whose text or aligner is not there.
+        """Raise InputError for sentence pairs whose text or aligner is missing.
 
         Args:
-            pairs: Sentence pairs by name, of the section ``pairs``.
-            data: Choice of the sentence pairs. None if nothing is fitted on them, so that none has to be left.
+            pairs: Sentence pairs by name, from the section ``pairs``.
+            data: Choice of the sentence pairs to fit on, or None if nothing is fitted on them.
         """
         for name, pair in pairs.items():
             if pair is not None:

@@ -1,4 +1,4 @@
-"""Models of a stage before they are made: a model that the study will make is known by its settings."""
+"""Models of a stage before they are made, as far as their settings describe them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class KnownModels:
 
     @property
     def is_run(self) -> bool:
-        """True if the model is, or is made of, a pretraining run."""
+        """True if the model is a pretraining run, or was adjusted or fine-tuned from one."""
         return isinstance(self.root, PretrainStage) or is_run(model_path(self.root))
 
     @property
@@ -59,14 +59,14 @@ class KnownModels:
         return [limits for limits in map(self.limits, models) if limits is not None]
 
     def length(self, config: TransferConfig) -> int:
-        """Return how many tokens the models of a transfer read at once, as far as that is known."""
+        """Return the number of tokens that the models of a transfer read at once, or a default if it is not known."""
         from probes.transfer.tasks.base import READS  # with torch
 
         known = self.all_limits(CellModel.ORIGINAL, config.target_model)
         return min((limits.positions for limits in known), default=config.length or READS)
 
     def check_constructed(self, language: str | None, natural: bool) -> None:
-        """Raise InputError where sentence pairs have to be named, since none are aligned by construction."""
+        """Raise InputError if no sentence pairs are aligned by construction, so that the settings must name some."""
         from probes.models.aligned import check_constructed  # with torch
 
         same = False

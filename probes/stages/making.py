@@ -26,7 +26,7 @@ RESTORED = (f"{EXPORT}/", DONE, "config.yaml")
 
 
 def make(stage: Stage, store: Store, report: Report) -> None:
-    """Make a stage whose parents are done, or go on with it."""
+    """Make a stage whose parents are done, or continue it if it is unfinished."""
     stage.run(Making(stage, store, report))
 
 
@@ -76,8 +76,8 @@ class Making:
     def reopen_run(self) -> None:
         """Prepare a run that is unfinished or damaged to continue.
 
-        With a sound last checkpoint nothing is trained, and the export is written again. A finished run without a sound
-        checkpoint starts again. So does a run that lost a file which is written during training, such as its log.
+        If the last checkpoint is sound, nothing is trained and only the export is written again. A finished run without
+        a sound checkpoint starts again. A run that lost a file of its training, such as the log, also starts again.
         """
         from pretrain.checkpoints import is_sound  # with torch
         from pretrain.folder import steps_in
@@ -109,9 +109,9 @@ class Making:
     # --- the user's files ---
 
     def check_unchanged(self, made: Path | None = None) -> None:
-        """Raise InputError if a file has other content than when the work began.
+        """Raise InputError if the content of a file has changed since the work began.
 
-        What was read may be neither the old content nor the new one, so the folder ``made`` of it is deleted.
+        The stage may have read a mixture of old and new content, so its folder ``made`` is then deleted.
         """
         now = self.stage.files(ContentHashes(self.store))
         changed = [path for path in {**self._before, **now} if self._before.get(path) != now.get(path)]

@@ -19,8 +19,8 @@ class OpenedModels:
     """The models of a stage.
 
     Attributes:
-        pretrained: The model, or both, with the two languages.
-        folders: Reference to a model of the cell → its folder or name.
+        pretrained: The model, or two models, with the two languages.
+        folders: The folder or name of the model behind each reference, such as ``cell:model``.
     """
 
     pretrained: Pretrained
@@ -29,13 +29,13 @@ class OpenedModels:
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """The languages and further models that a stage opens its model with.
+    """The languages and further models that are opened together with the model of a stage.
 
     Attributes:
-        natural: True if the target language has sentences of its own.
+        natural: True if the target language is natural, with sentences of its own.
         target_model: Name of, or reference to, the model that reads the target language.
-        before: Name of, or reference to, f⁰ of continual learning. None: the model before its adjustment.
-        source_only: True if the source language is the target as well, since no other language is read.
+        before: Name of, or reference to, f⁰ of continual learning (default: the model before its adjustment).
+        source_only: True if only the source language is read. It is then also the target language.
     """
 
     language: str | None

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from probes.stages.making import Making
 
 DATA = frozenset({"source", "language", "languages", "vocabulary", "dictionary", "start"})
-"""Settings that determine which data a pretraining reads, and which words of it are translations."""
+"""Settings that determine the data of a pretraining and the translations of its words."""
 BY_LANGUAGE = frozenset({"source", "language", "languages", "dictionary"})
-"""Settings of the data that the key has as ``members``, or only where the objective reads them."""
+"""Settings of the data that the key covers as ``members``, or only if the objective reads them."""
 
 
 class PretrainStage(Stage):
     """Pretrain a model.
 
     Attributes:
-        init_from: The run that the model is initialised from, by the export of its first language.
+        init_from: The run from which the model is initialised. The export of its first language is read.
     """
 
     format = FORMAT
@@ -44,7 +44,7 @@ class PretrainStage(Stage):
         return (self.config,)
 
     def settings(self, keys: StageKeys) -> Any:
-        """Return the settings of the weights and the data, and the names that exports are found by."""
+        """Return the settings of the weights and the data, and the names of the languages, which name the exports."""
         config = self.config
         names = OF_WEIGHTS | DATA - BY_LANGUAGE
         names |= {"parallel"} if config.objective.needing("pairs") else set()
@@ -91,7 +91,7 @@ class PretrainStage(Stage):
             check_start(config.start.model, config.batch.length, config.sharing.layers)
 
     def config_in(self, making: Making) -> PretrainConfig:
-        """Return the settings of the run, with the folder of the model that it is initialised from."""
+        """Return the settings of the run, with the folder of the model from which it is initialised."""
         if self.init_from is None:
             return self.config
         export = making.done_folder(self.init_from) / "export" / self.init_from.config.all_languages[0].name
@@ -100,7 +100,7 @@ class PretrainStage(Stage):
         return self.config.model_copy(update={"start": start})
 
     def run(self, making: Making) -> None:
-        """Train, or go on. SIGTERM saves and raises Stopped."""
+        """Train the model, or continue an unfinished training. At SIGTERM, save and raise Stopped."""
         from pretrain.prepare import prepare
         from pretrain.run import pretrain
         from pretrain.stopping import on_sigterm
@@ -115,7 +115,7 @@ class PretrainStage(Stage):
 
 
 def root_of(model: Stage | str) -> PretrainStage | str:
-    """Return the model that another one was adjusted or fine-tuned from, or the model itself if it was not."""
+    """Return the model from which another one was adjusted or fine-tuned, or else the model itself."""
     while isinstance(model, ModelStage):
         model = model.model
     assert isinstance(model, PretrainStage | str), "weights begin with a pretraining or a named model"

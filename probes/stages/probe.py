@@ -68,7 +68,7 @@ class ProbeStage(ModelStage):
     # --- the check ---
 
     def check(self, inputs: Inputs) -> None:
-        """Raise InputError for text, languages, layers and packages that the probes need and that are missing."""
+        """Raise InputError if text, languages, layers or packages that the probes need are missing."""
         config, known = self.config, KnownModels(self, inputs)
         inputs.check_references(config, self.target_model is not None)
         inputs.check_pairs(config.pairs, config.data if config.fits else None)
@@ -92,7 +92,7 @@ class ProbeStage(ModelStage):
             inputs.check_parser(self.config.retrieval.parser, "retrieval")
 
     def _check_language(self, known: KnownModels) -> None:
-        """Raise InputError for a language that the model cannot have, or whose words it does not know."""
+        """Raise InputError for a language that the model cannot have, or if its word translations are not known."""
         config, run = self.config, known.run
         if run is None and config.language is None:
             reason = "the model has no known languages, so the language to compare with is required"
@@ -146,7 +146,7 @@ class ProbeStage(ModelStage):
 
 
 def _with_folders(config: ProbeConfig, folders: Mapping[str, str]) -> ProbeConfig:
-    """Return the config with the folders of the cell's models in the place of their references."""
+    """Return the config with the folders of the models of the cell in place of the references to them."""
 
     def folder(name: str | None) -> str | None:
         return None if name is None else folders.get(name, name)

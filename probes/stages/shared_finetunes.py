@@ -2,8 +2,8 @@
 
 A model that was fine-tuned once can be tested in many languages, and after rotations that do not change the training
 language. The runner makes a folder in the store for every fine-tuning that at least two stages need, and deletes the
-folder when the last of them has ended. A stage that finds the folder keeps its fine-tuning there, or finds it made. So
-weights are kept no longer than a stage needs them, and results do not depend on which stage made them.
+folder when the last of them has ended. The first stage stores its fine-tuning in the folder, and the others load it.
+Weights are therefore kept only while a stage needs them, and results do not depend on the stage that made them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FITS = "fits"
 
 
 def shared_places(stage: Stage, store: Store) -> dict[Role, SharedPlace]:
-    """Return the places of the fine-tunings of a stage that other stages may need, by the language trained on."""
+    """Return the places of the fine-tunings of a stage that other stages may need, by the language of training."""
     return {role: _place(key, store) for role, key in stage.finetune_keys(StageKeys(ContentHashes(store))).items()}
 
 
@@ -34,7 +34,7 @@ def _place(key: str, store: Store) -> SharedPlace:
 
 
 def left_places(store: Store) -> list[SharedPlace]:
-    """Return the places that a killed runner left to its next start."""
+    """Return the places that a killed runner left behind."""
     return [_place(folder.name, store) for folder in sorted((store.root / FITS).glob("*"))]
 
 

@@ -21,7 +21,7 @@ ITEM_SETTINGS = {
     *("task", "train", "dev", "test", "target", "parser", "length", "score", "language", "mixed", "target_model"),
     *("chosen_by", "dev_also"),
 }
-"""Settings that determine the items of a transfer, and which columns they must have."""
+"""Settings that determine the items of a transfer and the columns that these items must have."""
 
 
 class TransferStage(FinetuneStage):
@@ -41,7 +41,7 @@ class TransferStage(FinetuneStage):
         return {role: self.finetune_key(role, keys) for role in roles}
 
     def check(self, inputs: Inputs) -> None:
-        """Raise InputError for items that are missing or do not fit, and for settings of the fine-tuning."""
+        """Raise InputError for missing or unsuitable items, and for wrong settings of the fine-tuning."""
         known = KnownModels(self, inputs)
         items = self.config.model_dump_json(include=ITEM_SETTINGS)
         inputs.once(("items", items, *known.identity), lambda: self._check_items(inputs, known))

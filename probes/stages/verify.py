@@ -18,9 +18,9 @@ class DamagedFolder:
 
     Attributes:
         folder: The folder.
-        label: Name of the stage, "" for data that stages are made from.
-        files: The damaged files. A start makes their folder again, if the study needs it.
-        checkpoints: The damaged checkpoints, which a start passes over.
+        label: Name of the stage, or "" for data from which stages are made.
+        files: The damaged files. The next start of a study that needs the folder makes it again.
+        checkpoints: The damaged checkpoints, which the next start skips.
     """
 
     folder: Path

@@ -44,7 +44,7 @@ class StaticConfig(StrictModel):
     learning_rate: float = Field(default=0.025, gt=0)
     """Initial learning rate."""
     skipgram: bool = True
-    """Whether to predict the context from the word (skip-gram), or the word from the context (CBOW)."""
+    """Predict the context from the word (skip-gram) if true, else the word from the context (CBOW)."""
     min_n: int = Field(default=3, ge=1)
     """Minimum length of character n-grams."""
     max_n: int = Field(default=6, ge=1)
@@ -65,7 +65,7 @@ class StaticConfig(StrictModel):
 
     @property
     def needs_gensim(self) -> bool:
-        """Whether the extra ``probe`` must be installed."""
+        """True if the extra ``probe`` must be installed."""
         return self.kind != "ppmi"
 
 
@@ -120,7 +120,7 @@ class LoadedVectors(StaticBaseline):
     words: int | None = Field(default=200_000, ge=1)
     """Number of words to read from the start of each file (null: all)."""
     lower: bool = False
-    """Whether a word without a vector gets the vector of its lower-cased form, for files in lower case."""
+    """Give a word without a vector the vector of its lower-cased form, for files in lower case."""
 
     def check_installed(self) -> None:
         """Do nothing, because reading files needs no optional packages."""

@@ -54,7 +54,7 @@ class Correlation:
     p: float | None = None
     """Two-sided permutation p value."""
     exact: bool = False
-    """Whether ``p`` is from all permutations, and not from a random sample."""
+    """True if ``p`` is computed from all permutations, and not from a random sample."""
     low: float | None = None
     high: float | None = None
     level: float = 0.95
@@ -93,7 +93,7 @@ def correlation(
         key: The key of the random draws.
         kind: The coefficient.
         blocks: [n] the names of the blocks (default: one block).
-        clusters: [n] the names of the clusters (default: each row is a cluster).
+        clusters: [n] the names of the clusters (default: each row is a separate cluster).
         level: The confidence level of the interval.
 
     Raises:

@@ -66,12 +66,12 @@ class FeaturesConfig(StrictModel):
     combine: Literal["mean", "concat"] = "mean"
     """Combination of several layers: their ``mean``, or ``concat`` for concatenation."""
     freeze_embeddings: bool = False
-    """Whether to keep the word embeddings fixed while the body is tuned.
+    """Keep the word embeddings fixed while the body is tuned.
 
     Otherwise embeddings of words in the training text move away from their translations, which do not move.
     """
     freeze_language_parts: bool = True
-    """Whether to keep the parts of single languages fixed (Conneau et al. 2020, section 4.3).
+    """Keep the parts of single languages fixed (Conneau et al. 2020, section 4.3).
 
     A head that was trained through the parts of one language can then be tested through those of another.
     """
@@ -89,7 +89,7 @@ class HeadConfig(StrictModel):
     kind: Literal["linear", "crf", "bilstm_crf"] = "linear"
     """Head for words: ``linear``, ``crf``, or ``bilstm_crf`` with two BiLSTM layers (Kulshreshtha et al. 2020)."""
     pooler: Annotated[bool, OmitDefaultFromHash()] = False
-    """Whether to put BERT's pooler (a dense layer and tanh) below the linear map of ``<s>`` (nli).
+    """Put BERT's pooler (a dense layer and tanh) below the linear map of ``<s>`` (nli).
 
     The weights come from the checkpoint, for an adjusted model from the model before the adjustment. For a checkpoint
     without a pooler, such as RoBERTa, they are initialised randomly.
@@ -161,7 +161,7 @@ class ScoreConfig(StrictModel):
     B-X, and B-X I-Y I-Z into B-Z I-Z I-Z.
     """
     punctuation: bool = True
-    """Whether the main score of the parser counts words with the gold tag PUNCT, as in CoNLL 2018."""
+    """Count words with the gold tag PUNCT in the main score of the parser, as in CoNLL 2018."""
     answers: str = Field(default="squad", pattern=r"^(squad|mlqa-[a-z]{2})$")
     """Normalisation of answers before comparison: ``squad``, or the rules of MLQA for a language, ``mlqa-xx``."""
 
@@ -189,7 +189,7 @@ class ContinualConfig(StrictModel):
 
     @property
     def has_text(self) -> bool:
-        """Whether the config gives sentences of the target language, which may then be a natural one."""
+        """True if the config gives sentences of the target language, which may then be a natural one."""
         return any(isinstance(pair, TextPair) for pair in self.pairs.values())
 
 
@@ -217,7 +217,7 @@ class TransferConfig(StrictModel):
     target: TargetData | None = None
     """Labelled sentences of a natural target language (default: the source items, derived)."""
     mixed: bool | Literal["random"] = False
-    """Whether to also test pairs with one text in each language (Impact, section 4.2).
+    """Also test pairs with one text in each language (Impact, section 4.2).
 
     ``true`` tests every item twice, with either text in the target language. ``random`` tests every item once and
     draws this text. With a ``target``, item i of its test set must translate item i of the source test set.
@@ -238,7 +238,7 @@ class TransferConfig(StrictModel):
     from the test sets.
     """
     sup: Annotated[bool, OmitDefaultFromHash()] = True
-    """Whether to also train a model on the target language, if it has training items.
+    """Also train a model on the target language, if it has training items.
 
     Without this model there is neither SUP nor Δ, and a transfer takes half the time.
     """

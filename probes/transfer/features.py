@@ -92,7 +92,7 @@ class Features(nn.Module):
 
     @property
     def reads_all(self) -> bool:
-        """Whether ``read`` returns all columns, so that words are selected afterwards."""
+        """True if ``read`` returns all columns, so that words are selected afterwards."""
         return self.config.top_layers > 0 or self.config.subword == "mean"
 
     def train(self, mode: bool = True) -> Features:

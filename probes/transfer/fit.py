@@ -269,7 +269,7 @@ class Progress:
 
     @property
     def finished(self) -> bool:
-        """Whether all epochs are done, or ``patience`` epochs passed without a better score."""
+        """True if all epochs are done, or ``patience`` epochs passed without a better score."""
         done, patience = len(self.history), self.config.patience
         return done >= self.config.epochs or (patience is not None and done > 0 and done - self.best >= patience)
 

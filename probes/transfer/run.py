@@ -224,7 +224,10 @@ class Transfer:
         return tests
 
     def chosen_by(self, trained: Role) -> tuple[str, ...]:
-        """Return the dev sets whose mean score selects the epoch and the settings of a model."""
+        """Return the names of the dev sets whose mean score selects the epoch and the settings of a model.
+
+        ``trained`` is the language that the model is trained on.
+        """
         if trained == "target" or self.config.chosen_by == "source":
             return (f"{trained} dev",)
         if self.config.chosen_by == "target":
@@ -401,7 +404,7 @@ def check_one_model(config: TransferConfig, has_own_parts: bool, architecture: s
 
     Args:
         config: The settings of the transfer.
-        has_own_parts: Whether the model has separate weights or embeddings for its languages.
+        has_own_parts: True if the model has separate weights or embeddings for its languages.
         architecture: The architecture of the model, or "" if it is not known yet.
     """
     if any(tried.features.tune == "none" for _, tried in combinations(config)):

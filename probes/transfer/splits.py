@@ -218,7 +218,7 @@ class TransferData:
 
     @property
     def has_one_dev(self) -> bool:
-        """Whether source and target have the same dev set, because they are one language."""
+        """True if source and target have the same dev set, because they are one language."""
         source, target = (self.fingerprints.get(role) for role in ("source", "target"))
         if not isinstance(source, Mapping) or not isinstance(target, Mapping):
             return False
@@ -226,7 +226,7 @@ class TransferData:
 
     @property
     def has_target_train(self) -> bool:
-        """Whether there is a training set in the target language, which SUP needs."""
+        """True if there is a training set in the target language, which SUP needs."""
         return "target train" in self.sets
 
 

@@ -82,7 +82,7 @@ class FileSource(ABC):
     own_options: ClassVar[tuple[str, ...]] = ()
     """Further options after ``?``."""
     anew: ClassVar[tuple[re.Pattern[bytes], ...]] = CLEANED
-    """Bytes that the reader once read in another way; see ``digest_splits``."""
+    """Patterns of bytes that earlier versions of the reader read in another way (see ``digest_splits``)."""
     columns: tuple[str, ...] = (FORM,)
 
     def __init__(self, spec: str | Path) -> None:
@@ -247,7 +247,7 @@ def digest_splits(
         files: The file of each split.
         rules: True if the rules of ``segmentation`` split the words. Texts that the rules before ``LATER`` split in
             another way are then marked, too.
-        anew: Bytes that earlier versions of the reader read in another way.
+        anew: Patterns of bytes that earlier versions of the reader read in another way.
     """
     return {split: _digest(path, rules, anew) for split, path in files.items()}
 

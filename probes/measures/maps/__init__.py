@@ -54,7 +54,7 @@ class MapsConfig(FitSettings, ProbeSettings):
     held_out: float = Field(default=0.2, gt=0, lt=1)
     """Share of the dictionary words to measure on, drawn at random."""
     lower: bool | None = None
-    """Whether to ignore case (null: yes with a dictionary file)."""
+    """Ignore case (null: ignore it if there is a dictionary file)."""
     min_count: int = Field(default=1, ge=1)
     """Minimum count of a candidate in the sentence pairs."""
     candidates: Literal["all", "linked"] = "all"
@@ -65,7 +65,7 @@ class MapsConfig(FitSettings, ProbeSettings):
     sentences: SentenceFiles | None = None
     """Additional parallel sentences for sentence retrieval."""
     embeddings: bool = False
-    """Whether to also measure rows of the embedding matrix, which have no context (section 5.1.1, figure 4a).
+    """Also measure rows of the embedding matrix, which have no context (section 5.1.1, figure 4a).
 
     Words must be one subword in both languages. With ``static``, static vectors of the same words are measured, too.
     """
@@ -90,5 +90,5 @@ class MapsConfig(FitSettings, ProbeSettings):
 
     @property
     def in_small_letters(self) -> bool:
-        """Whether words are compared in lower case."""
+        """True if words are compared in lower case."""
         return bool(self.dictionary or self.test_dictionary) if self.lower is None else self.lower

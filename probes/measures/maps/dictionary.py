@@ -73,7 +73,7 @@ class Dictionary:
         return [names[code] for code in self.types[side].tolist()]
 
     def measured(self) -> dict[str, Any]:
-        """Return the number of candidates, and facts about the measured translations in each direction."""
+        """Return the numbers of candidates of both languages and the counts of the measured translations, for JSON."""
         return {
             "types": {"parent": len(self.types[1]), "other": len(self.types[0])},
             "translations": self.forward.to_json(),
@@ -81,7 +81,7 @@ class Dictionary:
         }
 
     def only(self, config: MapsConfig, kept: tuple[NDArray[np.bool_], NDArray[np.bool_]], what: str) -> Dictionary:
-        """Return the dictionary with the candidates at ``kept`` only. ``counts`` do not change.
+        """Return the dictionary with only the candidates that the masks ``kept`` select. ``counts`` do not change.
 
         Raises:
             InputError: No pair is left to fit on or to measure on. The error calls the candidates ``what``.

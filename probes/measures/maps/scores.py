@@ -61,7 +61,7 @@ def context_scores(x: Tensor, y: Tensor, links: NDArray[np.int64], among: str, r
         x: Vectors of the words of the source language.
         y: Vectors of the words of the other language.
         links: [q, 2] the rows of ``x`` and ``y`` that are aligned.
-        among: The candidates: "all" rows that are not zero, or only "linked" (aligned) ones.
+        among: The candidates: "all" rows that are not zero, or only the "linked" rows, which are aligned.
         report: Receives the progress.
     """
     candidates, places = [], []

@@ -108,5 +108,5 @@ class RetrievalConfig(ProbeSettings):
 
     @property
     def fits(self) -> bool:
-        """Whether maps are fitted."""
+        """True if maps are fitted."""
         return self.rotation is not None or self.static is not None

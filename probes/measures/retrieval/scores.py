@@ -187,8 +187,8 @@ class Retrieved:
             similarity: "csls" or "cosine".
 
         Returns:
-            The percentages with the interval ``low``, ``high``; the number of pairs, ``links``; and the number of
-            queries of each direction, ``asking``.
+            The percentages of both directions and their ``mean`` with its interval ``low`` and ``high``, the number of
+            pairs ``links``, and the number of queries of each direction ``asking``.
         """
         if not chosen.any():
             return None

@@ -44,9 +44,9 @@ class WordsConfig(ProbeSettings):
     bands: tuple[int, ...] = (100, 1000, 5000)
     """Last frequency rank of each band. The remaining words form one more band."""
     checkpoints: bool = True
-    """Whether to measure the checkpoints of the run as well, to see when alignment emerges."""
+    """Also measure the checkpoints of the run, to see when alignment emerges."""
     language_ids: Annotated[bool, OmitDefaultFromHash()] = False
-    """Whether to add the embedding of the language to each row before the cosine.
+    """Add the embedding of the language to each row before the cosine.
 
     The released code of ALIGN-MLM does this for models with language ids (XLM). The paper describes the rows alone.
     """

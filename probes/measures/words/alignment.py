@@ -53,8 +53,8 @@ def probe_alignment(
 
     ``candidates`` has the number of rows of the ``parent`` and the ``other`` language in which translations are
     searched. Rows of both languages are also counted as ``shared``. A shared row is a candidate for every word except
-    its own (``pretrain/word_pairs.py``). ``counts`` has the number of items left out by reason, and of zero rows, which
-    are near no other row.
+    its own (``pretrain/word_pairs.py``). ``counts`` has the number of items left out, by reason, and the number of zero
+    rows, which have no nearest row.
 
     ``bands`` has the same scores by frequency rank of the source type in the training text:
     ``{"from": 101, "to": 1000, "types": …, "scores": …}``. "to" is included in the band, and null in the last one. Ties
@@ -69,7 +69,7 @@ def probe_alignment(
         bands: The last rank of each band.
         report: Receives the progress.
         headline: The language whose values are also at the top level (default: the first derived language).
-        language_ids: Whether to add the embedding of the language to each row, if the model has such embeddings.
+        language_ids: True to add the embedding of the language to each row, if the model has such embeddings.
     """
     dictionary = artifacts.dictionary
     if dictionary is None and any(len(c.pairs) for c in artifacts.candidates):

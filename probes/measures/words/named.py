@@ -36,8 +36,8 @@ class _Candidates:
 
     Attributes:
         ids: The ids of the candidates, ascending.
-        seen: Whether the ids are known to occur in the training text.
-        language_ids: Whether to add the embedding of the language to each row.
+        seen: True if the ids are known to occur in the training text.
+        language_ids: True to add the embedding of the language to each row.
     """
 
     name: str

@@ -36,7 +36,7 @@ class Rules:
 
     Attributes:
         words: A function from a text to its normalised words.
-        filtered: Whether to drop gold answers without normalised words, as in SQuAD 2.
+        filtered: True to drop gold answers without normalised words, as in SQuAD 2.
     """
 
     words: Callable[[str], list[str]]

@@ -129,7 +129,7 @@ class Task(ABC):
 
     name: ClassVar[str]
     predicts_labels: ClassVar[bool] = False
-    """Whether gold values are labels, lists of labels, or mappings of a field to either."""
+    """True if gold values are labels, lists of labels, or mappings of a field to either."""
 
     def __init__(self, config: TransferConfig, reads: int = READS) -> None:
         self.config, self.length = config, config.length or reads

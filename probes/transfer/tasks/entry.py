@@ -16,7 +16,7 @@ class TaskEntry:
     Attributes:
         place: The class of the task as ``module:class``, which is imported when the task runs.
         settings: The dotted keys of TransferConfig that are specific to this task.
-        pairs: Whether an item has two texts, which may then be in two languages (``mixed``).
+        pairs: True if an item has two texts, which may then be in two languages (``mixed``).
     """
 
     place: str

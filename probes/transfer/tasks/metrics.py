@@ -32,7 +32,7 @@ class Metric:
         stats: A function of gold values and predictions of all items. It returns [items, k] float64, the contribution
             of each item to each sum.
         score: A function from sums [..., k] to scores [...]. The score is 0 if there is nothing to find.
-        of_items: Whether the metric is a mean of scores of single items, so that tests over items apply. ``stats``
+        of_items: True if the metric is a mean of scores of single items, so that tests over items apply. ``stats``
             [items, 2] are then the score of the item from 0 to 1, and 1. Both are 0 for an item that does not count.
         about: An explanation for captions, if the name does not suffice.
     """
@@ -53,7 +53,7 @@ def named(*metrics: Metric) -> dict[str, Metric]:
 
 
 def defined(metrics: Iterable[Metric]) -> str | None:
-    """Return the explanation of the metrics for the caption of a table, None if every name explains itself."""
+    """Return the explanation of the metrics for the caption of a table, or None if every name explains itself."""
     return "; ".join(f"{metric.name}: {metric.about}" for metric in metrics if metric.about) or None
 
 

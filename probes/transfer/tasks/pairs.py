@@ -153,7 +153,7 @@ class PairRows:
 
     @property
     def in_blocks(self) -> bool:
-        """Whether the two texts have different languages and stand in two blocks."""
+        """True if the two texts have different languages and stand in two blocks."""
         return self.readers[0].number != self.readers[1].number
 
     def begin(self, rows: Ints) -> Ints:

@@ -133,7 +133,7 @@ class AnswerExamples(PairExamples):
         context: The tokens and words of all contexts.
         answer: [rows, 2] the first and the last token of the first gold answer within the window, or (−1, −1) if the
             window does not contain all of it.
-        no_answer: Whether training has unanswerable questions, so that "" may be predicted.
+        no_answer: True if training has unanswerable questions, so that "" may be predicted.
     """
 
     windows: Windows
