@@ -1,4 +1,4 @@
-"""Sections that set Δ against the alignment of the models, and against how far fine-tuning moved them."""
+"""Sections that compare Δ with the alignment of the models, and with their movement in fine-tuning."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOVEMENTS = {
     "moved_embeddings": Across("movement of word embeddings", "Movement of word embeddings, mean ‖e′ − e‖ / ‖e‖"),
     "moved_layers": Across("movement of the layers", "Movement of the layers, ‖W′ − W‖ / ‖W‖"),
 }
-"""Column of the results → what it is called."""
+"""Column of the results → the measure with its name, for the horizontal axis."""
 OF_MOVEMENT = (
     "The figures show how far fine-tuning on the source language moved the weights of the model without its head. For "
     "word embeddings this is the mean of ‖e′ − e‖ / ‖e‖ over the embeddings e that changed, 0 where they are frozen. "
@@ -27,7 +27,7 @@ OF_MOVEMENT = (
 
 
 def alignment(material: Material) -> Section | None:
-    """Return alignment against Δ, a figure for each task, and their correlations."""
+    """Return a figure of Δ over the alignment for each task, and the correlations of both."""
     points = _points(material, "alignment_all")
     if not material.rows:
         return None
@@ -38,12 +38,12 @@ def alignment(material: Material) -> Section | None:
 
 
 def movements(material: Material) -> Section | None:
-    """Return how far fine-tuning moved the models against Δ, two figures for each task.
+    """Return two figures for each task, of Δ over the movement of the models in fine-tuning.
 
-    An axis of numbers forms no groups of points, since the position of a point already shows its effect.
+    Points are not grouped by an axis of numbers, since the position of a point already shows its effect.
 
     Returns:
-        None unless conditions that differ in how they are fine-tuned moved differently.
+        The section, or None if conditions with different settings of fine-tuning have equal movements.
     """
     layout, tuning = material.layout, axes_that_set(material.study.config, is_of_tuning)
     axes = [axis for axis in layout.axes if axis in tuning or is_of_tuning(axis)]
@@ -67,7 +67,7 @@ def _differ(material: Material, column: str, axes: Collection[str]) -> bool:
 def _points(material: Material, column: str, *left_out: str) -> dict[str, list[Point]]:
     """Return the points of each task: a cell's value in the column and its Δ.
 
-    Points are grouped by all axes but the main one and ``left_out``.
+    Points are grouped by all axes except the main one and ``left_out``.
     """
     layout, points = material.layout, dict[str, list[Point]]()
     for c in material.cells:

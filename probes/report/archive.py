@@ -1,4 +1,4 @@
-"""Archive of finished studies, with all that claims, tables and figures read, and small enough for a repository.
+"""Archive of finished studies. It has everything that claims, tables and figures read, and is small enough for git.
 
 ARCHIVE/NAME-SCALE/study.json        the study, its cells and the hashes of the tables, without paths of the machine
 ARCHIVE/NAME-SCALE/results.parquet   as the study wrote it
@@ -49,7 +49,7 @@ ARCHIVED, DIGESTS = "kept", "sha256"
 TRANSFER = "transfer "
 """Start of the names of stages that rows of results name themselves."""
 PLACE = re.compile(r"(^|:)/(?=[^/])[^:?]*?(?=[^/:?]+(?:/[^/:?]+)?/?(?:[:?]|$))")
-"""The front of an absolute path up to its last two parts, in a text of its own or after ``text:``."""
+"""The part of an absolute path before its last two parts. The path is a whole text, or follows ``text:``."""
 ABOVE = "…/"
 """Replacement of the front of a path."""
 
@@ -73,12 +73,12 @@ class _Content:
 def archive_studies(folders: Sequence[Path], into: Path) -> list[ArchivedFolder]:
     """Archive these studies, each in place of its former archive.
 
-    A study that is not finished adds the cells that it has run to those in the archive. Nothing is written unless all
-    studies can be archived.
+    An unfinished study adds its finished cells to those in the archive. Nothing is written unless all studies can be
+    archived.
 
     Raises:
-        InputError: If the archived cells of an unfinished study have other settings, or if a study has no results or
-            names claims or papers that are not part of synthlang.
+        InputError: The archived cells of an unfinished study have other settings, or a study has no results or names
+            claims or papers that are not part of synthlang.
     """
     contents = dict[str, _Content]()
     for folder in folders:

@@ -25,9 +25,9 @@ from synthlang.errors import InputError
 from synthlang.files import read_json
 
 LIKE = "like"
-"""Key of a cell in an archived study: the name of an earlier cell with the same overrides, apart from those given."""
+"""Key of a cell in an archived study. It names an earlier cell, whose overrides the cell has unless it gives others."""
 NAMED = 5
-"""Largest number of values without a number, and of cells that failed training, that a note names."""
+"""Largest number of values that are not numbers, and of cells that failed training, that a note names."""
 FAILED = "failed"
 NOT_A_STUDY = "is not the record of a study, which is an object with a list of cells"
 WITHOUT_CONTEXT = {
@@ -40,12 +40,12 @@ WITHOUT_CONTEXT = {
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of the grid: its labels, what it changes in the base config, and its state.
+    """A cell of the grid with its labels, its changes to the base config, and its state.
 
     Attributes:
         keys: Name of each stage → its planned key.
         stages: Name of each finished stage → its key. The folders of stages are in ``store``.
-        run: Folder of the model, relative to ``of``, the folder of the study.
+        run: Folder of the model, relative to the folder ``of`` of the study.
     """
 
     name: str
@@ -81,11 +81,11 @@ class Study:
     """The content of a study folder. Each key of study.json may be missing.
 
     Attributes:
-        scale: Size of models and data in words: tiny, lab, paper or the size of the model. "" if it is not known.
-        settings: Every setting that all cells have in common.
-        measured: All measurements, and the column ``failed``: why a model counts as failed training, or "".
+        scale: Size of models and data in words: tiny, lab, paper or the size of the model. It is "" if not known.
+        settings: The settings that all cells have in common.
+        measured: All measurements. The column ``failed`` has the reason why a model counts as failed training, or "".
         examples: One sentence of each language, with its ``language`` and a ``cell`` that has it.
-        notes: Sentences on what was missing or could not be read.
+        notes: Sentences on missing and unreadable data.
     """
 
     name: str
@@ -122,7 +122,7 @@ class Study:
 
     @cached_property
     def failed(self) -> dict[str, str]:
-        """Cell → why its training failed, as a whole or on a task."""
+        """Cell → the reason why its training failed, as a whole or on a task."""
         rows = self.measured[self.measured[FAILED] != ""]
         found: dict[str, list[str]] = {}
         for cell, why in distinct(rows, "cell", FAILED):
@@ -145,10 +145,10 @@ class Study:
 
 
 def read_study(folder: Path) -> Study:
-    """Read study.json (needed), results.parquet and measures.parquet (may be missing).
+    """Read the files of a study folder. Only study.json is required.
 
     Raises:
-        InputError: If study.json is missing or of another version, or if a table cannot be read.
+        InputError: study.json is missing or has another version, or a table cannot be read.
     """
     path = folder / STUDY
     if not folder.is_dir():

@@ -42,7 +42,7 @@ class Difference:
     """A score of the condition ``name`` minus that of the condition ``base``, under the same other labels ``group``.
 
     Attributes:
-        p: The p value, corrected for all differences of the study. None for a single pair, or if all pairs are equal.
+        p: The p value, corrected for all differences of the study. It is None for a single pair or for equal pairs.
     """
 
     group: str
@@ -64,7 +64,7 @@ class Difference:
 
 
 def differences(material: Material) -> list[Difference]:
-    """Compare each label of each axis with the first one that was scored, on each task."""
+    """Compare each label of each axis with the first label that has scores, on each task."""
     later = axes_that_set(material.study.config, is_after)
     layout, found = material.layout, list[Difference]()
     for axes in compared_axes(material):
@@ -87,7 +87,7 @@ def differences(material: Material) -> list[Difference]:
 def compared_axes(material: Material) -> list[tuple[str, ...]]:
     """Return the axes whose labels are compared while the others are fixed, the main axis first.
 
-    Axes that always change together, so that no two conditions differ in only one of them, count as one.
+    If no two conditions differ in only one axis, the compared axes count as one.
     """
     layout = material.layout
 

@@ -35,7 +35,7 @@ MISSING = "There is no histogram where the stage of the probe is missing or cann
 
 
 _Key = tuple[str, str, str]
-"""Probe, labels of the axes that are not compared, and labels of the axes that are."""
+"""The probe, the labels of the axes that are not compared, and the labels of the compared axes."""
 
 
 class _Condition(NamedTuple):
@@ -48,12 +48,12 @@ class _Condition(NamedTuple):
 
 
 def word_distances(material: Material) -> Section | None:
-    """Return histograms of every condition, a figure for each language and distance.
+    """Return histograms of every condition, with a figure for each language and distance.
 
-    Each condition is read once, from its first run that is at hand.
+    Each condition is read once, from its first run in the store.
 
     Returns:
-        None where no probe measured distances.
+        The section, or None if no probe measured distances.
     """
     study, layout = material.study, material.layout
     measures = study.table[study.table["measure"].astype(str).str.startswith(MEASURES)]

@@ -91,7 +91,7 @@ def _of_tasks(
 
 
 def _lines(doses: Doses, column: str, alone: str) -> Lines:
-    """Return the lines of a score. A line without labels is named ``alone``."""
+    """Return the lines of a score. A line without labels has the name ``alone``."""
     return {
         line or alone: {x: interval for x, c in points if (interval := c.interval(column)) is not None}
         for line, points in doses.items()

@@ -65,7 +65,7 @@ def example_blocks(table: papers.PaperTable, study: Study, results: Results, nam
     """Return the table of tests that belongs to a paper's table.
 
     Returns:
-        No block where the paper marks nothing, or where no predictions are at hand.
+        The blocks. There are none if the paper marks no numbers, or if the store has no predictions.
     """
     rows, known = list[list[Entry]](), False
     for cell in table.numbers:

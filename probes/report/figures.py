@@ -1,4 +1,4 @@
-"""The figures of a report: how many are drawn, and the drawing of curves."""
+"""The limit on the number of figures of a report, and the drawing of curves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from probes.statistics import Interval
 
 FEW_CELLS = 200
 FIGURES, FIGURES_OF_MANY = 40, 8
-"""Largest number of figures of a report, and of a report of more than FEW_CELLS cells, which must take seconds."""
+"""Largest number of figures of a report, and of a report with more than FEW_CELLS cells, so that it takes seconds."""
 Lines = Mapping[str, Mapping[float, Interval]]
 """Name of a line → its points, ordered by place."""
 
@@ -32,7 +32,7 @@ class FigureBudget:
 
         Args:
             wanted: Number of figures that could be drawn.
-            most: Largest number for this section. In a study of many cells it is a quarter of that.
+            most: Largest number for this section. A study of many cells gets a quarter of it.
 
         Returns:
             The number of figures that may be drawn.
@@ -80,7 +80,7 @@ def curves(
         axes: Labels of the horizontal and of the vertical axis.
         note: Text after the title in the caption.
         dashed: Lines that are drawn dashed in the colour of the line with the same name.
-        ticks: Label of each place, where the places are numbers of an axis of the study.
+        ticks: Label of each place, if the places are numbers of an axis of the study.
     """
     series = list[Series]()
     for line, points in list(lines.items())[: len(COLOURS)]:

@@ -3,7 +3,7 @@
 FOLDER/studies/        the archived studies (archive.py)
 FOLDER/overview.yaml   the text of the first page (findings_overview.py)
 FOLDER/readings.yaml   the readings of papers, and of studies that belong to none (findings_paper.py)
-FOLDER/figures/        the figures of all pages; every SVG file there belongs to the pages
+FOLDER/figures/        the figures of all pages, to which every SVG file there belongs
 
 PAGE.md is the overview, PAGE-PAPER.md the page of a paper, and PAGE-own.md the page of the studies that belong to no
 paper. Equal results give equal bytes.
@@ -58,10 +58,10 @@ def page_of(page: Path, paper: str) -> Path:
 
 
 def check_page(page: Path, papers: Sequence[str] = ()) -> None:
-    """Refuse pages that would replace a folder, or a file that was written by hand.
+    """Refuse to write pages over a folder or over a file that was written by hand.
 
     Raises:
-        InputError: One of the files is in the way.
+        InputError: Such a file or folder exists.
     """
     for path in (page, *(page_of(page, paper) for paper in papers)):
         if path.is_dir():
@@ -75,8 +75,8 @@ def write_findings(folder: Path, page: Path) -> Findings:
     """Write all pages of the studies that are archived in ``folder``, and their figures.
 
     Raises:
-        InputError: No study is archived, one is damaged, a text cannot be read or is of nothing that is archived, or
-            ``check_page`` refuses a page.
+        InputError: No study is archived, an archived study is damaged, a text cannot be read or belongs to no archived
+            study or paper, or ``check_page`` refuses a page.
     """
     archived = read_archive(folder / STUDIES)
     if not archived:
@@ -134,7 +134,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _readings(path: Path, archived: Archived) -> Mapping[str, Reading]:
-    """Return the readings by paper or study. Empty without the file."""
+    """Return the readings by paper or study, or {} without the file."""
     if not path.exists():
         return {}
     found = parse(_Readings, {"readings": load_yaml(path)}, path).readings

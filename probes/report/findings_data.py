@@ -30,7 +30,7 @@ def studies_of(paper: str, archived: Archived) -> Archived:
 
 
 def compared_papers(archived: Archived) -> dict[str, Comparisons]:
-    """Return paper → the verdicts of the studies that name it on its own claims and tables, by name of the paper."""
+    """Return for each paper the verdicts on its claims and tables, by the studies that name the paper."""
     found = {}
     for paper in papers_in(archived):
         all_of = compared(list(studies_of(paper, archived).values()))
@@ -46,7 +46,7 @@ def _paper_of_claims(name: str) -> str:
 
 
 def in_few_words(name: str, text: str) -> str:
-    """Return the name of a claim as words, with the capitals that these words have in its text.
+    """Return the name of a claim as words, with capitals as in the text of the claim.
 
     >>> in_few_words("align-beats-mlm", "ALIGN-MLM transfers better than MLM.")
     'ALIGN beats MLM'

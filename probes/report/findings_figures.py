@@ -30,11 +30,11 @@ from probes.statistics import Interval
 from synthlang.errors import InputError
 
 PREFERRED = ("delta", "zs")
-"""Measures of a table that are drawn: the first of these that it has, or all measures if it has neither."""
+"""Measures of a table to draw. The first one that the table has is drawn, or all measures if it has none of them."""
 PANELS = 4
 """Largest number of panels of a figure."""
 CURVES = 2
-"""Largest number of figures of a study. Maps and scatters have limits of their own."""
+"""Largest number of figures of a study. Maps and scatters have separate limits."""
 SCATTERS = 3
 """Largest number of scatters, one for each task."""
 MAPS = 4
@@ -58,12 +58,12 @@ class Gallery:
         self._of_study = cache(lambda name, kind: figures_of_study(name, archived[name], kind))
 
     def figures(self, whose: str, names: Sequence[str] = ()) -> list[Figure]:
-        """Return the figures of a paper or of a study that belongs to none.
+        """Return the figures of a paper, or of a study that belongs to no paper.
 
         Args:
             whose: The paper or the study.
-            names: Tables of the paper, kinds of figures, or ``KIND of STUDY``. Without names the figure is the table
-                with most numbers of ours or, without such a table, the first figures that the studies have.
+            names: Tables of the paper, kinds of figures, or ``KIND of STUDY``. Without names, the table with most of
+                our numbers is drawn. If there is no such table, the first figures of the studies are drawn.
 
         Raises:
             InputError: There is no figure with such a name.
@@ -132,7 +132,7 @@ def _bars(numbers: Numbers, table: str) -> list[Bar]:
 
 
 def panel_names(panels: Iterable[str]) -> dict[str, str]:
-    """Return the short name of each panel. For measures of probes it has the parts of their paths that differ.
+    """Return the short name of each panel. A measure of a probe is named by the parts in which the paths differ.
 
     >>> panel_names(["nli Δ", "probe:retrieval.context.mean", "probe:retrieval.types.mean"])
     {'nli Δ': 'nli Δ', 'probe:retrieval.context.mean': 'context', 'probe:retrieval.types.mean': 'types'}

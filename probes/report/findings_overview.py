@@ -1,7 +1,7 @@
 """The first page of the findings: setup, verdicts by paper, a summary of each paper, own results and limits.
 
-Its text stands in ``overview.yaml`` beside the archived studies. Without that file the page holds the verdicts and one
-figure a paper.
+Its text is in ``overview.yaml`` beside the archived studies. Without this file, the page has only the verdicts and one
+figure for each paper.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Picture(StrictModel):
     """A figure of an archived study or of a paper's table."""
 
     figure: str = ""
-    """The table of the paper, the kind of figure, or ``KIND of STUDY``. Empty: the first figure of the page."""
+    """The table of the paper, the kind of figure, or ``KIND of STUDY`` (default: the first figure of the page)."""
     number: int = Field(default=1, ge=1)
     """The number of the figure among the figures with this name."""
     alt: str = Field(default="", max_length=250)
@@ -63,10 +63,10 @@ class Overview(StrictModel):
 
 
 def read_overview(path: Path) -> Overview:
-    """Return the text of the first page, empty where there is no file.
+    """Return the text of the first page, which is empty if there is no file.
 
     Raises:
-        InputError: The file is not as ``Overview`` describes.
+        InputError: The file does not have the form of ``Overview``.
     """
     return parse(Overview, load_yaml(path), path) if path.exists() else Overview()
 
@@ -77,7 +77,7 @@ def overview_sections(text: Overview, gallery: Gallery, pages: Mapping[str, str]
     Args:
         text: The text of the page, which was written by hand.
         gallery: The figures and verdicts.
-        pages: The file of the page of each paper, and under "" the page of the studies of no paper.
+        pages: The page of each paper. The key "" has the page of studies that belong to no paper.
     """
     verdicts = {paper: [claim.main for claim in of.claims if claim.was_run] for paper, of in gallery.compared.items()}
     parts = [Section("Setup", [Paragraph(text.setup)])] if text.setup else []

@@ -34,7 +34,7 @@ NOT_DECIDED, ONE_MODEL = "inconclusive", "one model"
 OUTCOMES: dict[str, Outcome] = {"hold": "holds", "are against the claim": "fails", "are inconclusive": "inconclusive"}
 """Words for the outcomes of comparisons, in the order of the page."""
 SHORT = 110
-"""Characters of a paper's numbers in the first table, at most."""
+"""Largest number of characters of a paper's numbers in the first table."""
 CAPTION = (
     "Each claim stands once, at the scale where most of its comparisons were run. Compared: the comparison or "
     "correlation that decides the verdict, with what the claim requires in brackets. Ours: its mean and interval, in "
@@ -56,12 +56,12 @@ FAILED_LAST = " Models that failed training stand last and count in nothing else
 
 
 class Reading(StrictModel):
-    """The reading of one paper, or of one study that belongs to none."""
+    """The reading of one paper, or of one study that belongs to no paper."""
 
     text: list[str] = Field(default_factory=list)
-    """What the results show."""
+    """Text on the results of the paper or study."""
     details: list[str] = Field(default_factory=list)
-    """Models, looks at the data and further numbers, at the end of the page."""
+    """Text on models, data and further numbers, for the end of the page."""
     figures: list[str] = Field(default_factory=list)
     """Names of figures: tables of the paper, kinds of figures of its studies, or ``KIND of STUDY`` for one study."""
 
@@ -86,7 +86,7 @@ def paper_sections(paper: str, gallery: Gallery, reading: Reading) -> list[Secti
 
 
 def study_sections(names: Sequence[str], gallery: Gallery, readings: Mapping[str, Reading]) -> Iterator[Section]:
-    """Yield a section for each of these studies, which belong to no paper."""
+    """Yield a section for each study of ``names``. These studies belong to no paper."""
     for name in names:
         study, own = gallery.archived[name], readings.get(name, Reading())
         figures = gallery.figures(name, own.figures)

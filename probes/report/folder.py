@@ -1,7 +1,7 @@
 """Write the report of one or several study folders.
 
-A report is made from the files that the study runner left, so it can be written while cells are still running or after
-some have failed. Equal input gives equal bytes: the report has the date of the run and no paths.
+A report is made from the files of the study runner, so it can be written while cells are still running or after some
+have failed. Equal input gives equal bytes, because the report has the date of the run and no paths.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def write_report(folder: Path, say: Say = unheard) -> ReportPaths:
     """Write the report of the study in ``folder``.
 
     Args:
-        folder: It must have study.json; any other file that is missing is noted in the report.
+        folder: The folder of the study, which must have study.json. The report notes any other missing file.
         say: Receives a line for each file of claims or papers that cannot be read.
 
     Raises:
@@ -45,7 +45,7 @@ def write_joined_report(folders: Sequence[Path], out: Path, say: Say = unheard) 
     """Write one report of all ``folders`` into the folder ``out``.
 
     Raises:
-        InputError: If there is no folder, if one is not a study of this version, or if ``out`` holds anything but a
+        InputError: There is no folder, a folder is not a study of this version, or ``out`` has other content than a
             report.
     """
     from probes.report.data import read_study  # with pandas

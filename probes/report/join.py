@@ -1,4 +1,4 @@
-"""One report of several studies: merged parts of a study, several studies, and the pools in which they are judged.
+"""One report of several studies: merging the parts of a study, joining studies, and the pools for their verdicts.
 
 The folder of a study can come from another machine. A report needs its study.json and its Parquet files.
 """
@@ -22,7 +22,7 @@ from probes.results.schema import Labels
 from synthlang.fingerprint import fingerprint
 
 RANK = {"done": 0, "failed": 1}
-"""State of a cell → its rank. The state of the lowest rank counts. A cell in any other state has not been run."""
+"""State of a cell → its rank. Of several parts, the state with the lowest rank is used. Other states mean not run."""
 STUDY, SCALE = "study", "scale"
 REPEATED = (
     "{:,} of {} of results are the same runs as in {} (equal fingerprints of all their stages). They count once, in "
@@ -31,11 +31,11 @@ REPEATED = (
 
 
 def pools(studies: Sequence[Study]) -> dict[str, list[Study]]:
-    """Group the studies of one scale that declare one pool, which are judged together.
+    """Group the studies of one scale that declare one pool. Claims are judged on all studies of a pool together.
 
     Returns:
-        Name of each pool → its studies, in order of appearance. A pool is named by its scale, followed by the declared
-        name in brackets where several pools have that scale.
+        Name of each pool → its studies, in order of appearance. A pool is named by its scale. If several pools have
+        that scale, the declared name follows in brackets.
     """
     numbered = zip(studies, _declared(studies), strict=True)
     groups = grouped(numbered, lambda pair: (pair[0].scale, pair[1]))
@@ -47,18 +47,18 @@ def pools(studies: Sequence[Study]) -> dict[str, list[Study]]:
 
 
 def _declared(studies: Sequence[Study]) -> list[str]:
-    """Return the pool of each study, by default its own name."""
+    """Return the pool that each study declares, or the name of the study by default."""
     return [str(study.config.get("pool") or name) for study, name in zip(studies, names_of(studies), strict=True)]
 
 
 def names_of_parts(studies: Sequence[Study]) -> list[str]:
-    """Return the name of each study in a joined report: its pool if that has several studies, else its name."""
+    """Return the name of each study in a joined report, which is that of its pool if the pool has several studies."""
     names = _declared(studies)
     return [pool if names.count(pool) > 1 else name for pool, name in zip(names, names_of(studies), strict=True)]
 
 
 def results_of(studies: Sequence[Study]) -> Results:
-    """Return the results of the studies of a pool, looked up by labels."""
+    """Return the results of all studies of a pool, for look-up by labels."""
     after = [axes_that_set(study.config, is_after) for study in studies]
     before = {axis for study, axes in zip(studies, after, strict=True) for axis in {*study.axes} - axes}
     return Results(pooled([study.table for study in studies]), set().union(*after) - before)
@@ -102,8 +102,8 @@ def _merged(studies: Sequence[Study]) -> Study:
 def without_repeats(studies: Sequence[Study]) -> list[Study]:
     """Return the studies without the measurements of runs that an earlier study has.
 
-    A row of results is left out as a whole, and so is a cell that has nothing left. A measurement whose run is unknown
-    stays. A note of each study counts the rows of results that were left out.
+    A row of results is left out as a whole. A cell without any remaining row is left out, too. A measurement whose run
+    is unknown stays. A note in each study has the number of omitted rows of results.
     """
     runs: dict[str, str] = {}
     found = []
@@ -128,7 +128,7 @@ def without_repeats(studies: Sequence[Study]) -> list[Study]:
 
 
 def names_of(studies: Sequence[Study]) -> list[str]:
-    """Return the studies' names, followed by the start of the fingerprint where two have the same name."""
+    """Return the names of studies. If two have the same name, the start of the fingerprint is appended."""
     names = [study.name for study in studies]
     return [
         study.name if names.count(study.name) == 1 else f"{study.name} {study.fingerprint[:6] or i}"
@@ -137,10 +137,10 @@ def names_of(studies: Sequence[Study]) -> list[str]:
 
 
 def joined(several: Sequence[Study]) -> Study:
-    """Return all studies as one, in which a run that several studies have counts once.
+    """Join all studies to one, in which a run of several studies counts once.
 
-    A cell is called ``STUDY: CELL``. It has the labels ``study`` (see ``names_of_parts``) and ``scale`` where the
-    studies differ in these.
+    A cell is called ``STUDY: CELL``. If the studies differ in name (see ``names_of_parts``) or scale, the cell also has
+    the label ``study`` or ``scale``.
     """
     studies, parts_of = without_repeats(several), names_of_parts(several)
     if len(studies) == 1:

@@ -1,7 +1,7 @@
-"""Claims and printed tables of papers beside our results: judged pool by pool, and shown.
+"""Judge the claims and printed tables of papers on our results, pool by pool, and show them beside our numbers.
 
-A pool is the studies of one scale that declare one pool, since a claim may compare cells of two studies. Results of
-other pools are never averaged with them.
+A pool has all studies of one scale that declare the same pool, since a claim may compare cells of two studies. Results
+of different pools are never averaged.
 """
 
 from __future__ import annotations
@@ -97,17 +97,17 @@ class PoolVerdict(Verdict):
 
     @property
     def was_run(self) -> bool:
-        """Whether anything was compared."""
+        """True if anything was compared."""
         return self.verdict != "not run"
 
     @property
     def marked(self) -> bool:
-        """Whether the verdict rests on one model."""
+        """True if the verdict rests on one model."""
         return self.one_model and self.was_run
 
     @property
     def over(self) -> str:
-        """The models that our number is over, with their count, or ""."""
+        """The number of models or other replicates behind our number, in words, or ""."""
         return counted(self.n, self.unit) if self.n else ""
 
     @property
@@ -118,7 +118,7 @@ class PoolVerdict(Verdict):
 
 
 class JudgedClaim(NamedTuple):
-    """A claim and a verdict for each pool that ran it, or the verdict of one pool that says why none did.
+    """A claim and the verdict of each pool that ran it. If no pool ran it, one verdict gives the reason.
 
     Attributes:
         file: Name of the file of claims, as studies name it.
@@ -130,12 +130,12 @@ class JudgedClaim(NamedTuple):
 
     @property
     def was_run(self) -> bool:
-        """Whether a pool ran the claim."""
+        """True if a pool ran the claim."""
         return any(one.was_run for one in self.judged)
 
     @property
     def main(self) -> PoolVerdict:
-        """The verdict of the pool that ran the most comparisons, then of several models, then of the most models."""
+        """The verdict of the pool with the most comparisons. Ties go to several models, then to the most models."""
         return max(self.judged, key=lambda one: (len(one.outcomes), not one.marked, one.ours.n if one.ours else 0))
 
 

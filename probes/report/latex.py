@@ -1,4 +1,4 @@
-"""Tables of a report as files: CSV with every row and full digits, and LaTeX with the rules of the package booktabs."""
+"""Tables of a report as files: CSV with every row and all digits, and LaTeX in the style of the package booktabs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ENDS = ("", " low", " high", " n")
 def csv_table(table: Table) -> str:
     """Return every row as CSV, with numbers in full.
 
-    A column that has an interval becomes four: mean, lower bound, upper bound and n.
+    A column of intervals becomes four columns: mean, lower bound, upper bound and n.
     """
     wide = [any(isinstance(row[i], Interval) for row in table.rows) for i in range(len(table.header))]
     text = io.StringIO()

@@ -84,7 +84,7 @@ def over_training(material: Material) -> Section | None:
 
 
 def measure_curves(material: Material, along: Along) -> list[MeasureCurve]:
-    """Return the measures that have values at several places.
+    """Return the measures that have values at several layers or steps.
 
     The measures that claims read come first, in the order of the claims, then the main measures of the probes.
     """

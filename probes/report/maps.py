@@ -35,7 +35,7 @@ def maps(material: Material) -> Section | None:
     There is a map of the alignment, and a map of Δ for each task.
 
     Returns:
-        None where the grid has no two such axes.
+        The section, or None if the grid does not have two axes of numbers.
     """
     study, layout = material.study, material.layout
     numbers = {axis: numbers_of(labels) for axis, labels in layout.axes.items()}

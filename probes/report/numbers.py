@@ -12,7 +12,7 @@ from probes.statistics import Interval
 
 @dataclass(frozen=True)
 class Badge:
-    """A verdict of a few words; ``kind`` gives the colour, which adds nothing to the words."""
+    """A verdict of a few words. ``kind`` gives the colour, which adds no information to the words."""
 
     text: str
     kind: Literal["good", "bad", "open"]
@@ -72,7 +72,7 @@ def first_few(names: Sequence[str], most: int, separator: str = ", ") -> str:
 
 
 def entry_text(entry: Entry, digits: int = 1) -> str:
-    """Return the text of an entry; the bounds of an interval are on a second line.
+    """Return the text of an entry, with the bounds of an interval on a second line.
 
     >>> entry_text(Interval(1.25, -0.5, 3.0, 4, 0.95)), entry_text(None), entry_text(3), entry_text("a")
     ('1.2\\n−0.5 to 3.0', '–', '3', 'a')

@@ -1,7 +1,7 @@
 """First section of a report: the verdicts, the main figure beside the scores, and the differences in words.
 
-The main figure shows Δ: as bars beside the paper's numbers if a paper prints them, else as a curve over an axis of
-numbers, else as bars. It is removed from the section that it comes from.
+The main figure shows Δ. It has bars beside the paper's numbers if a paper prints them, else a curve over an axis of
+numbers if there is one, else bars. The figure is then removed from its own section.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def papers_of(study: Study) -> list[str]:
 
 
 def main_curve(material: Material, printed: Printed, curves: Sequence[Section | None]) -> Figure | None:
-    """Return the curve that is the main figure, or None if bars are.
+    """Return the curve that is the main figure, or None if the main figure has bars.
 
     Args:
-        material: The study. If it has scores, a curve is chosen only over an axis with several numbers.
-        printed: The numbers of papers. Beside these no curve is chosen.
-        curves: The sections with curves, the one on dose–response first.
+        material: The study. If it has scores, only a curve over an axis with several numbers is chosen.
+        printed: The numbers of papers. If there are any, no curve is chosen.
+        curves: The sections with curves, with the section on dose–response first.
     """
     if material.rows:
         is_curve = any(numbers_of(labels) and len(labels) >= CURVE for labels in material.layout.axes.values())
@@ -60,7 +60,7 @@ def main_curve(material: Material, printed: Printed, curves: Sequence[Section | 
 
 
 def without(section: Section | None, figure: Figure | None) -> Section | None:
-    """Return a section without a figure, which stands elsewhere on the page."""
+    """Return a section without the given figure, which is shown elsewhere on the page."""
     if section is None or figure is None:
         return section
     blocks = [

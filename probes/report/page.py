@@ -19,7 +19,7 @@ from probes.report.numbers import Badge, Entry, entry_text, number
 from probes.statistics import Interval
 
 LONG, LONGER = 30, 150
-"""Length in characters from which a text of a table needs a wide column, or a wider one."""
+"""Lengths in characters from which a text of a table needs a wide column, and an even wider one."""
 EXACT = 9
 """Digits after the point in which equal numbers agree, however they were summed."""
 
@@ -61,7 +61,7 @@ class Table:
     """Rows of texts and numbers.
 
     Attributes:
-        texts: Number of first columns that are texts, aligned left; the others are numbers.
+        texts: Number of the first columns that are texts and aligned left. The other columns are numbers.
         name: Name of the file that holds the whole table, or "" without a file.
         limit: Largest number of rows on the page. The caption counts all rows.
         digits: Digits after the point.
@@ -87,7 +87,7 @@ class Table:
         return ShownTable(caption, self._shown(self.header), [self._shown(row) for row in rows])
 
     def without_constant(self, kept: Collection[str] = ()) -> Table:
-        """Hide the columns that have one number in all of several rows.
+        """Hide the columns that have the same number in all rows, if there are several rows.
 
         The caption names the columns and their numbers. A column stays if it is one of ``kept``, or if its intervals
         show that its numbers are not certain.

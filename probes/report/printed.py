@@ -1,4 +1,4 @@
-"""Scores that papers print for the conditions of a study, and the score of each task that is shown beside them."""
+"""Scores that papers print for the conditions of a study, and the measure of each task to compare with them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ class Printed:
         return bool(self._numbers)
 
     def of(self, condition: Condition, measure: str) -> float | None:
-        """Return the number that is printed of a measure with most of the labels of a condition, or None."""
+        """Return the printed number of a measure for a condition, or None.
+
+        The condition must have all labels of the number. Of several numbers, the one with the most labels is returned.
+        """
         known = {*condition.labels.items(), ("task", condition.task)}
         found = [(len(where), x) for (name, where), x in self._numbers.items() if name == measure and where <= known]
         return max(found)[1] if found else None
@@ -47,7 +50,7 @@ class Printed:
     def measures(self, conditions: Sequence[Condition]) -> dict[str, str]:
         """Return task → the measure by which all of its conditions are compared.
 
-        It is Δ, but ZS where a condition has no Δ or where papers print ZS and no Δ.
+        The measure is Δ. It is ZS if a condition has no Δ, or if papers print ZS but not Δ.
         """
         found = {}
         for task, of in grouped(conditions, lambda c: c.task).items():
@@ -58,6 +61,6 @@ class Printed:
     def alignment(self, conditions: Sequence[Condition]) -> str:
         """Return the measure of alignment by which all conditions are compared.
 
-        It is the alignment in one direction if a paper prints that for a condition, else the mean of both directions.
+        This is the alignment in one direction if a paper prints it for a condition, else the mean of both directions.
         """
         return FORWARD if any(self.of(c, FORWARD) is not None for c in conditions) else ALIGNMENT

@@ -38,7 +38,7 @@ class Row:
     """Scores, in percent points, of a cell on a task with one fine-tuning seed.
 
     Attributes:
-        failed: Why the model counts as failed training, or "".
+        failed: The reason why the model counts as failed training, or "".
         values: Score → value, without scores that were not measured.
     """
 
@@ -56,10 +56,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Condition:
-    """Cells that differ only in seeds, on one task. Models that failed training form conditions of their own.
+    """Cells that differ only in seeds, on one task. Models that failed training form separate conditions.
 
-    With several pretraining runs an interval is over runs, each the mean of its fine-tuning seeds, since the seeds of
-    one run are a cluster. With one run it is over fine-tuning seeds and does not cover other pretrainings.
+    With several pretraining runs, an interval is over runs, since the fine-tuning seeds of one run are not independent.
+    The value of a run is the mean over its fine-tuning seeds. With one run, an interval is over fine-tuning seeds and
+    does not cover other pretrainings.
 
     Attributes:
         labels: Axis → label, without the axes of seeds.
@@ -78,31 +79,31 @@ class Condition:
 
     @property
     def has_failed(self) -> bool:
-        """Whether the models failed training."""
+        """True if the models failed training."""
         return bool(self.first.failed)
 
     @cached_property
     def clusters(self) -> list[list[Row]]:
-        """Rows by pretraining run or, with one run or a given model, by cell. Such cells differ in the adjustment."""
+        """Rows by pretraining run. With one run or a given model, rows by cell, which then differ in the adjustment."""
         runs = grouped(self.rows, lambda row: row.pretrain or row.cell)
         return list((runs if len(runs) > 1 else grouped(self.rows, lambda row: row.cell)).values())
 
     @property
     def runs(self) -> int:
-        """The number of pretraining runs or, of a given model, of cells that differ in other seeds."""
+        """The number of pretraining runs. For a given model, this is the number of cells that differ in other seeds."""
         return len(self.clusters)
 
     @property
     def pretrainings(self) -> int:
-        """The number of pretrainings behind the runs; a given model counts as one."""
+        """The number of pretrainings behind the runs. A given model counts as one."""
         return len({row.pretrain for row in self.rows})
 
     @property
     def seeds(self) -> str:
         """The number of models and seeds, as ``1 model × 3 seeds`` or, if unequal, ``2 models, 5 seeds``.
 
-        Cells on one pretraining that differ in other seeds are adjustments: ``2 models × 3 adjustments × 1 seed``.
-        Where a row lacks a score that others have, or has NaN, the text counts the complete rows.
+        Cells on one pretraining that differ in other seeds are adjustments: ``2 models × 3 adjustments × 1 seed``. If a
+        row lacks a score that others have, or has NaN, the text counts only the complete rows.
         """
         made = [Counter(row.adjust for row in cluster) for cluster in self.clusters]
         sizes = [size for of_run in made for size in of_run.values()]
@@ -123,7 +124,7 @@ class Condition:
         return self.interval("delta")
 
     def values(self, column: str) -> list[float]:
-        """Return the values that the interval is over: means of runs, or values of seeds for a single run.
+        """Return the values behind the interval: the means of runs, or the values of seeds for a single run.
 
         An alignment has one value for each run, a perplexity one for each pretraining.
         """
@@ -268,7 +269,7 @@ def by_rows(columns: Sequence[Column]) -> tuple[list[str], list[list[Entry]]]:
 
 
 def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> dict[Any, list[T]]:
-    """Group items by key; groups and items stay in order of appearance."""
+    """Group items by key. Groups and items stay in order of appearance."""
     groups: dict[Any, list[T]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)
@@ -278,7 +279,7 @@ def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> dict[Any, list[
 def intervals_over_models(table: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[Any, ...], Interval]:
     """Return the interval of each measure over models, for rows with equal ``keys``.
 
-    Models are pretrainings or, of a single pretraining, its adjustments. The measure is the last item of each key.
+    Models are pretrainings, or the adjustments of a single pretraining. The measure is the last item of each key.
     """
     lines = zip(*columns_of(table, (*keys, "measure", "pretrain", "cell", "value")), strict=True)
     found = grouped(lines, lambda line: line[:-3])

@@ -1,4 +1,4 @@
-"""All sections of a study report in reading order, and the sections that show records as they are."""
+"""All sections of a study report in reading order, and the sections that show records unchanged."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def _correlation(task: str, correlated: Correlated) -> str:
 def correlate(conditions: Sequence[Condition], which: str) -> Correlated:
     """Correlate an alignment with Δ by Spearman's ρ.
 
-    There is a pair for each cell of a condition, which has a model of its own.
+    There is a pair for each cell of a condition, because each cell has a different model.
     """
     pairs = list[Pair]()
     for place, condition in enumerate(conditions):

@@ -24,7 +24,7 @@ Row = Mapping[str, Any]
 
 
 def cell_line(rows: Sequence[Row]) -> str:
-    """Return the scores of a cell in a line, from its rows of results: means over fine-tuning seeds, in percent."""
+    """Return a line with the scores of a cell, as means over fine-tuning seeds in percent."""
     tasks: dict[str, list[Row]] = {}
     for row in rows:
         tasks.setdefault(row["task_name"] or row["task"], []).append(row)

@@ -40,7 +40,7 @@ POINTS = 100
 PANELS = 4
 """Largest number of figures of a run."""
 SINGLE = 8
-"""Largest number of runs that have figures of their own: one of each condition first, then other seeds."""
+"""Largest number of runs with separate figures. One run of each condition comes first, then other seeds."""
 NAMED = 3
 """Largest number of runs that a note names."""
 LEFT_OUT = 12
@@ -49,7 +49,7 @@ LEFT_OUT = 12
 
 @dataclass(frozen=True)
 class Pretrained:
-    """Pretrainings that differ only in seeds. Models that failed training are grouped apart.
+    """Pretrainings that differ only in seeds. Models that failed training form separate groups.
 
     Attributes:
         labels: Axis → label, without the axes of seeds.
@@ -64,7 +64,7 @@ class Pretrained:
 
     @property
     def order(self) -> tuple[bool, float]:
-        """Sort key: the best first, failed training last."""
+        """The sort key, which puts the lowest perplexity first and failed training last."""
         parent = self.perplexities.get(PARENT)
         return self.failed, math.inf if parent is None else parent.mean
 
@@ -108,7 +108,8 @@ class Run:
 def pretrained(study: Study) -> list[Pretrained]:
     """Return the perplexities of all pretrainings, the best first.
 
-    A pretraining that several cells share counts once, under the first cell that has learned, else under the first.
+    A pretraining that several cells share counts once. It appears under the first of its cells that has learned, else
+    under the first one.
     """
     table = study.perplexities.astype({"cell": str, "pretrain": str})
     table = table.assign(beyond=table[FAILED] != "").sort_values("beyond", kind="stable")
@@ -126,7 +127,7 @@ def pretrained(study: Study) -> list[Pretrained]:
 
 
 def pretraining(material: Material) -> Section | None:
-    """Return a table of the perplexities of all pretrainings, or None where none is known."""
+    """Return a table of the perplexities of all pretrainings, or None if no perplexity is known."""
     found, layout = pretrained(material.study), material.layout
     if not found:
         return None

@@ -62,7 +62,7 @@ def measurements_of(
 ) -> pa.Table | None:
     """Return the measurements of tables with the columns of results.parquet and of measures.parquet.
 
-    The labels of the measurements are still JSON; see `labels_column`. Missing values are no measurements.
+    The labels of the measurements are still JSON (see `parsed_labels`). Missing values give no row.
     """
     parts = [_of_results(of_results)] if of_results is not None and len(of_results) else []
     parts += [_of_measures(of_measures, stages or {})] if of_measures is not None and len(of_measures) else []
@@ -70,15 +70,15 @@ def measurements_of(
 
 
 def parsed_labels(text: str | None) -> Labels:
-    """Return the labels in a JSON object of axis → label. Nothing is no labels."""
+    """Return the labels in a JSON object of axis → label. An empty or missing text gives no labels."""
     return Labels({str(axis): "" if label is None else str(label) for axis, label in json_object(text).items()})
 
 
 def json_object(text: str | None) -> dict[str, Any]:
-    """Return the JSON object of a column; nothing is an empty one.
+    """Return the JSON object in a text. An empty or missing text gives an empty object.
 
     Raises:
-        InputError: The text is something else.
+        InputError: The text is not a JSON object.
     """
     try:
         parsed = json.loads(text or "{}")

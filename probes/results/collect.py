@@ -30,14 +30,14 @@ from synthlang.store import Store
 PROBE = "probe"
 """The kind of the stage of a probe, and the first part of its name."""
 Drops = Mapping[str, Mapping[str, int]]
-"""Data → reason → how many were left out or changed."""
+"""Data → reason → number of items that were left out or changed."""
 
 
 class Tables:
     """The measurements of the finished stages of a study.
 
     The results of pretrainings, transfers and alignments are read once. The result of a probe is read each time, since
-    it may be large. ``of_cell``: name of a cell → name of a stage → key of the stage.
+    it may be large. ``of_cell`` maps the name of a cell to the keys of its stages by their names.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Tables:
         return chain(self.scores(done), self.measures(done))
 
     def scores(self, done: Collection[str], cells: Iterable[Cell] | None = None) -> Iterator[Measurement]:
-        """Yield the scores of the transfers of some cells (default: all), the scores of a transfer one after another.
+        """Yield the scores of the transfers of some cells (default: all cells), transfer by transfer.
 
         Alignment and perplexity of the model are repeated for each transfer.
         """
@@ -87,10 +87,11 @@ class Tables:
                     yield from _of_probe(cell, stages, name, probe_values(self._json("probe", key, PROBES)))
 
     def dropped(self, done: Collection[str]) -> dict[str, dict[str, dict[str, dict[str, int]]]]:
-        """Return how many sentences, pairs or words were left out or changed: stage → data → reason → extent.
+        """Return the numbers of sentences, pairs or words that were left out or changed, by stage, data and reason.
 
-        An extent has the ``least`` and the ``most`` of one stage, in how many ``stages`` there was any, and ``of`` how
-        many that read such data. A stage that several cells share counts once.
+        Each entry is a range over the stages that read such data: the ``least`` and the ``most`` of one stage, the
+        number of ``stages`` with any such item, and the number of all these stages (``of``). A stage that several cells
+        share counts once.
         """
         found: dict[str, dict[str, Drops]] = {}
         for cell in self._cells:
@@ -117,7 +118,7 @@ class Tables:
         return {**result, **result.get("languages", {}).get(named.pop(), {})} if len(named) == 1 else result
 
     def _perplexities(self, cell: Cell, done: Collection[str]) -> dict[str, float]:
-        """Return the perplexities of a cell's pretraining. Empty if it is not done."""
+        """Return the perplexities of the pretraining of a cell, or {} if it is not done."""
         key = self._of_cell[cell.name].get("pretrain")
         if cell.pretrain is None or key is None or key not in done:
             return {}
@@ -128,7 +129,7 @@ class Tables:
         return known
 
     def _readings(self, cell: Cell, done: Collection[str]) -> list[Value]:
-        """Return the tokenizer statistics of a cell's pretraining. Empty if it is not done."""
+        """Return the tokenizer statistics of the pretraining of a cell, or [] if it is not done."""
         key = self._of_cell[cell.name].get("pretrain")
         if cell.pretrain is None or key is None or key not in done:
             return []

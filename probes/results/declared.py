@@ -8,7 +8,7 @@ a result also declares a **tree** of the same shape, with measures as its leaves
     values   scores.all.csls = 12.5;  layers.auc = 0.9 at layer 2
 
 `values_in` takes the values out of a result, and `find` looks a measure up by its name in tables of finished studies.
-Numbers that no leaf declares are no measures.
+Numbers that no leaf declares are not measures.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Measure:
         over: The population of a mean, a share or a count, such as "linked words".
         within: The least and the greatest possible value, or None if they are not known.
         title: The title of a figure of the measure. The name of the measure stands in for an empty one.
-        main: A report draws the measure before other measures of its probe.
+        main: True if a report draws the measure before other measures of its probe.
     """
 
     unit: str

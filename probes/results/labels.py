@@ -17,7 +17,7 @@ LANGUAGES = frozenset(
 TUNING = frozenset({"base", "best", "continual", "features", "fine_tune", "head", "rotation", "search", "train_items"})
 """Settings of a transfer that decide how a model is fine-tuned. The others set its data and its scores."""
 COLOURED = 7
-"""Most numbers of an axis that get a colour each."""
+"""Largest number of numeric labels of an axis that get a colour each."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,12 @@ class Layout:
     alone: str
     """Name of the condition of a study without a varying axis: the ``fixed`` labels, if there are any."""
     compared: tuple[str, ...] = ()
-    """Axes whose labels are compared in words, the main one first; axes of languages only if there are no others."""
+    """Axes whose labels are compared in words, the main one first.
+
+    Axes of languages are included only if no other axis varies.
+    """
     fixed: Mapping[str, str] = field(default_factory=dict)
-    """Axes with one label here and several in the whole grid → this label."""
+    """Axis → label, for axes that have only this label here and several labels in the whole grid."""
 
     def text(self, axis: str, labels: Mapping[str, str]) -> str:
         """Return the label of an axis, with the name of the axis for a number or a switch."""
@@ -46,7 +49,7 @@ class Layout:
         return self.alone if self.main is None else self.text(self.main, labels)
 
     def group(self, labels: Mapping[str, str]) -> str:
-        """Return the labels of the other axes, "" without any."""
+        """Return the labels of the other axes, or "" if there are none."""
         return self.without(labels, *filter(None, [self.main]))
 
     def full_name(self, labels: Mapping[str, str]) -> str:
@@ -76,14 +79,19 @@ def layout_of(
 ) -> Layout:
     """Return the layout of a study.
 
-    The main axis is the first that fits: an axis of MAIN; the last axis without numbers that is no axis of languages;
-    the last axis of few numbers that is none; the last axis without numbers; the last axis.
+    The main axis is the first of these that exists among the axes that vary:
+
+    1. the first axis of MAIN
+    2. the last axis that neither has numbers as labels nor sets languages
+    3. the last axis that has at most COLOURED labels and does not set languages
+    4. the last axis without numbers as labels
+    5. the last axis
 
     Args:
         axes: The axes of the study.
-        labels: The labels of its conditions.
+        labels: The labels of the conditions of the study.
         alone: The name of the condition if nothing varies.
-        languages: Axes of languages whose names do not show it.
+        languages: Further axes that set languages, which their names do not show.
         grid: The labels of all conditions that the study will have.
     """
     conditions = list(labels)
@@ -155,7 +163,7 @@ def unseeded(labels: Mapping[str, str]) -> str:
 
 
 def short_key(key: str) -> str:
-    """Return the last part of a key; a seed keeps the part before it, since a study has several kinds of seeds.
+    """Return the last part of a key, or the last two parts for a seed, since a study has several kinds of seeds.
 
     >>> short_key("pretrain.seed"), short_key("pretrain.objective.alpha")
     ('pretrain seed', 'alpha')
@@ -172,7 +180,7 @@ def settings_of(labels: Mapping[str, str], cell: str) -> dict[str, str]:
 def varying(axes: Sequence[str], labels: Iterable[Mapping[str, str]]) -> dict[str, list[str]]:
     """Return the axes with several labels, in the order of the study, and their labels in order of appearance.
 
-    A condition has the label "–" for an axis that only conditions of another, joined study have.
+    A condition has the label "–" for an axis that it lacks, as in a joined study.
     """
     found: dict[str, dict[str, None]] = {axis: {} for axis in axes}
     conditions = list(labels)

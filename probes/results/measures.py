@@ -70,15 +70,16 @@ def alignment_values(result: Mapping[str, Any]) -> Iterator[Value]:
 
 
 def perplexity_values(found: Mapping[str, float]) -> Iterator[Value]:
-    """Yield the perplexities of a pretraining as measures; see `perplexities`."""
+    """Yield the perplexities of a pretraining as measures (see `perplexities`)."""
     return (Value(PERPLEXITIES + name, None, None, value, PERPLEXITY_MEASURE) for name, value in found.items())
 
 
 def perplexities(run: Path, config: PretrainConfig) -> dict[str, float]:
-    """Return the masked perplexity of each language on the dev set, as the run logged it for its selected checkpoint.
+    """Return the masked perplexity of each language on the dev set, from the log of the run at its selected checkpoint.
 
-    Languages have the same names in all cells: ``parent``, ``other`` (the first after it), and ``languages.NAME`` for
-    each of several others. A run that measured none, or whose log ends before its last step, has none.
+    Languages have the same names in all cells: ``parent``, ``other`` (the second language), and ``languages.NAME`` for
+    each further one if there are several. The result is empty if the run did not measure perplexity, or if its log ends
+    before the last step.
     """
     selected = selected_row(run, config)
     keys = [(called, f"validation/{name}") for called, name in _called(config)]

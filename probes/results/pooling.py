@@ -1,15 +1,15 @@
 """Results of several studies as one table, and the rule by which a run counts once.
 
-A run is named by the fingerprints of its stages (the column ``run``; empty where they are not known). The rule has two
-parts:
+A run is named by the fingerprints of its stages in the column ``run``, which is empty if they are not known. The rule
+has two parts:
 
 1. If several studies have a run under the same labels up to seeds, the rows of the first study stay (``pooled``).
 2. A run can have other labels in another study, for example if that study has one more axis. Both rows stay, so that
    claims find the run by either label. A comparison leaves out a condition if another condition has all of its runs
    (``drop_shared_runs``).
 
-The second part also holds within a study. If conditions differ in nothing that a measure depends on, they are one
-condition for that measure.
+The second part also holds within a study. Conditions that differ only in settings on which a measure does not depend
+are one condition for that measure.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from probes.results.measures import ALIGNMENT_MEASURES
 from probes.results.read import concat, labels_of
 
 Condition = tuple[tuple[str, str], ...]
-"""(axis, label), sorted."""
+"""Sorted pairs (axis, label)."""
 Runs = frozenset[str]
 Part = TypeVar("Part", bound=Mapping[Any, float])
-"""Values of replicates. The attribute ``runs`` names the runs that they are of; it is empty where one is not known."""
+"""Values of replicates. The attribute ``runs`` names their runs, and is empty if one of them is not known."""
 
 
 def pooled(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -46,12 +46,12 @@ def pooled(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 def drop_shared_runs(
     sides: Sequence[Mapping[Condition, Mapping[Condition, Part]]], conditions: Sequence[Condition]
 ) -> tuple[tuple[dict[Condition, dict[Condition, Part]], ...], list[Condition]]:
-    """Leave out the conditions of a comparison whose runs another condition has, on every side.
+    """Leave out each condition of a comparison whose runs also belong to another condition, on every side.
 
-    Of two conditions of the same runs the one with fewer labels stays, so the order of the studies does not matter.
+    If two conditions have the same runs, the one with fewer labels stays, so the order of the studies does not matter.
 
     Args:
-        sides: For each side of the comparison its conditions, and for each condition the parts that it averages.
+        sides: The conditions of each side of the comparison, and for each condition the parts that it averages.
         conditions: The conditions that all sides have.
 
     Returns:
@@ -71,7 +71,7 @@ def drop_shared_runs(
 
 
 def _without_shared_parts(parts: Mapping[Condition, Part]) -> dict[Condition, Part]:
-    """Drop the parts of a condition whose runs another part has. Parts with the same axes stay."""
+    """Drop each part of a condition whose runs also belong to another part. Parts with the same axes stay."""
     stay: list[Condition] = []
     axes = {part: {axis for axis, _ in part} for part in parts}
     runs = {part: _runs_of([one]) for part, one in parts.items()}
@@ -82,7 +82,7 @@ def _without_shared_parts(parts: Mapping[Condition, Part]) -> dict[Condition, Pa
 
 
 def _runs_of(parts: Iterable[Part]) -> Runs:
-    """Return the runs of all parts. Empty if the runs of any part are not known."""
+    """Return the runs of all parts, or an empty set if the runs of any part are not known."""
     runs: list[Runs] = [getattr(one, "runs", frozenset()) for one in parts]
     return frozenset().union(*runs) if all(runs) else frozenset()
 

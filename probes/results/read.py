@@ -1,7 +1,7 @@
-"""The reader of the table of measurements. Results, reports and claims all read this table, a row a measurement.
+"""The reader of the table of measurements, which results, reports and claims all read. A row is a measurement.
 
-The table is a pandas frame with the columns of `COLUMNS`. A value that is missing is no row. NaN is a value, since a
-model that broke down must be reported.
+The table is a pandas frame with the columns of `COLUMNS`. A missing value has no row. NaN is a value, since a model
+that broke down must be reported.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from probes.study.config import LearnedConfig
 OF_VIEWS = ("task_kind", "language", "objective", "transfer", "alignment")
 """Columns of measurements.parquet that only its views need."""
 COLUMNS = tuple(name for name in WRITTEN if name not in OF_VIEWS)
-"""Columns of the table; schema.Measurement describes them."""
+"""Columns of the table, which schema.Measurement describes."""
 JUDGED = {"parent": "Source", "sup": "SUP"}
 """Scores that show whether a model has learned, and their names in reports."""
 LEARNED_SHARE = 0.1
@@ -39,7 +39,7 @@ def read_table(folder: Path, stages: Stages) -> pd.DataFrame:
 
     Args:
         folder: The folder, with measurements.parquet or, of an archived study, its views.
-        stages: Cell → stage → its fingerprint, which the views of an archived study lack.
+        stages: Fingerprint of each stage of each cell. The views of an archived study lack these fingerprints.
 
     Raises:
         InputError: A column is missing or cannot hold its values, or the labels of an archived study are not JSON.
@@ -123,17 +123,17 @@ def concat(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def is_score(table: pd.DataFrame) -> pd.Series[bool]:
-    """Return which rows are scores of a task; the others are measurements of pretrainings and probes."""
+    """Return whether each row is a score of a task, and not a measurement of a pretraining or a probe."""
     return table["row"] >= 0
 
 
 def failed_training(table: pd.DataFrame, limits: LearnedConfig) -> pd.Series[str]:
-    """Return for each row why its model counts as failed training, or "" where it does not.
+    """Return for each row the reason why its model fails the convergence criterion, or "" if it does not fail.
 
-    A model fails as a whole if its perplexity exceeds the limit. It fails on a task if its score (SUP or parent, the
-    mean over seeds of fine-tuning) is below the limit of the task or, for a task without a limit, hardly above the
-    majority baseline (LEARNED_SHARE). A model that fails on all its tasks fails as a whole. A value that is not known
-    fails no model. NaN is known, and beyond every limit.
+    A model fails as a whole if its perplexity exceeds the limit. It fails on a task if SUP or parent, as the mean over
+    fine-tuning seeds, is below the limit of the task. A task without a limit requires a score above the majority
+    baseline (see LEARNED_SHARE). A model that fails on all its tasks fails as a whole. A missing value never fails a
+    model. NaN fails it under any limit.
     """
     whole, of_task = dict[str, str](), dict[tuple[str, str], str]()
     if limits.perplexity is not None:
@@ -164,7 +164,7 @@ def failed_training(table: pd.DataFrame, limits: LearnedConfig) -> pd.Series[str
 
 
 def labels_of(value: Labels | Mapping[str, Any] | None) -> Mapping[str, str]:
-    """Return axis → label of a value of the column of labels, or of a mapping; nothing has no labels."""
+    """Return the labels by axis of a value in the column of labels, or of a mapping. None gives no labels."""
     if isinstance(value, Labels):
         return value.mapping
     return {str(axis): "" if label is None else str(label) for axis, label in (value or {}).items()}

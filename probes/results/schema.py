@@ -15,9 +15,9 @@ MEASUREMENTS = "measurements.parquet"
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """The labels of a cell, axis → label: a value that can be compared, hashed and put into a column.
+    """The labels of a cell by axis, as a value that can be compared, hashed and put into a column.
 
-    Two of them are equal if they have the same axes with the same labels, whatever the order of the axes.
+    Two values are equal if they have the same axes with the same labels, in any order.
     """
 
     mapping: Mapping[str, str]
@@ -38,10 +38,10 @@ class Labels:
 
 
 class Measurement(NamedTuple):
-    """A number that a study measured: a row of the table of measurements.
+    """A number that a study measured, which is a row of the table of measurements.
 
-    Text is empty, and a number is None, where a row has no such thing: a measurement of a probe has no task, one of a
-    model that was given has no pretraining.
+    Where a field does not apply to a row, text is empty and a number is None. A measurement of a probe has no task, for
+    example, and a measurement of a given model has no pretraining.
     """
 
     cell: str
@@ -49,7 +49,7 @@ class Measurement(NamedTuple):
     labels: Labels
     """Labels of the cell, axis → label."""
     row: int = -1
-    """Number of the row of results.parquet that holds the value; −1 for a measurement of a pretraining or a probe."""
+    """Number of the row of results.parquet with the value, or −1 for a measurement of a pretraining or a probe."""
     task: str = ""
     """Name of the task in the study."""
     task_kind: str = ""
@@ -77,15 +77,15 @@ class Measurement(NamedTuple):
     run: str = ""
     """Name of the measured run, the same in all studies that share it."""
     probe: str = ""
-    """Name of the probe in the study, or "alignment" or "pretrain" for what is measured on every run."""
+    """Name of the probe in the study, or "alignment" or "pretrain" for the measures that every run has."""
     measure: str = ""
     """Name of the measure: a score such as zs, or the path of a number in the result of a probe."""
     layer: int | None = None
-    """Layer of the model; 0 is the embeddings."""
+    """Layer of the model, where 0 is the embeddings."""
     step: int | None = None
     """Step of the pretraining."""
     value: float | None = None
-    """The number; a score that a task lacks is None. NaN is a value: training or scoring broke down."""
+    """The number. It is None for a score that the task lacks, and NaN if training or scoring broke down."""
     unit: str = ""
     """Unit of the value, such as percent."""
     least: float | None = None

@@ -11,7 +11,7 @@ SCORES = ("parent", "sup", "zs", "delta")
 MAJORITY = "majority"
 """The score of the majority baseline on the test set of SUP, or on that of ZS if the target has no training data."""
 MIXED = "mixed"
-"""Scores of data whose fields are in different languages; "mixed FIELD" is the score with one field translated."""
+"""Score on items whose fields are in different languages. "mixed FIELD" is the score with this field translated."""
 PERPLEXITY = "perplexity"
 """The perplexity of the source language."""
 ALIGNMENT, FORWARD = "alignment_all", "alignment_forward"
@@ -26,7 +26,7 @@ ALIGNMENTS = {
 MOVED = {"moved_embeddings": "embeddings", "moved_layers": "layers"}
 """Name of a movement among the scores → its name in the record of a fit."""
 COLUMNS = (*SCORES, *ALIGNMENTS, PERPLEXITY, *MOVED, MAJORITY)
-"""The scores that have a column of their own in results.csv."""
+"""The scores that have a separate column in results.csv."""
 DIGITS = 4
 """Digits after the point of alignments, perplexities and movements."""
 
@@ -44,7 +44,7 @@ DECLARED: Mapping[str, Measure] = {
 
 
 def score_measure(name: str) -> Measure | None:
-    """Return the declaration of a score, or None for a name that is none of a score.
+    """Return the declaration of a score, or None if no score has this name.
 
     >>> score_measure("mixed question").unit, score_measure("words.types")
     ('percent', None)
@@ -55,7 +55,7 @@ def score_measure(name: str) -> Measure | None:
 def transfer_scores(result: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
     """Yield the scores of a transfer by name. The main scores are always yielded, with None for a missing one.
 
-    ``result`` is the JSON of a transfer, with ``scores`` by test set and the ``metric`` to take of each.
+    ``result`` is the JSON of a transfer, with ``scores`` by test set and the ``metric`` to read from them.
     """
     yield from ((name, result[name]) for name in SCORES)
     moved = movements(result.get("fits", {}).get("source", []))

@@ -51,13 +51,13 @@ RESULTS = {
 }
 """Columns of results.csv.
 
-Scores are in percent points. ``labels`` and ``mixed`` (field in the other language → score; null for none) are JSON.
-``pretrain``, ``transfer``, ``probe`` (the alignment) and ``adjust`` are fingerprints. ``perplexity`` is that of the
-source language. ``alignment_forward`` is over all words from the source to the other language, the direction of
-ALIGN-MLM, and the other alignments are means of both directions. ``moved_…`` are the distances that fine-tuning on the
-source language moved the model (probes/transfer/movement.py), null for results of versions that did not record them.
-``majority`` is the score of the majority baseline on the test set of SUP, or on that of ZS if nothing was trained on
-the target language.
+Scores are in percent points. ``labels`` is JSON. ``mixed`` is also JSON, with the score for each field in the other
+language, or null. ``pretrain``, ``transfer``, ``probe`` (the alignment) and ``adjust`` are fingerprints. ``perplexity``
+is the perplexity of the source language. ``alignment_forward`` is over all words from the source to the other language,
+as ALIGN-MLM measures it. The other alignments are means of both directions. ``moved_…`` are the relative movements of
+the model in fine-tuning on the source language (probes/transfer/movement.py), or null in results of versions that did
+not record them. ``majority`` is the score of the majority baseline on the test set of SUP, or on that of ZS if nothing
+was trained on the target language.
 """
 MEASURES = {
     "cell": pa.string(),
@@ -71,13 +71,13 @@ MEASURES = {
 }
 """Columns of measures.csv."""
 FIXED = frozenset({*RESULTS, *MEASURES})
-"""Columns that no axis hides."""
+"""Columns whose names no column of an axis may have."""
 THERE = "pretrain.seed"
-"""An axis that has a column already, ``pretrain_seed``."""
+"""The axis whose column is ``pretrain_seed``, so that it needs no further column."""
 
 
 def result_rows(measurements: Iterable[Measurement]) -> Iterator[dict[str, Any]]:
-    """Yield a row of results.csv for each transfer; the scores of a transfer stand one after another."""
+    """Yield a row of results.csv for each transfer, whose scores must be one after another."""
     return (result_row(list(of)) for _, of in groupby(measurements, attrgetter("row")))
 
 
@@ -115,8 +115,8 @@ def _labels_text(one: Measurement) -> str:
 class AxisColumns:
     """The columns of the axes of cells.
 
-    A column is named after the last part of the key of its axis. It has the whole key where another axis or column has
-    that name, and ``axis_NAME`` where a named axis is called like a fixed column, with a number where that is taken.
+    A column is named after the last part of the key of its axis. If another axis or column has that name, it is named
+    after the whole key. If a fixed column has this name, too, it is ``axis_NAME``, with a number if this is also taken.
 
     Attributes:
         types: Column → its type: whole numbers, numbers or texts. A percentage is a number as it is written.
@@ -136,7 +136,7 @@ class AxisColumns:
                 self._of_cell[cell.name][column] = values.get(cell.labels.get(axis, ""))
 
     def of(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a row of a view with the values of its cell; null for an axis that the cell lacks."""
+        """Return a row of a view with the values of its cell, or None for an axis that the cell lacks."""
         return {**row, **self._of_cell[row["cell"]]}
 
 
