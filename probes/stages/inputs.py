@@ -27,7 +27,7 @@ Pairs = Mapping[str, TextPair | DerivedPair | None]
 
 
 class Inputs:
-    """The texts, models and sentence pairs that stages read, each opened once, and the errors that were found."""
+    """The texts, models and sentence pairs that stages read, each opened once, and the errors of earlier checks."""
 
     def __init__(self) -> None:
         self.source = cache(open_source)

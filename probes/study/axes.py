@@ -60,7 +60,7 @@ def is_key(axis: str) -> bool:
 
 
 def is_value(one: Any, other: Any) -> bool:
-    """Return whether two values are equal: numbers by value (10 is 10.0), others by their JSON."""
+    """Return whether two values are equal. Numbers are compared by value (10 equals 10.0), other values by JSON."""
     numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (one, other))
     return bool(one == other) if numbers else _text(one) == _text(other)
 
@@ -86,10 +86,10 @@ def plain(key: str, value: Any, labels: Mapping[str, str]) -> Choice:
 
 
 def distinct_labels(key: str, values: Iterable[Any]) -> dict[str, str]:
-    """Return value as JSON → label of the values of an axis. Different values have different labels.
+    """Return a mapping from each value of an axis, as JSON, to its label. Different values have different labels.
 
-    Results are grouped by labels, so values with one label would be averaged as if they were seeds. Values that would
-    share a label get longer ones: the paths of base files without the ending, and then the JSON, which is unique.
+    Results are grouped by labels, so values with the same label would be averaged as if they were seeds. Values that
+    would share a label get longer labels: the paths of base files without the ending, else the JSON, which is unique.
     """
     forms = {
         _text(value): (label_of(key, value), label_of(key, value, with_folders=True), _text(value)) for value in values

@@ -26,7 +26,7 @@ from synthlang.errors import Code, InputError, did_you_mean
 
 
 def setting_of(error: InputError, place: Place, point: GridPoint) -> Setting | None:
-    """Return the last change of a cell that set the value which an error in the section ``place`` is about."""
+    """Return the last change of a cell that set the wrong value of an error in the section ``place``."""
     wrong = error.keys[len(place) :]
     for setting in reversed(point.settings):
         keys = setting_keys(setting)
@@ -41,13 +41,16 @@ def setting_of(error: InputError, place: Place, point: GridPoint) -> Setting | N
 def check_task(
     name: str, own: Mapping[str, Any], common: Mapping[str, Any], assigned_to_all: Mapping[Keys, Any]
 ) -> None:
-    """Raise InputError for a task of no known name without the key ``task``, and for one that overrides an assignment.
+    """Check that the kind of a task is known, and that the task does not override an assignment to all tasks.
 
     Args:
         name: Name of the task in the study.
-        own: Its own settings.
+        own: Settings of this task.
         common: Settings that all tasks have in common.
         assigned_to_all: Keys and values that the command assigned to all tasks.
+
+    Raises:
+        InputError: A check fails.
     """
     if "task" not in own and "task" not in common:
         hint = f"{did_you_mean(name, list(TASKS))}set it to one of {', '.join(TASKS)}"
@@ -182,7 +185,7 @@ class CellBuilder:
         return self._parse(TransferConfig, data, place, point)
 
     def _check_base(self, name: str, own: Mapping[str, Any], draft: Draft) -> None:
-        """Raise InputError for a key of ``transfer`` that only a base file of the task overrides."""
+        """Raise InputError if a base file of a task overrides a key of ``transfer`` that the study sets."""
         common, section = draft.sections["transfer",], draft.sections["tasks", name]
         assert common is not None and section is not None, "only sections that the cell has are read"
         given = common.data(lambda _: {})

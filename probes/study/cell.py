@@ -25,17 +25,17 @@ class Cell:
         name: Name of the cell, unique in the study.
         labels: Axis → label.
         overrides: Dotted key → value, the changes to the base.
-        pretrain: Settings of the pretraining, None in a cell of a model by its name.
+        pretrain: Settings of the pretraining, or None if the cell has a model by its name.
         target_model: Settings of the second pretraining, whose model reads the target language.
-        model: Name of a model in the place of ``pretrain``.
-        adjust: Settings of the adjustment. Its ``model`` is ``cell:model``, whose folder is filled in for the run.
-        tasks: Settings of the transfers by name. ``target_model`` is ``cell:second`` where there is a second model.
-        probes: Settings of the probes by name. ``model2`` is ``cell:second`` where there is a second model.
+        model: Name of a model in place of ``pretrain``.
+        adjust: Settings of the adjustment. Its ``model`` is ``cell:model``, which becomes a folder for the run.
+        tasks: Settings of the transfers by name. If there is a second model, ``target_model`` is ``cell:second``.
+        probes: Settings of the probes by name. If there is a second model, ``model2`` is ``cell:second``.
         finetuned: Settings of the fine-tuning after which the probes read the model.
-        finetuned_seed: Seed of that fine-tuning.
-        init_from: Settings of the run that ``pretrain`` is initialised from. The ``start.model`` of ``pretrain`` is
-            ``cell:start`` then, the export of the first language of that run.
-        source: Source that the study gives to the pretrainings of the cell. None: they have sources of their own.
+        finetuned_seed: Seed of this fine-tuning.
+        init_from: Settings of the run from which ``pretrain`` is initialised. The ``start.model`` of ``pretrain`` is
+            then ``cell:start``, the export of the first language of this run.
+        source: Source that the study gives to the pretrainings of the cell. With None, their configs name sources.
     """
 
     name: str
@@ -65,20 +65,20 @@ class Cell:
         return {**self.parts, **tasks, **{f"probes.{name}": probe for name, probe in self.probes.items()}}
 
     def placed(self, error: InputError, section: Sequence[str]) -> InputError:
-        """Return an error of a config as an error of the study, whose key ``section`` holds the config."""
+        """Return an error of a config as an error of the study. ``section`` has the keys of the config in the study."""
         if self.source is not None and error.keys == ("source",):
             return error.inside()
         return error.inside(*section)
 
 
 PARTS = ("init_from", "pretrain", "target_model", "adjust", "finetuned")
-"""Sections of a study that are one config each."""
+"""Sections of a study that each hold one config."""
 RECORDED_AS = {name: first for first, name in RENAMED.items()}
-"""Section → its first name, which fingerprints and ``study.json`` keep."""
+"""Section → its former name, which fingerprints and ``study.json`` still use."""
 
 
 def in_cell(error: InputError, cell: str) -> InputError:
-    """Return an error as one of a cell; a file that the error is about becomes part of the reason."""
+    """Return an error with the cell as its place. The file and line of the error become part of the reason."""
     if error.path is None:
         return error.inside(path=cell)
     found = copy.copy(error)

@@ -43,8 +43,8 @@ def load_study(path: Path, assignments: list[str], smoke: bool = False) -> tuple
 def smoke_study(study: StudyConfig, cells: Sequence[Cell]) -> tuple[StudyConfig, list[Cell]]:
     """Return the study with small models and little data, without claims and printed numbers.
 
-    It has one seed of each kind, and just enough cells that each value of an axis is in one of them. Its name and scale
-    keep its results apart from all others.
+    It has one seed of each kind. It has as few cells as possible, so that each value of an axis is in one of them. Its
+    name and scale keep its results apart from all others.
     """
     axes = dict.fromkeys(axis for cell in cells for axis in cell.labels if is_seed(axis))
     first = {axis: next(cell.labels[axis] for cell in cells if axis in cell.labels) for axis in axes}
@@ -91,13 +91,13 @@ def _smaller_cells(cells: Iterable[Cell]) -> Iterator[Cell]:
 def expand(study: StudyConfig, path: Path | None = None, assignments: Sequence[str] = ()) -> list[Cell]:
     """Return the cells of a study.
 
-    The value of a key is that of the last axis that sets it, else of the study, else of the base files. An axis that
-    changes ``base`` changes the files below the keys of the study.
+    The value of a key comes from the last axis that sets it, else from the study, else from the base files. An axis
+    that changes ``base`` replaces the base files. The keys of the study still take precedence over them.
 
     Args:
         study: The study.
-        path: Its file, beside which ``base`` files are looked for.
-        assignments: Texts ``KEY=VALUE`` that the study was read with.
+        path: The file of the study. The names of ``base`` files are relative to its folder.
+        assignments: Texts ``KEY=VALUE`` that changed the study when it was read.
 
     Raises:
         InputError: A setting of a cell is wrong, two cells are the same, or an axis or a task hides an assignment.
@@ -141,7 +141,7 @@ def _check_criterion(study: StudyConfig, cells: Sequence[Cell]) -> None:
 
 
 def check_not_hidden(points: Sequence[GridPoint], assignments: Sequence[str]) -> None:
-    """Raise InputError if an assignment changes nothing, since each cell has the key from an axis."""
+    """Raise InputError if an assignment changes nothing, because an axis sets the key in each cell."""
     for key in (assignment.partition("=")[0] for assignment in assignments):
         axes = [
             next((s.axis for c in point.choices for s in c.settings if f"{key}.".startswith(f"{s.key}.")), None)
@@ -187,7 +187,7 @@ def _check_distinct(cells: list[Cell], keys: StageKeys, included: int) -> None:
 
 
 def _check_labels(points: list[GridPoint]) -> None:
-    """Raise InputError for labels by which results would take two different cells for replicates.
+    """Raise InputError for labels that would make two different cells look like replicates in the results.
 
     Two cells may not have equal labels. If their labels differ only in seeds, their other settings must be equal. The
     values of one axis have different labels, but two entries of ``include`` may break this rule.
@@ -229,16 +229,16 @@ def _distinctly_named(cells: list[Cell], points: list[GridPoint], study: StudyCo
 
 
 SHOWN = 20
-"""Labels of an axis that an error names at most."""
+"""Largest number of labels of an axis that an error names."""
 
 
 def selected(cells: Sequence[Cell], only: Sequence[str]) -> set[str]:
-    """Return the names of the cells that agree with at least one of the texts, all names without any text.
+    """Return the names of the cells that match at least one of the texts, or all names if there is no text.
 
-    ``AXIS=LABEL`` stands for the cells with that label, a number however it is written. The axis is given by its key,
-    by the last part of the key, or by its name in reports and in names of cells (``pretrain seed``). The name of a cell
-    stands for that cell, any other text for the cells that have it in their name. Several of these with commas between
-    them, in any order, stand for the cells that agree with each: ``MLM, trans`` as well as ``trans, MLM``.
+    The name of a cell matches that cell only. ``AXIS=LABEL`` matches the cells with that label, where numbers are
+    compared by value. The axis is given by its key, by the last part of the key, or by its name in reports and in names
+    of cells (``pretrain seed``). Any other text matches the cells whose names contain it. Several labels, separated by
+    commas in any order, match the cells that have all of them: ``MLM, trans`` is the same as ``trans, MLM``.
 
     Raises:
         InputError: A text chooses no cell.

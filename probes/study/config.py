@@ -20,12 +20,12 @@ FORMAT = 3  # raise when the same study has other cells
 Keep = Literal["checkpoints", "final", "results"]  # from the policy that keeps most
 LARGEST = 2**63 - 1  # a seed is a column of 64 bits in the tables
 OF_RUNS = {"alignment": "the alignment of every run", "pretrain": "the perplexity of every run"}
-"""Reserved names of probes: names in the measures of what is known of every run."""
+"""Reserved names of probes, which begin the names of the measures that every run has."""
 Changes = dict[str, Any]
 
 
 class LearnedConfig(StrictModel):
-    """Convergence criterion of a model. A model beyond a limit is an excluded run: it is shown, and is no evidence."""
+    """Convergence criterion of a model. A model beyond a limit is an excluded run, which is shown but not averaged."""
 
     perplexity: float | None = Field(default=None, ge=1)
     """Maximum masked perplexity on the dev set of the source language."""
@@ -49,7 +49,7 @@ class StudyConfig(StrictModel):
     scale: str = ""
     """Size of the models and data, in a word."""
     pool: str = ""
-    """Studies of one scale and one pool are judged together: their seeds are replicates (default: the name)."""
+    """Pool of studies of one scale that are judged together, with their seeds as replicates (default: the name)."""
     paper: str | tuple[str, ...] | None = None
     """Tables of a paper for comparison: PAPER/TABLE, or files."""
     claims: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class StudyConfig(StrictModel):
     source: str = ""
     """Source of init_from, pretrain and target_model where they name none of their own."""
     init_from: Changes | None = None
-    """Another pretraining, from whose export of its first language pretrain starts (its start.model)."""
+    """Another pretraining. pretrain starts from its export of the first language, as with start.model."""
     pretrain: Changes | None = None
     """Pretraining config. Here and below, base names entries of the catalogue (KIND/NAME) or files."""
     target_model: Changes | None = None

@@ -17,7 +17,7 @@ from synthlang.config import assigned
 from synthlang.errors import InputError
 
 SECTIONS = (*PARTS, "transfer")
-"""Keys of a study that are one section each."""
+"""Keys of a study that each hold one section."""
 NAMED = ("tasks", "probes")
 """Mappings of a name to a section."""
 Place = tuple[str, ...]
@@ -31,8 +31,9 @@ class Section:
 
     Attributes:
         base: Names of the base files, whose keys come first.
-        own: Keys of the study, over those of the base files.
-        changes: (keys, value) of axes, applied in this order; each replaces the value at its keys.
+        own: Keys of the study, which take precedence over the keys of the base files.
+        changes: Changes (keys, value) by axes, in the order in which they apply. A change replaces the value at its
+            keys.
     """
 
     base: Any
@@ -41,7 +42,7 @@ class Section:
 
     @classmethod
     def of(cls, value: Any) -> Section | None:
-        """Return the section of a mapping as the YAML has it, None for null."""
+        """Return the section of a mapping in the YAML, or None for null."""
         if value is None:
             return None
         if not isinstance(value, dict):
@@ -51,19 +52,20 @@ class Section:
     def changed(self, keys: Sequence[str], value: Any) -> Section:
         """Return the section with another value at ``keys``.
 
-        A value of ``base``, or of one of its files by number, changes what the other keys are applied over.
+        Another value of ``base``, or of one of its files by number, replaces base files. The other keys still take
+        precedence over them.
         """
         if keys[0] == BASE:
             return replace(self, base=assigned(self.base, keys[1:], value))
         return replace(self, changes=(*self.changes, (keys, value)))
 
     def data(self, read: Callable[[Any], Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the whole mapping; ``read`` returns the content of base files."""
+        """Return the whole mapping. ``read`` returns the content of base files."""
         whole: dict[str, Any] = merged(read(self.base), self.own)
         return reduce(lambda data, change: assigned(data, *change), self.changes, whole)
 
     def sets(self, *keys: str) -> bool:
-        """Return whether the study or the grid, and not only a base file, has the value at nested ``keys``."""
+        """Return whether the study or the grid itself, and not only a base file, sets the value at nested ``keys``."""
         changes = (assigned({}, place, value) for place, value in self.changes)
         return any(_has(data, keys) for data in (self.own, *changes))
 
@@ -148,13 +150,13 @@ def inside(*keys: str) -> Iterator[None]:
 
 
 def setting_keys(setting: Setting) -> Keys:
-    """Return the keys of a change; the names that sections had first count as their present names."""
+    """Return the keys of a change, with the present name of a section in place of a former one."""
     root, *rest = setting.key.split(".")
     return RENAMED.get(root, root), *rest
 
 
 def of_axis(error: InputError, setting: Setting) -> InputError:
-    """Return an error with the axis that set the wrong value, where the axis is not called by its key."""
+    """Return an error that names the axis of the wrong value, unless the axis has the name of its key."""
     if setting.axis == setting.key:
         return error
     found = copy.copy(error)

@@ -40,9 +40,9 @@ from synthlang.strict_yaml import read_yaml
 POLICIES: tuple[str, ...] = get_args(Keep)
 """The policies, from the one that keeps most."""
 CONFIG = "config.yaml"
-"""The settings of a run, which name the model that the run is made of."""
+"""The settings of a run, which name the model from which the run was made."""
 GONE = "unused-"
-"""Prefix of a stage that is being deleted. The folder is renamed first, so no half of a stage is taken for a whole."""
+"""Prefix of a stage that is being deleted. The folder is renamed first, so a partly deleted stage is not used."""
 
 
 # --- who needs what ---
@@ -54,8 +54,8 @@ class User:
 
     Attributes:
         asked: True if the collection was requested for this study.
-        has: Each stage of a cell, and whether a cell that has it is not done.
-        names: The stages that the study names by a path, and the stages that these are made of.
+        has: Stage of a cell → True if one of the cells with this stage is not done.
+        names: The stages that the study names by a path, and the stages from which these were made.
     """
 
     folder: Path
@@ -103,7 +103,7 @@ def _root(folder: Path, record: Mapping[str, Any]) -> Path:
 
 
 def _unfinished(record: Mapping[str, Any]) -> dict[str, bool]:
-    """Return the stages of a study, and for each whether an unfinished cell has it."""
+    """Return the stages of a study, each with True if an unfinished cell has it."""
     found: dict[str, bool] = {}
     for cell in record["cells"]:
         for name, key in cell["keys"].items():

@@ -22,7 +22,7 @@ class CellStage(NamedTuple):
 
     Attributes:
         name: Name in the cell and in ``study.json``: ``pretrain``, ``probe NAME``, ``transfer TASK seed N``.
-        section: Keys of the study file that the config of the stage stands at; empty for the alignment.
+        section: Keys of the config of the stage in the study file. There are none for the alignment.
     """
 
     name: str
@@ -35,8 +35,8 @@ class Graph:
     """The stages of a study.
 
     Attributes:
-        stages: Key → stage, each once, parents before the stages that need them.
-        of_cell: Name of a cell → name of each of its stages → key, parents first.
+        stages: Key → stage. Each stage occurs once, and parents come before the stages that need them.
+        of_cell: The keys of the stages of each cell, by the names of cell and stage, parents first.
     """
 
     stages: dict[str, Stage] = field(default_factory=dict)
@@ -61,7 +61,7 @@ def graph(cells: Sequence[Cell], seeds: Sequence[int], keys: StageKeys | None = 
 
 
 def stages_of(cell: Cell, seeds: Sequence[int], keys: StageKeys) -> Iterator[CellStage]:
-    """Yield the stages of one cell, parents first, with its own settings also where another cell has the same work."""
+    """Yield the stages of one cell with the settings of this cell, parents first."""
 
     def of_section(section: str, stage: Stage) -> CellStage:
         return CellStage(RECORDED_AS.get(section, section), (section,), stage)

@@ -77,7 +77,7 @@ class GridConfig(StrictModel):
 
     An axis is a dotted key with a list of values (``pretrain.seed: [0, 1]``), or a name without a dot and its labels,
     each of which sets any number of keys: ``objective: {MLM: {pretrain.objective.kind: mlm}}``. The axes of ``zip``
-    have equally many values and are walked together: each keeps its own column in the results.
+    have equally many values and change together. Each of them has a separate column in the results.
 
     A combination that agrees with every key of an entry of ``exclude`` is left out. ``sample`` keeps a random part of
     the others. An entry of ``include`` is one more cell. It gives a value for a dotted key, and for a named axis one of
@@ -90,7 +90,7 @@ class GridConfig(StrictModel):
     product: dict[str, Any] = Field(default_factory=dict)
     """Axes of which every combination is a cell: a dotted key and its values, or a name and its labels."""
     zip: dict[str, Any] = Field(default_factory=dict)
-    """Axes with equally many values that are walked together."""
+    """Axes with equally many values that change together."""
     include: list[dict[str, Any]] = Field(default_factory=list)
     """Further cells, each with the value or label of any number of axes and keys."""
     exclude: list[dict[str, Any]] = Field(default_factory=list)
@@ -219,11 +219,13 @@ EXAMPLE = "pretrain.objective.alpha=5"
 def with_assignments(data: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
     """Return the mapping of a study with each assignment applied.
 
-    grid.product.KEY=[…], grid.zip.KEY=[…]            the values of an axis; null takes it away
-    grid.product.NAME=…, grid.product.NAME.LABEL=…    a named axis, what one of its labels sets; null takes the axis,
-                                                      or the label, away
-    grid.product.NAME.LABEL.KEY=VALUE                 one key of it
+    grid.product.KEY=[…], grid.zip.KEY=[…]            the values of an axis
+    grid.product.NAME=…                               all labels of a named axis
+    grid.product.NAME.LABEL=…                         the keys that a label sets
+    grid.product.NAME.LABEL.KEY=VALUE                 one key that a label sets
     grid.exclude.N.KEY=VALUE, grid.include.N.KEY=…    one key of an entry
+
+    The value null removes an axis or a label.
 
     ``synthlang.config.override`` applies any other key.
     """

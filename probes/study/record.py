@@ -95,7 +95,7 @@ def read_record(folder: Path) -> dict[str, Any]:
     """Read the study.json of a folder.
 
     Raises:
-        InputError: If the file is missing, is no record of a study, or has another format.
+        InputError: The file is missing, is not the record of a study, or has another format.
     """
     path = folder / STUDY
     record = read_json(path)
@@ -168,7 +168,7 @@ def check_can_write(folder: Path, what: str, otherwise: str) -> None:
 
 
 def check_store(root: Path) -> None:
-    """Raise InputError if the folder exists and is no store of this version. Nothing is written."""
+    """Raise InputError if the folder exists and is not a store of this version. Nothing is written."""
     if (root / STUDIES).exists():
         _studies(root)
     elif any(root.glob("pretrain-*")):
@@ -195,9 +195,9 @@ def _studies(root: Path) -> list[str]:
 
 @contextmanager
 def registered(store: Store, folder: Path) -> Iterator[None]:
-    """Enter a study in the list of its store. No weights of the store are deleted inside the block.
+    """Add a study to the list of its store. No weights of the store are deleted inside the block.
 
-    A study that writes study.json in the block, and looks for finished stages afterwards, loses no weights.
+    If a study writes its study.json in the block and checks for finished stages afterwards, it loses no weights.
     """
     with store.lock(*LIST):
         path = store.root / STUDIES

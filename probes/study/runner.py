@@ -110,7 +110,7 @@ class StudyRun:
     def _check_left_alone(self, cell: str, keys: Iterable[str]) -> None:
         """Raise InputError if a cell that is not chosen has results and an unreadable reference.
 
-        Its stages would get other keys, and its results would belong to no stage.
+        The stages of the cell would get other keys, so its results would no longer belong to a stage.
         """
         contents = (content for key in keys for content in self.graph.stages[key].contents(self.digests))
         if problem := next((content.error for content in contents if content.error), None):

@@ -173,7 +173,7 @@ class Search:
         return perplexity
 
     def _train(self, stage: PretrainStage, until: int | None, stop: Flag, report: Report) -> float:
-        """Train a run to a step (None: to the end), and return its perplexity there."""
+        """Train a run up to a step, or to the end if it is None, and return the perplexity at this step."""
         from probes.stages.making import make  # imports torch
 
         parent = f"validation/{stage.config.all_languages[0].name}"

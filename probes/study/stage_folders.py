@@ -1,7 +1,7 @@
-"""Names of stage folders, and the stages that a path, a config or a record leads to.
+"""Names of stage folders, and the stages to which a path, a config or a record refers.
 
-A stage that is not of the study itself is named by a path into its folder: a model, a checkpoint, a data set. Such a
-path is known by the name of the folder in it (``pretrain-0123456789abcdef``), wherever the store is now.
+A study may name a stage of another study by a path into its folder, such as a model, a checkpoint or a data set. The
+name of the folder in the path (``pretrain-0123456789abcdef``) identifies the stage, wherever the store is now.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def is_folder_name(name: str) -> bool:
 
 
 def stages_on(path: str) -> set[str]:
-    """Return the stage folders that a path, or a specification with a path in it, leads through."""
+    """Return the stage folders that occur in a path, or in a specification that contains a path."""
     return {part for part in path.translate(SEPARATORS).split("/") if is_folder_name(part)}
 
 
 def stages_in(settings: Any) -> set[str]:
-    """Return the stage folders that the texts in a JSON value lead through."""
+    """Return the stage folders that occur in the texts of a JSON value."""
     if isinstance(settings, str):
         return stages_on(settings)
     inner = settings.values() if isinstance(settings, Mapping) else settings if isinstance(settings, list) else ()
@@ -51,9 +51,9 @@ def stages_in(settings: Any) -> set[str]:
 
 
 def stages_read(cells: Iterable[Cell]) -> list[str]:
-    """Return the stages, of any store, that cells name by a path or a link, also in their base files.
+    """Return the stages of any store that cells name by a path or a link, also in their base files.
 
-    Relative paths start in the working folder. So a study records them when it runs.
+    Relative paths start in the working folder, so a study must record these stages when it runs.
     """
     every_cell = list(cells)
     names = {cell.model for cell in every_cell if cell.model is not None}
@@ -64,5 +64,5 @@ def stages_read(cells: Iterable[Cell]) -> list[str]:
 
 
 def cell_stage(name: str, key: str) -> str:
-    """Return the folder of a stage by what it is called in its cell, as in ``transfer pos seed 0``."""
+    """Return the folder of a stage, given by its name in its cell, such as ``transfer pos seed 0``."""
     return f"{RUN_STAGES.get(name, name.partition(' ')[0])}-{key}"

@@ -17,7 +17,10 @@ UNKNOWN = f"an unknown time{LEFT}"
 
 
 class TimeLeft:
-    """Forecast of the remaining time, updated when a stage starts or ends. ``took``: seconds of finished stages."""
+    """Forecast of the remaining time, updated when a stage starts or ends.
+
+    ``left`` are the stages to make, and ``took`` has finished stages with their seconds.
+    """
 
     def __init__(self, left: Collection[Stage], took: Iterable[tuple[Stage, float]]) -> None:
         self._left = {stage.key: stage for stage in left}
@@ -37,7 +40,7 @@ class TimeLeft:
             self._took[_kind(stage)].append(time.monotonic() - started)
 
     def told(self) -> str:
-        """Return the forecast in words, for as many parallel stages as are running now."""
+        """Return a text with the remaining time, if as many stages run in parallel as now."""
         if not self._left:
             return ""
         if not all(self._took[_kind(stage)] for stage in self._left.values()):

@@ -22,7 +22,7 @@ SHOWN = 5
 
 
 def asking(corpus: Corpus, candidates: Numbers, words: Sequence[str]) -> Numbers:
-    """Return the first SHOWN occurrences of each of ``words`` among the candidates (ascending), ignoring case."""
+    """Return the first SHOWN occurrences of each of ``words`` among the ascending candidates. Case is ignored."""
     names = [name.casefold() for name in corpus.form.names or ()]
     found = []
     for word in words:

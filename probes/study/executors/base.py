@@ -64,7 +64,7 @@ class Detached(Executor, Protocol):
 
 
 class _Unheard(BaseException):
-    """Raised when the progress pipe is closed. A stage does not catch it, since it is no Exception."""
+    """Raised when the progress pipe is closed. A stage does not catch it, since it is not an Exception."""
 
 
 def run_stage(stage: Stage, store: Store, report: Report) -> StageOutcome:

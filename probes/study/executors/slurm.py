@@ -52,7 +52,7 @@ FULL = "SubmitJob|MaxJobCount"
 
 
 def check_slurm(folder: Path) -> None:
-    """Raise InputError if no job can be submitted from this machine, or none for a study in this folder."""
+    """Raise InputError if this machine cannot submit jobs, or cannot submit them for a study in this folder."""
     if "%" in str(folder.absolute()):
         reason, hint = "the path has %, which Slurm replaces in the names of logs", "name another folder with --out"
         raise InputError(reason, folder, hint=hint, code="unsupported")
@@ -181,7 +181,7 @@ class SlurmExecutor:
             time.sleep(min(LOOK, left))
 
     def capacity(self) -> int:
-        """Return how many jobs are missing to ``jobs``. More stages at a time make larger arrays."""
+        """Return the number of jobs below the limit ``jobs``. More stages at a time make larger arrays."""
         return max(0, self.options.jobs - len(self._running) - len(self._new))
 
     def close(self) -> None:
