@@ -115,12 +115,6 @@ def resolved(
     return found
 
 
-def is_omitted(config: pydantic.BaseModel, name: str) -> bool:
-    """Return whether a field is marked with ``OmitDefaultFromHash`` and has its default."""
-    omitted = _fields(type(config))[name][2]
-    return bool(omitted) and getattr(config, name) == omitted[0]
-
-
 def omits_default(field: FieldInfo) -> bool:
     """Return whether a field is marked with ``OmitDefaultFromHash``."""
     return any(isinstance(mark, OmitDefaultFromHash) for mark in field.metadata)

@@ -137,8 +137,6 @@ def masked_by_a_loop(
                 shown = int(WORDS[member][int(u("word", column) * len(WORDS[member]))])
             translations = entries.get((member, token), [])
             if dictionary is not None and u("dict", column) < dict_rate:
-                if target == "as-code" and member != 0:  # the released table holds ids of the first language
-                    translations = []
                 if translations or target != "label":
                     terms[row, place] = NAMES.index("dict")
                 if translations:

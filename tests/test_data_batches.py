@@ -288,7 +288,6 @@ CASES: dict[str, dict[str, Any]] = {
     "dict_mlm": {},
     "dict_mlm label-or-copy": {"objective__dict_target": "label-or-copy"},
     "dict_mlm switched": {"objective__dict_target": "switched"},
-    "dict_mlm as-code": {"objective__dict_target": "as-code"},
     "align_mlm": {},
     "sum": {"objective__weights": {"mlm": 1.0, "tlm": 1.0, "dict": 1.0, "align": 10.0}},
     "mlm separate": {"sharing": {"embeddings": "separate", "layers": [1]}},

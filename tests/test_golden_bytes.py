@@ -390,10 +390,6 @@ BATCHES: dict[str, dict[str, Any]] = {
     "dict_mlm": {"objective": {"kind": "dict_mlm"}},
     "dict_mlm label-or-copy": {"objective": {"kind": "dict_mlm", "dict_target": "label-or-copy"}},
     "dict_mlm switched": {"objective": {"kind": "dict_mlm", "dict_target": "switched"}},
-    "dict_mlm as-code": {
-        "objective": {"kind": "dict_mlm", "dict_target": "as-code", "random_words": "source-only"},
-        "dictionary": {"ids": "lower-half"},
-    },
     "dict_mlm, every slot": {"objective": {"kind": "dict_mlm", "dict_rate": 1.0}},
     "dict_mlm, no language ids": {"objective": {"kind": "dict_mlm", "language_ids": False}},
     "dict_mlm, three languages": {**THREE, "objective": {"kind": "dict_mlm"}},
@@ -446,10 +442,7 @@ SPECS: dict[str, Callable[[], str]] = {
     },
     **{
         f"dictionary {spec}": (lambda spec=spec: digest(DictionarySpec(**spec).drawing))  # type: ignore[misc]
-        for spec in (
-            *({}, {"coverage": 1.0}, {"by": "token"}, {"order": "frequent"}, {"seed": 3}),
-            {"ids": "lower-half"},
-        )
+        for spec in (*({}, {"coverage": 1.0}, {"by": "token"}, {"order": "frequent"}, {"seed": 3}),)
     },
 }
 

@@ -51,7 +51,6 @@ OBJECTIVES: dict[str, dict[str, Any]] = {
     "dict_mlm": {"kind": "dict_mlm"},
     "dict_mlm label-or-copy": {"kind": "dict_mlm", "dict_target": "label-or-copy"},
     "dict_mlm switched": {"kind": "dict_mlm", "dict_target": "switched"},
-    "dict_mlm as-code": {"kind": "dict_mlm", "dict_target": "as-code"},
     "align_mlm": {"kind": "align_mlm"},
     "sum of mlm, tlm, align": {"kind": "sum", "weights": {"mlm": 1.0, "tlm": 0.5, "align": 2.0}},
     "sum of all": {"kind": "sum", "weights": {"mlm": 1.0, "tlm": 0.5, "dict": 0.7, "align": 2.0}},

@@ -84,16 +84,6 @@ def test_of_a_transliterated_language_the_types_are_drawn_that_always_were(deriv
     assert found.pairs.dtype == found.languages.dtype == np.int64
 
 
-def test_of_the_lower_half_of_the_vocabulary(derived, tmp_path):
-    """A quarter of the tokens that the released code of ALIGN-MLM draws from for DICT-MLM: ids below V / 2."""
-    space, _ = run = only(derived, 0, 1)
-    below = [pair for pair in occurring(run, 1) if pair[0] < space.copies // 2]
-    found = built(run, tmp_path, 0.25, ids="lower-half")
-    assert between(found, 1) <= set(below) and len(found) == round(0.25 * len(below)) > 5
-    assert found.fingerprint != built(run, tmp_path, 0.25).fingerprint
-    assert built(run, tmp_path, 0.25, ids="all").manifest["spec"].keys() == {"coverage", "by", "order", "seed"}
-
-
 @pytest.mark.parametrize("settings", [{}, {"coverage": 0.25}, {"coverage": 0.6, "by": "token", "order": "frequent"}])
 def test_the_same_types_are_drawn_for_every_language_and_each_pair_occurs(derived, tmp_path, settings):
     train, found = derived[1], built(derived, tmp_path, **settings)

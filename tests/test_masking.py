@@ -139,7 +139,6 @@ def test_special_tokens_of_a_checkpoint():
         {"target": "label"},
         {"target": "label-or-copy"},
         {"target": "switched"},
-        {"target": "as-code"},
         {"target": "label", "language_ids": False, "dict_rate": 0.9},
         {"rate": 0.5},
     ],
@@ -224,7 +223,6 @@ def test_at_a_quarter_of_the_types_a_third_of_the_slots_are_unmodified_copies(ta
         ("label", 0.9),
         ("label-or-copy", 0.45 + 0.9 * 0.125),
         ("switched", 0.45),
-        ("as-code", 0.45),
     ],
 )
 def test_how_many_labels_have_to_be_found_out_from_the_context(target, hidden, member):
@@ -234,15 +232,13 @@ def test_how_many_labels_have_to_be_found_out_from_the_context(target, hidden, m
     assert abs((~shows).mean() - hidden) < 0.02
 
 
-def test_the_released_collator_looks_up_words_of_the_first_language_only():
-    """Half of its slots are of the term; those of a derived language all show the word that they predict."""
-    masker = masker_of(copies(1.0), "as-code")
-    first, second = slots_of(masker, 0), slots_of(masker, 1)
-    for slots in (first, second):
-        assert within((slots.term == DICT).sum(), len(slots.term), 0.5) and (slots.label == slots.word).all()
-    changed, kept = first.term == DICT, second.term == DICT
-    assert (first.shown[changed] == first.word[changed] + V).all() and (first.language[changed] == 1).all()
-    assert (second.shown[kept] == second.word[kept]).all() and (second.language == 1).all()
+@pytest.mark.parametrize(("member", "step"), [(0, V), (1, -V)])
+def test_switched_words_move_in_both_directions_as_in_the_released_collator(member, step):
+    """Half of the slots are of the term: an original id shows id + V, a derived id shows id − V, and labels stay."""
+    slots = slots_of(masker_of(copies(1.0), "switched"), member)
+    assert within((slots.term == DICT).sum(), len(slots.term), 0.5) and (slots.label == slots.word).all()
+    moved = slots.term == DICT
+    assert (slots.shown[moved] == slots.word[moved] + step).all() and (slots.language[moved] == 1 - member).all()
 
 
 def test_a_dictionary_changes_only_its_slots():

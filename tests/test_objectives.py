@@ -35,7 +35,6 @@ CASES: list[tuple[dict[str, Any], tuple[str, ...]]] = [
     ({"kind": "xlm"}, ("mlm", "tlm")),
     ({"kind": "dict_mlm", "dict_target": "label-or-copy"}, ("mlm", "dict")),
     ({"kind": "dict_mlm", "dict_target": "switched"}, ("mlm", "dict")),
-    ({"kind": "dict_mlm", "dict_target": "as-code"}, ("mlm", "dict")),
     ({"kind": "dict_mlm"}, ("mlm", "dict")),
     ({"kind": "align_mlm"}, ("mlm", "align")),
     ({"kind": "sum", "weights": {"mlm": 0.5, "tlm": 2.0, "dict": 1.5, "align": 3.0}}, ("mlm", "tlm", "dict", "align")),

@@ -134,7 +134,7 @@ def test_the_fingerprint_covers_what_matters_and_nothing_else():
         {"trackers": ["wandb"]},
         {"processes": 2},
         {"objective__tlm_rate": 0.5},
-        {"objective__dict_target": "as-code"},
+        {"objective__dict_target": "switched"},
         {"objective__mean_over": "positions"},
         {"compile": "off"},
     ):

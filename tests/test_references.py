@@ -7,10 +7,10 @@ import pytest
 
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
+from pretrain.config.training import ValidationConfig
 from probes.measures.table import ProbeConfig
 from probes.transfer.config import TransferConfig
 from synthlang.config import parse
-from synthlang.dictionary.word_dictionary import DictionarySpec
 from synthlang.language import Language
 from synthlang.references import OmitDefaultFromHash, references, resolved
 from tests.tiny import PRETRAIN
@@ -139,8 +139,6 @@ def test_what_is_no_reference_stays_as_json_has_it():
 
 
 def test_a_setting_that_came_later_changes_no_fingerprint_where_it_has_its_default():
-    plain, changed = (parse(DictionarySpec, data) for data in ({"ids": "all"}, {"ids": "lower-half"}))
-    assert resolved(plain, str).keys() == type(plain).model_fields.keys() - {"ids"}
-    assert resolved(changed, str) == resolved(plain, str) | {"ids": "lower-half"}
-    assert plain.drawing == {"coverage": 0.25, "by": "type", "order": "uniform", "seed": 0}
-    assert changed.drawing == plain.drawing | {"ids": "lower-half"}
+    plain, changed = (parse(ValidationConfig, data) for data in ({"mask_rate": None}, {"mask_rate": 0.3}))
+    assert resolved(plain, str).keys() == type(plain).model_fields.keys() - {"mask_rate", "packing"}
+    assert resolved(changed, str) == resolved(plain, str) | {"mask_rate": 0.3}

@@ -67,7 +67,7 @@ def test_text_goes_through_the_rules_for_words(tmp_path, column):
     found = [" ".join(row["form"]) for row in rows(source, "test")]
     assert found == ["He left .", "She didn't !", "The end", "Next ."]
     chinese = open_source(f"hf:{jsonl(tmp_path / 'zh', test={column: ['我在Linux上']})}?cjk=characters")
-    assert [row["form"] for row in rows(chinese, "test")] == [list("我在") + ["Linux", "上"]]
+    assert [row["form"] for row in rows(chinese, "test")] == [[*list("我在"), "Linux", "上"]]
 
 
 def test_labels_without_names_are_no_column(tmp_path):

@@ -2,13 +2,13 @@
 
 A share of the masked positions belongs to the term. "The masked token is changed to a cross-lingual synonym" if it
 has one, "otherwise, we leave it as the original token" (Tang et al. 2022, "ALIGN-MLM", appendix G.4). This can mean
-the label, as in Chaudhary et al. (2020), or the input, as in section 3 ("code-switched data") and the released code:
+the label, as in Chaudhary et al. (2020), or the input, as in section 3 ("code-switched data") and the released code,
+which shows derived words in place of original ones and the other way round:
 
                 input           label           a word without an entry
 label           80/10/10        a translation   is masked as for mlm
 label-or-copy   80/10/10        a translation   stays as it is, with itself as label
 switched        a translation   the word        stays as it is, with itself as label
-as-code         a translation   the word        stays, as do all words of languages other than the first
 
 A position that shows a translation has the translation's language id, and with ``label`` so does a position that
 predicts one. With ``label`` 90 % of the masked positions hide their label, as for mlm. With the other targets, a share
@@ -32,7 +32,7 @@ from pretrain.objectives.term import Term, Texts
 from synthlang.config import StrictModel
 from synthlang.dictionary.ids import Synonyms
 
-Target = Literal["label", "label-or-copy", "switched", "as-code"]
+Target = Literal["label", "label-or-copy", "switched"]
 
 
 class DictSettings(StrictModel):
@@ -45,7 +45,7 @@ class DictSettings(StrictModel):
 
     ``label`` predicts the translation with the translation's language id, and masks other words as usual.
     ``label-or-copy`` predicts it with the word's language id, and leaves other words as they are. ``switched`` shows
-    the translation and predicts the word. ``as-code`` does so only for words of the first language.
+    the translation and predicts the word, as the released code of ALIGN-MLM does.
     """
 
 
@@ -83,12 +83,10 @@ class Translated:
         """Return the changed positions, and flags of the positions of this term."""
         chosen = masked.labelled & (draw("dict") < self.rate)
         known, words, languages = self.synonyms.draw(masked.languages, masked.words, draw("translation"))
-        if self.target == "as-code":
-            known &= masked.languages == 0
         translated = chosen & known
         if self.target == "label":
             chosen = translated
-        switched = self.target in ("switched", "as-code")
+        switched = self.target == "switched"
         shown, labels = masked.shown, masked.labels
         if switched:
             shown = np.where(chosen, np.where(known, words, masked.words), shown)

@@ -231,21 +231,16 @@ def build_id_dictionary(
     def build(folder: Path) -> None:
         counts = [shards.counts for shards in train]
         candidates = all_candidates(id_space, counts, words, own_rows)
-        limit = id_space.languages[0].tokenizer.get_vocab_size() // 2 if spec.ids == "lower-half" else None
-        drawn = _draw(spec, candidates, counts[0], limit)
+        drawn = _draw(spec, candidates, counts[0])
         report = {"fingerprint": name, "format": FORMAT, "spec": spec.drawing, "parents": parents}
         _write(drawn, id_space, report | _report(drawn, candidates, id_space, counts), folder)
 
     return read_id_dictionary(store.obtain("dictionary", name, build))
 
 
-def _draw(
-    spec: DictionarySpec, candidates: Sequence[IdCandidates], counts: Counts, limit: int | None = None
-) -> list[IdCandidates]:
-    """Draw ids of the first language, below ``limit`` if given, and return the candidates with these ids."""
+def _draw(spec: DictionarySpec, candidates: Sequence[IdCandidates], counts: Counts) -> list[IdCandidates]:
+    """Draw ids of the first language, and return the candidates with these ids."""
     types = np.unique(np.concatenate([np.zeros(0, np.int64), *(c.pairs[:, 0] for c in candidates)]))
-    if limit is not None:
-        types = types[types < limit]
     if not len(types):
         reasons = "; ".join(listed(c.left_out) for c in candidates if c.left_out)
         why = f" ({reasons})" if reasons else ": no language has copies of the first one's tokens"

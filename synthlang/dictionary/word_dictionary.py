@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,7 +25,7 @@ from synthlang.config import StrictModel
 from synthlang.errors import InputError
 from synthlang.files import atomic_file, claimed_folder, read_json, read_lines, write_json
 from synthlang.fingerprint import fingerprint, sha256_file
-from synthlang.references import OmitDefaultFromHash, UserFile, is_omitted
+from synthlang.references import UserFile
 from synthlang.rng import key_of, random_bits
 from synthlang.scripts import SPECIAL_TOKENS
 from synthlang.sources.base import nothing_in
@@ -132,12 +132,6 @@ class DictionarySpec(StrictModel):
     """Unit of the share: ``type`` (ids, as in ALIGN-MLM) or ``token`` (running text)."""
     order: Literal["uniform", "frequent"] = "uniform"
     """Order of the types: drawn uniformly, or the most frequent first."""
-    ids: Annotated[Literal["all", "lower-half"], OmitDefaultFromHash()] = "all"
-    """Ids of the first language to draw from, for the dictionary of a run.
-
-    ``lower-half`` draws from the lower half of the vocabulary, as the released code of ALIGN-MLM does for DICT-MLM. A
-    coverage of 0.25 then gives an eighth of all types.
-    """
     seed: int = Field(default=0, ge=0)
     """Seed of the uniform draw."""
     path: UserFile | dict[str, UserFile] | None = None
@@ -156,8 +150,7 @@ class DictionarySpec(StrictModel):
     @property
     def drawing(self) -> dict[str, Any]:
         """The settings of the draw for fingerprints and manifests, without the path of a file."""
-        unused = {name for name in type(self).model_fields if is_omitted(self, name)}
-        return self.model_dump(mode="json", exclude={"path"} | unused)
+        return self.model_dump(mode="json", exclude={"path"})
 
 
 def draw_types(spec: DictionarySpec, names: NDArray[np.uint64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
