@@ -33,16 +33,18 @@ def arguments_of(prog: str, description: str) -> argparse.ArgumentParser:
     from synthlang.files import user_path
 
     parser = argparse.ArgumentParser(prog=prog, description=description)
-    parser.add_argument("config", type=user_path, help="YAML file, or name of an entry of the catalogue.")
+    parser.add_argument("config", type=user_path, help="YAML file, or name from synthlang configs.")
     parser.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="Assignment to a key of the config (repeatable).",
+        help="New value for a config key (repeatable).",
     )
     parser.add_argument("--threads", type=int, help="Number of threads in each process (default: the fastest number).")
-    parser.add_argument("--smoke", action="store_true", help="Smoke run in seconds, written to OUT-smoke.")
+    parser.add_argument(
+        "--smoke", action="store_true", help="Smoke test: tiny settings, done in seconds, written to OUT-smoke."
+    )
     return parser
 
 

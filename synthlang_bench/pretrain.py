@@ -370,16 +370,19 @@ def main(arguments: list[str] | None = None) -> int:
         "--compile",
         choices=["auto", "on", "off"],
         default="auto",
-        help="Use of torch.compile on our side (default: %(default)s).",
+        help="Use of torch.compile in our runs (default: %(default)s).",
     )
     parser.add_argument(
-        "--repeats", type=int, default=3, help="Number of runs of each side, which alternate (default: %(default)s)."
+        "--repeats",
+        type=int,
+        default=3,
+        help="Number of runs of ours and of the other side, in turns (default: %(default)s).",
     )
     parser.add_argument("--steps", type=int, default=13, help="Number of steps in a run (default: %(default)s).")
     parser.add_argument(
         "--warmup", type=int, default=3, help="Number of steps of a run that are not measured (default: %(default)s)."
     )
-    parser.add_argument("--out", type=Path, help="File for the JSON (default: standard output only).")
+    parser.add_argument("--out", type=Path, help="JSON file for the results (default: standard output only).")
     parser.set_defaults(objective="mlm", packing="stream")
     options = parser.parse_args(arguments)
     if min(options.repeats, options.warmup) < 1 or options.steps <= options.warmup:

@@ -356,18 +356,23 @@ def _task(options: Namespace) -> Figures:
 def parser_of() -> argparse.ArgumentParser:
     """Return the parser of the arguments, with the full size as default."""
     parser = argparse.ArgumentParser(prog="python -m probes.bench", description=__doc__)
-    parser.add_argument("--probe", choices=[*PROBES], help="Probe to measure (default: fine-tuning).")
-    parser.add_argument("--n", type=int, help="Number of rows of each side of a probe (default: full size).")
+    parser.add_argument("--probe", choices=[*PROBES], help="Probe to measure (default: none, fine-tuning is measured).")
+    parser.add_argument("--n", type=int, help="Number of vectors of each language of a probe (default: full size).")
     parser.add_argument(
         "--d", type=int, default=512, help="Dimension of the vectors of a probe (default: %(default)s)."
     )
     parser.add_argument(
         "--cka-layers", type=int, default=9, help="Number of layers of each model (default: %(default)s)."
     )
-    parser.add_argument("--cka-sentences", type=int, default=10_000, help="Number of sentences (default: %(default)s).")
+    parser.add_argument(
+        "--cka-sentences", type=int, default=10_000, help="Number of sentences of CKA (default: %(default)s)."
+    )
     parser.add_argument("--cka-width", type=int, default=768, help="Hidden size of each model (default: %(default)s).")
     parser.add_argument(
-        "--cka-memory", type=int, default=MEMORY // 2**20, help="Memory limit of the sums in MB (default: %(default)s)."
+        "--cka-memory",
+        type=int,
+        default=MEMORY // 2**20,
+        help="Memory limit of the products of CKA in MB (default: %(default)s).",
     )
     parser.add_argument("--task", choices=["pos", "ner", "nli"], default="pos", help="Task (default: %(default)s).")
     parser.add_argument(
@@ -394,13 +399,16 @@ def parser_of() -> argparse.ArgumentParser:
         "--precision",
         choices=["float32", "bfloat16"],
         default="float32",
-        help="Precision of both sides (default: %(default)s).",
+        help="Precision of ours and of the Trainer (default: %(default)s).",
     )
-    parser.add_argument("--threads", type=int, help="Number of threads of both sides (default: the number of torch).")
+    parser.add_argument("--threads", type=int, help="Number of threads (default: the default of torch).")
     parser.add_argument(
-        "--repeats", type=int, default=3, help="Number of runs of each side, which alternate (default: %(default)s)."
+        "--repeats",
+        type=int,
+        default=3,
+        help="Number of runs of ours and of the Trainer, in turns (default: %(default)s).",
     )
-    parser.add_argument("--out", type=Path, help="File for the JSON (default: standard output only).")
+    parser.add_argument("--out", type=Path, help="JSON file for the results (default: standard output only).")
     return parser
 
 

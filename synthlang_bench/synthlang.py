@@ -310,7 +310,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--repeats", type=int, default=3, help="Number of repeats of each measurement (default: %(default)s)."
     )
     parser.add_argument("--quick", action="store_true", help="Quick check with little data and one repeat.")
-    parser.add_argument("--out", type=Path, help="File for the JSON (default: standard output only).")
+    parser.add_argument("--out", type=Path, help="JSON file for the results (default: standard output only).")
     options = parser.parse_args(arguments)
     if min(*options.workers, options.repeats) < 1:
         parser.error("--workers and --repeats must be at least 1")
