@@ -5,10 +5,12 @@ import multiprocessing
 import os
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 import typer.main
+import yaml
 from hypothesis import settings
 
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -94,3 +96,41 @@ def rendered() -> Iterator[None]:
     DRAWN.append("rendered")
     yield
     DRAWN.clear()
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A run of trans+inv that was only prepared, with random weights."""
+    from tests.aligned_runs import random_run
+
+    return random_run(tmp_path_factory.mktemp("run"))
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Two such runs: all parts shared by both languages, and some parts separate."""
+    from tests.aligned_runs import SEPARATE, random_run
+
+    folder = tmp_path_factory.mktemp("store")
+    return {"shared": random_run(folder), "separate": random_run(folder, **SEPARATE)}
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The YAML of the tiny study."""
+    from tests.study_cases import TINY
+
+    path = tmp_path_factory.getbasetemp() / "study.yaml"
+    path.write_text(yaml.safe_dump(TINY))
+    return path
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the tiny study, run without interruption in one process; made once, and read only."""
+    from tests.study_cases import run_here
+
+    folder = tmp_path_factory.getbasetemp() / "finished-study"
+    if not (folder / "report.html").exists():
+        run_here(folder)
+    return folder

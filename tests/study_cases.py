@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from probes import cli
 from probes.study.cells import expand
@@ -39,21 +38,6 @@ def run_here(folder: Path, data: Any = None, **options: Any) -> StudyRun:
     run = opened(folder, data, **options)
     run.run()
     return run
-
-
-def finished_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of TINY, run without interruption in one process; made once, and read only."""
-    folder = tmp_path_factory.getbasetemp() / "finished-study"
-    if not (folder / "report.html").exists():
-        run_here(folder)
-    return folder
-
-
-def config_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The YAML of TINY."""
-    path = tmp_path_factory.getbasetemp() / "study.yaml"
-    path.write_text(yaml.safe_dump(TINY))
-    return path
 
 
 def command(monkeypatch: pytest.MonkeyPatch, *arguments: Any) -> int:

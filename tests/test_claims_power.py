@@ -124,13 +124,6 @@ def test_all_that_is_open_has_to_hold_or_one_to_be_against_it():
     assert replace(verdict(part(1.0)), verdict="does not replicate").needed is None
 
 
-def test_it_is_said_of_what_is_counted():
-    assert verdict(part(1.0)).still_needed == f"needs about {alone(1.0, 1):.0f} models"
-    assert verdict(part(0.0)).still_needed == "needs over 1,000 models"
-    assert replace(verdict(part(1.0)), unit="fine-tuning seeds").still_needed.endswith(" fine-tuning seeds")
-    assert verdict(Comparison("r", part(1.0).interval, "inconclusive")).still_needed == ""
-
-
 def test_results_say_it():
     def rows(objective: str, values: list[float]) -> list[dict[str, Any]]:
         return [result({"objective": objective}, seed, delta=value) for seed, value in enumerate(values)]

@@ -69,31 +69,21 @@ ENTRY = "claims.0.compare.0"
 AXIS = "claims.one"
 REFUSED = [
     ("{method: B}", "{method: C}", f"{AXIS}.method", "unknown"),
-    ("{task: pos}", "{tasks: pos}", f"{AXIS}.tasks", "unknown"),
-    (", relation: greater", "", f"{ENTRY}.relation", "missing"),
-    ("relation: greater", "relation: better", f"{ENTRY}.relation", "unknown"),
     ("relation: greater", "relation: equivalent, margin: 0", f"{ENTRY}.margin", "range"),
-    ("relation: greater", "relation: less, margin: -1", f"{ENTRY}.margin", "range"),
     # points of a score are no default margin of a probe's measure
     ("zs, left: {where: {method: A}}, right: {where: {method: B}}, relation: greater",
      "'probe:x', left: {where: {method: A}}, right: {where: {method: B}}, relation: non_inferior",
      f"{ENTRY}.margin", "missing"),
     ("{method: B}}", "{method: B}, exclude_axes: [size]}", f"{AXIS}.size", "unknown"),
-    ("measure: zs, left", "restrict_to: {method: [C]}, measure: zs, left", f"{AXIS}.method", "unknown"),
     (", right: {where: {method: B}}", "", f"{ENTRY}.right", "missing"),
     ("relation: greater", "relation: greater, value: 1", f"{ENTRY}.right", "conflict"),
-    ("measure: zs, ", "", f"{ENTRY}.measure", "missing"),
     ("compare: [", f"order: [{ORDER}], compare: [", "claims.0.order.0.along", "range"),
     ("compare: [", f"correlate: {CORRELATE}, compare: [", "claims.0", "conflict"),
-    ("compare: [", "compare: [], order: [", "claims.0.compare", "range"),
-        ("measure: zs", "measure: zs, layer: top", f"{ENTRY}.layer", "type"),
     ("measure: zs, left", "measure: zs, for_each: {task: [pos]}, left", f"{ENTRY}.for_each", "duplicate"),
     ("where: {task: pos}", "for_each: {task: [qa]}", f"{AXIS}.task", "unknown"),
-    ("measure: zs, left", "measure: zs, for_each: {method: []}, left", f"{ENTRY}.for_each.method", "range"),
     ("right: {where", "right: {minus: {where: {method: A}}, where", f"{ENTRY}.minus", "conflict"),
     ("{method: A}}, right: {where: {method: B}}",
      "{method: A}, minus: {where: {method: C}}}, right: {where: {method: B}, minus: {}}", f"{AXIS}.method", "unknown"),
-    ("measure: zs, ", "measure: zs, fallback_measure: f1, ", f"{ENTRY}.fallback_measure", "unknown"),
     ("measure: zs, ", "measure: zs, instead: sup, fallback_measure: zs, ", f"{ENTRY}.instead", "duplicate"),
 ]  # fmt: skip
 """What is replaced in CLAIM, by what, and the place and kind of the fault."""

@@ -10,7 +10,7 @@ from scipy import stats
 from probes.correlation import CorrelateOptions, correlate_command, read_tables
 from probes.results.views import RESULTS
 from probes.results.write import write_view
-from tests.refusals import refusal, refused
+from tests.refusals import refused
 
 
 def study_rows(seed=0):
@@ -140,26 +140,15 @@ def test_no_number_but_a_reason(tmp_path):
 @pytest.mark.parametrize(("options", "place", "code"), [
     ({"x": "alignement"}, "", "unknown"),
     ({"by": "task,model"}, "", "unknown"),
-    ({"block": "method"}, "", "unknown"),
-    ({"cluster": "run"}, "", "unknown"),
-    ({"x": "cell"}, "", "empty"),
     ({"x": "sup"}, "", "empty"),
     ({"x": "delta"}, "--y delta", "conflict"),
     ({"kind": "spearmen"}, "--kind spearmen", "unknown"),
-    ({"kind": ""}, "--kind", "unknown"),
     ({"by": "task", "block": "objective,task"}, "--block objective,task", "no_effect"),
     ({"level": 95}, "--level 95", "range"),
     ({"figure": Path("f.png")}, "--figure f.png", "format"),
 ])  # fmt: skip
 def test_refused(study, options, place, code):
     assert refused(run, [study / "results.csv"], **options) == (place, code)
-
-
-def test_messages(study):
-    said = "the tables have no column alignement; choose from cell, source, language, objective, task"
-    assert str(refusal(run, [study / "results.csv"], x="alignement")).startswith(said)
-    said = "no row has a number in both sup and delta (sup is empty: 48); choose columns with numbers"
-    assert str(refusal(run, [study / "results.csv"], x="sup")) == said
 
 
 @pytest.mark.parametrize(("name", "text", "line", "code"), [
@@ -180,10 +169,3 @@ def test_tables_refused(tmp_path, name, text, line, code):
 def test_columns_are_those_of_all_files(tmp_path):
     table = read_tables([put(tmp_path, "x,y,a\n1,2,3\n", "1.csv"), put(tmp_path, "y,x\n1,2\n", "2.csv")])
     assert table.columns == ("x", "y", "file") and len(table.rows) == 2
-
-
-def test_many_groups_make_a_figure(tmp_path):
-    text = "x,y,g\n" + "".join(f"{i % 5},{i * i % 7},g{i % 14}\n" for i in range(140))
-    figure = tmp_path / "f.svg"
-    run([put(tmp_path, text)], None, figure, x="x", y="y", by="g")
-    assert "The first 12 of 14 groups" in figure.read_text()

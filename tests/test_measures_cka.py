@@ -24,19 +24,13 @@ from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.parallel.prepare import encode, prepare_pair
 from tests.adjust_models import save_model
-from tests.aligned_runs import SEPARATE, plain_ids, plain_states, random_run
+from tests.aligned_runs import plain_ids, plain_states, random_run
 from tests.maps_cases import Plain
 from tests.refusals import refused
 from tests.test_measures_cka_similarity import of_kernels
 from tests.tiny import PRETRAIN, changed
 
 DATA = {"dev": 20, "test": 10}
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("cka")
-    return {"shared": random_run(folder), "separate": random_run(folder, **SEPARATE)}
 
 
 @pytest.fixture(scope="module")
@@ -65,11 +59,11 @@ def plain_sides(given, rows, pooling, bodies):
 
 @pytest.mark.parametrize("pooling", ["mean", "words"])
 @pytest.mark.parametrize("kind", ["shared", "separate"])
-def test_it_is_cka_of_sentences_read_alone(models, kind, pooling, monkeypatch):
+def test_it_is_cka_of_sentences_read_alone(runs, kind, pooling, monkeypatch):
     """Every comparison, every layer with every layer, however the sentences are cut into batches."""
     monkeypatch.setattr(states, "bounded_batches", lambda lengths: bounded_batches(lengths, rows=3))
     monkeypatch.setattr(states, "PAIRS_AT_ONCE", 7)
-    given = subject_of(models[kind], sentences=20, pooling=pooling)
+    given = subject_of(runs[kind], sentences=20, pooling=pooling)
     found = probe(given).values
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     rows, left_out = drawn_rows(given)
@@ -95,8 +89,8 @@ def test_it_is_cka_of_sentences_read_alone(models, kind, pooling, monkeypatch):
 
 
 @pytest.mark.usefixtures("painted")
-def test_what_is_not_defined_is_said_and_not_drawn(models, tmp_path):
-    found = probe(subject_of(models["shared"], sentences=20, pooling="first", random=[]))
+def test_what_is_not_defined_is_said_and_not_drawn(runs, tmp_path):
+    found = probe(subject_of(runs["shared"], sentences=20, pooling="first", random=[]))
     held = found.values["comparisons"]["languages"]
     assert held["undefined"][0] == "trans+inv, layer 0: all 20 sentences have the same vector"
     assert any("left out: trans+inv, layer 0" in note for note in found.notes)
@@ -157,9 +151,9 @@ def test_sentences_need_no_links_and_what_is_left_out_is_counted(parallel):
             own.check()
 
 
-def test_random_encoders(models):
+def test_random_encoders(runs):
     """Of the seed, of the same shape, and not the weights that a training started from; the model stays as it is."""
-    for kind, pretrained in models.items():
+    for kind, pretrained in runs.items():
         given, other = subject_of(pretrained), subject_of(pretrained, seed=1)
         rows, _ = drawn_rows(given)
         pairing = Pairing(given.side("target"), given.side("source"), rows, given.data.links)
@@ -179,9 +173,9 @@ def test_random_encoders(models):
 
 
 @pytest.mark.usefixtures("painted")
-def test_chosen_layers(models):
-    found = probe(subject_of(models["shared"], layers=[0, -1], sentences=30, random=["both"], estimator="debiased"))
-    every = probe(subject_of(models["shared"], sentences=30, random=["both", "both"])).values["comparisons"]
+def test_chosen_layers(runs):
+    found = probe(subject_of(runs["shared"], layers=[0, -1], sentences=30, random=["both"], estimator="debiased"))
+    every = probe(subject_of(runs["shared"], sentences=30, random=["both", "both"])).values["comparisons"]
     for key, held in found.values["comparisons"].items():
         assert held["left_layers"] == held["right_layers"] == [0, 2]
         table = np.array(every[key]["biased"])
@@ -202,27 +196,27 @@ def test_a_model_that_diverged_is_refused(parallel):
         norm.copy_(before)
 
 
-def test_the_draw_is_of_the_seed_and_few_sentences_are_told(models):
-    given, other = (subject_of(models["shared"], sentences=15, seed=seed) for seed in (3, 0))
+def test_the_draw_is_of_the_seed_and_few_sentences_are_told(runs):
+    given, other = (subject_of(runs["shared"], sentences=15, seed=seed) for seed in (3, 0))
     assert not np.array_equal(drawn_rows(given)[0], drawn_rows(other)[0])
-    everything, left_out = drawn_rows(subject_of(models["shared"]))
+    everything, left_out = drawn_rows(subject_of(runs["shared"]))
     assert left_out == 0 and len(everything) == len(given.measured) + len(given.fitted)
     found = probe(given)
-    assert found.values == probe(subject_of(models["shared"], sentences=15, seed=3)).values
+    assert found.values == probe(subject_of(runs["shared"], sentences=15, seed=3)).values
     assert sum("with only 15 items for 16 dimensions" in note for note in found.notes) == 1
     (table,) = found.tables
     assert len(table.rows) == 4 and len(table.header) == 4
-    three = probe(subject_of(models["shared"], sentences=3, estimator="debiased"))
+    three = probe(subject_of(runs["shared"], sentences=3, estimator="debiased"))
     held = three.values["comparisons"]["languages"]
     assert held["debiased"] is None and held["same_layer"]["debiased"] is None and held["mean"]["debiased"] is None
     assert any("the debiased estimator needs at least 4 items, and there are 3" in note for note in three.notes)
     assert three.figures == [] and len(three.tables) == 1
     with pytest.raises(InputError, match="sentences"):
-        subject_of(models["shared"], sentences=1)
+        subject_of(runs["shared"], sentences=1)
 
 
-def test_two_models_get_random_encoders_of_their_own(models, tmp_path):
-    shared = models["shared"]
+def test_two_models_get_random_encoders_of_their_own(runs, tmp_path):
+    shared = runs["shared"]
     wider = random_run(tmp_path, model__hidden=24)
     given = subject_of(replace(shared, target_model=wider.model), sentences=40)
     found = probe(given).values["comparisons"]
@@ -236,7 +230,6 @@ def test_two_models_get_random_encoders_of_their_own(models, tmp_path):
     assert found["languages"]["biased"][1][2] == pytest.approx(biased, abs=2e-5)
 
 
-DERIVED = {"kind": "derived", "source": PRETRAIN["source"], "left": "trans+inv"}
 UPPER = {"dev": 10, "test": 0}
 
 
@@ -322,16 +315,3 @@ def test_another_model_reads_the_same_sentences(run, hub, pooling):
     assert any("paraphrase: parent by bert: the models have different numbers" in note for note in found.notes)
     assert [figure.name for figure in found.figures] == ["cka-languages", "cka-paraphrase", "cka-layers"]
     assert len(found.tables[0].header) == 2
-
-
-def test_models_of_hugging_face(hub):
-    """One that reads a derived language, with random encoders; and two monolingual ones."""
-    folder = str(hub["roberta"])
-    _, found = probe_of(folder, "trans+inv", {"x": DERIVED}, sentences=40, random=["target", "both"], paraphrase=folder)
-    held = found.values["comparisons"]
-    assert set(held) == {"languages", "random_target", "random_both", "paraphrase"}
-    assert all(np.isfinite(one["biased"]).all() and np.shape(one["biased"]) == (4, 4) for one in held.values())
-    assert held["paraphrase"]["mean"]["biased"] == pytest.approx(1.0, abs=1e-5)
-    _, two = probe_of(folder, "other", {"x": DERIVED}, str(hub["bert"]), natural=True, sentences=30)
-    assert np.shape(two.values["comparisons"]["languages"]["biased"]) == (2, 4)
-    assert not two.tables and [figure.name for figure in two.figures] == ["cka-languages"]

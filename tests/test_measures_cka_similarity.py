@@ -13,7 +13,6 @@ from probes import layer_cache
 from probes.measures.cka import similarity
 from probes.measures.cka.similarity import CKA
 from synthlang.errors import InputError
-from synthlang_bench.probes import parser_of, run_cka
 
 
 def states(layers: int, n: int, width: int, seed: int = 0) -> torch.Tensor:
@@ -102,17 +101,6 @@ def test_turns_scales_moves_and_orders_change_nothing(seed, n, widths, scale):
         assert not torch.allclose(stretched.biased, expected.biased, atol=1e-6)
 
 
-def test_a_model_is_like_itself():
-    left = states(4, 50, 8)
-    for mate in (left, -3.0 * left + 7.0):
-        found = gathered(left, mate)
-        ones = torch.ones(4, dtype=torch.float64)
-        torch.testing.assert_close(found.biased.diagonal(), ones, atol=1e-12, rtol=0)
-        torch.testing.assert_close(found.debiased.diagonal(), ones, atol=1e-10, rtol=0)
-        off = ~torch.eye(4, dtype=torch.bool)
-        assert float(found.debiased[off].abs().max()) < 0.4  # the layers are independent of each other
-
-
 def test_controls():
     """Unrelated states with d > n are alike to the biased one only; the more of a shared signal, the larger."""
     few = gathered(states(3, 40, 200), states(3, 40, 200, seed=5))
@@ -157,13 +145,6 @@ def test_a_result_may_come_at_any_time(memory, monkeypatch):
     for start in range(0, 101, 10):
         gather.update(left[:, start : start + 10], right[:, start : start + 10])
         same(gather.result(), gathered(left[:, : start + 10], right[:, : start + 10]), atol=1e-12)
-
-
-def test_what_fits_in_memory_needs_no_files(monkeypatch):
-    monkeypatch.setattr(similarity, "LayerCache", None)
-    assert len(CKA(13, 13, 768, 768).groups) == 1
-    with pytest.raises(TypeError):
-        CKA(25, 25, 1024, 1024)
 
 
 def test_a_first_block_unlike_the_rest(monkeypatch):
@@ -258,14 +239,3 @@ def test_states_that_are_no_numbers(bad, side):
 def test_no_overflow_and_no_underflow(scale):
     left, right = states(2, 30, 5).float(), states(2, 30, 5, seed=1).float()
     same(gathered(left * scale, right * scale), gathered(left, right), atol=1e-6)
-
-
-def test_the_benchmark_measures():
-    parser = parser_of()
-    full = parser.parse_args([])
-    assert (full.cka_layers, full.cka_sentences, full.cka_width) == (9, 10_000, 768)
-    found = run_cka(parser.parse_args(["--cka-layers", "3", "--cka-sentences", "300", "--cka-width", "256"]))
-    assert found["seconds"] > 0 and found["peak_memory_mb"] > 10
-    assert all(ratio > 0 for kinds in found["ratio_to_products"].values() for ratio in kinds.values())
-    # half of the variance of each side is common, so that sides correlate with 0.5 in each direction
-    assert found["debiased_average"] == pytest.approx(0.25, abs=0.05) and found["biased_average"] > 0.4

@@ -103,11 +103,6 @@ def check(values, expected):
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    return random_run(tmp_path_factory.mktemp("run"))
-
-
-@pytest.fixture(scope="module")
 def bert(tmp_path_factory):
     return open_pretrained(str(save_model(tmp_path_factory.mktemp("bert") / "bert")), "other", True)
 
@@ -265,22 +260,9 @@ def test_pictures_show_frequent_open_class_words_at_one_of_their_places(run):
             torch.testing.assert_close(vectors[side][i], plain.detach(), rtol=1e-4, atol=1e-5)
 
 
-def test_layers_are_those_of_the_config(run):
-    config = settings(layer=-2, picture="none").model_copy(update={"layers": (-1, 1)})
-    _, found = probe(run, config)
-    (of_model,) = found.values["models"].values()
-    assert of_model["layer"] == 1 and [one["layer"] for one in of_model["layers"]] == [1, 1, 2, 2]
-    assert [one["layer"] for one in of_model["dimensions"]] == [1, 1, 2, 2]
-    assert any("fewer dimensions" in note for note in found.notes)
-    with pytest.raises(InputError, match="layer 0 is not among"):
-        probe(run, settings(layer=0).model_copy(update={"layers": (1,)}))
-
-
 @pytest.mark.parametrize(("values", "message"), [
     ({"before": ["a/run", "b/run"]}, "the same name"),
     ({"dimensions": [0]}, "different counts of at least 1"),
-    ({"dimensions": [2, 2]}, "different counts"),
-    ({"picture": "umap"}, "pca"),
     ({"layer": 9}, "no layer 9"),
     ({"before": {"bert": "OLD"}}, r"set distances\.name"),
     ({"before": {"old": "NONE"}}, r"distances.before.old: .*no such folder"),

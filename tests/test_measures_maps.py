@@ -22,7 +22,6 @@ from synthlang.errors import InputError
 from synthlang.parallel.prepare import prepare_pair
 from synthlang.rng import key_of, permutation
 from tests.adjust_models import save_model
-from tests.aligned_runs import SEPARATE, random_run
 from tests.maps_cases import (
     SAME,
     Plain,
@@ -33,13 +32,6 @@ from tests.maps_cases import (
     values_of,
     write_pairs,
 )
-from tests.real_data import DATA
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("store")
-    return {"shared": random_run(folder), "separate": random_run(folder, **SEPARATE)}
 
 
 def dictionaries(given, folder):
@@ -254,13 +246,7 @@ def test_models_of_hugging_face_with_natural_text(tmp_path, kind):
     assert sum(count for reason, count in values["counts"].items() if reason.startswith("lines over")) == 1
     assert [layer["layer"] for layer in values["before"]] == [0, 1, 2, 3]
     assert all(layer["files"]["csls"]["mean"] in (0, 25, 50, 75, 100) for layer in values["before"])
-    titles = [table.caption for table in found.tables]
-    assert len(titles) == len(found.figures) == 4
-    assert titles[0].startswith("Translation of words, P@1 (%): 3 → and 3 ← words ask, among ")
-    assert titles[1].startswith(
-        f"Retrieval of words in context (%): {values['measured']['linked_words']} links, among "
-    )
-    assert titles[3].startswith("Retrieval of the sentences of maps.sentences (%): 2 sentence pairs")
+    assert len(found.tables) == len(found.figures) == 4
     assert values["counts"]["pairs to fit on with a word that is not in the sentences"] == 1
     assert values["counts"]["words to measure on that are not in the sentences (parent)"] == 1
     said = "3 of the 4 test words of the parent (75 %) are measured: 1 do not occur in the sentences"
@@ -268,7 +254,6 @@ def test_models_of_hugging_face_with_natural_text(tmp_path, kind):
     low, high = values["before"][-1]["intervals"]["words"]
     assert low <= values["before"][-1]["words"]["csls"]["mean"]["p@1"] <= high and high - low > 40
     assert any("directions only" in note for note in found.notes)  # three pairs of words for 16 dimensions
-    assert all("maps-" in drawing.name and "Layer 0" in drawing.note for drawing in found.figures)
     for drawing in found.figures:
         assert drawing.figure().svg
 
@@ -298,13 +283,10 @@ REFUSED = [
     ("run", {"test_dictionary": "two"}, {}, "two: none of the 2 pairs of maps.test_dictionary has both words in the"),
     ("run", {"dictionary": "one"}, {}, "one: maps.dictionary: of 1 translations 1 are left .*give a larger dictionary"),
     ("run", {"dictionary": "one", "test_dictionary": "one"}, {}, "give a larger dictionary, or more sentence pairs"),
-    ("run", {"dictionary": "gone"}, {}, "gone"),
     ("run", {"sentences": {"left": "two", "right": "long"}}, {}, "each of the 2 pairs of lines is empty or longer"),
     ("run", {"save": "taken"}, {}, "not a folder of maps; set maps.save to another folder"),
     ("broken", {}, {}, "NaN or infinity"),
     ("run", {}, {"data": {"dev": 0}}, "no sentence pair is left to measure on"),
-    ("run", {"supervision": ["parallel", "parallel"]}, {}, "twice"),
-    ("run", {"held_out": 0}, {}, "held_out"),
 ]
 
 
@@ -335,31 +317,3 @@ def test_what_cannot_be_measured_is_said(runs, tmp_path, model, maps, settings, 
     if model == "deep":
         named = values_of(subject_of(models[model], layers=[-1]))
         assert np.isfinite(named["before"][0]["context"]["csls"]["mean"])
-
-
-def test_real_dictionaries_and_sentences(tmp_path):
-    """MUSE and Tatoeba with a random model: they are read, and it finds what chance finds."""
-    if not (DATA / "muse_dict").is_dir():
-        pytest.skip(f"no real data in {DATA}")
-    lines = {side: (DATA / "multi30k" / f"val.{side}").read_text().lower().splitlines()[:150] for side in ("fr", "en")}
-    for side, sentences in lines.items():
-        (tmp_path / side).write_text("\n".join(sentences) + "\n")
-    shorter = [min(len(a.split()), len(b.split())) for a, b in zip(lines["fr"], lines["en"], strict=True)]
-    (tmp_path / "links").write_text("".join(" ".join(f"{i}-{i}" for i in range(n)) + "\n" for n in shorter))
-    folder = str(save_model(tmp_path / "model", "roberta", lines["fr"] + lines["en"]))
-    tatoeba = DATA / "tatoeba" / "tatoeba.fra-eng"
-    maps = {
-        "dictionary": str(DATA / "muse_dict" / "en-fr.0-5000.txt"),
-        "sentences": {"left": f"{tatoeba}.fra", "right": f"{tatoeba}.eng"},
-    }
-    config = {
-        "natural": True, "language": "fr", "data": {"dev": 30}, "maps": maps, "layers": [1],
-        "pairs": {"x": {
-            "kind": "text", "left": str(tmp_path / "fr"), "right": str(tmp_path / "en"),
-            "links": {"kind": "file", "path": str(tmp_path / "links")},
-        }},
-    }  # fmt: skip
-    values = values_of(ProbeInput(open_pretrained(folder, "fr", True), parse(ProbeConfig, config)))
-    assert values["measured"]["translations"]["queries"] > 5
-    for layers in (values["before"], *(maps["layers"] for maps in values["maps"].values())):
-        assert layers[0]["files"]["csls"]["mean"] < 5

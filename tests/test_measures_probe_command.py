@@ -86,14 +86,6 @@ def test_what_is_refused(run, tmp_path):
     ]
     for call, given, refusal in cases:
         assert refused(call, *given) == refusal
-    with pytest.raises(InputError, match=rf"^--probe: unknown probe 'cca'; choose from {', '.join(PROBES)} and all$"):
-        probe_names("words,cca")
-    with pytest.raises(InputError, match=r"^probe: layers: "):
-        read_probe_config(None, {}, ["layers=[]"])
-    with pytest.raises(InputError, match="give sentence pairs"):
-        read_probe_config(None, {"language": "fr"}, ["natural=true"])
-    with pytest.raises(InputError, match="there is no such folder; name a run"):
-        probe_command("/nowhere/at/all", one, None)
     assert probe_names("all") == list(PROBES) and probe_names("cka, words") == ["cka", "words"]
     assert probe_names(None) is None
 

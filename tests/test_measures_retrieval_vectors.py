@@ -18,16 +18,10 @@ from probes.static.training import train_vectors
 from synthlang.config import parse
 from synthlang.errors import InputError
 from tests.adjust_models import save_model
-from tests.aligned_runs import random_run
 from tests.maps_cases import Plain, plain_map, unit
 from tests.test_measures_maps_without_context import WIDTH, names_of, planted, write_vec
 from tests.test_measures_retrieval import Slow, check
 from tests.test_measures_retrieval_controls import DIAGONAL, KEEP, probe, sentences, subject_of
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    return random_run(tmp_path_factory.mktemp("run"))
 
 
 def turned_subject(folder, monkeypatch, retrieval, **settings):

@@ -176,13 +176,6 @@ def test_files_are_written_whole_and_repeat_to_the_byte(tmp_path, number):
     assert head[:8] == b"\x89PNG\r\n\x1a\n" and struct.unpack(">I", head[16:20])[0] == 1200
 
 
-def test_different_data_give_different_pictures_and_a_page_gets_the_note_as_its_caption(tmp_path):
-    one, other = (emergence(f"e{i}", "Same", [Series("all", [0, 1], [0, i])]).write(tmp_path) for i in (3, 4))
-    assert one[0].read_bytes() != other[0].read_bytes() and one[1].read_bytes() != other[1].read_bytes()
-    figure = cases()[0].figure()
-    assert figure.caption.startswith("Distances. Related: words") and "AUC" in figure.alt and figure.name == "hist"
-
-
 @pytest.mark.parametrize("spread", [0.0, 0.5, 30.0])
 def test_labels_of_a_scatter_never_overprint(spread, monkeypatch):
     """Twelve conditions of three models: a label has room of its own or is left out, for the legend names it."""

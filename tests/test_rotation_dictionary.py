@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from probes.rotation.dictionary import translation_set
-from synthlang.dictionary.word_dictionary import read_muse
 from synthlang.rng import integers, key_of, permutation
-from tests.real_data import DATA
 
 PAIRS = [("cat", "chat"), ("dog", "chien"), ("cat", "matou"), ("cat", "chat"), ("sky", "ciel"), ("cat", "xx"),
          ("zz", "ciel"), ("sea", "yy")]  # fmt: skip
@@ -81,17 +79,3 @@ def test_it_is_what_a_plain_loop_counts():
     assert precision(translations, neighbours, (5, 20), candidates=10)["p@20"] == every  # all of them are listed
     with pytest.raises(AssertionError):
         precision(translations, neighbours, (5, 20))
-
-
-@pytest.mark.skipif(not (DATA / "muse_dict").is_dir(), reason="the MUSE dictionaries are not there")
-@pytest.mark.parametrize("language", ["de", "es", "fr", "ru"])
-def test_a_real_dictionary(language):
-    pairs = read_muse(DATA / "muse_dict" / f"en-{language}.5000-6500.txt")
-    source, target = ({word: row for row, word in enumerate(dict.fromkeys(side))} for side in zip(*pairs, strict=True))
-    translations = translation_set(pairs, source, target)
-    said = translations.to_json()
-    assert said["queries"] == said["words"] == 1500 and said["known"] == said["pairs"] == len(pairs)
-    assert said["unknown_source"] == said["unknown_target"] == said["unanswered"] == 0
-    last = translations.answers[translations.offsets[1:] - 1]
-    assert precision(translations, last[:, None], (1,)) == {"p@1": 100.0}
-    assert precision(translations, (last[:, None] + 1) % len(target), (1,))["p@1"] < 50

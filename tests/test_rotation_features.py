@@ -28,18 +28,12 @@ from synthlang.corpus import Corpus
 from synthlang.parallel.links import Links
 from synthlang.parallel.pairs import LinkedText
 from synthlang.parallel.prepare import DataConfig, prepare_pair
-from tests.aligned_runs import SEPARATE, plain_states, random_run
+from tests.aligned_runs import plain_states
 from tests.maps_cases import SAME as SAME_PAIRS
 from tests.maps_cases import plain_map, write_pairs
 from tests.refusals import place_and_code, refusal
 
 SAME = SAME_PAIRS["x"]
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("store")
-    return {"shared": random_run(folder), "separate": random_run(folder, **SEPARATE)}
 
 
 def config(**settings: Any) -> RotationConfig:

@@ -14,17 +14,11 @@ from probes.transfer.config import FeaturesConfig, TransferConfig
 from probes.transfer.run import Transfer
 from probes.transfer.splits import load_data
 from synthlang.config import parse
-from tests.aligned_runs import random_run
 from tests.maps_cases import subject_of, values_of
 from tests.refusals import refused
 
 ABOUT = About(moves="source", source=(2,), target=(2,), subword="end", supervision="parallel", model="m", language="x")
 MINI = "builtin:mini-english?types=500&sentences=60&dev=20&test=20"
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    return random_run(tmp_path_factory.mktemp("store"))
 
 
 @pytest.mark.parametrize("method", METHODS)

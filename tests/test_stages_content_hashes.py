@@ -23,13 +23,12 @@ from probes.study.executors.base import run_stage
 from probes.transfer import splits
 from probes.transfer.config import TransferConfig
 from synthlang.config import dump_yaml, parse
-from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
 from synthlang.progress import silent
 from synthlang.references import Named
 from synthlang.store import Store
 from tests.study_graphs import FULL, graph_of, run_all, write_treebank
-from tests.tiny import PRETRAIN, changed
+from tests.tiny import changed
 
 RUN = {**FULL["pretrain"], "source": "conllu:bank"}
 LINES = "a b\nc d\n"
@@ -243,28 +242,12 @@ def test_another_version_of_a_parser_is_another_key(monkeypatch):
     assert len(found) == 2
 
 
-def test_what_has_no_files(here):
-    assert PretrainStage(config=parse(PretrainConfig, PRETRAIN)).files(ContentHashes()) == {}
-    assert transferred("bert", train="hf:conll2003").files(ContentHashes()) == {}
-
-
 def test_what_is_not_there_has_a_key_that_nothing_has(here):
     """A study says why when it checks its cells, and not when it looks what is done."""
     whole = key_of(pretrained())
     (here / "bank" / "x-ud-train.conllu").unlink()
     (here / "bank" / "x-ud-test.conllu").unlink()
     assert key_of(pretrained()) != whole
-
-
-def test_the_words_of_a_message_are_in_no_key(here, monkeypatch):
-    named, known = Named((), "file", "none.txt"), ContentHashes().of(Named((), "file", "none.txt"))
-
-    def refuse(*_: Any) -> Any:
-        raise InputError("in other words", code="missing")
-
-    monkeypatch.setitem(content_hashes.NAMED, "file", refuse)
-    again = ContentHashes().of(named)
-    assert again.hash == known.hash and str(again.error) != str(known.error)
 
 
 # --- files that change while a stage is made ---

@@ -161,7 +161,7 @@ def test_json_and_back_is_the_same_stage(name):
 @pytest.mark.parametrize(
     ("values", "kinds"),
     [
-        ({"title": "other", "name": "other"}, set()),
+        ({"title": "other", "name": "other", "learned": {"perplexity": 1.5}}, set()),
         ({"tasks": {"one": {"task": "pos"}, "ner": {}}, "probes": {"w": FULL["probes"]["words"]}}, set()),
         ({"pretrain__steps": 7}, MADE),
         ({"source": SOURCE.replace("500", "400")}, MADE),

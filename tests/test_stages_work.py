@@ -6,7 +6,6 @@ Each is as the commands one by one would make it, and as it would be without the
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -37,7 +36,6 @@ from probes.study.executors.base import run_stage
 from probes.study.gc import check_weights, collect
 from probes.transfer.config import ContinualConfig, TransferConfig
 from probes.transfer.fit import _Fit
-from probes.transfer.result import read_predictions
 from probes.transfer.run import Transfer
 from probes.transfer.splits import load_data
 from synthlang.checksums import RECORD
@@ -65,7 +63,6 @@ from tests.study_graphs import (
     SOURCE,
     STARTED,
     TUNED,
-    TWO,
     contents,
     graph_of,
     run_all,
@@ -82,10 +79,6 @@ def of_kind(whole, kind):
 
 def keys_of(whole, kind):
     return [key for key, stage in whole.stages.items() if stage.kind == kind]
-
-
-def of_cells(whole, name):
-    return [keys[name] for keys in whole.of_cell.values()]
 
 
 def place(store, stage):
@@ -110,26 +103,8 @@ def full(tmp_path_factory):
     return store, whole
 
 
-def test_every_stage_is_a_folder_of_its_kind(full):
+def test_the_alignment_is_that_of_the_probe(full):
     store, whole = full
-    for key, stage in whole.stages.items():
-        assert is_done(store, stage)
-        names = {path.name for path in store.path(stage.kind, key).iterdir()}
-        assert {"pretrain": "done.json", "probe": "probes.json"}.get(stage.kind, "result.json") in names
-    assert not list(store.root.glob("*.work"))
-
-
-def test_results_are_those_of_the_commands(full):
-    store, whole = full
-    for stage in of_kind(whole, TransferStage):
-        folder = store.path("transfer", stage.key)
-        result = read_json(folder / "result.json")
-        assert (result["task"], result["seed"]) == (stage.config.task, stage.seed)
-        assert result["delta"] == pytest.approx(result["sup"] - result["zs"], abs=1e-3)
-        parts = read_predictions(folder / "predictions.parquet")
-        assert {part.test for part in parts} == {"parent", "zs", "sup"}
-        assert result["counts"]["target test"]["items"] == 20
-        assert "target test" in result["drops"]
     (probe,), (quick,) = of_kind(whole, ProbeStage), of_kind(whole, AlignmentStage)
     probes = read_json(store.path("probe", probe.key) / "probes.json")
     alignment = read_json(store.path("alignment", quick.key) / "result.json")
@@ -226,10 +201,6 @@ def adjusted(tmp_path_factory):
     return store, whole
 
 
-def weights_of(opened):
-    return np.concatenate([part.detach().numpy().ravel() for part in opened.model.parameters()])
-
-
 def test_an_adjustment_in_a_study_is_that_of_the_command(adjusted, tmp_path):
     store, whole = adjusted
     (task,) = of_kind(whole, AdjustStage)
@@ -240,23 +211,6 @@ def test_an_adjustment_in_a_study_is_that_of_the_command(adjusted, tmp_path):
         weights = [folder / "export" / language / "model.safetensors" for folder in (mine, tmp_path / "theirs")]
         assert weights[0].read_bytes() == weights[1].read_bytes()
         assert weights[0].read_bytes() != (run / "export" / language / "model.safetensors").read_bytes()
-
-
-def test_what_follows_reads_the_adjusted_model_in_the_languages_of_its_run(adjusted):
-    store, whole = adjusted
-    (task,) = of_kind(whole, AdjustStage)
-    run, mine = store.path("pretrain", task.parents[0].key), store.path("adjust", task.key)
-    opened = open_pretrained(str(mine), None, original=str(run))
-    plain, own = open_pretrained(str(run), None), open_pretrained(str(mine), "trans+inv")
-    assert (opened.text, opened.natural) == (plain.text, False)
-    assert opened.target.language.fingerprint == plain.target.language.fingerprint
-    assert opened.fingerprint == own.fingerprint != plain.fingerprint
-    words = weights_of(opened)
-    assert np.array_equal(words, weights_of(own))
-    assert not np.array_equal(words, weights_of(plain))
-    (transfer,) = of_kind(whole, TransferStage)
-    result = read_json(place(store, transfer) / "result.json")
-    assert (result["language"], result["parents"]["model"]) == ("trans+inv", own.fingerprint)
 
 
 def test_probes_of_an_adjusted_model_have_the_one_before_beside_it(adjusted):
@@ -322,25 +276,6 @@ def test_an_adjustment_goes_on_after_its_store_was_moved(adjusted, tmp_path):
     assert (folder / "export" / "parent" / "model.safetensors").read_bytes() == weights
 
 
-def test_two_models(tmp_path):
-    store = Store(tmp_path / "two")
-    probes: dict[str, Any] = {
-        "c": {"probes": ["cka"], "model2": None, "cka": {"paraphrase": "cell:second", "sentences": 30, "random": []}},
-        "two": {"probes": ["cka"], "cka": {"sentences": 30, "random": []}, "data": {"dev": 20, "sentences": 60}},
-    }
-    probes["c"]["data"] = probes["two"]["data"]
-    whole, (cell,) = graph_of(changed(TWO, seeds=[0], tasks={"pos": {}}, probes=probes))
-    run_all(whole.stages, store)
-    keys = whole.of_cell[cell.name]
-    result = read_json(store.path("transfer", keys["transfer pos seed 0"]) / "result.json")
-    runs = [str(store.path("pretrain", key)) for key in (keys["pretrain"], keys["second"])]
-    both = open_pretrained(runs[0], None, target_model=runs[1])
-    assert result["parents"]["model"] == both.fingerprint
-    assert result["settings"]["target_model"] == "cell:second"
-    models = {n: read_json(store.path("probe", keys[f"probe {n}"]) / "probes.json")["parents"]["model"] for n in probes}
-    assert models == {"c": open_pretrained(runs[0], None).fingerprint, "two": both.fingerprint}
-
-
 def test_a_finished_run_by_its_name(full, tmp_path):
     store, whole = full
     (run,) = of_kind(whole, PretrainStage)
@@ -378,8 +313,6 @@ def test_two_natural_languages(tmp_path):
 
 
 # --- of a model that was fine-tuned for its probes ---
-
-STAGES = ("pretrain", "tuned", "tuned")
 
 
 @pytest.fixture(scope="module")
@@ -428,17 +361,6 @@ def test_it_is_what_the_commands_do_one_by_one(tuned, tuning, tmp_path):
     assert ours["parents"]["model"] == open_pretrained(str(mine), "trans").fingerprint
 
 
-def test_probes_read_the_fine_tuned_model_in_the_languages_of_its_run(tuned):
-    _, _, cells = tuned
-    found = [read_json(stage_of(tuned, cell.name, "probe") / "probes.json")["parents"]["model"] for cell in cells]
-    run, *others = (str(stage_of(tuned, cell.name, stage)) for cell, stage in zip(cells, STAGES, strict=True))
-    opened = [open_pretrained(run, None), *(open_pretrained(folder, None, original=run) for folder in others)]
-    assert found == [model.fingerprint for model in opened] and len(set(found)) == 3
-    assert {model.target.language.name for model in opened} == {"trans"}
-    before, after = opened[0].model.state_dict(), opened[1].model.state_dict()
-    assert any(not np.array_equal(before[name], after[name]) for name in after if name.startswith("layers."))
-
-
 def test_the_alignment_of_words_after_fine_tuning(tuned, tmp_path):
     """Its own rows, the words of its run: beside plain computation, and as they were where rows are frozen."""
     store = copied(tuned[0], tmp_path / "words")
@@ -465,15 +387,6 @@ def test_the_alignment_of_words_after_fine_tuning(tuned, tmp_path):
         assert found[cell.labels["tuning"]] == pytest.approx(100 * np.mean(right_ones), abs=1e-3)
     before = read_json(store.path("alignment", keys["alignment"]) / "result.json")["scores"]["all"]["cosine"]["forward"]
     assert found["frozen"] == before != found["far"]
-
-
-def test_the_stage_says_what_was_fitted(tuned):
-    record = read_json(stage_of(tuned, tuned[2][1].name, "tuned") / "done.json")
-    assert (record["task"], record["seed"], record["model"]) == ("pos", 3, "mlm trans")
-    assert [epoch["epoch"] for epoch in record["fit"]["epochs"]] == [1, 2]
-    assert record["counts"].keys() == {"source train", "source dev"}
-    aligned = read_json(stage_of(tuned, tuned[2][2].name, "tuned") / "done.json")["counts"]["aligned text pretraining"]
-    assert aligned["sentence pairs to train on"] == 40
 
 
 def test_a_model_by_its_name_has_one_export_for_all_languages(tuned, tmp_path):
@@ -600,25 +513,6 @@ PLAIN = changed(FULL, seeds=[0], probes={}, tasks={})  # a run and its alignment
 WORDS = {"w": {"probes": ["words"]}}
 
 
-def test_cells_of_one_run_that_spell_it_otherwise(tmp_path, monkeypatch):
-    """A stage is named by what a run is: not by paths, nor by a dictionary that its objective does not read."""
-    write_treebank(tmp_path / "d")
-    monkeypatch.chdir(tmp_path)
-    store, names = Store(tmp_path / "store"), []
-    data = changed(PLAIN, source="conllu:d", grid={"product": {"pretrain.dictionary.coverage": [0.25, 0.75]}})
-    for spec in ("conllu:d", f"conllu:{tmp_path}/d"):
-        whole, _ = graph_of(changed(data, source=spec))
-        run_all(whole.stages, store)
-        names.append((keys_of(whole, "pretrain"), keys_of(whole, "alignment")))
-    (runs, alignments), again = names
-    assert len(runs) == 1 and len(alignments) == 2
-    assert again == (runs, alignments)
-    share = [
-        read_json(store.path("alignment", name) / "result.json")["scores"]["in_dictionary"]["n"] for name in alignments
-    ]
-    assert share[0] < share[1]
-
-
 def test_a_probe_reads_the_checkpoints_of_its_own_config(tmp_path):
     """A run shared with a study that keeps fewer gets those that are missing; results are those of an empty store."""
     few, many = {"every": 3, "keep": 1}, {"every": 2, "keep": 1, "archive": 2}
@@ -638,28 +532,6 @@ def test_a_probe_reads_the_checkpoints_of_its_own_config(tmp_path):
     kinds = ("probe", "alignment")
     assert contents(alone, kinds).items() <= contents(shared, kinds).items()
     assert not list(shared.root.glob("*.again"))
-
-
-@pytest.mark.parametrize("damage", ["gone", "truncated", "{}", "predictions", "done"])
-def test_a_damaged_stage_is_made_again(damage, full, tmp_path):
-    store, whole = full
-    other, before = copied(store, tmp_path / "copy"), contents(store)
-    pretrain, transfer = keys_of(whole, "pretrain")[0], keys_of(whole, "transfer")[0]
-    result = other.path("transfer", transfer) / "result.json"
-    if damage == "gone":
-        result.unlink()
-    elif damage == "truncated":
-        result.write_bytes(result.read_bytes()[:-20])
-    elif damage == "{}":
-        write_json(result, {})
-    elif damage == "predictions":
-        result.with_name("predictions.parquet").unlink()
-    else:
-        (other.path("pretrain", pretrain) / "done.json").unlink()
-        shutil.rmtree(other.path("transfer", transfer))
-    assert run_all(whole.stages, other) == ([pretrain, transfer] if damage == "done" else [transfer])
-    assert contents(other) == before
-    assert all(is_done(other, stage) for stage in whole.stages.values())
 
 
 # --- who makes a stage ---

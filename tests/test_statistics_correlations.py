@@ -9,7 +9,6 @@ from scipy import stats
 
 from probes import statistics
 from probes.statistics import COEFFICIENTS, correlations
-from probes.statistics.correlations import Units, arrangements, drawn_weights, every_arrangement, groups_of
 from synthlang.errors import InputError
 
 correlation: Any = statistics.correlation  # whose numbers may be None
@@ -306,19 +305,3 @@ def test_the_interval_of_clusters_with_strong_ranks_holds_the_estimate(kind):
     y = -1.0 * cell + 1.5 * random.normal(size=24)
     got = correlation(cell, y, 0, kind, blocks=(cell // 6).tolist(), clusters=cell.tolist())
     assert got.low <= got.r <= got.high and got.high - got.low > 0.01
-
-
-def test_every_arrangement_is_there_once():
-    groups = Units(np.array([0, 0, 0, 1, 1, 1]), np.arange(6)).groups
-    rows = np.concatenate(list(every_arrangement(groups, 6)))
-    assert arrangements(groups) == len(rows) == len({tuple(row) for row in rows.tolist()}) == 36
-    assert (np.sort(rows[:, :3], axis=1) == [0, 1, 2]).all() and (np.sort(rows[:, 3:], axis=1) == [3, 4, 5]).all()
-    assert groups_of(np.array([], np.intp)) == ()
-
-
-def test_draws_keep_the_number_of_clusters_of_a_block():
-    units = Units(np.array([0, 1, 0, 1, 0, 0, 2]), np.array([0, 0, 1, 1, 2, 3, 4]))
-    weights = drawn_weights(units, 50, np.random.default_rng(0))
-    assert (weights[:, 0] == weights[:, 1]).all()  # a cell comes with its points in all blocks
-    assert (weights[:, [0, 2]].sum(1) == 2).all() and (weights[:, [4, 5]].sum(1) == 2).all()
-    assert (weights[:, 6] == 1).all() and len(np.unique(weights, axis=0)) > 5

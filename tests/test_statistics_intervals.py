@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tracemalloc
 from typing import Any
 
@@ -76,11 +74,6 @@ def test_overlap() -> None:
     a, b, c = (Interval(m, m - 1, m + 1, 3, 0.95) for m in (0, 2, 5))
     assert a.overlaps(b) and b.overlaps(a) and not a.overlaps(c)
     assert a.overlaps(Interval(0, None, None, 1, 0.95)) is None
-
-
-def test_torch_is_not_imported() -> None:
-    code = "import sys, probes.statistics; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_of_a_mean_of_items_it_is_scipys_bootstrap() -> None:

@@ -361,11 +361,6 @@ def test_what_only_chooses(axes, text, chosen):
             "no cell has it; name labels, as in AXIS=LABEL. There is language: trans; objective: mlm, align_mlm",
         ),
         ("", "--only : no cell has it"),
-        (
-            "objective=xlm",
-            "--only objective=xlm: no cell has it; name labels, as in AXIS=LABEL. There is objective: mlm, align_mlm",
-        ),
-        ("nothing=mlm", "--only nothing=mlm: no cell has it; name labels"),
         ("kind=xlm", "There is objective: mlm, align_mlm"),
     ],
 )

@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import pytest
 
-from pretrain.config import PretrainConfig
 from probes.claims.papers import read_claims, read_tables
 from probes.models.names import CellModel, ModelLimits, language_of
 from probes.results.labels import is_seed
@@ -20,12 +19,12 @@ from probes.study.checks import check_cells, missing_inputs
 from probes.study.graph import graph
 from probes.transfer.splits import Split
 from synthlang.catalogue import find, names
-from synthlang.config import load
 from synthlang.transforms.code_switch import CodeSwitch
 from tests.refusals import refusal
-from tests.shipped import catalogued, place, stages, study
+from tests.shipped import catalogued, place, study
 
 __all__ = ["place"]
+
 ROOT = Path(__file__).parents[1]
 SIZES = ("paper", "lab", "tiny")
 TABLES = {
@@ -59,15 +58,6 @@ OFFLINE = [f"tiny/{name}" for name in (*OF_PAPERS, *OURS, "up-to-rotation", "sep
 
 
 pytestmark = pytest.mark.usefixtures("place")
-
-
-def keys(name: str) -> set[str]:
-    return {*stages(name).stages}
-
-
-def made(name: str, kind: str = "pretrain", *assignments: str) -> set[str]:
-    """The keys of its stages of a kind."""
-    return {key for key, stage in stages(name, *assignments).stages.items() if stage.kind == kind}
 
 
 def labels(cells: list[Cell]) -> dict[str, set[str]]:
@@ -255,53 +245,6 @@ def test_word_vectors_of_the_tiny_study_need_no_extra(monkeypatch):
     assert (error.keys, error.code) == (("probes", "retrieval", "retrieval", "static", "vectors", "kind"), "extra")
 
 
-def same(cell: Cell, size: str, run: str) -> bool:
-    """Whether a cell pretrains as a run of the catalogue does, but for its source and what is a matter of time."""
-    other = load(PretrainConfig, f"{run}/{size}", kind="runs")
-    assert cell.pretrain is not None
-    left_out = {"source", "steps", "batch", "processes", "seed", "languages", "language"}
-    spoken = [
-        [m.language.model_dump(exclude={"name"}) for m in config.all_languages] for config in (cell.pretrain, other)
-    ]
-    mine, theirs = (config.model_dump(mode="json", exclude=left_out) for config in (cell.pretrain, other))
-    return mine == theirs and spoken[0] == spoken[1] and cell.pretrain.batch.packing == other.batch.packing
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_cells_are_the_runs_of_the_catalogue(size):
-    for cell in study(f"{size}/align_mlm-table3")[1]:
-        objective = cell.labels["objective"].lower().replace("-", "_")
-        assert same(cell, size, f"{objective}/{cell.labels['transform']}"), cell.name
-    for n in (25, 50):
-        overlap = [c for c in study(f"{size}/align_mlm-table7")[1] if c.labels["overlap"] == f"{n}%"]
-        assert all(same(cell, size, f"xlm/trans+inv-overlap{n}") for cell in overlap)
-    for cell in study(f"{size}/emerging-table1")[1]:
-        if cell.labels["variant"] == "Extra anchors" and size != "tiny":
-            continue  # their dictionaries are placeholders there
-        variant = cell.labels["variant"].lower().replace(" + ", "+").replace(" ", "_").replace("-cc", "_cc")
-        assert same(cell, size, f"emerging-{variant}/{cell.labels['pair']}"), cell.name
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_tables_share_what_they_have_in_common(size):
-    def of(table: str) -> set[str]:
-        return keys(f"{size}/{table}")
-
-    table3 = of("align_mlm-table3")
-    assert of("align_mlm-figure2") == table3 and of("align_mlm-figure1") < table3 and of("align_mlm-table8") < table3
-    assert of("align_mlm-figure3") == of("align_mlm-table8") and of("align_mlm-table2") == of("align_mlm-table4")
-    assert of("align_mlm-table6") < of("align_mlm-table1")
-    for table in ("table1", "table4", "table5", "table7"):
-        shared = made(f"{size}/align_mlm-{table}") & table3
-        assert shared and shared < made(f"{size}/align_mlm-{table}")
-    assert of("emerging-figure3") == of("emerging-table1") and of("emerging-figure2") == of("emerging-figure6")
-    assert made(f"{size}/emerging-figure4") == made(f"{size}/emerging-figure6")
-    assert len(of("emerging-figure8") & of("emerging-figure5")) > 27
-    assert of("cao2020-table4") == of("cao2020-figure3") < of("cao2020-table3")
-    assert len(of("cao2020-table2") & of("cao2020-table1")) > 12
-    assert of("kulshreshtha2020-figure2") == of("kulshreshtha2020-table3")
-
-
 @pytest.mark.parametrize("name", [name for name in FILES if name.startswith("tiny/emerging-") or "sharing" in name])
 def test_no_items_are_in_a_language_that_switches(name):
     """Words of the other language are for pretraining (section 4.2): each row of a table has the same test items."""
@@ -314,16 +257,6 @@ def test_no_items_are_in_a_language_that_switches(name):
             assert not any(isinstance(transform, CodeSwitch) for transform in language.transforms), cell.name
             spoken.setdefault((cell.labels["pair"], task.task), set()).add(language.fingerprint)
     assert all(len(languages) == 1 for languages in spoken.values())
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_pairs_that_an_adjustment_read_are_seen(size):
-    """Of the sentences that are not measured retrieval reads all that the adjustment does (Cao et al., section 3.3)."""
-    for cell in study(f"{size}/cao2020-table3")[1]:
-        if cell.adjust is not None:
-            read, seen = cell.adjust.data, cell.probes["retrieval"].data
-            assert (seen.test, seen.dev) == (0, read.test) and read.draw == "last" and read.length == seen.length
-            assert read.sentences is not None and seen.sentences == read.dev + read.sentences
 
 
 def test_the_document_names_every_study_and_its_examples_are_studies(place, tmp_path):
@@ -347,23 +280,6 @@ def test_the_document_names_every_study_and_its_examples_are_studies(place, tmp_
 # --- how many models a condition has, and how to have more ---
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_the_main_adjustment_of_impact_is_one_stage_of_all_its_tables(size):
-    """30K, avg and all: the adjusted models of table 8, and of tables 2 to 4, which have more seeds at tiny."""
-
-    def adjustments(table: str) -> set[str]:
-        return made(f"{size}/impact-{table}", "adjust")
-
-    main, seeds = adjustments("table8"), {"paper": 5, "lab": 3, "tiny": 6}[size]
-    assert len(main) == 4 * seeds
-    for table, more in {"table2": 10, "table3": 14, "table4": 10}.items():
-        assert main <= adjustments(table)
-        assert len(adjustments(table)) == 4 * (more if size == "tiny" else seeds)
-    for table in ("table5", "table6", "table7", "figure1"):
-        shared = 0 if (size, table) == ("tiny", "table6") else seeds  # whose words are several tokens
-        assert len(adjustments(table) & main) == shared, table
-
-
 @pytest.mark.parametrize("name", [f"tiny/{name}" for name in (*OF_PAPERS, *OURS)])
 def test_tiny_conditions_have_several_models(name):
     """Not so many fine-tunings of one model: what differs between pretrainings decides."""
@@ -381,67 +297,3 @@ def test_tiny_conditions_have_several_models(name):
         for first, second, _ in pairs:
             assert second is None or first != second, "two models of one language and one seed are one model"
         assert len({first for first, *_ in pairs}) == len(pairs), "each has a pretraining of its own"
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_sharing_has_every_number_of_layers(size):
-    for cell in study(f"{size}/dose-sharing")[1]:
-        assert cell.pretrain is not None
-        shared = cell.pretrain.model.layers - len(cell.pretrain.sharing.layers)
-        assert cell.labels["layers"] == str(shared) and len(set(cell.pretrain.sharing.layers)) == 8 - shared
-    assert labels(study(f"{size}/dose-sharing")[1])["layers"] == {str(number) for number in range(9)}
-
-
-RECIPE_STEPS = "pretrain.steps=2000"
-"""Of the recipe; the quickstart itself has more."""
-
-
-def test_the_study_of_fine_tuning_has_the_models_of_the_quickstart():
-    """One fine-tuning a cell: embeddings frozen or not, four rates; probes read the model that it gives."""
-    config, cells = study("tiny/fine-tuning")
-    assert made("tiny/fine-tuning") == made("quickstart", "pretrain", RECIPE_STEPS) and len(cells) == 12 * 2 * 4
-    assert config.learned == study("quickstart")[0].learned and not config.papers
-    for cell in cells:
-        (task,), tuned = cell.tasks.values(), cell.finetuned
-        assert tuned is not None and (tuned.features, tuned.fine_tune) == (task.features, task.fine_tune)
-        assert task.features.freeze_embeddings == (cell.labels["embeddings"] == "frozen")
-        assert task.fine_tune.head_learning_rate == 3e-3
-    assert made("tiny/fine-tuning", "transfer") > made("quickstart", "transfer", RECIPE_STEPS)
-
-
-def test_two_orders_of_the_typology_are_the_languages_of_the_quickstart():
-    shared = made("tiny/typology") & made("quickstart", "pretrain", RECIPE_STEPS)
-    assert len(shared) == 2 * 3, "MLM under trans and under trans+inv"
-
-
-def test_rotations_are_measured_on_the_models_of_table_3():
-    _, cells = study("tiny/up-to-rotation")
-    assert made("tiny/up-to-rotation") == made("tiny/align_mlm-table3") and len(cells) == 4 * 3 * 5
-    assert not any(cell.tasks for cell in cells) and all(cell.probes["maps"].maps.embeddings for cell in cells)
-
-
-def test_between_no_anchors_and_sep_emb_one_setting_changes_at_a_time():
-    """Both ends are the models of table 1, fine-tuned as there; from one variant to the next one setting changes."""
-    _, cells = study("tiny/sep-emb")
-    _, table = study("tiny/emerging-table1")
-    for cell in cells:
-        if cell.labels["variant"] in ("No anchors", "Sep Emb"):
-            of_table = [one for one in table if one.pretrain == cell.pretrain]
-            assert [one.labels["pair"] for one in of_table] == ["en-fr"]
-            assert all(task == of_table[0].tasks[name] for name, task in cell.tasks.items())
-    found = {cell.labels["variant"]: cell.pretrain for cell in cells if cell.pretrain and not cell.pretrain.seed}
-    none, words, softmax, sep = (found[name] for name in ("No anchors", "Own random words", "Own softmax", "Sep Emb"))
-    assert words.objective.random_words == "same-language" != none.objective.random_words
-    assert words.model_copy(update={"objective": none.objective}) == none
-    assert softmax.sharing.softmax == "language" and softmax.sharing.embeddings == "shared"
-    assert softmax.model_copy(update={"sharing": words.sharing}) == words
-    assert sep.sharing.embeddings == "separate" and sep.objective == softmax.objective
-
-
-def test_one_model_of_the_paper_can_become_several():
-    """As the comments of the sizes say."""
-    for name in ("paper/emerging-figure7", "lab/emerging-figure4", "paper/align_mlm-figure1"):
-        says = "--set grid.product.pretrain.seed='[0, 1, 2]'"
-        assert says in header(name), name
-        _, cells = load_study(Path(catalogued(name)), [says.removeprefix("--set ").replace("'", "")])
-        assert {"0", "1", "2"} == {cell.labels.get("pretrain.seed", "0") for cell in cells}

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import yaml
-from rich.filesize import decimal
 
 from pretrain.run import open_run
 from probes.results.collect import Tables
@@ -149,19 +148,6 @@ def test_the_policy_that_keeps_most_counts(folders, other, left, tmp_path, monke
     assert said.endswith(kept if len(folders) == 1 else "of 1 run")
     collect(paths, "results")
     assert weights_of(run) == left
-
-
-@made_up
-def test_two_stores_at_once_and_what_the_command_says(tmp_path, monkeypatch, capsys):
-    runs = [of_kind(study(tmp_path / name / "a"), "pretrain") for name in "xy" if (tmp_path / name).mkdir() is None]
-    folders = [tmp_path / name / "a" for name in "xy"]
-    sizes = [freed.size for freed in collect(folders, "final", dry_run=True).freed]
-    assert command(monkeypatch, "gc", *folders, "--keep", "final", "--dry-run") == 0
-    said = capsys.readouterr().out.replace("\n", " ")
-    assert f"would free {decimal(sum(sizes))} of 2 runs" in said and all(str(run) in said for run in runs)
-    assert command(monkeypatch, "gc", *folders, "--keep", "final") == 0
-    assert f"freed {decimal(sum(sizes))} of 2 runs" in capsys.readouterr().out
-    assert [weights_of(run)[0] for run in runs] == [LAST, LAST]
 
 
 @pytest.mark.parametrize(

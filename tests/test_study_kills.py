@@ -17,8 +17,6 @@ from tests.study_cases import (
     CHECKPOINT,
     cells_in,
     command,
-    config_file,
-    finished_study,
     rows_of,
     run_here,
     start,
@@ -28,16 +26,6 @@ from tests.study_cases import (
     wait_for_the_end_of,
 )
 from tests.tiny import STUDY, changed
-
-
-@pytest.fixture(scope="module")
-def config(tmp_path_factory):
-    return config_file(tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def reference(tmp_path_factory):
-    return finished_study(tmp_path_factory)
 
 
 def finished_stages(out: Path) -> dict[Path, int]:

@@ -14,10 +14,8 @@ from probes.correlation import CorrelateOptions, correlate_command
 from probes.report.data import read_study
 from probes.report.folder import write_report
 from probes.report.numbers import number
-from probes.results.scores import SCORES
 from probes.statistics import mean_interval
 from probes.study.gc import collect
-from synthlang.errors import InputError
 from tests.report_study import (
     Report,
     cells_of,
@@ -293,11 +291,6 @@ def test_each_study_of_a_joined_report_has_its_own_limits(tmp_path: Path) -> Non
     assert table["tiny", "MLM", "–"] == "2 models × 2 seeds" and table["lab", "MLM", "–"] == "3 models × 2 seeds"
 
 
-def test_limits_that_cannot_be_read_are_one_line(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="perplexitty: unknown key; did you mean perplexity"):
-        read_study(grid(tmp_path / "a", {"perplexitty": 5}))
-
-
 # --- runs ---
 
 SEARCH = changed(
@@ -337,14 +330,3 @@ def test_a_search_that_was_run(tmp_path: Path) -> None:
     assert not list(folder.glob("stages/*/checkpoints"))
     opened(folder, SEARCH).save()
     assert tables(folder) == before, "the log alone tells"
-
-
-def test_a_limit_changes_no_cell(tmp_path: Path) -> None:
-    """It is set afterwards, and only the report is written again."""
-    folder = tmp_path / "search"
-    run_here(folder, SEARCH)
-    before = {path: path.stat().st_mtime_ns for path in folder.glob("stages/*/*")}
-    run_here(folder, SEARCH | {"learned": {"perplexity": 1.5}})
-    assert {path: path.stat().st_mtime_ns for path in folder.glob("stages/*/*")} == before
-    assert "2 of 2 cells did not learn" in (folder / "report.md").read_text()
-    assert set(SCORES).isdisjoint(read_study(folder).table["measure"])

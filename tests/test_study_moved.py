@@ -10,12 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from probes.correlation import CorrelateOptions, correlate_command
 from probes.report.archive import archive_studies
-from probes.report.data import read_study
-from probes.report.findings_figures import figures_of_study
-from probes.report.scores import scores_of
-from probes.results.intervals import interval_within
 from probes.results.labels import is_of_tuning
 from probes.results.read import read_table
 from probes.results.scores import MOVED
@@ -135,25 +130,7 @@ def test_keys_that_say_how_a_model_is_fine_tuned(key: str, found: bool) -> None:
     assert is_of_tuning(key) == found
 
 
-def test_the_page_of_findings_can_draw_it(tmp_path: Path) -> None:
-    [kept] = archive_studies([study(tmp_path / "a")], tmp_path / "kept")
-    found = figures_of_study("a", read_study(kept.folder), "moved")
-    assert [figure.name for figure in found] == ["a-moved-embeddings-1-pos", "a-moved-layers-1-pos"]
-
-
 # --- tables ---
-
-
-def test_they_are_measures_of_a_condition(tmp_path: Path) -> None:
-    folder = study(tmp_path / "a")
-    table = read_table(folder, {})
-    values = table[table["measure"] == "moved_layers"]
-    assert set(values["value"].round(3)) == {0.02, 0.2} and len(values) == 16
-    frozen = table[(table["measure"] == "moved_embeddings") & table["cell"].astype(str).str.contains("frozen")]
-    assert set(frozen["value"]) == {0.0}
-    condition = scores_of(read_study(folder)).conditions[-1]
-    assert (condition.mean("moved_embeddings"), condition.mean("moved_layers")) == (0.1, 0.2)
-    assert [interval_within([0.0, 0.2], column).shown.low for column in MOVED] == [0.0, 0.0]
 
 
 def test_results_of_earlier_versions_are_read_and_kept(tmp_path: Path) -> None:
@@ -172,11 +149,3 @@ def test_results_of_earlier_versions_are_read_and_kept(tmp_path: Path) -> None:
     assert pq.read_table(old.folder / "results.parquet")["moved_layers"].null_count == len(whole)
     pq.write_table(whole.drop_columns(list(MOVED)), old.folder / "results.parquet")  # as an earlier version kept it
     assert report(old.folder).table("Δ", "SUP") == before
-
-
-@pytest.mark.parametrize("name", ["results.csv", "results.parquet"])
-def test_they_are_correlated_by_name(tmp_path: Path, name: str) -> None:
-    folder = study(tmp_path / "a")
-    options = CorrelateOptions.of("moved_embeddings", "delta", None, None, None, "spearman", 0.95)
-    [found] = correlate_command([folder / name], options, None, None)
-    assert found.result.n == 16 and found.result.r is not None

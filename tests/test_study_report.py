@@ -131,29 +131,6 @@ def test_adjustments_of_one_pretraining_are_no_models(tmp_path: Path) -> None:
     assert said in report(tmp_path).text
 
 
-def test_a_model_without_a_pretraining_has_its_seeds_and_no_caveat(tmp_path: Path) -> None:
-    make_grid(tmp_path, {"adjust.steps": ["0", "9"], "adjust.seed": ["0", "1", "2"]}, seeds=2)
-    change_rows(tmp_path, lambda *_: {"pretrain": "", "pretrain_seed": "", "objective": "", "source": ""})
-    found = scores_of(read_study(tmp_path)).conditions
-    assert [(c.seeds, c.runs) for c in found] == [("3 adjustments × 2 seeds", 3)] * 2
-    assert "one pretraining seed" not in report(tmp_path).text
-
-
-def test_conditions_of_one_objective_are_told_apart(study: Path) -> None:
-    """mlm under two settings is two conditions, named by what differs."""
-    change_rows(study, lambda _, labels: {"labels": json.dumps(labels | {"alpha": "5"})})
-    rows = read_rows(study)
-    again = [
-        row | {"cell": "again", "delta": "1", "labels": row["labels"].replace('"5"', '"10"')}
-        for row in rows
-        if row["cell"] == "mlm-trans"
-    ]
-    write_rows(study, [*rows, *again])
-    made = report(study)
-    table = made.table("objective", "alpha", "Δ")
-    assert [line["Δ"].split("|")[0] for line in table if line["alpha"] == "10"] == ["1.0"]
-
-
 @pytest.mark.parametrize("value", ["nan", "inf"])
 def test_what_is_not_a_number_is_shown_and_counted(study: Path, value: str) -> None:
     rows = read_rows(study)
@@ -236,22 +213,6 @@ def scored(delta: float, alignment: float) -> dict[str, Any]:
     return {"delta": delta, "zs": 90 - delta, "alignment_all": alignment}
 
 
-def test_the_first_screen_has_verdict_figure_and_scores(tmp_path: Path, monkeypatch) -> None:
-    """In this order, before anything else: Δ of every condition beside the paper's, and SUP."""
-    axes = {"objective": ["MLM", "ALIGN-MLM"], "transform": ["trans+inv"], "pretrain.seed": ["0", "1"]}
-    folder = make_grid(tmp_path, axes, config={"paper": ["align_mlm/table3"]}, title="Two objectives")
-    environment = {"date": "2026-01-02", "synthlang": "9.8", "cpu": "A Processor", "cores": 4}
-    change(folder, environment=environment)
-    made = report(folder)
-    assert made.text.split("\n\n")[1] == "grid · 2026-01-02 · synthlang 9.8 · A Processor, 4 cores"
-    figure, table = made.lead.index("figures/scores.svg"), made.lead.index("| condition |")
-    assert (
-        made.lead.index("printed numbers that could be tested") < figure < table < made.lead.index("ALIGN-MLM against")
-    )
-    line = made.table("condition", "Δ", "SUP")[0]
-    assert line == {"condition": "MLM", "Δ": "11.0|paper 38.5", "SUP": "90.0", "Alignment": "49.5"}
-
-
 def test_the_first_screen_has_the_alignment_that_the_paper_prints(tmp_path: Path) -> None:
     """Table 8 has it from the original to the derived language; results without it have the mean of both."""
     axes = {"objective": ["MLM", "ALIGN-MLM"], "transform": ["trans+inv"], "pretrain.seed": ["0", "1"]}
@@ -292,12 +253,6 @@ def test_a_sentence_of_each_language_is_shown(tmp_path: Path) -> None:
     change(folder, examples=[{"language": name, "cell": "inv", "text": text} for name, text in texts.items()])
     part = report(folder).text.split("## Languages")[1].split("## ")[0]
     assert "**parent**\n\n- A sailor saw John ." in part and "**inv (inversion)**\n\n- John saw sailor A ." in part
-
-
-def test_the_report_of_a_study_begun_says_which_labels_all_scores_have(tmp_path: Path) -> None:
-    folder = make_grid(tmp_path, {"transform": ["trans", "inv"], "objective": ["MLM", "XLM"]})
-    write_rows(folder, [dict(row) for row in read_rows(folder)[:2]])
-    assert "; all with trans, MLM; scored on" in report(folder).lead
 
 
 # --- labels ---
@@ -351,20 +306,6 @@ def test_which_axis_is_of_languages() -> None:
     assert (alone.main, alone.compared) == ("transform", ("transform",)), "there is nothing else"
     assert is_of_languages("pretrain.language") and is_of_languages("pretrain.languages.1.source")
     assert not is_of_languages("pretrain.languages.1.transforms.0.strength")
-
-
-def test_seeds_are_told_apart(tmp_path: Path) -> None:
-    folder = make_grid(tmp_path, {"objective": ["MLM", "XLM"], "pretrain.seed": ["0", "1"]}, layers=2)
-    cells = cells_of(folder)
-    change(folder, cells=[cell | {"name": cell["name"].replace(", ", ", pretrain seed=")} for cell in cells])
-    change_rows(folder, lambda row, _: {"cell": row["cell"].replace(", ", ", pretrain seed=")})
-    made = report(folder)
-    names = {line["Cell"] for line in made.table("Cell", "Fine-tuning seed", "Δ")}
-    assert names == {f"{o}, pretrain seed={s}" for o in ("MLM", "XLM") for s in "01"}
-    assert "4 cells; objective: MLM, XLM" in made.text and not re.search(
-        r"(?<!pretrain )(?<!\.)seed=\d|\| Seed \|", made.text
-    )
-    assert "transfer pos seed 0 fingerprint" in made.text
 
 
 # --- the page ---

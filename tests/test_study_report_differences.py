@@ -104,14 +104,6 @@ def test_several_axes_are_compared_each_with_the_others_fixed(tmp_path: Path) ->
     )
 
 
-def test_where_nothing_was_trained_on_the_target_zero_shot_scores_are_compared(tmp_path: Path) -> None:
-    folder = make_grid(tmp_path, {"objective": ["MLM", "XLM"], "pretrain.seed": ["0", "1", "2"]}, jitter=0.3)
-    change_rows(folder, lambda *_: {"sup": "", "delta": ""})
-    made = report(folder)
-    assert "XLM against MLM, ZS in 1 comparison: lower in 1 (pos)." in made.lead
-    assert "figures/scores.svg" in made.lead and "ZS: higher is better" in made.text
-
-
 def test_where_one_condition_has_no_delta_all_are_shown_by_their_zero_shot_scores(tmp_path: Path) -> None:
     folder = make_grid(tmp_path, {"objective": ["MLM", "XLM"], "pretrain.seed": ["0", "1", "2"]}, jitter=0.3)
     change_rows(folder, lambda _, of: {"sup": "", "delta": ""} if of["objective"] == "XLM" else {})

@@ -20,8 +20,6 @@ from probes.measures.distances.separation import Separation
 from probes.measures.distances.show import Measured
 from probes.report import distances
 from probes.report.data import read_study
-from probes.report.figures import FigureBudget
-from probes.report.scores import scores_of
 from synthlang.files import write_json
 from tests.report_study import (
     change,
@@ -134,17 +132,6 @@ def test_results_that_cannot_be_read_are_named(tmp_path, broken):
     assert sum(name.startswith("histograms-") for name in made.figures) == 2, "the others are drawn"
 
 
-def test_bins_without_pairs_or_of_another_number_are_not_drawn(tmp_path):
-    probe_study(tmp_path, {"method": ["Original", "Adjusted"]})
-    for number, (key, value) in enumerate((("related", [0] * 10), ("edges", [0.0, 1.0]))):
-        path = tmp_path / "stages" / f"probe-{number:016x}" / "probes.json"
-        record = json.loads(path.read_text())
-        record["probes"]["distances"]["models"]["mine"]["histograms"]["l2"][key] = value
-        path.write_text(json.dumps(record))
-    made = report(tmp_path)
-    assert not any(name.startswith("histograms-") for name in made.figures) and "Original; Adjusted" in made.text
-
-
 def test_a_study_without_distances_has_no_section_and_paths_stay_in_the_store(tmp_path):
     assert "Distances of words" not in report(make_grid(tmp_path / "a", AXES, layers=2)).text
     probe_study(tmp_path / "b", {"method": ["Original", "Adjusted"]})
@@ -155,15 +142,6 @@ def test_a_study_without_distances_has_no_section_and_paths_stay_in_the_store(tm
     first, second = read_study(tmp_path / "b").cells
     assert first.stage("probe d") is None and first.stage("probe e") is None
     assert second.stage("probe d") == (tmp_path / "b" / "stages" / f"probe-{1:016x}").resolve()
-
-
-def test_what_the_budget_has_no_room_for_is_told(tmp_path):
-    probe_study(tmp_path)
-    study = read_study(tmp_path)
-    budget = FigureBudget(8)
-    budget.left = 1
-    section = distances.word_distances(scores_of(study, budget=budget))
-    assert section is not None and "3 further figures left out" in str(section.blocks)
 
 
 def test_conditions_that_are_not_read_are_counted_once_and_figures_without_any_named(tmp_path, monkeypatch):

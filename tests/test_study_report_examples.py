@@ -14,7 +14,6 @@ from probes.transfer.config import TransferConfig
 from probes.transfer.result import write_predictions
 from probes.transfer.run import Predictions
 from synthlang.config import parse
-from synthlang.errors import InputError
 from tests.report_study import Report, report, write_rows
 
 RIGHT = {"Original": 0.5, "Adjusted": 0.9, "Adjust.+continual": 0.9}
@@ -122,22 +121,3 @@ def test_without_predictions_the_table_says_so(tmp_path):
     rows = table(found, "impact/table2", "nli zs")
     assert rows["Adjusted"]["Test"].startswith("no run of both sides") and rows["Adjusted"]["p"] == "–"
     assert rows["Adjust.+continual"]["Ours"] == "not marked" and rows["Adjust.+continual"]["p"] != "–"
-
-
-@pytest.mark.parametrize(
-    ("row", "told"),
-    [
-        ({"marked": [True]}, r"marked and tested_against need each other"),
-        ({"marked": [True, False], "tested_against": {"method": "A"}}, r"marked: has 2 entries for 1 values"),
-        ({"marked": [True], "tested_against": {"method": "C"}}, "no label 'C'"),
-    ],
-)
-def test_marks_that_fit_nothing_are_refused(tmp_path, row, told):
-    from probes.claims.papers import read_paper
-
-    block = {"measure": "zs", "columns": [{}], "rows": [{"where": {"method": "B"}, "values": [1.0], **row}]}
-    paper = {"paper": "p", "title": "t", "citation": "c", "labels": {"method": ["A", "B"]}}
-    paper["tables"] = {"one": {"title": "t", "printed": "here", "blocks": [block]}}
-    (tmp_path / "p.yaml").write_text(json.dumps(paper))
-    with pytest.raises(InputError, match=told):
-        read_paper(tmp_path / "p.yaml")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -117,13 +115,6 @@ def test_a_folder_in_the_place_of_an_old_file_stays(study: Path) -> None:
     (study / "figures/old.svg").mkdir(parents=True)
     (study / "report.json").write_text('{"made_by": "synthlang report", "files": ["figures/old.svg"]}')
     assert write_report(study).html.exists() and (study / "figures/old.svg").is_dir()
-
-
-def test_libraries_are_loaded_when_a_report_is_written() -> None:
-    """Not by a start of a study that has nothing to write."""
-    code = "import sys, probes.commands; print([n for n in ('torch', 'pandas', 'matplotlib') if n in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout.strip() == "[]"
 
 
 # --- the newest report ---

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from scipy import stats
 
 from probes.claims.spec import Quantity
 from probes.report.data import Study, read_study
@@ -190,33 +187,6 @@ def test_runs_that_two_studies_share_count_once(tmp_path: Path, claims: str) -> 
 # --- claims and papers ---
 
 
-def test_claims_are_judged_and_tables_of_papers_are_beside(tmp_path: Path, claims: str) -> None:
-    config: dict[str, Any] = {"claims": [claims, "missing"], "paper": "align_mlm/table3", "scale": "tiny"}
-    folder = make_grid(tmp_path / "study", AXES, layers=5, jitter=0.1, config=config)
-    said: list[str] = []
-    write_report(folder, said.append)
-    made = report(folder)
-    table = {line["Claim"].split("|")[0]: line for line in made.table("Claim", "Verdict", "Ours", "n")}
-    assert [table[name]["Verdict"] for name in ("Of the whole.", "MLM is better.")] == [
-        "replicates",
-        "does not replicate",
-    ]
-    line = table["Of the whole."]
-    assert (line["Claim"], line["n"], line["Ours"][:3]) == ("Of the whole.|x", "3 models", "−6.")
-    assert "2 claims not tested here" in made.text and len(said) == 1 and said[0] in made.text
-    assert "Not run. x" in {line["Claim"] for line in made.file("claims-not-run")}
-    beside = made.table("score", "Paper", "Ours", "Verdict")
-    line = next(x for x in beside if (x["objective, transform"], x["score"]) == ("MLM, trans+inv", "pos Δ"))
-    wanted = {"objective": "MLM", "transform": "trans+inv"}
-    rows = [r for r in read_rows(folder) if wanted.items() <= json.loads(r["labels"]).items()]
-    runs = [np.mean([float(r["delta"]) for r in rows if r["pretrain"] == p]) for p in {r["pretrain"]: 0 for r in rows}]
-    low, high = stats.t.interval(0.95, 2, np.mean(runs), stats.sem(runs))
-    assert line["Paper"] == "38.5" and line["Ours"] == f"{np.mean(runs):.1f}|{low:.1f} to {high:.1f}"
-    assert {x["score"].split()[0] for x in beside} == {"pos"}, "of what was not measured nothing stands here"
-    whole = made.file("paper-1-align-mlm-table3")
-    assert len(whole) == 108 and {x["Verdict"] for x in whole if x["score"].startswith("nli")} == {"not run"}
-
-
 def grid(folder: Path, *, scale: str = "tiny", falls: bool = False, **more: Any) -> Path:
     """Δ of ALIGN-MLM is smaller, or with ``falls`` larger, by some points."""
     axes = AXES | ({"objective": ["MLM", "ALIGN-MLM"]} if falls else {})
@@ -340,12 +310,6 @@ def test_a_pool_is_named_by_its_scale_and_if_needed_by_its_key(tmp_path: Path) -
     assert pools([one, two]) == {"lab": [one, two]}
     assert pools([one, alone, two, tiny]) == {"lab (p)": [one, two], "lab (c)": [alone], "tiny": [tiny]}
     assert names_of_parts([one, two, alone]) == ["p", "p", "c"] and names_of_parts([one, alone]) == ["a", "c"]
-
-
-def test_a_study_without_a_pool_is_alone_even_beside_one_of_its_name(tmp_path: Path) -> None:
-    study = pool_of(tmp_path, "a", scale="lab")
-    again = replace(study, fingerprint="other1")
-    assert [len(of) for of in pools([study, again]).values()] == [1, 1]
 
 
 OBJECTIVES = ["MLM", "XLM", "DICT-MLM", "ALIGN-MLM"]

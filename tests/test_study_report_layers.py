@@ -31,7 +31,6 @@ from tests.report_study import (
     cells_of,
     joined,
     make_grid,
-    make_study,
     read_rows,
     report,
     write_measures,
@@ -262,13 +261,6 @@ def logged(folder: Path, lines: Any) -> Path:
     return folder
 
 
-def test_a_run_that_was_killed_keeps_its_curve(tmp_path: Path) -> None:
-    path = make_study(tmp_path) / "stages/pretrain-0000000000000000/metrics.jsonl"
-    path.write_text(path.read_text() + '{"step": 4020, "lo')
-    made = report(tmp_path)
-    assert "loss-1-mlm-trans" in made.figures and "1 line of metrics.jsonl could not be read" in made.text
-
-
 @pytest.mark.parametrize(("damaged", "told"), [(0, "3 lines"), (1, "2 lines"), (2, "1 line")])
 def test_lines_of_a_log_that_were_not_read_are_told(tmp_path: Path, damaged: int, told: str) -> None:
     path = logged(make_grid(tmp_path, {"pretrain.seed": ["0"]}), lambda _, step: {"mlm": 5.0 - step})
@@ -289,13 +281,6 @@ def test_a_run_of_each_condition_has_its_curves_first(tmp_path: Path) -> None:
     alone = make_grid(tmp_path / "alone", {"pretrain.seed": ["0", "1"]})
     text = report(logged(alone, lambda _, step: {"mlm": 5.0 - step})).text
     assert len(re.findall(r"\*\*\d: curves\*\*", text)) == 2 and "No curves" not in text, "there is room for both"
-
-
-def test_alignment_over_training_has_the_languages_of_all_conditions(tmp_path: Path) -> None:
-    folder = make_grid(tmp_path, {"transform": ["trans", "inv"]})
-    made = report(logged(folder, lambda cell, step: {f"alignment/{cell['name']}": 10.0 * step}))
-    svg = (made.paths.figures / "training.svg").read_text()
-    assert "Alignment over pretraining; at the end: from 30 (inv) to 30 (trans)." in svg
 
 
 def test_the_terms_of_an_adjustment_are_no_losses_of_masked_tokens() -> None:

@@ -243,15 +243,6 @@ def test_numbers_stay_numbers(labels, kind, values):
     assert [row["b"] for row in rows] == [None] * len(labels) + ["x"]
 
 
-def test_both_files_have_them(tmp_path):
-    found = columns({"pretrain.objective.alpha": "1.0"}, {"pretrain.objective.alpha": "50.0"})
-    rows = map(found.of, [{"cell": "1", "sup": 2.0}, {"cell": "0", "sup": 3.0}])
-    write_view(tmp_path, "results", {**RESULTS, **found.types}, rows)
-    assert pq.read_table(tmp_path / "results.parquet")["alpha"].to_pylist() == [50.0, 1.0]
-    with (tmp_path / "results.csv").open(newline="") as handle:
-        assert [(row["sup"], row["alpha"]) for row in csv.DictReader(handle)] == [("2.0", "50.0"), ("3.0", "1.0")]
-
-
 # --- files ---
 
 

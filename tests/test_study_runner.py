@@ -10,12 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 import yaml
 from rich.console import Console
 
-from pretrain.run import pretrain as run_pretraining
 from probes.stages.done import is_done
 from probes.stages.pretrain import PretrainStage
 from probes.study import runner
@@ -27,36 +25,21 @@ from probes.study.options import StudyOptions
 from probes.study.plan import plan
 from probes.study.runner import StudyRun
 from synthlang.config import parse
-from synthlang.errors import InputError
 from synthlang.files import read_json
 from synthlang.store import Store
 from tests.study_cases import (
     TINY,
     cells_in,
-    command,
-    config_file,
-    finished_study,
     rows_of,
     run_here,
     stages_of,
     tables,
-    times,
 )
 from tests.study_finished import finish_all
 from tests.study_graphs import FULL
 from tests.tiny import STUDY, changed
 
 ROOT = Path(__file__).parent.parent
-
-
-@pytest.fixture(scope="module")
-def config(tmp_path_factory):
-    return config_file(tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def reference(tmp_path_factory):
-    return finished_study(tmp_path_factory)
 
 
 def test_the_results_of_the_tiny_study(reference):
@@ -75,13 +58,6 @@ def test_the_results_of_the_tiny_study(reference):
     # only the aligned objective pulls pairs of the dictionary together
     aligned = [float(row["alignment_dictionary"]) for row in rows]
     assert aligned[0] < 20 < 60 < aligned[2]
-
-
-@pytest.mark.parametrize("name", ["results", "measures"])
-def test_parquet_equals_csv(name, reference):
-    table = pq.read_table(reference / f"{name}.parquet").to_pylist()
-    text = [{name: "" if value is None else str(value) for name, value in row.items()} for row in table]
-    assert text == rows_of(reference, f"{name}.csv")
 
 
 def test_the_study_folder(reference):
@@ -118,13 +94,6 @@ def test_the_study_folder(reference):
     assert not list(folder.rglob("*.work"))
 
 
-def test_a_finished_study_is_not_run_again(config, reference, monkeypatch):
-    before = times(reference / "stages")
-    assert len(before) > 50
-    assert command(monkeypatch, "study", config, "--out", reference, "--workers", 2) == 0
-    assert times(reference / "stages") == before
-
-
 def test_a_study_stopped_as_it_starts_keeps_the_results_it_had(reference, tmp_path, monkeypatch):
     shutil.copytree(reference, tmp_path / "out")
     lost = cells_in(reference)["trans, mlm"]["stages"]["transfer pos seed 1"]
@@ -154,30 +123,6 @@ def test_only_some_cells_and_then_the_others(reference, tmp_path):
 
 
 # --- what cells share ---
-
-
-def test_cells_share_their_stages(tmp_path, monkeypatch):
-    """Cells that differ in transfer only share a run; two spellings of a language are one cell."""
-    trained = []
-
-    def counted(config, run, *rest, **more):
-        trained.append(run.name)
-        return run_pretraining(config, run, *rest, **more)
-
-    monkeypatch.setattr("pretrain.run.pretrain", counted)
-    product: dict[str, list[object]] = {"pretrain.language": ["trans"], "transfer.fine_tune.epochs": [1, 2]}
-    out = tmp_path / "out"
-    run_here(out, changed(STUDY, seeds=[0], grid={"product": product}))
-    rows = rows_of(out)
-    assert [row["cell"] for row in rows] == [f"trans, epochs={e}" for e in (1, 2)]
-    assert len(trained) == 1
-    assert len({row["pretrain"] for row in rows}) == len(stages_of(out, "pretrain")) == 1
-    assert len({row["probe"] for row in rows}) == len(stages_of(out, "alignment")) == 1
-    assert len({row["transfer"] for row in rows}) == len(stages_of(out, "transfer")) == 2
-    assert rows[0]["transfer"] != rows[1]["transfer"]
-    product["pretrain.language"].append("trans:1.0")
-    with pytest.raises(InputError, match=r"two cells are the same: 'trans, epochs=1' and 'trans:1.0, epo"):
-        run_here(tmp_path / "twice", changed(STUDY, seeds=[0], grid={"product": product}))
 
 
 # --- studies that look finished: stages made up, nothing trained ---

@@ -31,7 +31,7 @@ from synthlang.parallel.prepare import DataConfig, prepare_pair
 from synthlang.parallel.text import as_tokens
 from synthlang.store import Store
 from tests.adjust_models import KINDS, save_model
-from tests.aligned_runs import SEPARATE, plain_states, random_run
+from tests.aligned_runs import plain_states
 from tests.refusals import refusal, refused
 
 LEFT = ["le petit chatnoir noir .", "unbelievablest chien !", "un chienchat voit"]
@@ -39,12 +39,6 @@ RIGHT = ["the small blackest cat .", "thingsdog dog happened !", "a sees black"]
 LINKS: list[list[tuple[int, int]]] = [[(0, 0), (1, 1), (2, 3), (3, 2)], [(0, 0), (1, 1)], [(0, 0)]]
 LEFT_TEXT, RIGHT_TEXT = (Corpus.of_words([s.split() for s in side]) for side in (LEFT, RIGHT))
 TEXT = LinkedText(LEFT_TEXT, RIGHT_TEXT, Links.of(LINKS), "", {})
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("store")
-    return {"shared": random_run(folder), "separate": random_run(folder, **SEPARATE)}
 
 
 @pytest.fixture(scope="module")

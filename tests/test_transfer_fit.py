@@ -208,16 +208,6 @@ def test_bfloat16():
     assert torch.equal(loss, model.head.loss(states, batch))  # the head is outside of autocast
 
 
-def test_reports_steps_and_ends_once(monkeypatch):
-    monkeypatch.setattr(fitting, "EVERY", 3)
-    heard: list[tuple[int, int, str]] = []
-    fitted(config=changed(patience=1), metric=planned(2, 1), report=lambda *said: heard.append(said[1:]))
-    assert [done for done, _, _ in heard] == [3, 6, 8, 11, 14, 16, 24]
-    assert {total for _, total, _ in heard} == {STEPS}
-    assert heard[0][2].startswith("epoch 1/3, loss ") and heard[-1][2] == "best epoch 1, dev 2.0"
-    assert "dev 2.0" in heard[3][2]
-
-
 def test_what_cannot_be_fitted_is_one_clear_line():
     assert refused(fitted, config=changed(learning_rate=1e38, clip=None)) == ("", "failed")
     error = refusal(fitted, extra=lambda step: torch.tensor(float("nan") if step == 9 else 0.0))
@@ -225,14 +215,6 @@ def test_what_cannot_be_fitted_is_one_clear_line():
         "fine-tuning diverged: the loss or a weight is not finite in epoch 2, step 10 of 24, at the learning rate "
         "0.00682; reduce fine_tune.learning_rate"
     )
-
-
-@pytest.mark.parametrize("count", [1, 31, 32, 33, 2048, 2049, 5000])
-def test_each_row_once_an_epoch(count):
-    batches = training_batches(count, 32, count, seed=1, epoch=0)
-    assert sorted(np.concatenate(batches).tolist()) == list(range(count))
-    sizes = sorted(len(batch) for batch in batches)
-    assert len(batches) == -(-count // 32) and sizes[1:] == [32] * (len(sizes) - 1)
 
 
 def test_which_rows_come_together_is_chance():

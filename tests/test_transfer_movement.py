@@ -13,7 +13,6 @@ import torch
 from pretrain.model.encoder import MaskedLM
 from probes.transfer import movement as movements
 from probes.transfer.movement import movement
-from tests.aligned_runs import random_run
 from tests.encoder_cases import KINDS, SHAPE, model_of
 from tests.test_transfer_run import transfer_of
 
@@ -73,11 +72,6 @@ def test_rows_of_zeros_and_what_is_of_neither() -> None:
     names = ("embeddings.positions", "embeddings.bias", "norm.weight", "head.dense.weight")
     others = changed(body, **{name.replace(".", "__"): lambda weight: weight + 1 for name in names})
     assert movement(body, others) == still
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return random_run(tmp_path_factory.mktemp("run"))
 
 
 @pytest.mark.parametrize(

@@ -215,12 +215,6 @@ def test_majority_is_a_constant_opening_or_no_answer():
     assert task.majority([*gold, *[none] * 9], [gold[1]]) == [{"answer": ""}]
 
 
-def test_open_takes_questions_only(tmp_path):
-    squad(tmp_path, "The old cat .", ("Who?", "cat"))
-    assert qa().open(str(tmp_path / "train.json")).fields == ("question", "context")
-    assert refused(qa().open, "nli:builtin:mini-english") == ("nli:builtin:mini-english", "conflict")
-
-
 def test_answers_that_are_too_long_are_counted(tmp_path):
     batch = squad(tmp_path, "the big old cat sat on the mat", ("who ?", "the big old cat"), ("where ?", "the mat"))
     for head, long in (({}, 0), ({"answer_words": 3}, 1), ({"answer_words": 1}, 2), ({"answer_tokens": 1}, 2)):

@@ -12,10 +12,7 @@ from probes.transfer.run import Transfer
 from probes.transfer.splits import ONE_ONLY, OTHER_LABEL, load_data, mixed_batches
 from synthlang.config import parse
 from synthlang.corpus import Column
-from synthlang.tasks import open_task
 from synthlang.tasks.batch import TaskBatch, join_batches
-from tests.aligned_runs import random_run
-from tests.real_data import DATA
 from tests.refusals import refused
 from tests.task_cases import CONTEXT, QUESTION, random_batch
 from tests.test_tasks_derive import Parser as Trees
@@ -87,11 +84,6 @@ def test_sets_that_are_no_translations_are_refused():
 
 
 # --- in a transfer ---
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    return random_run(tmp_path_factory.mktemp("run"))
 
 
 def config(**settings: Any) -> TransferConfig:
@@ -188,27 +180,3 @@ def test_trees_of_one_set_alone_are_no_matter(run, files, monkeypatch):
 
 
 # --- real data ---
-
-REAL = {
-    "nli": ("nli/xnli/test.en.tsv", "nli/xnli/test.es.tsv", 5010),
-    "qa": ("qa/xquad/xquad.en.json", "qa/xquad/xquad.es.json", 1190),
-}
-
-
-@pytest.mark.parametrize("task", REAL)
-def test_real_translations_go_together(task):
-    *names, count = REAL[task]
-    if missing := [name for name in names if not (DATA / name).exists()]:
-        pytest.skip(f"needs {DATA / missing[0]}")
-    opened = [open_task(f"{task}:{DATA / name}") for name in names]
-    source, target = (join_batches(list(one.batches(one.splits[0]))) for one in opened)
-    found = mixed_batches(source, target)
-    for field, mixed in enumerate(found):
-        assert len(mixed) > 0.999 * count and OTHER_LABEL not in mixed.counts
-        for number, side in ((field, target), (1 - field, source)):
-            texts = dict(zip(side.ids, side.strings(number), strict=True))
-            assert mixed.strings(number) == [texts[name] for name in mixed.ids]
-        context = dict(zip(mixed.ids, mixed.strings(CONTEXT), strict=True))
-        said = answers(mixed)
-        assert all(answer in context[name] for name, given in said.items() for answer in given)
-        assert task == "nli" or all(said.values())
