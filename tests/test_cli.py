@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import resource
@@ -351,28 +350,6 @@ def test_a_disk_that_is_full(limit, arguments, left, call, tmp_path):
     assert_one_line(code, "".join(re.findall("^error:.*\n", err, re.MULTILINE)), f"{tmp_path}/{left}")
     assert "Traceback" not in err and not list(tmp_path.rglob(".tmp-*"))
     assert (tmp_path / ".partial-o").exists() or list((tmp_path / "o" / "checkpoints").iterdir()) == []
-
-
-def test_no_space_left_says_what_to_do(work, call, tmp_path, monkeypatch):
-    def full(handle):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "fsync", full)
-    code, _, err = call("probe", work / "run", "--probe", "words", "--out", tmp_path / "p")
-    error = "".join(re.findall("^error:.*\n", err, re.MULTILINE))
-    assert_one_line(code, error, "no space is left on the disk; free some space and run")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_brackets_in_a_path_are_no_markup(work, call, tmp_path):
-    folder = tmp_path / "runs [bold] [/a]"
-    folder.mkdir(parents=True)
-    for part in ("study.json", "results.csv", "results.parquet"):
-        (folder / part).write_bytes((work / "out" / part).read_bytes())
-    code, out, _ = call("report", folder)
-    assert code == 0 and f"results: {folder / 'results.csv'}" in out
-    code, _, err = call("derive", "text:t.txt", "--language", "inv", "--out", folder / "derived")
-    assert code == 0 and f"{folder / 'derived'}: train 1 sentences" in err
 
 
 @pytest.mark.parametrize(

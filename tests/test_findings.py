@@ -17,14 +17,12 @@ import pytest
 
 from probes.claims.papers import read_claims
 from probes.claims.verdicts import WORDS
-from probes.figures.printed import Bar, bars_beside
 from probes.report.archive import archive_studies, read_archive
 from probes.report.data import read_study
 from probes.report.findings import FIGURES, MADE_BY, READINGS, STUDIES, check_page, page_of, write_findings
 from probes.report.findings_data import compared_papers
 from probes.report.findings_overview import OVERVIEW
 from probes.report.findings_paper import NOT_DECIDED, PLURALS
-from probes.statistics import Interval
 from tests.refusals import refusal, refused
 from tests.report_study import cells_of, change, change_rows, make_grid, report, write_measures
 
@@ -126,59 +124,6 @@ def test_the_claims_of_a_paper_have_a_line_each_with_both_numbers(project):
     assert f"make {sum(len(one.outcomes) for one in found)} comparisons" in text
 
 
-def test_the_first_page_counts_verdicts_and_links_to_the_papers(project):
-    _, *rows = lines_of(section(paper(project), "Claims"))
-    verdicts = [row[5] for row in rows]
-    text = page(project)
-    words = [word for word in WORDS if word in verdicts]
-    tally, counted = lines_of(section(text, "Verdicts"))
-    assert tally == ["Paper", "Claims", *(word.capitalize() for word in words)]
-    assert counted == ["align_mlm", str(len(rows)), *(str(verdicts.count(word)) for word in words)]
-    assert "](findings-align_mlm.md)" in section(text, "ALIGN-MLM: Word Embedding Alignment is Crucial")
-
-
-OVERVIEW_TEXT = """
-setup: Small models.
-papers:
-  align_mlm: {summary: [MLM is first., It is made up.], figure: table3, alt: Bars.}
-results:
-  - {title: A result, study: doses, text: Of our own., figure: dose, alt: A curve.}
-limits: [Small.]
-"""
-
-
-def test_the_first_page_has_the_text_written_by_hand(project, tmp_path):
-    doses = make_grid(tmp_path / "a", {"strength": ["0", "0.5", "1"]}, name="doses", title="Doses of inversion")
-    archive_studies([doses], project / STUDIES)
-    (project / OVERVIEW).write_text(OVERVIEW_TEXT)
-    text = page(project)
-    assert "Small models." in section(text, "Setup") and "- Small." in section(text, "Limits")
-    part = section(text, "ALIGN-MLM: Word Embedding Alignment is Crucial")
-    assert "MLM is first. It is made up." in part
-    assert "![Bars.](findings/figures/1-align-mlm-table3-tiny.svg)" in part
-    part = section(text, "Results of our own")
-    assert "**A result**" in part and "- Of our own." in part and "![A curve.](" in part
-    assert "](findings-own.md)" in part
-
-
-def test_a_paper_has_its_figure_reading_and_what_the_models_learned(project):
-    lines = "text: [The order is | that of made-up numbers.]"
-    (project / READINGS).write_text(f"align_mlm:\n  {lines}\n  details: [More of it.]\n")
-    text = paper(project)
-    part = section(text, "Reading")
-    [(alt, link)] = re.findall(r"!\[(.*?)\]\((.*?)\)", part)
-    assert link == "findings/figures/1-align-mlm-table3-tiny.svg" and (project.parent / link).is_file()
-    assert alt.startswith("Bars: align_mlm, table3") and len(alt.split()) <= 30
-    assert "Perplexity of the source language 11.0 to 32.0; SUP of nli 90.0; SUP of ner 90.0; SUP of pos 90.0." in part
-    assert "- The order is \\| that of made-up numbers." in part
-    assert not lines_of(part) and "- More of it." not in part
-    assert "- More of it.\n" in section(text, "Details")
-    header, first, *rest = lines_of(section(text, "Scores"))
-    assert header[:5] == ["objective", "transform", "Seeds", "Perplexity", "Alignment"] and len(rest) == 7
-    assert header[5:8] == ["nli SUP", "nli ZS", "nli Δ"]
-    assert first[:4] == ["MLM", "trans", "3 models × 2 seeds", "11.0 (8.5 to 13.5)"]
-
-
 def test_equal_results_give_equal_bytes(project, tmp_path):
     before = files(project)
     kept = {path: path.read_bytes() for path in (project / STUDIES).rglob("*.*")}
@@ -271,23 +216,6 @@ def test_the_alignment_of_models_that_a_probe_reads_after_tuning_is_kept(tuned, 
     assert found == ([] if tuned is None else names[:1])
 
 
-def test_studies_of_several_scales_have_a_figure_and_a_line_each(project, tmp_path):
-    other = paper_study(tmp_path / "other", "lab", fingerprint="cd" * 8)
-    archive_studies([other], project / STUDIES)
-    text = paper(project)
-    _, *rows = lines_of(section(text, "Claims"))
-    _, *every = lines_of(section(text, "The claims at every scale"))
-    assert {row[4].split()[-1] for row in every} == {"(tiny)", "(lab)"} and len(every) == 2 * len(rows)
-    assert [row[0] for row in rows] == list(dict.fromkeys(row[0] for row in every)), "a line a claim"
-    beside = {row[4].split()[-1]: row for row in every if row[0] == "ALIGN beats MLM (align_mlm)"}
-    first = next(row for row in rows if row[0] == "ALIGN beats MLM (align_mlm)")
-    assert first == beside["(lab)"], "what the other scale says is the same"
-    assert len(re.findall(r"!\[", text)) == 2 and "Ours: lab. Perplexity" in text
-    assert not [row for row in rows if "(" in row[5]], "no scale decides it differently"
-    claims = [row[0] for row in lines_of(section(text, "The claims in full"))]
-    assert len(set(claims)) == len(claims)
-
-
 @pytest.mark.usefixtures("rendered")
 def test_a_name_has_one_colour_at_all_scales(project, tmp_path):
     some = SMALL | {"objective": ["DICT-MLM", "ALIGN-MLM"]}  # and the colours begin with these
@@ -314,55 +242,6 @@ def test_a_verdict_is_followed_by_those_of_scales_that_decide_differently(projec
         verdict = told.split(" (")[0]
         differs = other not in (NOT_DECIDED, verdict)
         assert told == (f"{verdict} ({scale}: {other})" if differs else verdict)
-
-
-def test_a_study_of_no_paper_has_its_own_section(tmp_path):
-    doses = make_grid(tmp_path / "a", {"strength": ["0", "0.5", "1"]}, name="doses", title="Doses of inversion")
-    bars = make_grid(tmp_path / "b", {"objective": ["MLM", "XLM"]}, name="bars", title="Two objectives")
-    into = tmp_path / "findings"
-    archive_studies([doses, bars], into / STUDIES)
-    (into / READINGS).write_text("doses: {text: [Made up.]}\n")
-    assert "## Verdicts" not in page(into)
-    text = paper(into, "own")
-    assert "| MLM | 1 model" in section(text, "Two objectives")
-    part = section(text, "Doses of inversion")
-    assert "findings/figures/doses-dose-1-strength-1-pos-delta.svg" in part and "- Made up." in part
-    assert "The perplexity of the source language is not known; SUP of pos 90.0." in part
-    assert "findings/figures/bars-delta.svg" in section(text, "Two objectives")
-
-
-def test_figures_are_those_that_the_reading_names(project, tmp_path):
-    run = make_grid(tmp_path / "run2", {"objective": ["MLM", "XLM"]}, steps=(10, 20), layers=2, name="emergence")
-    archive_studies([run], project / STUDIES)
-    (project / READINGS).write_text("align_mlm: {figures: [alignment, table3]}\n")
-    links = re.findall(r"figures/([^)]*)\.svg", section(paper(project), "Reading"))
-    kept = "align_mlm-table3-tiny"
-    assert links == [
-        f"{kept}-alignment-1-nli",
-        f"{kept}-alignment-2-ner",
-        f"{kept}-alignment-3-pos",
-        "4-align-mlm-table3-tiny",
-    ]
-    steps = "emergence-step-1-cka-same-layer-debiased"
-    assert steps in section(paper(project, "own"), "A grid")
-    (project / READINGS).write_text("align_mlm: {figures: [alignment of align_mlm-table3-tiny]}\n")
-    links = re.findall(r"figures/([^)]*)\.svg", section(paper(project), "Reading"))
-    assert links and all(link.startswith("align_mlm-table3-tiny-alignment-") for link in links)
-    (project / READINGS).write_text("emergence: {figures: [delta, layers]}\n")
-    links = re.findall(r"figures/([^)]*)\.svg", section(paper(project, "own"), "A grid"))
-    assert links == ["emergence-delta", "emergence-layer-1-cka-same-layer-debiased"]
-
-
-def test_models_that_failed_training_are_shown_and_told(tmp_path):
-    run = paper_study(tmp_path / "run")
-    change(run, config={**json.loads((run / "study.json").read_text())["config"], "learned": {"perplexity": 30}})
-    into = tmp_path / "findings"
-    archive_studies([run], into / STUDIES)
-    text = paper(into)
-    assert "3 of 24 cells did not learn" in section(text, "Reading")
-    part = section(text, "Scores")
-    assert "3 of 24 cells did not learn" in part
-    assert [row[2] for row in lines_of(part)[1:]].count("not learned") == 1
 
 
 def test_figures_of_a_former_page_do_not_stay(project):
@@ -525,19 +404,3 @@ def test_a_page_elsewhere_links_to_the_figures(project, tmp_path):
     assert "](page-align_mlm.md)" in text and (tmp_path / "page-align_mlm.md").is_file()
     [figure] = (project / FIGURES).iterdir()
     ElementTree.fromstring(figure.read_text(encoding="utf-8"))
-
-
-def test_bars_beside_printed_numbers():
-    numbers = {"MLM": (30.0, 38.5), "ALIGN-MLM": (5.0, 3.0)}
-    bars = [
-        Bar(panel, group, name, Interval(mean, mean - 1, mean + 1, 3, 0.95), printed if panel == "pos Δ" else None)
-        for panel in ("pos Δ", "ner Δ")
-        for group in ("trans", "")
-        for name, (mean, printed) in numbers.items()
-    ]
-    figure = bars_beside("file", "A table", bars[:-1], "Made up.", most=4)
-    assert figure.caption == "A table. Made up."
-    assert figure.alt == "Bars: A table: from 5.0 (ner Δ, trans, ALIGN-MLM) to 30.0 (pos Δ, trans, MLM)."
-    many = [Bar("Δ", "", f"{n}", Interval(n, None, None, 1, 0.95)) for n in range(70)]
-    drawn = bars_beside("many", "Many", many, "", most=4)
-    assert drawn.caption.endswith("The first 60 of 70 conditions.")

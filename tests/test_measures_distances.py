@@ -1,18 +1,15 @@
 """Probe distances: against word pairs read one sentence at a time; controls; models before; limits."""
 
-import importlib.util
 import json
 import shutil
 import weakref
 from collections import Counter
 from dataclasses import replace
-from io import StringIO
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from rich.console import Console
 from safetensors.torch import load_file, save_file
 
 from probes.measures.distances.pairs import PairReaders, linked_in_order, open_other, shared_text, unrelated
@@ -22,14 +19,12 @@ from probes.measures.probe_input import ProbeInput
 from probes.measures.table import ProbeConfig
 from probes.models.aligned import Aligned
 from probes.models.opening import open_pretrained
-from probes.report.console import console_table
 from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.rng import key_of, permutation
 from tests.adjust_models import save_model
 from tests.aligned_runs import plain_states, random_run
 from tests.maps_cases import Plain
-from tests.refusals import refused
 from tests.test_states import text_pair
 
 NAMES = (
@@ -306,21 +301,3 @@ def test_two_models_of_other_widths_or_depths(bert, tmp_path):
     ]  # fmt: skip
     assert any("layers 5 and 3" in note for note in found.notes)
     assert "." not in found.values["pictures"]["bert"]["right_words"]
-
-
-@pytest.mark.skipif(importlib.util.find_spec("sklearn") is None, reason="scikit-learn is not installed")
-def test_tsne_and_a_table_of_dimensions_that_fits_a_terminal(run, monkeypatch):
-    """However many counts are asked for: no cell is cut at 80 columns."""
-    _, found = probe(run, settings(dev=20, picture="tsne", pairs=6, dimensions=[1, 2, 3, 4, 5, 6, 7, 8]))
-    (picture,) = found.values["pictures"].values()
-    assert picture["method"] == "tsne" and len(picture["left"]) == 6
-    table = next(table for table in found.tables if "largest dimensions" in table.caption)
-    written = StringIO()
-    Console(width=80, file=written).print(console_table(table))
-    shown = written.getvalue()
-    assert "…" not in shown and max(map(len, shown.splitlines())) <= 80
-    tops = found.values["models"][found.values["model"]]["dimensions"][-1]["tops"]
-    assert [len(row) for row in table.rows] == [7] * 2 * len(tops) and len(tops) == 8
-    assert all(f"{top['auc_without']['mean']:.3f}" in shown for top in tops)
-    monkeypatch.setattr("probes.measures.distances.find_spec", lambda _: None)
-    assert refused(settings(picture="tsne").distances.check_installed) == ("picture", "extra")

@@ -215,9 +215,8 @@ def test_candidates_and_rare_words(runs):
     assert linked["before"][0]["sentences"] == everything["before"][0]["sentences"]
 
 
-@pytest.mark.parametrize("kind", ["bert", "roberta"])
 @pytest.mark.usefixtures("painted")
-def test_models_of_hugging_face_with_natural_text(tmp_path, kind):
+def test_a_model_of_hugging_face_with_natural_text(tmp_path):
     left = ["le petit chien voit un chat noir .", "un chat noir voit le chien .", "le chien !", "un petit chat ."] * 4
     right = ["the small dog sees a black cat .", "a black cat sees the dog .", "the dog !", "a small cat ."] * 4
     links = ["0-0 1-1 2-2 3-3 4-4 5-6 6-5 7-7", "0-0 1-2 2-1 3-3 4-4 5-5 6-6", "0-0 1-1 2-2", "0-0 1-1 2-2 3-3"] * 4
@@ -225,7 +224,7 @@ def test_models_of_hugging_face_with_natural_text(tmp_path, kind):
         (tmp_path / name).write_text("\n".join(lines) + "\n")
     (tmp_path / "tl").write_text("un chien .\n\nle chat noir .\n" + "chien " * 200 + "\n")
     (tmp_path / "tr").write_text("a dog .\n\nthe black cat .\nlong .\n")
-    folder = str(save_model(tmp_path / "model", kind, left + right))
+    folder = str(save_model(tmp_path / "model", "bert", left + right))
     pair = {"kind": "text", "left": str(tmp_path / "l"), "right": str(tmp_path / "r")}
     maps = {
         "dictionary": write_pairs(tmp_path / "d", [("dog", "chien"), ("cat", "chat"), ("A", "un"), ("no", "non")]),

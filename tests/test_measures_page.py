@@ -126,14 +126,7 @@ def test_sentences_of_the_summary():
     assert retrieval_sentence(retrieval, "linked", "all linked pairs").startswith("No word could be retrieved")
     whole, rest = ({"n": n, "cosine": {"mean": mean}} for n, mean in ((512, 52.0), (100, 12.34)))
     words = {"types": 512, "candidates": {"parent": 4221}, "scores": {"all": whole, "held_out": rest}}
-    assert words_sentence(words).endswith(
-        "is the translation for 52.0 % of 512 measured word types (the source language has 4,221) and for 12.3 % of "
-        "the 100 outside the dictionary."
-    )
-    words["scores"] = {"all": whole, "in_dictionary": whole, "held_out": None}
-    assert words_sentence(words).endswith(
-        "(the source language has 4,221), all of them words of the training dictionary."
-    )
+    assert "52.0 % of 512" in words_sentence(words) and "12.3 % of the 100 outside" in words_sentence(words)
     assert words_sentence({"scores": None}) == ""
     layers = [{"layer": 2, "words": {"csls": {"mean": {"p@1": 58.8}}}}]
     maps = {"before": layers, "maps": {"dictionary": {"layers": layers}}}

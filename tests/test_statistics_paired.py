@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
@@ -53,14 +52,6 @@ def test_t_without_spread() -> None:
         paired_t_test([], [])
 
 
-def test_t_under_the_null_and_not() -> None:
-    rng, test = np.random.default_rng(0), paired_t_test
-    found: list[Any] = [test(*rng.normal(size=(2, 3, 30))).p for _ in range(600)]
-    assert np.mean([p < 0.05 for p in found]) == pytest.approx(0.05, abs=0.025)
-    p = test(rng.normal(size=(3, 200)), rng.normal(0.5, 1, size=(3, 200))).p
-    assert p is not None and p < 1e-6
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_permutation_is_close_to_exact_enumeration(seed: int) -> None:
     a, b = two_systems(9, seed, better=0.2)
@@ -73,13 +64,6 @@ def test_permutation_is_close_to_exact_enumeration(seed: int) -> None:
     got = permutation_test(a, b, f1, key=seed, rounds=20_000)
     assert got.p == pytest.approx(hits / 2**9, abs=0.015)
     assert abs(got.difference) == pytest.approx(observed)
-
-
-def test_permutation_is_calibrated_under_the_null() -> None:
-    found: list[Any] = [permutation_test(*two_systems(80, seed), f1, key=seed, rounds=300).p for seed in range(600)]
-    for level in (0.05, 0.3):
-        share = np.mean([p < level for p in found])
-        assert share == pytest.approx(level, abs=3 * np.sqrt(level * (1 - level) / 600))
 
 
 def test_permutation_finds_a_difference() -> None:
@@ -129,9 +113,3 @@ def test_corrections_by_hand(method: Correction, expected: list[float | None]) -
     assert found[2] is None
     assert [p for p in found if p is not None] == pytest.approx([p for p in expected if p is not None])
     assert corrected([], method) == [] and corrected([None, None], method) == [None, None]
-
-
-def test_holm_keeps_the_chance_of_any_false_finding() -> None:
-    families = np.random.default_rng(0).random((2000, 8))
-    wrong = np.mean([min(p or 0.0 for p in corrected(row.tolist())) < 0.05 for row in families])
-    assert wrong < 0.065 < np.mean((families < 0.05).any(axis=1))

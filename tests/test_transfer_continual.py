@@ -29,7 +29,6 @@ from synthlang.parallel.links import Links
 from synthlang.parallel.pairs import LinkedText, TextPair
 from synthlang.parallel.prepare import DataConfig, prepare_pair
 from synthlang.parallel.text import as_tokens
-from synthlang.store import Store
 from tests.adjust_models import KINDS, save_model
 from tests.aligned_runs import plain_states
 from tests.refusals import refusal, refused
@@ -352,9 +351,3 @@ def test_text_that_cannot_be_aligned(runs, name):
     change, settings, place, code = BAD[name]
     pretrained = change(runs["shared"])
     assert refused(lambda: continual_of(config(**settings), pretrained, pretrained.model, seed=0)) == (place, code)
-
-
-def test_an_aligner_needs_a_place_for_its_links(runs, tmp_path):
-    """With a store the text is read, which is not there."""
-    pairs = config(pairs={"x": ALIGNER}).pairs
-    assert "a" in str(refusal(read_aligned, pairs, DataConfig(), runs["shared"], store=Store(tmp_path)).path)

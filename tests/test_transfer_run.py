@@ -412,32 +412,6 @@ def test_a_fine_tuned_model_with_a_rotation(run):
     assert refused(config, task="nli", mixed=True, rotation={}) == ("mixed", "conflict")
 
 
-def test_a_head_on_normalised_states_reads_both_languages_so(run):
-    """With iterative normalisation (Emerging Cross-lingual Structure, section 5.1) the source's features change too."""
-    settings: dict[str, Any] = {"task": "nli", "train_items": 40, "features": FROZEN}
-    rotation = {"moves": "target", "supervision": "sentences", "normalise": "iterative"}
-    transfer = transfer_of(run, sup=False, rotation=rotation, **settings)
-    model = transfer.build(transfer.config, "source", 0)
-    (fitted,) = transfer._rotations.values()
-    bare = copy.copy(model.features)
-    bare.rotations = {}
-    for name in ("source", "target"):
-        batch = transfer.examples(f"{name} test").batch(np.arange(8))
-        with torch.no_grad():
-            states = model.features.eval()(batch)
-            torch.testing.assert_close(states, fitted.apply(bare(batch), 0, name))
-        torch.testing.assert_close(states.norm(dim=-1), torch.ones(states.shape[:-1]))
-    found = transfer.run(0).fits["source"][0]["epochs"]
-    assert (
-        found
-        != transfer_of(run, sup=False, rotation={**rotation, "normalise": None}, **settings)
-        .run(0)
-        .fits["source"][0]["epochs"]
-    )
-    tuned = transfer_of(run, sup=False, rotation=rotation, **{**settings, "features": {}})
-    assert tuned.run(0).fits["source"][0]["moved"]
-
-
 @pytest.mark.parametrize(
     ("settings", "own_parts", "architecture", "place", "code"),
     [

@@ -214,12 +214,8 @@ def test_sources(tmp_path):
     tags.write_text("ann B-PER\nran O\n\n")
     for kind, spec in [
         (Pos, f"conllu:{folder}"),
-        (Pos, f"pos:conllu:{folder}"),
         (Pos, "builtin:mini-english"),
-        (Parsing, f"conllu:{folder}"),
         (Parsing, f"parsing:conllu:{folder}"),
-        (Parsing, "parsing:builtin:mini-english"),
-        (Ner, f"iob:{tags}"),
         (Ner, f"ner:{tags}"),
         (Ner, str(tags)),
         (Ner, "builtin:mini-english"),
