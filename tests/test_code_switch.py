@@ -11,11 +11,9 @@ from synthlang.corpus import Corpus
 from synthlang.dictionary.word_dictionary import read_weighted
 from synthlang.language import parse_language
 from synthlang.rng import key_of, uniform
-from synthlang.sources import open_source
 from synthlang.transforms.code_switch import CodeSwitch
 from synthlang.transforms.transliterate import type_hashes
 from tests.annotated import annotated
-from tests.real_data import DATA
 from tests.refusals import refused
 
 ALL = {"probability": 1.0, "cap": 1.0}
@@ -204,15 +202,3 @@ def test_it_has_no_inverse_and_the_fingerprint_is_of_the_content(tmp_path, muse)
     other.write_text("cat Katze\n")
     assert switched(dictionary=str(copy)).fingerprint == language.fingerprint
     assert switched(dictionary=str(other)).fingerprint != language.fingerprint != switched().fingerprint
-
-
-def test_a_real_dictionary_on_a_real_treebank():
-    if not DATA.exists():
-        pytest.skip(f"real data is not at {DATA}")
-    batch = next(open_source(f"conllu:{DATA}/ud2/en_ewt").batches("dev"))
-    language = switched(dictionary=f"{DATA}/muse_dict/en-de.0-5000.txt", batch_sentences=500)
-    rewrite = language.rewrite(batch)
-    changed = sum(a != b for a, b in zip(batch.form.values(), rewrite.form.values(), strict=True))
-    assert changed == rewrite.counts["code_switch: words replaced"]
-    assert 0.1 < changed / len(batch.form.codes) <= 0.15
-    assert "die" in rewrite.form.values()

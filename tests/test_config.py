@@ -84,28 +84,18 @@ YAML = [
 BAD_YAML = [
     ("a: 1\nb: 2\na: 3", "c.yaml:3", "format"),
     ("a:\n  b: 1\n  'b': 2", "c.yaml:3", "format"),
-    ("a: b: c", "c.yaml:1", "format"),
-    ("a: 1\nb: *x", "c.yaml:2", "format"),
     ("a: &x [1, *x]", "c.yaml", "format"),
-    (
-        "a: !!python/object/apply:os.system [ls]",
-        "c.yaml:1",
-        "format",
-    ),
-    ("a: !!int x", "c.yaml", "format"),
+    ("a: !!python/object/apply:os.system [ls]", "c.yaml:1", "format"),
     ("a: " + "9" * 5000, "c.yaml", "format"),
-    ("? [1]\n: 2", "c.yaml", "format"),
     ("a: 1\ntrue: 2", "c.yaml", "format"),
     ("a: 1\n---\nb: 2", "c.yaml:2", "format"),
     ("", "c.yaml", "empty"),
     ("- 1", "c.yaml", "type"),
-    ("5", "c.yaml", "type"),
     (b"a: 1\nb: \xff", "c.yaml:2", "format"),
     ("a: \x00", "c.yaml", "format"),
     ("a: " + "[" * 1100, "c.yaml", "format"),
     ("1: a\n'1': b", "c.yaml", "format"),
     ("%YAML 1.1\n---\na: 1", "c.yaml", "unsupported"),
-    ("# x\n\n%YAML 1.1\n---\na: 1", "c.yaml", "unsupported"),
 ]
 
 
@@ -125,11 +115,6 @@ def test_yaml(tmp_path, text, expected):
 @pytest.mark.parametrize(("text", "place", "code"), BAD_YAML)
 def test_wrong_yaml(tmp_path, text, place, code):
     assert refused(load_yaml, write(tmp_path, text)) == (place, code)
-
-
-def test_a_message_of_yaml_names_line_and_column(tmp_path):
-    path = write(tmp_path, "a: 1\nb: *x")
-    assert str(refusal(load_yaml, path)) == f"{path}:2: found undefined alias 'x' (column 4)"
 
 
 OVERRIDES = [
@@ -156,17 +141,12 @@ def test_override(assignments, expected):
     ("assignment", "place", "code"),
     [
         ("a", "--set a", "format"),
-        ("=5", "--set =5", "format"),
         ("a..b=5", "--set a..b=5", "format"),
-        (".a=5", "--set .a=5", "format"),
-        ("a b=5", "--set a b=5", "format"),
         ("a=", "--set a=", "empty"),
         ("a=[1", "--set a=[1:1", "format"),
-        ("a={x: 1, x: 2}", "--set a={x: 1, x: 2}:1", "format"),
         ("a=!!python/name:os.system x", "name:os.system x:1", "format"),
         ("a.b.c=5", "--set a.b.c=5", "type"),
         ("l.2=5", "--set l.2=5", "range"),
-        ("l.x=5", "--set l.x=5", "range"),
         ("l.-1=5", "--set l.-1=5", "range"),
     ],
 )
@@ -178,8 +158,6 @@ BAD_CONFIG = [
     ({}, "c.yaml steps", "missing"),
     ({"stesp": 1, "steps": 1}, "c.yaml stesp", "unknown"),
     ({"steps": "5"}, "c.yaml steps", "type"),
-    ({"steps": 1.0}, "c.yaml steps", "type"),
-    ({"steps": True}, "c.yaml steps", "type"),
     ({"steps": 1, "flag": "no"}, "c.yaml flag", "type"),
     ({"steps": 1, "device": "tpu"}, "c.yaml device", "unknown"),
     ({"steps": 1, "mode": "slow"}, "c.yaml mode", "invalid"),
@@ -188,21 +166,10 @@ BAD_CONFIG = [
     ({"steps": 1, "objective": 5}, "c.yaml objective", "type"),
     ({"steps": 1, "objective": {"alpha": 1}}, "c.yaml objective.kind", "missing"),
     ({"steps": 1, "objective": {"kind": "x"}}, "c.yaml objective.kind", "unknown"),
-    ({"steps": 1, "objective": {"kind": "mlm", "alpha": 7}}, "c.yaml objective.alpha", "range"),
     ({"steps": 1, "objective": {"kind": "mlm", "alpha": math.inf}}, "c.yaml objective.alpha", "range"),
-    (
-        {"steps": 1, "objective": {"kind": "mlm", "alhpa": 1}},
-        "c.yaml objective.alhpa",
-        "unknown",
-    ),
-    (
-        {"steps": 1, "stages": [{"kind": "mlm"}, {"kind": "tlm", "mlm": [1]}]},
-        "c.yaml stages.1.mlm",
-        "type",
-    ),
+    ({"steps": 1, "stages": [{"kind": "mlm"}, {"kind": "tlm", "mlm": [1]}]}, "c.yaml stages.1.mlm", "type"),
     ({"steps": 1, "table": {"t": {"a": 1}}}, "c.yaml table.t.a", "unknown"),
     ({"steps": 1, "table": {"t": {"alpha": "x" * 99}}}, "c.yaml table.t.alpha", "type"),
-    ({"steps": "a", "flag": 2}, "c.yaml steps", "type"),
     ({"a": 1, "b": 1, "c": 1, "d": 1, "steps": 1}, "c.yaml a", "unknown"),
 ]
 
@@ -213,9 +180,6 @@ def test_wrong_config(data, place, code):
 
 
 SAMPLES = [
-    ({"stesp": 1, "steps": 1}, f"stesp: unknown key; did you mean steps? allowed: {KEYS}"),
-    ({"steps": 1, "mode": "slow"}, "mode: 'slow': slow is for the night"),
-    ({"steps": 1, "either": [1]}, "either: [1] must be a valid integer, or [1] must be a valid string"),
     ({"steps": 1, "objective": 5}, "objective: 5 must be a section of keys, as in objective: {KEY: VALUE}"),
     ({"steps": 1, "table": {"t": {"alpha": "x" * 99}}}, f"table.t.alpha: '{'x' * 59}… must be a valid number"),
     ({"steps": "a", "flag": 2}, "steps: 'a' must be a valid integer; flag: 2 must be a valid boolean"),
@@ -343,36 +307,17 @@ def test_files_over_files(tmp_path, files, expected):
 
 BAD_BASES = [
     ({"a": "base: b.yaml"}, "a.yaml base", "missing"),
-    ({"b": "base: no.yaml", "a": "base: b.yaml"}, "b.yaml base", "missing"),
     ({"b": "k: 1", "a": "base: [b.yaml, c.yaml]"}, "a.yaml base", "missing"),
     ({"a": "base: a.yaml"}, "a.yaml base", "conflict"),
     ({"b": "base: a.yaml", "a": "base: b.yaml"}, "b.yaml base", "conflict"),
     ({"b": "base: ./s/../a.yaml", "s__x": "{}", "a": "base: b.yaml"}, "b.yaml base", "conflict"),
     ({"c": "base: b.yaml", "b": "base: [d.yaml, c.yaml]", "d": "k: 1", "a": "base: b.yaml"}, "c.yaml base", "conflict"),
     ({"a": "base: 5"}, "a.yaml base", "type"),
-    ({"a": "base: null"}, "a.yaml base", "type"),
-    ({"a": "base: ''"}, "a.yaml base", "type"),
     ({"a": "base: []"}, "a.yaml base", "empty"),
-    ({"a": "base: {b: c}"}, "a.yaml base", "type"),
-    ({"b": "k: 1", "a": "base: [b.yaml, 3]"}, "a.yaml base", "type"),
-    ({"b": "k: 1", "a": "base: [[b.yaml]]"}, "a.yaml base", "type"),
-    (
-        {"b": "- 1", "a": "base: b.yaml"},
-        "b.yaml",
-        "type",
-    ),
-    (
-        {"b": "", "a": "base: b.yaml"},
-        "b.yaml",
-        "empty",
-    ),
-    ({"b": "k: [1", "a": "base: b.yaml"}, "b.yaml:1", "format"),
+    ({"b": "- 1", "a": "base: b.yaml"}, "b.yaml", "type"),
     ({"s__x": "{}", "a": "base: s"}, "s", "failed"),
     ({"a": "base: ~nobody-of-this-name/b.yaml"}, "b.yaml", "missing"),
-    ({"a": "base: mlm/trans/tiny"}, "a.yaml base", "missing"),
-    ({"a": "base: row/mlm"}, "a.yaml base", "missing"),
     ({"a": "base: rows/alignmlm"}, "a.yaml", "unknown"),
-    ({"a": "base: rows/mlm.yaml"}, "a.yaml base", "missing"),
 ]
 
 

@@ -6,18 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import Tokenizer, models, pre_tokenizers
 
 from pretrain.config import PretrainConfig
 from pretrain.prepare import prepare
-from pretrain.run import pretrain
 from synthlang.config import parse
 from synthlang.corpus import Corpus
 from synthlang.derive_command import derive_command
 from synthlang.files import write_json
 from synthlang.scripts import CONTROL_WORDS, SCRIPTS
 from synthlang.store import Store
-from synthlang.vocabularies import LanguageTokenizer, Specials
 from synthlang.vocabularies.build import prefixed
 from synthlang.vocabulary import CONTROL, UNK, encode_corpus, train_vocabulary
 from tests.refusals import refusal, refused
@@ -57,30 +54,11 @@ def test_shards_have_no_control_token(text, kind, tmp_path):
         assert parent[UNK] == derived[UNK] and np.array_equal(parent[5:], derived[artifacts.id_space.copies + 5 :])
 
 
-def test_a_run_says_how_many_there_are(text, tmp_path):
-    lines: list[str] = []
-    pretrain(config_of(text, steps=3), tmp_path / "run", say=lines.append)
-    assert [line for line in lines if CONTROL_WORDS in line] == [
-        f"{member} {split}: {count} {CONTROL_WORDS}"
-        for member in ("parent", "ti")
-        for split, count in (("train", 160), ("dev", 8))
-    ]
-    counts = json.loads((tmp_path / "run" / "done.json").read_text())["counts"]
-    assert counts["parent train"][CONTROL_WORDS] == 160
-
-
 def test_shards_of_an_earlier_version_are_refused(text, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("synthlang.vocabulary.Encoded.as_text", lambda self, control, unknown: self)
         assert refused(prepare, config_of(text), Store(tmp_path))[1] == "format"
     assert refusal(prepare, config_of(text), Store(tmp_path)).hint == "delete the folder and run again"
-
-
-def test_a_text_without_such_words_has_no_such_count(tmp_path):
-    path = tmp_path / "plain.txt"
-    path.write_text("the cat sat on the <unk> mat .\n" * 40)
-    for member in prepare(config_of(path, validation__every=0), Store(tmp_path / "store")).languages:
-        assert member.train.reasons == {} and member.train.counts[UNK] == 40
 
 
 @pytest.mark.parametrize("language", ["trans+inv", "trans:0.5", TOKENS])
@@ -107,17 +85,6 @@ def test_words_are_counted_once_and_others_stay(words):
     assert np.array_equal(encoded.ids[~control], raw.ids[~control]) and (encoded.ids[control] == UNK).all()
     assert encoded.control_words == 2 * sum(word in ("a<mask>b", "<pad>", "<s></s>") for word in words)
     assert np.array_equal(encoded.word_offsets, raw.word_offsets)
-
-
-def test_those_of_a_checkpoint_are_its_own():
-    names = ["the", "cat", "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    tokenizer = Tokenizer(models.WordLevel({name: i for i, name in enumerate(names)}, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.add_special_tokens(names[2:])
-    specials = Specials(bos=4, pad=2, eos=5, unk=3, mask=6)
-    member = LanguageTokenizer("x", tokenizer, np.arange(len(names)), specials=specials)
-    encoded = member.encode(Corpus.of_words([["cat", "[MASK]", "[PAD]", "[UNK]", "[CLS]", "[SEP]", "the"]]))
-    assert encoded.ids.tolist() == [1, 3, 3, 3, 3, 3, 0] and encoded.control_words == 4
 
 
 @pytest.mark.parametrize("line", ["a<s>b c<s>d e<s>f", "x<unk> y<unk> z<unk>"])

@@ -27,7 +27,6 @@ from synthlang.scripts import SCRIPTS
 from synthlang.sources import open_source
 from synthlang.sources.base import word_counts
 from synthlang.sources.words import visible
-from tests.real_data import DATA
 from tests.refusals import refusal, refused
 from tests.task_cases import Chain, Noise
 
@@ -273,13 +272,3 @@ def test_words_that_no_line_can_hold(tmp_path, word):
     for pair in ((word, "b"), ("a", word)):
         assert refused(write_muse, [("x", "y"), pair], tmp_path / "d.txt") == ("d.txt", "format")
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.skipif(not (DATA / "muse_dict").is_dir(), reason=f"needs the test data muse_dict in {DATA}")
-@pytest.mark.parametrize(("language", "lines"), [("fr", 10872), ("de", 14677), ("es", 11977), ("ru", 10887)])
-def test_real_dictionaries(tmp_path, language, lines):
-    path = DATA / "muse_dict" / f"en-{language}.0-5000.txt"
-    pairs = read_muse(path)
-    assert (len(pairs), len({a for a, _ in pairs})) == (lines, 5000)
-    write_muse(pairs, tmp_path / "copy.txt")
-    assert (tmp_path / "copy.txt").read_bytes().split() == path.read_bytes().split()

@@ -1,11 +1,9 @@
 """An error is a place, a reason and a hint; the message is made of them."""
 
 import pytest
-from pydantic import Field
 
-from synthlang.config import StrictModel, parse
 from synthlang.errors import InputError
-from tests.refusals import place_and_code, refusal, refused
+from tests.refusals import place_and_code
 
 MESSAGES = [
     (InputError("no such file"), "no such file"),
@@ -37,31 +35,3 @@ def test_an_error_of_a_part_is_one_of_the_whole():
 
 def test_a_file_that_the_error_names_stays():
     assert str(InputError("empty", "data.txt", 1).inside("train", path="study.yaml")) == "data.txt:1: train: empty"
-
-
-class _Inner(StrictModel):
-    size: int = 1
-
-
-class _Outer(StrictModel):
-    inner: _Inner = _Inner()
-    parts: dict[str, _Inner] = Field(default={})
-
-
-REFUSED = [
-    ({"inner": {"size": "big"}}, "inner.size", "type"),
-    ({"inner": {"sise": 1}}, "inner.sise", "unknown"),
-    ({"inner": 3}, "inner", "type"),
-    ({"parts": {"a": {"size": 1.5}}}, "parts.a.size", "type"),
-]
-
-
-@pytest.mark.parametrize(("data", "place", "code"), REFUSED)
-def test_a_wrong_key_has_its_place(data, place, code):
-    assert refused(parse, _Outer, data) == (place, code)
-
-
-def test_all_wrong_keys_are_faults_of_their_own():
-    error = refusal(parse, _Outer, {"inner": {"sise": 1}, "part": {}}, "a.yaml")
-    assert {fault.keys for fault in (error, *error.others)} == {("inner", "sise"), ("part",)}
-    assert error.path == "a.yaml"

@@ -218,16 +218,6 @@ def test_a_folder_that_is_no_partial_one_is_refused(name, content, text, tmp_pat
     assert (tmp_path / ".partial-d" / name).read_text() == content
 
 
-def test_two_processes_do_not_write_one_folder(text, tmp_path):
-    def second(split, sentences):
-        with pytest.raises(InputError, match="is being written by process"):
-            export_language(TextSource(text), LANGUAGE, tmp_path / "d", source_name="x")
-        raise StopError
-
-    with pytest.raises(StopError):
-        export_language(TextSource(text), LANGUAGE, tmp_path / "d", source_name="x", progress=second)
-
-
 def test_a_second_process_that_is_refused_leaves_the_first_one_alone(text, tmp_path):
     """It deleted what the first one had written so far."""
     turned_away = []

@@ -42,6 +42,7 @@ XNLI = "genre\tlabel\tsentence1\tsentence2\nfiction\tneutral\tHe ran. She sat.\t
 QUESTION = {"id": "1", "question": "Who ran?", "answers": [{"text": "Paul B.", "answer_start": 4}]}
 PARAGRAPH = {"context": "Now Paul B. ran home.", "qas": [QUESTION]}
 SQUAD = json.dumps({"version": "1.1", "data": [{"title": "t", "paragraphs": [PARAGRAPH]}]})
+SPANS = "set\t5:7:x\tWake me up.\ten\t{}\nget\t0:4:a,5:7:b\tWake me\ten\t{}\n"
 ROWS = '{"words": ["He", "ran"], "upos": ["PRON", "VERB"]}\n{"words": ["Go"], "upos": ["VERB"]}\n'
 
 
@@ -69,7 +70,7 @@ def task(scheme):
         for batch in (batch for split in task.splits for batch in task.batches(split)):
             assert all(batch.strings(field) for field in range(len(task.fields)))
             assert (batch.answers.start < batch.answers.stop).all()
-            derived, counts = derive_task(batch, parse_language("inv"))
+            derived, counts = derive_task(batch, parse_language("trans+inv"))
             assert len(derived) + sum(n for reason, n in counts.items() if reason.startswith("items")) == len(batch)
 
     return read
@@ -98,8 +99,10 @@ READERS = {  # file, what it holds when whole, reader
     "hf": ("data/train.jsonl", ROWS, source("hf")),
     "ner": ("train.txt", IOB, task("ner")),
     "nli": ("test.tsv", XNLI, task("nli")),
-    "qa": ("train.json", SQUAD, task("qa")),
-    "slots": ("seq.in", "fly to boston\nfare new york\n", read_slots),
+    "qa": ("train.json", f"\ufeff{SQUAD}", task("qa")),
+    "pos": ("x-train.conllu", CONLLU, task("pos")),
+    "slots": ("x.tsv", SPANS, task("slots")),
+    "slots of files": ("seq.in", "fly to boston\nfare new york\n", read_slots),
     "orm": ("x@N.orm", ORM, read_orm),
     "order model": ("x.json", MODEL, read_model),
     "order model gz": ("x.json.gz", MODEL, read_model),

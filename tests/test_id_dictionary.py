@@ -11,17 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from synthlang.config import parse
 from synthlang.dictionary.draw_command import natural_words, write_drawn
 from synthlang.dictionary.ids import build_id_dictionary, read_id_dictionary
-from synthlang.dictionary.word_dictionary import DictionarySpec, draw_types, trained_types
+from synthlang.dictionary.word_dictionary import DictionarySpec, trained_types
 from synthlang.language import PARENT, parse_language
 from synthlang.shards import read_shards, write_shards
 from synthlang.sources import open_source
 from synthlang.store import Store
 from synthlang.vocabularies import OURS, IdSpace, LanguageTokenizer, VocabularySpec, build_id_space
 from synthlang.vocabulary import train_tokenizer
-from tests.real_data import DATA
 from tests.refusals import refused
 
 SOURCE = "builtin:mini-english?types=500&sentences=300&dev=20&test=20"
@@ -70,18 +68,6 @@ def between(dictionary, number):
     """The pairs of the languages 0 and ``number`` as a set."""
     chosen = (dictionary.languages == [0, number]).all(axis=1)
     return {(a, b) for a, b in dictionary.pairs[chosen].tolist()}
-
-
-def test_of_a_transliterated_language_the_types_are_drawn_that_always_were(derived, tmp_path):
-    space, train = run = only(derived, 0, 1)
-    spec = DictionarySpec(coverage=0.3, seed=2)
-    found = built(run, tmp_path, 0.3, seed=2)
-    types = trained_types(train[0].counts)
-    drawn = draw_types(spec, types.astype(np.uint64), train[0].counts[types])
-    assert found.pairs[:, 0].tolist() == types[drawn].tolist()
-    assert (found.pairs[:, 1] - found.pairs[:, 0] == space.copies).all()
-    assert found.languages.tolist() == [[0, 1]] * len(found)
-    assert found.pairs.dtype == found.languages.dtype == np.int64
 
 
 @pytest.mark.parametrize("settings", [{}, {"coverage": 0.25}, {"coverage": 0.6, "by": "token", "order": "frequent"}])
@@ -234,11 +220,6 @@ def test_the_fingerprint_is_of_all_that_matters_and_nothing_else(derived, natura
     assert built(two, tmp_path, path=str(tmp_path / "copy")).fingerprint == names[0]
 
 
-@pytest.mark.parametrize("path", ["", {}, {"fr": ""}, 3, ["a"]])
-def test_a_path_that_is_none(path):
-    assert refused(parse, DictionarySpec, {"path": path})[0].startswith("path")
-
-
 # malformed lines of a MUSE file are in test_dictionaries
 WRONG: list[tuple[dict[str, Any], tuple[int, ...], str]] = [
     ({}, (0,), "dictionary"),
@@ -267,16 +248,3 @@ def test_what_cannot_be_a_dictionary(natural, tmp_path, settings, numbers, place
         path = files.get(path, str(tmp_path / path))
     assert refused(built, only(run, *numbers), tmp_path, **{**settings, "path": path})[0] == place
     assert not list((tmp_path / "built").glob("dictionary-*"))
-
-
-@pytest.mark.skipif(not (DATA / "muse_dict").is_dir(), reason=f"needs the test data muse_dict in {DATA}")
-def test_a_real_pair_of_languages(tmp_path):
-    named = [(name, open_source(f"text:{DATA}/multi30k/val.{name}?split=train"), PARENT) for name in ("en", "fr")]
-    run = run_of(tmp_path, VocabularySpec(kind="joint", size=3000), named)
-    muse = DATA / "muse_dict" / "en-fr.0-5000.txt"
-    found = built(run, tmp_path, path=str(muse))
-    words = words_of(run, found)
-    assert {(1, "man", "homme"), (1, "street", "rue")} <= words and len(found) > 200
-    assert {(a, b) for _, a, b in words} <= {tuple(line.split()) for line in muse.read_text().splitlines()}
-    for side in (0, 1):
-        assert np.isin(found.pairs[:, side], run[1][side].tokens).all()

@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,8 +22,6 @@ from synthlang.derive_command import derive_command
 from synthlang.export import verify_manifest
 from synthlang.language import PARENT, Language, parse_language
 from synthlang.scripts import SCRIPTS, SPECIAL_TOKENS
-from synthlang.sources import open_source
-from tests.real_data import DATA
 from tests.refusals import refused
 from tests.test_rewrite import sentences
 
@@ -55,10 +52,8 @@ CASES = [  # language spec, sentence, derived sentence, origin
     ("trans@hangul", "ab", "걡걢", [0]),
     ("inv@2", "a b c d e .", "b a d c e .", [1, 0, 3, 2, 4, 5]),
     (steps("invert", keep_final_punctuation=False), "a b .", ". b a", [2, 1, 0]),
-    (steps("invert", chunk=2), "a b c d e .", "b a d c e .", [1, 0, 3, 2, 4, 5]),
     (steps("invert", chunk=3), "a b . c d e f .", "b a . e d c f .", [1, 0, 2, 5, 4, 3, 6, 7]),
     (steps("invert", chunk=3, keep_final_punctuation=False), "a b . c d e", ". b a e d c", [2, 1, 0, 5, 4, 3]),
-    (steps("invert", chunk=9), "a b c .", "c b a .", [2, 1, 0, 3]),
     ("trans+switch:0+inv", "the cat .", "цат тхе Ѣ", [1, 0, 2]),
 ]
 
@@ -176,43 +171,6 @@ def test_strength_and_option_in_either_order():
     assert refused(parse_language, "trans:0.5@hangul:0.3") == ("language trans:0.5@hangul:0.3", "unknown")
 
 
-REAL = [f"conllu:{DATA}/ud2/en_ewt/en_ewt-ud-train.conllu", f"text:{DATA}/enwiki_slice/valid.txt"]
-SPECS: list[Any] = [
-    *NAMES,
-    "perm:0.3+inv:0.7",
-    [
-        {"kind": "permute", "window": 3},
-        {"kind": "transliterate", "script": "syllabics", "strength": 0.5},
-        {"kind": "invert", "chunk": 4, "keep_final_punctuation": False},
-    ],
-    [
-        {"kind": "mark", "case": {"nsubj": "ka"}, "after_verb": {"word": "zu", "distance": 2}},
-        {"kind": "permute"},
-        {"kind": "transliterate"},
-    ],
-]
-
-
-@pytest.mark.skipif(not DATA.exists(), reason=f"real data is not at {DATA}")
-@pytest.mark.parametrize("source", REAL, ids=["ewt", "enwiki"])
-def test_the_inverse_restores_real_text(source):
-    opened = open_source(source)
-    words = 0
-    for batch in itertools.islice(opened.batches(opened.splits[0]), 2):
-        words += len(batch.form.codes)
-        for spec in SPECS:
-            language = parse_language(spec if isinstance(spec, str) else {"name": "x", "transforms": spec})
-            if not set(language.requires) <= set(batch.columns):
-                continue
-            derived = language.derive(batch)
-            assert derived.texts() != batch.texts()
-            back = language.invert(derived)
-            assert back.texts() == batch.texts()
-            for name in batch.columns:
-                assert back.columns[name].values() == batch.columns[name].values()
-    assert words > 50_000
-
-
 SOURCE = "builtin:mini-english?types=500&sentences=200&dev=0&test=0"
 SPEC = """name: with-files
 transforms:
@@ -267,16 +225,6 @@ def test_the_card_makes_the_same_data_set_elsewhere(folder, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert verify_manifest(tmp_path / "again") == manifest
-
-
-def test_task_sets_take_the_files_along_too(folder, tmp_path):
-    (folder / "x.yaml").write_text(SPEC.replace("- {kind: reorder, model: mine.json}\n", ""))
-    derive_command(f"nli:{SOURCE}", str(folder / "x.yaml"), tmp_path / "d")
-    manifest = verify_manifest(tmp_path / "d")
-    assert [step.get("dictionary") for step in manifest["language"]["transforms"]] == ["language/words.txt", None]
-    again = parse_language(str(tmp_path / "d" / "language.yaml"))
-    assert again.fingerprint == parse_language(str(folder / "x.yaml")).fingerprint
-    assert (tmp_path / "d" / "language" / "1-words.txt").read_text() == "of\nto\nin\n"
 
 
 def test_a_name_may_hold_a_path(folder):

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from dataclasses import replace
 from functools import cache
 from itertools import islice, pairwise
-from math import log2
 from typing import Any
 
-import numpy as np
 import pytest
 
 from synthlang.corpus import Corpus, Sentence, concatenate
@@ -95,50 +92,6 @@ def test_entities_are_legal_bio_and_mostly_proper_nouns() -> None:
     assert inside["PROPN"] / inside.total() > 0.95 and set(+inside) == {"PROPN", "ADP"}
     assert set(column("ner")) == {"O"} | {f"{letter}-{kind}" for letter in "BI" for kind in ("PER", "LOC", "ORG")}
     assert sum(len(of) > 1 for of in kinds.values()) >= 5  # Jordan: a person, a place
-
-
-def test_words_are_ambiguous_and_frequencies_zipfian() -> None:
-    tags: dict[str, set[str]] = {}
-    for word, tag in zip(column("form"), column("upos"), strict=True):
-        tags.setdefault(word, set()).add(tag)
-    assert sum({"NOUN", "VERB"} <= t for t in tags.values()) >= 15
-    assert sum(len(t) > 1 for t in tags.values()) >= 30
-    assert tags["to"] == {"PART", "ADP"} and tags["that"] == {"SCONJ", "DET", "PRON"}
-    assert {r for w, r in zip(column("form"), column("deprel"), strict=True) if w == "her"} >= {"obj", "nmod:poss"}
-    counts = np.asarray(sorted(Counter(column("form")).values(), reverse=True), float)
-    counts = counts[counts >= 5]
-    slope = np.polyfit(np.log(np.arange(1, len(counts) + 1)), np.log(counts), 1)[0]
-    assert -1.5 < slope < -0.8
-
-
-def information(pairs: list[tuple[str, str]]) -> float:
-    """Mutual information of the two words of a pair, in bits (plug-in estimate)."""
-    total, joint = len(pairs), Counter(pairs)
-    first, second = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
-    return sum(n / total * log2(n * total / (first[a] * second[b])) for (a, b), n in joint.items())
-
-
-@pytest.mark.parametrize(("deprel", "upos"), [("obj", "NOUN"), ("nsubj", "NOUN"), ("amod", "ADJ"), ("advmod", "ADV")])
-def test_heads_have_preferences_of_their_own(deprel: str, upos: str) -> None:
-    pairs = []
-    for s in corpus():
-        for word, tag, head, relation in zip(s.words, *(s.columns[n] for n in ("upos", "head", "deprel")), strict=True):
-            if (relation, tag) == (deprel, upos) and s.columns["upos"][head - 1] in ("VERB", "NOUN"):
-                pairs.append((s.words[head - 1], word))
-    shuffled = random.Random(0).sample([b for _, b in pairs], len(pairs))
-    assert information(pairs) > information(list(zip([a for a, _ in pairs], shuffled, strict=True))) + 0.3
-
-
-def test_topics_are_unequal_and_stay_for_a_document() -> None:
-    source = MiniEnglish()
-    topics = [source.world.context("train", i).topic for i in range(8000)]
-    assert all(len(set(topics[i : i + 8])) == 1 for i in range(0, 8000, 8))
-    counts = sorted(Counter(topics).values())
-    assert len(counts) == 10 and counts[-1] > 3 * counts[0]
-    by_word = {form: noun.topic for noun in source.lexicon.nouns for form in noun.forms}
-    own = [by_word[w] == topics[s.id] for s in corpus() for w in s.words if w in by_word]
-    other = [by_word[w] == topics[(s.id + 800) % 8000] for s in corpus() for w in s.words if w in by_word]
-    assert np.mean(own) > np.mean(other) + 0.15
 
 
 def agreement_errors(s: Sentence) -> int:

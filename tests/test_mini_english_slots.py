@@ -108,29 +108,6 @@ def test_whole_phrases_are_marked() -> None:
     assert seen == SLOTS
 
 
-def test_the_same_words_stand_in_several_slots() -> None:
-    seen: dict[str, Counter[str]] = defaultdict(Counter)
-    for u in utterances():
-        for word, tag in zip(u.sentence.words, u.sentence.columns["slot"], strict=True):
-            seen[word][tag] += 1
-    frequent = {w: c for w, c in seen.items() if c.total() >= 10 and c["O"] < c.total() / 2}
-    several = [w for w, c in frequent.items() if sum(n >= 2 for tag, n in c.items() if tag != "O") >= 2]
-    assert len(several) > 0.9 * len(frequent) > 100
-    test = utterances(split="test", count=600)
-    pairs = [p for u in test for p in zip(u.sentence.words, u.sentence.columns["slot"], strict=True)]
-    right = np.mean([tag == (seen[w].most_common(1)[0][0] if w in seen else "O") for w, tag in pairs])
-    outside = np.mean([tag == "O" for _, tag in pairs])
-    assert outside + 0.05 < right < 0.75  # the word tells something, and far from all
-
-
-def test_no_word_gives_an_intent_away() -> None:
-    total = Counter(w for u in utterances() for w in set(u.sentence.words))
-    for intent in INTENTS:
-        mine = [u for u in utterances() if u.intent == intent]
-        words = Counter(w for u in mine for w in set(u.sentence.words))
-        assert max(2 * n / (len(mine) + total[w]) for w, n in words.items()) < 0.93, intent
-
-
 def test_a_bag_of_words_is_far_above_chance_and_not_perfect() -> None:
     text = pytest.importorskip("sklearn.feature_extraction.text")
     linear = pytest.importorskip("sklearn.linear_model")

@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from synthlang.corpus import Corpus
-from synthlang.order.distribution import ENTRY_BYTES, BagCache, distribution
-from synthlang.order.model import OrderModel, import_orm
-from synthlang.order.nodes import Nodes, find_nodes, heads_of, item_count
+from synthlang.order.distribution import BagCache, distribution
+from synthlang.order.model import OrderModel
+from synthlang.order.nodes import Nodes, find_nodes
 from synthlang.order.permutations import all_orders
 from synthlang.rng import uniform
-from synthlang.sources.conllu import ConlluSource
 from synthlang.trees import Forest
 from tests.order_cases import (
     UNDERSCORES,
@@ -31,7 +30,6 @@ from tests.order_cases import (
     reference_items,
     weights_of,
 )
-from tests.real_data import DATA
 
 
 def nodes_of_sentences(sentences):
@@ -119,26 +117,11 @@ def test_probabilities_equal_brute_force_by_strings(seed, node):
     compare_all(distribution(OrderModel(weights={node: weights}), labels="faithful")[node], sentences, weights)
 
 
-def test_six_items_and_a_mix_of_two_models():
-    sentences = sentences_with(1, [6])
-    one, other = weights_of(sentences, 2, 0.5), weights_of(sentences, 3, 0.5)
-    model, substrate = (OrderModel(weights={"V": w}) for w in (one, other))
-    compare_all(distribution(model, substrate, 0.25)["V"], sentences, mixed(one, other, 0.25))
-
-
 def test_a_string_of_two_readings_counts_for_both():
     rows: dict[str, Any] = {"form": list("wxyz"), "upos": ["VERB", "A", "A", "A"], "head": [0, 1, 1, 1]}
     sentences = [{**rows, "deprel": ["root", *arcs]} for arcs in (("a", "b_c", "a_b"), ("a_b", "c", "x"))]
     weights = {"PRE_a_b_c": 1.25}
     compare_all(distribution(OrderModel(weights={"V": weights}))["V"], sentences, weights)
-
-
-def test_names_that_occur_later_change_nothing_before():
-    batches = [sentences_with(seed, [3, 4]) for seed in range(3)]
-    weights = weights_of(list(itertools.chain(*batches)), 9)
-    together = distribution(OrderModel(weights={"V": weights}))["V"]
-    for sentences in [*batches, *batches]:
-        compare_all(together, sentences, weights)
 
 
 # --- the best order, the drawn one
@@ -273,61 +256,6 @@ def test_a_bag_that_came_before_is_not_computed_again(monkeypatch):
     drawn(of_class, [node_sentence(rng, "V", 7)])  # too many orders to keep
     drawn(of_class, sentences, 1.5)
     assert sum(asked) == 1 + len(sentences)
-
-
-def test_what_was_not_asked_for_longest_goes_first():
-    row = np.arange(6.0)
-    cache = BagCache(3 * (row.nbytes + ENTRY_BYTES))
-    for key in (b"a", b"b", b"c"):
-        cache.put(key, row)
-    assert cache.get(b"a") is not None
-    cache.put(b"d", row)
-    assert cache.get(b"b") is None and len(cache) == 3
-    assert all(cache.get(key) is not None for key in (b"a", b"c", b"d"))
-    cache.clear()
-    assert len(cache) == 0 and cache.bytes == 0 and cache.get(b"a") is None
-
-
-@pytest.mark.parametrize(("treebank", "labels"), [("ud1/en_ewt_r1.2", "faithful"), ("ud2/en_ewt", "mapped")])
-def test_published_models_equal_brute_force_on_real_nodes(treebank, labels):
-    folder = DATA / "gd_models"
-    if not folder.exists() or not (DATA / treebank).exists():
-        pytest.skip(f"no {folder} or {DATA / treebank}")
-    french: Any = {c: folder / "GD_French" / f"fr@{c}.orm" for c in "NV"}
-    english: Any = {c: folder / "GD_English" / f"en@{c}.orm" for c in "NV"}
-    models = [import_orm(paths["N"], paths["V"], "x") for paths in (french, english)]
-    corpus = next(iter(ConlluSource(DATA / treebank).batches("dev")))
-    forest = Forest.of(corpus)
-    rng = np.random.default_rng(0)
-    of_class: Any = distribution(models[0], models[1], labels=labels)
-    nodes: Any = "NV"
-    for node, n in itertools.product(nodes, range(2, 7)):
-        group = find_nodes(corpus, forest, heads_of(corpus, node) & (item_count(forest) == n))[n]
-        chosen = rng.choice(len(group), 1 if n == 6 else 3, replace=False)
-        group = Nodes(group.rows[chosen], group.types[chosen], group.source[chosen], group.names)
-        p = of_class[node].probabilities(group)
-        weights = mixed(_orm(french[node]), _orm(english[node]), 0.05)
-        for row in range(len(group)):
-            items = [_v1(corpus, int(r), int(group.head[row]), labels) for r in np.sort(group.rows[row])]
-            compare(p[row], group, row, probabilities(items, weights))
-
-
-def _orm(path):
-    return {line.split()[0]: float(line.split()[1]) for line in path.read_text().splitlines()}
-
-
-def _v1(corpus, row, head, labels):
-    """The item (tag, arc, is_head) with v1 labels, written again from the documented table."""
-    tag, arc = (corpus.columns[name].values()[row] for name in ("upos", "deprel"))
-    if labels == "mapped" and row != head:
-        plain = {"obj": "dobj", "nsubj:pass": "nsubjpass", "csubj:pass": "csubjpass", "aux:pass": "auxpass"}
-        plain |= {"fixed": "mwe", "orphan": "remnant", "flat": "foreign" if tag == "X" else "name"}
-        plain |= {"flat:name": "name", "flat:foreign": "foreign"}
-        before = (tag, arc)
-        arc = plain.get(arc, "nmod" + arc[3:] if arc.split(":")[0] == "obl" else arc)
-        arc = "neg" if before == ("PART", "advmod") else arc
-        tag = {"CCONJ": "CONJ"}.get(tag, "VERB" if before == ("AUX", "cop") else tag)
-    return tag, arc, row == head
 
 
 def test_memory_is_bounded_however_many_nodes_there_are():

@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import approx_fprime
 
-from synthlang.corpus import Corpus, concatenate
+from synthlang.corpus import Corpus
 from synthlang.order.distribution import distribution
 from synthlang.order.evaluate import Direction, closeness, evaluate
 from synthlang.order.fit import Bags, Design, fit, frequent_ngrams, maximise
 from synthlang.order.model import OrderModel, read_model
 from synthlang.order.nodes import nodes_of
-from synthlang.sources.conllu import ConlluSource
 from synthlang.transforms.reorder import Reorder
 from tests.order_cases import (
     UNDERSCORES,
@@ -26,7 +24,6 @@ from tests.order_cases import (
     random_model,
     reference_items,
 )
-from tests.real_data import DATA
 from tests.refusals import refused
 
 OBJECT_FIRST: dict[str, Any] = {"form": ["a", "b"], "upos": ["NOUN", "VERB"], "head": [2, 0], "deprel": ["obj", "root"]}
@@ -77,20 +74,6 @@ def test_likelihood_and_gradient_equal_brute_force(node, labels):
     # nothing that could matter is missing: every other feature has the same value in all orders or is a rare n-gram
     for name, by_name in slope.items():
         assert name in named or name.startswith("HI_") or abs(by_name) < 1e-9
-
-
-def test_the_gradient_is_the_slope_for_six_items_too():
-    few = {"tags": ("NOUN",), "arcs": ("nsubj", "case")}
-    design = design_of(Corpus.of(sentences_of("V", [6, 5], 2, **few)), "V", share=0.5)
-    weights = np.random.default_rng(3).normal(size=len(design.features)) / 3
-
-    def value(w) -> float:
-        return float(design.log_likelihood(w)[0])
-
-    slope = approx_fprime(weights, value, 1e-6)
-    assert np.abs(slope - design.log_likelihood(weights)[1]).max() < 1e-4
-    wrong = design.log_likelihood(weights * 1.1)[1]
-    assert np.abs(slope - wrong).max() > 1e-3  # positive control: the test sees a wrong gradient
 
 
 def test_chunks_change_nothing(monkeypatch):
@@ -189,11 +172,8 @@ def test_evaluation_equals_brute_force():
     ("options", "code"),
     [
         ({"l2": (0.0,)}, "range"),
-        ({"l2": (math.inf,)}, "range"),
-        ({"l2": ()}, "range"),
         ({"l2": (1.0, 2.0)}, "missing"),
         ({"most_items": 1}, "range"),
-        ({"most_items": 9}, "range"),
     ],
 )
 def test_bad_settings(options, code):
@@ -250,15 +230,3 @@ def test_a_language_comes_closer_to_its_superstrate(tmp_path):
     by_arc = {row["arc"]: row for row in result["pairs"]}
     assert by_arc["obj"]["parent"] == 0.0 and by_arc["obj"]["target"] == 1.0 and by_arc["obj"]["reordered"] > 0.95
     assert closeness(svo, svo, sov, enough=1000)["before"] is None
-
-
-@pytest.mark.parametrize(("name", "treebank"), [("fr", "fr_gsd"), ("ga", "ga_idt")])
-def test_english_reordered_by_a_shipped_model_is_closer_to_its_language(name, treebank):
-    folders = DATA / "ud2" / "en_ewt", DATA / "ud2" / treebank
-    for folder in folders:
-        if not folder.exists():
-            pytest.skip(f"no {folder}")
-    english, target = (list(ConlluSource(folder).batches("test")) for folder in folders)
-    found = closeness(english[0], moved(Reorder(model=name), english[0]), concatenate(target))
-    assert found["relations"] > 20
-    assert found["after"] < found["before"] / 2 and found["after_weighted"] < found["before_weighted"] / 2

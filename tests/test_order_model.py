@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from synthlang.order.items import check_feature, convert, head_item, views
 from synthlang.order.model import OrderModel, find_model, import_orm, load_model, read_model, shipped_models
 from tests.order_cases import features, random_model
-from tests.real_data import DATA
 from tests.refusals import place_and_code, refusal, refused
 
 WEIGHTS: Any = {"N": {"PRE_DET&det_@NOUN&@": 1.5, "BI_BOS_det": -0.25}, "V": {"HI_BOS_PRON&nsubj_@VERB&@": 2.0}}
@@ -118,24 +117,16 @@ DATA_OF_FILE = {"kind": "order-model", "format": 1, "name": "x", "labels": "ud2"
 @pytest.mark.parametrize(
     ("changes", "place"),
     [
-        ({"kind": "other"}, "m.json"),
-        ({"format": 2}, "m.json"),
         ({"labels": "ud3"}, "m.json labels"),
         ({"weights": None}, "m.json weights"),
         ({"weights": {"A": {}}}, "m.json weights.A.[key]"),
         ({"weights": {"N": {"BI_a": 1.0}}}, "m.json weights.N.BI_a.[key]"),
         ({"weights": {"N": {"BI_a_b": math.nan}}}, "m.json weights.N.BI_a_b"),
-        ({"weights": {"N": {"BI_a_b": "1"}}}, "m.json weights.N.BI_a_b"),
         ({"weights": {"N": {"BI_a_b": -500.0}}}, "m.json weights.N.BI_a_b"),
         ({"unknown": 1}, "m.json unknown"),
-        ({"fingerprint": "0" * 16}, "m.json"),
         (b"[1]", "m.json"),
         (b"{", "m.json:1"),
-        (b"\xff\xfe", "m.json:1"),
-        (b"[" * 100_000, "m.json"),
-        (b'{"format": ' + b"9" * 5000 + b"}", "m.json"),
         (gzip.compress(b'{"kind": "order-model"}', mtime=0)[:-9], "m.json"),
-        (None, "m.json"),
     ],
 )
 def test_bad_files(tmp_path, changes, place):
@@ -200,11 +191,3 @@ def test_importing_a_released_model(tmp_path):
     assert model.labels == "ud1"
     verb.write_text("")
     assert refused(import_orm, noun, verb, "x") == ("x@V.orm", "empty")
-
-
-def test_the_published_models_are_whole():
-    folder = DATA / "gd_models"
-    if not folder.exists():
-        pytest.skip(f"no {folder}")
-    model = import_orm(folder / "GD_French" / "fr@N.orm", folder / "GD_French" / "fr@V.orm", "fr")
-    assert {c: len(w) for c, w in model.weights.items()} == {"N": 24434, "V": 23150}

@@ -8,12 +8,9 @@ import pytest
 
 from synthlang.corpus import Corpus
 from synthlang.distribution import install_command
-from synthlang.errors import InputError
-from synthlang.parallel.aligners import FORWARD, REVERSE, align, find_aligner, symmetrise
+from synthlang.parallel.aligners import FORWARD, REVERSE, align, find_aligner
 from synthlang.parallel.links import read_pharaoh
-from synthlang.parallel.text import read_joint
 from tests.aligner_programs import FAST_ALIGN, install
-from tests.real_data import DATA
 from tests.refusals import refusal, refused
 
 LEFT = Corpus.of_words([["un", "chat"], [], ["oui", "|||"], ["non"]])
@@ -65,24 +62,3 @@ def test_text_without_words(monkeypatch, tmp_path):
     install(monkeypatch, tmp_path / "bin")
     sides = LEFT.take(LEFT.ids[1:2]), RIGHT.take(RIGHT.ids[1:2])
     assert refused(align, "fast_align", *sides, tmp_path / "links") == ("", "empty")
-
-
-def _is_installed():
-    try:
-        find_aligner("eflomal")
-    except InputError:
-        return False
-    return True
-
-
-@pytest.mark.skipif(not DATA.exists(), reason="the real data is not here")
-@pytest.mark.skipif(not _is_installed(), reason="eflomal is not installed: pip install 'synthlang-study[align]'")
-def test_eflomal_finds_most_gold_links(tmp_path):
-    folder = DATA / "word_alignment" / "awesome_align"
-    text = read_joint(folder / "enfr.src-tgt")
-    align("eflomal", text.left, text.right, tmp_path / "links")
-    forward, reverse = (read_pharaoh(tmp_path / "links" / name) for name in (FORWARD, REVERSE))
-    found = symmetrise(forward, reverse)
-    gold = read_pharaoh(folder / "enfr.gold", first=1)
-    right = sum(len(set(found.of_pair(i)) & set(gold.of_pair(i))) for i in range(len(gold)))
-    assert right / len(found.left) > 0.7  # 447 sentences are few to learn from

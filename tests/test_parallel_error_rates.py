@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 
 from probes.statistics import alignment_interval
 from synthlang.parallel.error_rates import alignment_errors, error_rate, read_gold
-from synthlang.parallel.links import Links, write_pharaoh
-from synthlang.parallel.text import read_joint
-from tests.real_data import DATA
+from synthlang.parallel.links import Links
 from tests.refusals import refusal, refused
 
 PAIR = st.tuples(st.integers(0, 4), st.integers(0, 4))
@@ -128,19 +126,3 @@ def test_gold_that_is_refused(tmp_path, text, first, line, code):
 
 def test_other_numbers_of_sentence_pairs():
     assert refused(alignment_errors, links([{(0, 0)}]), links([{(0, 0)}, set()])) == ("", "conflict")
-
-
-@pytest.mark.skipif(not DATA.exists(), reason="the real data is not here")
-@pytest.mark.parametrize(("name", "sure", "possible"), [
-    ("enfr", 4038, 13400), ("roen", 6198, 0), ("zhen", 11238, 178), ("jaen", 13562, 0),
-])  # fmt: skip
-def test_real_gold(tmp_path, name, sure, possible):
-    folder = DATA / "word_alignment" / "awesome_align"
-    text = read_joint(folder / f"{name}.src-tgt")
-    gold = read_gold(folder / f"{name}.gold", text.left.lengths, text.right.lengths, first=1)
-    assert gold.outside == 0 and 0 < len(gold.links.one_to_one().left) < len(gold.links.left)
-    assert len(gold.links.left) <= sure + possible
-    assert (~gold.links.sure).sum() <= possible
-    assert alignment_errors(gold.links, gold.links).scores["aer"] == 0
-    write_pharaoh(tmp_path / "again", gold.links, first=1)
-    assert read_gold(tmp_path / "again", text.left.lengths, text.right.lengths, first=1).outside == 0

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from synthlang.export import export_language
 from synthlang.language import parse_language
-from synthlang.progress import FEWEST, LEFT, SHORTEST, WINDOW, Display, Pace, already, duration
+from synthlang.progress import FEWEST, SHORTEST, WINDOW, Display, Pace, already, duration
 from synthlang.sources import size as sizes
 from synthlang.sources.base import size_of
 from synthlang.sources.conllu import ConlluSource
@@ -58,20 +58,6 @@ def test_plain_lines_with_rate_and_time_left(clock):
     ]
 
 
-def test_splits_that_end_together_share_a_rate(clock):
-    """The last shards of three splits come back in one moment: none of them was done at once."""
-    display, out = shown()
-    count = display.counter("derive", {"train": 900, "dev": 50, "test": 50}.get)
-    clock.tick(10)
-    for split, amount in (("train", 900), ("dev", 50), ("test", 50)):
-        count(split, amount)
-    assert lines(out) == [
-        "derive train: 900/900 (100 %, 90/s)",
-        "derive dev: 50/50 (100 %, 95/s)",
-        "derive test: 50/50 (100 %, 100/s)",
-    ]
-
-
 def test_a_resumed_run_tells_the_speed_of_this_run(clock):
     display, out = shown()
     count = display.counter("derive", {"train": 2_000_000}.get)
@@ -88,19 +74,6 @@ def test_a_resumed_run_tells_the_speed_of_this_run(clock):
     assert lines(out)[-1] == "run: 5020/6000 (84 %, 2.0/s, 8 min left)"
 
 
-def test_cached_parts_in_between_are_no_speed(clock):
-    display, out = shown()
-    count = display.counter("parse", {"train": 10_000}.get)
-    for _ in range(10):
-        clock.tick(1)
-        count("train", 10)
-        already(count, "train", 490)
-    assert lines(out)[-1].startswith("parse train: 10/10000 (0 %, 10/s")
-    clock.tick(1)
-    count("train", 10)
-    assert lines(out)[-1] == "parse train: 5010/10000 (50 %, 10/s, 8 min left)"
-
-
 @pytest.mark.parametrize("live", [False, True])
 def test_short_work_that_is_done_often_is_told_now_and_then(clock, live):
     display, out = shown(live)
@@ -112,20 +85,6 @@ def test_short_work_that_is_done_often_is_told_now_and_then(clock, live):
     clock.tick(10)
     display.report("search", 2, 2, "the last")
     assert "the last" in lines(out)[-1]
-
-
-def test_bars_have_rate_and_time_left(clock):
-    display, out = shown(live=True)
-    with display:
-        count = display.counter("derive x", {"train": 1000}.get)
-        clock.tick(10)
-        count("train", 100)
-        display.counter("parse")("dev", 7)
-        display.report("run", 3, 3, "loss 1.5")
-        display._bars.refresh()
-    text = re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())
-    assert "100/1000" in text and "10/s, 90 s left" in text
-    assert "7/?" in text and "run: done (3) loss 1.5" in text
 
 
 def test_a_long_name_leaves_room_for_the_bar(clock):
@@ -142,14 +101,6 @@ def test_a_long_name_leaves_room_for_the_bar(clock):
     line = next(one for one in reversed(last) if "700/2000" in one)
     assert len(line) <= 80 and line.count("━") + line.count("╸") + line.count("╺") >= 10
     assert "ALIGN-MLM" in line and "n align_mlm" in line and "70/s, 19 s left" in line
-
-
-def test_a_note_that_tells_the_time_left_stands_for_the_pace(clock):
-    display, out = shown()
-    for done in range(3):
-        clock.tick(10)
-        display.report("study x", done, 4, f"about 5 min{LEFT}")
-    assert lines(out)[-1] == "study x: 2/4 (50 %) about 5 min left"
 
 
 @settings(max_examples=100, deadline=None)
@@ -173,17 +124,6 @@ def test_the_rate_is_that_of_the_last_minute(steps, first):
         assert bool(shown) == (len(reached) > 1 and clock.now - began >= SHORTEST)
         assert not shown or shown.endswith(f", {duration((end - start) / (last - done))} left")
         assert "left" not in pace.shown(pace.done, pace.done)
-
-
-def test_the_rate_follows_a_change_and_is_known_of_slow_work(clock):
-    pace, told = Pace(), []
-    for seconds, rounds in ((1.0, 300), (0.2, 400), (600.0, FEWEST)):
-        for _ in range(rounds):
-            clock.tick(seconds)
-            pace.done += 1
-            shown = pace.shown(pace.done, None)
-        told.append(shown)
-    assert told == ["1.0/s", "5.0/s", "0.1/min"]
 
 
 TEXT = [

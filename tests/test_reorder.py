@@ -252,16 +252,6 @@ def test_the_others_get_their_order_and_inserted_words_stay_beside_their_neighbo
         assert derived.words == list(itertools.chain(*words))
 
 
-@pytest.mark.parametrize("policy", ["skip-node", "drop-sentence"])
-def test_inserted_words_do_not_count(tmp_path, policy):
-    OrderModel(weights={"V": {"PRE_obj_@": 40.0}}).save(tmp_path / "m.json")
-    corpus = annotated("a/VERB/root/0 ka/_/_/-1 b/NOUN/obj/1 ka/_/_/-1 ka/_/_/-1 c/NOUN/obj/1")
-    transform = Reorder(model=str(tmp_path / "m.json"), max_items=3, policy=policy, choose="best")
-    rewrite = transform.rewrite(corpus, KEY)
-    assert rewrite.counts == {"reorder: nodes reordered": 1}
-    assert rewrite.apply(corpus).texts() == ["b ka ka c a ka"]
-
-
 def test_a_word_whose_head_was_left_out_keeps_what_depends_on_it(tmp_path):
     OrderModel(weights={"V": {"PRE_obj_@": 40.0}, "N": {"PRE_@_det": 40.0}}).save(tmp_path / "m.json")
     # park has lost its head; its determiner stands between it and its new one

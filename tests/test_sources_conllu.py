@@ -17,15 +17,7 @@ from tests.refusals import refusal, refused
 
 TREEBANKS = [  # sentences and words, as counted in the INDEX of the test data
     ("ud2/en_ewt", {"train": (12544, 204577), "dev": (2001, 25147), "test": (2077, 25094)}),
-    ("ud2/fr_gsd", {"dev": (1476, 35721), "test": (416, 10018)}),
-    ("ud2/de_gsd", {"dev": (799, 12480), "test": (977, 16499)}),
-    ("ud2/ru_gsd", {"dev": (579, 11709), "test": (601, 11385)}),
-    ("ud2/tr_imst", {"dev": (1100, 10542), "test": (1100, 10032)}),
-    ("ud2/ga_idt", {"train": (2019, 44636), "dev": (451, 10000), "test": (454, 10109)}),
-    ("ud2/eu_bdt", {"dev": (1798, 24095)}),
     ("ud2/ja_gsd", {"dev": (511, 11556), "test": (557, 12615)}),
-    ("ud1/en_ewt_r1.2", {"dev": (2002, 25148)}),
-    ("ud1/fr_gsd_r1.2", {"dev": (1596, 38662), "test": (298, 7018)}),
     ("ud1/ar_padt_r1.2", {"dev": (786, 28263)}),
 ]
 
@@ -94,32 +86,15 @@ def test_a_form_with_a_space(tmp_path):
     assert batch.form.values() == ["10\u00a0000", "mots"] and batch.columns["head"].names is None
 
 
-def test_a_treebank_folder(tmp_path):
-    for name in ("a-ud-test.conllu", "a-ud-train.conllu", "LICENSE.txt", "train.txt"):
-        write(tmp_path / name, word(1, name))
-    source = open_source(f"conllu:{tmp_path}")
-    assert isinstance(source, ConlluSource) and source.splits == ("train", "test")
-    assert [rows(source, split)[0]["form"] for split in source.splits] == [["a-ud-train.conllu"], ["a-ud-test.conllu"]]
-    assert refused(source.batches, "dev") == (tmp_path.name, "missing")
-    write(tmp_path / "b-ud-train.conllu", word(1))
-    assert refused(ConlluSource, tmp_path) == (tmp_path.name, "duplicate")
-
-
 TAGGED = [word("1-2", "ab", "_", "_", "_"), word(1, "a", "_", "_", "DET"), word(2, "b", "_", "_", "NOUN"), ""]
 TREED = [word("1-2", "ab", "_", "_", "_"), word(1, "a", 2, "_", "DET"), word(2, "b", 0, "_", "NOUN"), ""]
 GOOD = [word(1, head=2), word(2), ""]
 BAD = [
     (["1\tw\t_"], 1, "the line has 3 columns separated by tabs, but CoNLL-U has 10"),
-    ([word(1).replace("\t", "    ")], 1, "the line has 1 columns separated by tabs"),
-    ([*GOOD, word(1) + "\t"], 4, "the line has 11 columns"),
     ([*GOOD, "# c", word("x")], 5, "the id 'x' must be an integer, a range like 3-4 or an empty node like 8.1"),
-    ([word("１")], 1, "the id '１' must be an integer"),
-    ([word("1-")], 1, "the id '1-' must be an integer"),
     ([word(2)], 1, "the id 2 is out of sequence: 1 must"),
-    ([word(1, head=2), word(3)], 2, "the id 3 is out of sequence: 2 must"),
     ([word(1), word(1)], 2, "the id 1 is out of sequence: 2 must"),
     ([word(1), word(2, head="_")], 2, "the head '_' of word 2 must be an integer"),
-    ([word(1, head="-1")], 1, "the head '-1' of word 1 must be an integer"),
     ([word(1, head="9" * 5000)], 1, "of word 1 must be an integer"),
     ([*GOOD, word(1), word(2, head=3)], 5, "the head 3 of word 2 is out of range: the sentence has 2 words"),
     ([*GOOD, word(1), word(2, head=1), word(3)], 6, "words 1 and 3 are both roots"),

@@ -10,15 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synthlang.corpus import concatenate
 from synthlang.derive_command import derive_command
 from synthlang.export import verify_manifest
 from synthlang.sources import base, open_source, text
 from synthlang.sources.iob import IobSource
-from synthlang.sources.segmentation import LONGEST, split_words
 from synthlang.sources.splits import find_splits, split_of
 from synthlang.sources.text import PIECE, TextSource, read_pieces
-from tests.real_data import DATA
 from tests.refusals import refusal, refused
 
 LINES = st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r\ufeff"), max_size=30))
@@ -146,16 +143,6 @@ def test_the_split_that_a_name_says(name, endings, split):
     assert split_of(name, endings) == split
 
 
-def test_ids_count_on_over_batches(tmp_path, monkeypatch):
-    source = TextSource(write(tmp_path / "x.txt", "".join(f"Line {i}.\n" for i in range(7))))
-    whole = list(source.batches("train"))
-    monkeypatch.setattr(base, "BATCH_SENTENCES", 3)
-    parts = list(source.batches("train"))
-    assert [len(b) for b in whole] == [7] and [len(b) for b in parts] == [3, 3, 1]
-    assert concatenate(parts).ids.tolist() == list(range(7))
-    assert concatenate(parts).texts() == whole[0].texts()
-
-
 @given(LINES, st.integers(8, 60))
 def test_pieces_of_long_lines_lose_nothing(tmp_path_factory, lines, piece):
     path = write(tmp_path_factory.mktemp("t") / "x.txt", "\n".join(lines))
@@ -250,18 +237,6 @@ def test_wrong_splits(tmp_path):
 )
 def test_wrong_specs(spec, place, code):
     assert refused(open_source, spec) == (place, code)
-
-
-@pytest.mark.skipif(not (DATA / "enwiki_slice").is_dir(), reason=f"needs the test data enwiki_slice in {DATA}")
-def test_real_text():
-    source = TextSource(DATA / "enwiki_slice")
-    assert source.splits == ("train", "dev")
-    batches = list(source.batches("dev"))
-    assert all(len(batch) <= 2000 and batch.lengths.min() > 0 and batch.lengths.max() <= LONGEST for batch in batches)
-    path = source.files["dev"]
-    line_words = sum(len(split_words(line)) for line in path.read_text("utf-8").split("\n"))
-    assert sum(int(batch.offsets[-1]) for batch in batches) == line_words
-    assert 15 < line_words / sum(map(len, batches)) < 30  # words in a sentence of encyclopedic English
 
 
 @pytest.mark.parametrize("scheme", ["text", "lines"])

@@ -165,11 +165,6 @@ def test_comments_are_no_words(tmp_path, text, options, expected):
     assert read(f"iob:{path}{options}")[0] == expected
 
 
-def test_columns_that_number_words_are_named_in_the_hint(tmp_path):
-    path = write(tmp_path / "x.tsv", "#\turl\tdate\n1\ta\tO\tO\n2\tb\tB-X\tO\n")
-    assert refusal(open_source, f"iob:{path}").hint.endswith("PATH?column=2&tag=3")
-
-
 def test_comments_of_slots_may_have_tabs_and_look_like_tags(tmp_path):
     text = "# intent: i\n#\turl\tx\n# text = die U-Bahn\nWir\tO\n# note\ndie\tB-x\n"
     assert read(f"slots:{write(tmp_path / 'x.conll', text)}")[0] == [["Wir", "die"]]

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from synthlang.derive_command import derive_command
-from synthlang.errors import InputError
 from synthlang.language import parse_language
 from synthlang.sources.base import BATCH_SENTENCES
-from synthlang.sources.slots import OUTSIDE, WIDENED, WORDLESS
+from synthlang.sources.slots import WORDLESS
 from synthlang.sources.text import UNCUT
 from synthlang.tasks import FORMS, SCHEMES, derive_task, is_task, open_task
 from synthlang.tasks.batch import RENAMED
@@ -23,7 +19,6 @@ from synthlang.tasks.derive import LOST_ANSWERS, SPLIT
 from synthlang.tasks.export import answer_texts
 from synthlang.tasks.pairs import NO_LABEL, NO_WORD
 from synthlang.tasks.questions import WIDENED as WIDENED_ANSWERS
-from tests.fuzz import damaged
 from tests.refusals import place_and_code, refusal, refused
 from tests.task_cases import labels_of
 
@@ -232,30 +227,6 @@ def test_slots_with_intents(tmp_path):
     assert derived.corpus[0].columns == {"form": ["york", "new", "to", "fly"], "slot": ["B-to", "I-to", "O", "O"]}
 
 
-def test_slots_as_spans_of_characters(tmp_path):
-    lines = [
-        "set\t11:19:time,4:6:x\tWake me at 9:30pm, ok\ten_XX\t{}",
-        "set\t-2:3:time\tWake me\ten_XX\t{}",
-        "set\t\tWake me\ten_XX\t{}",
-        "set\t0:4:a,0:7:b\tWake me\ten_XX\t{}",
-    ]
-    task = open_task(f"slots:{write(tmp_path / 'x-dev.tsv', chr(10).join(lines))}")
-    batch = only(task, "dev")
-    tags = [dict(zip(s.words, s.columns["slot"], strict=True)) for s in batch.corpus]
-    assert tags[0] == {
-        "Wake": "O",
-        "me": "B-x",
-        "at": "O",
-        "9": "B-time",
-        ":": "I-time",
-        "30pm": "I-time",
-        ",": "I-time",
-        "ok": "O",
-    }
-    assert tags[1:] == [{"Wake": "O", "me": "O"}, {"Wake": "B-a", "me": "B-b"}]
-    assert batch.counts == {WIDENED: 1, OUTSIDE: 1}
-
-
 def test_a_long_group_is_cut_for_a_parser_only(tmp_path):
     context = " ".join(f"Word{i} ran." for i in range(BATCH_SENTENCES + 5))
     task = open_task(f"qa:{squad(tmp_path / 'q.json', {'context': context, 'qas': [question('a', (0, 'Word0'))]})}")
@@ -274,53 +245,8 @@ def test_taking_items_keeps_what_is_theirs(tmp_path):
     assert len(batch.take(np.asarray([], np.int64)).corpus) == 0
 
 
-NLI = "sentence1\tsentence2\tlabel\n"
-GOOD = {
-    "nli": (NLI + "He ran. She sat.\tShe sat.\tentailment\nA dog.\tA cat .\tneutral\n" * 3).encode(),
-    "ner": b"-DOCSTART- O\n\nen:Sioux\tB-ORG\nen:Falls\tI-ORG\n\nen:is\tO\nen:re:\tB-LOC\n",
-    "pos": b"# x\n1\tHe\t_\tPRON\t_\t_\t2\tnsubj\t_\t_\n2\tran\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n" * 2,
-    "slots": b"set\t5:7:x\tWake me up.\ten\t{}\nget\t0:4:a,5:7:b\tWake me\ten\t{}\n",
-    "qa": json.dumps(
-        {
-            "data": [
-                {
-                    "title": "T",
-                    "paragraphs": [
-                        {"context": CONTEXT, "qas": [question("a", (4, "old cat")), question("b", is_impossible=True)]}
-                    ],
-                }
-            ]
-        }
-    ).encode(),
-}
-GOOD["parsing"] = GOOD["pos"]
-NAMES = {"pos": "x.conllu", "parsing": "x.conllu", "nli": "x.tsv", "ner": "x.txt", "slots": "x.tsv", "qa": "x.json"}
-
-
-@pytest.mark.parametrize("scheme", list(GOOD))
-@given(data=st.data())
-@settings(max_examples=100)
-def test_damage_is_an_input_error_or_counted(tmp_path_factory, scheme, data):
-    path = tmp_path_factory.getbasetemp() / NAMES[scheme]
-    path.write_bytes(data.draw(damaged(GOOD[scheme])))
-    with contextlib.suppress(InputError):
-        for batch in open_task(f"{scheme}:{path}").batches("train"):
-            derive_task(batch, parse_language("trans+inv"))
-            assert all(count > 0 for count in batch.counts.values())
-
-
 def paragraph(**changes):
     return {"context": CONTEXT, "qas": [question("a", (4, "old cat"))], **changes}
-
-
-def test_an_error_counts_the_reasons_why_all_questions_were_left_out(tmp_path):
-    qas = [question("a", (5, "old")), question("b", (6, "old"), (7, "old")), question("c", (7, " "), text=" ")]
-    error = refusal(open_task, f"qa:{squad(tmp_path / 'x.json', paragraph(qas=qas))}")
-    assert error.reason == (
-        "there is no usable question (answers left out because the context has another text at their place: 3;"
-        " questions left out because none of their answers is usable: 2; answers left out because they have no word: 1;"
-        " questions left out because they have no word: 1)"
-    )
 
 
 def test_ids_that_come_again_are_numbered(tmp_path):
@@ -335,6 +261,7 @@ def test_ids_that_come_again_are_numbered(tmp_path):
     assert batch.ids == ("7", "7#2", "8", "7#3")
 
 
+NLI = "sentence1\tsentence2\tlabel\n"
 QA = "x.json data.0.paragraphs.0"
 # malformed lines of slots and of CoNLL-U are in the tests of the sources that read them
 FILES: list[tuple[str, Any, str, str]] = [
@@ -345,20 +272,11 @@ FILES: list[tuple[str, Any, str, str]] = [
     ("nli", NLI + "a\tb\tneutral\n\nc\td\n", "x.tsv:4", "format"),
     ("nli", NLI + "a\tb\tneutral\textra\n", "x.tsv:2", "format"),
     ("nli", NLI + "a\tb\tneutral\n?language=de", "x.tsv language", "missing"),
-    ("qa", [], "x.json", "type"),
-    ("qa", {}, "x.json data", "missing"),
     ("qa", {"data": []}, "x.json", "empty"),
-    ("qa", {"data": [3]}, "x.json data.0", "type"),
-    ("qa", {"data": [{"paragraphs": {}}]}, "x.json data.0.paragraphs", "type"),
-    ("qa", [paragraph(context=3)], f"{QA}.context", "type"),
-    ("qa", [{"qas": []}], f"{QA}.context", "missing"),
     ("qa", [paragraph(context=" ")], "x.json", "empty"),
     ("qa", [paragraph(context="\ud800")], "x.json", "type"),
     ("qa", [paragraph(qas=[{"id": 1.5, "question": "a"}])], f"{QA}.qas.0.id.str", "type"),
-    ("qa", [paragraph(qas=[{"id": 1}])], f"{QA}.qas.0.question", "missing"),
-    ("qa", [paragraph(qas=[question("a", ("4", "old"))])], f"{QA}.qas.0.answers.0.answer_start", "type"),
     ("qa", [paragraph(qas=[question("a", (True, "old"))])], f"{QA}.qas.0.answers.0.answer_start", "type"),
-    ("qa", [paragraph(qas=[question("a", is_impossible=1)])], f"{QA}.qas.0.is_impossible", "type"),
     ("slots", "set\t0:9:x\tabc", "x.tsv", "empty"),
     ("pos", "", "x.conllu", "empty"),
     ("pos:lines", "a O\n", "x.conllu", "missing"),
@@ -391,30 +309,15 @@ def test_wrong_files(tmp_path, scheme, content, place, code):
     ("spec", "place", "code"),
     [
         ("nli:", "", "unknown"),
-        ("tags:x", "", "unknown"),
         ("nli:/no/such.tsv", "such.tsv", "missing"),
-        ("pos:/no/such.conllu", "such.conllu", "missing"),
-        ("slots:x?language=de", "x language", "unknown"),
         ("nli:builtin:other", "", "unknown"),
-        ("pos:builtin:other", "", "unknown"),
         ("ner:builtin:mini-english?types=1", "builtin:mini-english types", "range"),
-        ("parsing:builtin:mini-english?bytes=3", "builtin:mini-english?bytes=3", "unknown"),
         ("nli:x.tsv?lang=de", "x.tsv lang", "unknown"),
-        ("qa:x.json?language=de", "x.json language", "unknown"),
         ("nli:hf:x?lang=de", "nli:hf:x", "unknown"),
     ],
 )
 def test_specs_that_name_no_task(spec, place, code):
     assert refused(open_task, spec) == (place, code)
-
-
-@pytest.mark.parametrize("scheme", list(GOOD))
-def test_the_good_files_are_good(tmp_path, scheme):
-    path = tmp_path / NAMES[scheme]
-    path.write_bytes((b"\xef\xbb\xbf" if scheme == "qa" else b"") + GOOD[scheme])  # a byte order mark means nothing
-    [batch] = open_task(f"{scheme}:{path}").batches("train")
-    assert len(batch) == (6 if scheme == "nli" else 2)
-    assert batch.counts == {}
 
 
 def test_answers_outside_their_context(tmp_path):

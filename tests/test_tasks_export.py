@@ -14,14 +14,13 @@ from typer.testing import CliRunner
 
 from probes.cli import app
 from synthlang.derive_command import derive_command
-from synthlang.export import push_to_hub, verify_manifest
+from synthlang.export import verify_manifest
 from synthlang.fingerprint import sha256_file
 from synthlang.language import parse_language
 from synthlang.tasks import SCHEMES, choose, derive_task, open_task, split_for
 from synthlang.tasks.batch import join_batches
 from synthlang.tasks.export import answer_texts, export_task
 from tests.hub_folders import datasets, offline  # noqa: F401  a fixture
-from tests.real_data import DATA
 from tests.refusals import place_and_code, refusal, refused
 from tests.task_cases import labels_of
 from tests.test_tasks import CONTEXT, only, question, squad, write
@@ -103,17 +102,6 @@ def test_the_manifest_vouches_for_every_file(tmp_path):
     manifest = export_task(open_task(SMALL), parse_language(language), tmp_path / "d")
     assert verify_manifest(tmp_path / "d") == manifest
     assert {"README.md", "language.yaml", "language/words.txt"} <= set(manifest["sha256"])
-    sent = []
-
-    class Api:
-        def create_repo(self, name, **options):
-            return f"https://hub/{name}"
-
-        def upload_folder(self, **options):
-            sent.append(options["folder_path"])
-
-    assert push_to_hub(tmp_path / "d", "me/x", api=Api()) == "https://hub/me/x"
-    assert sent == [str(tmp_path / "d")]
     (tmp_path / "d" / "README.md").write_text("changed")
     assert refused(verify_manifest, tmp_path / "d") == ("README.md", "damaged")
 
@@ -243,24 +231,6 @@ def test_which_split_is_meant(tmp_path):
     assert place_and_code(error) == ("a#b", "missing") and error.hint == f"choose one: {spec}#train"
     assert refused(split_of, f"{spec}#test", "dev") == ("a#b", "missing")
     assert refused(split_of, f"{spec}/dev.conllu#train", "dev") == ("dev.conllu", "missing")
-
-
-@pytest.mark.skipif(not (DATA / "qa").exists(), reason="the real data is not here")
-@pytest.mark.parametrize(
-    ("scheme", "path", "n"),
-    [("qa", "qa/xquad/xquad.es.json", 1190), ("slots", "slots/snips/test", 700), ("nli", "nli/xnli/dev.de.tsv", 2495),
-     ("parsing", "ud2/tr_imst", 2200), ("pos", "ud2/ja_gsd", 1068)],
-)  # fmt: skip
-def test_real_data_reads_back_equal(tmp_path, scheme, path, n):
-    task, language = open_task(f"{scheme}:{DATA / path}"), parse_language("trans+inv")
-    manifest = export_task(task, language, tmp_path / "d")
-    assert sum(manifest["items"]["parent"].values()) == n
-    for config, change in (("parent", None), ("derived", language)):
-        again = open_task(f"{scheme}:hf:{tmp_path / 'd'}:{config}")
-        assert about(again) == about(task)
-        for split in task.splits:
-            assert read_items(again, split) == read_items(task, split, change)
-    assert json.loads((tmp_path / "d" / "manifest.json").read_text())["task"] == task.name
 
 
 def test_the_command_and_that_of_the_card_make_the_same_bytes(tmp_path, capsys, monkeypatch):

@@ -125,13 +125,6 @@ def test_words_of_a_test_set_are_counted_only_if_that_is_asked_for(tmp_path, cap
     assert derive_command(f"{spec}?split=train", str(frequent), tmp_path / "train")[0] == (before, after)
 
 
-def test_uniform_by_type_is_the_hash_it_was():
-    corpus = Corpus.of_words([[f"w{i}" for i in range(12)]])
-    forms = changed(parse_language("trans:0.5").transforms[0], corpus, parse_language("trans").keys[0])
-    assert forms == {"w1", "w2", "w3", "w5", "w6", "w7", "w8", "w10"}
-    assert not parse_language("trans:0.5").needs_counts and not trans(by="token").needs_counts
-
-
 words = st.text(st.characters(exclude_categories=("Cs", "Zs", "Zl", "Zp", "Cc")), min_size=1).filter(
     lambda w: w.split() == [w]
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import weakref
-from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 
 from synthlang.corpus import Corpus
 from synthlang.language import PARENT, parse_language
-from synthlang.scripts import SCRIPTS, SPECIAL_TOKENS
+from synthlang.scripts import SPECIAL_TOKENS
 from synthlang.sources.mini_english import MiniEnglish
 from synthlang.sources.text import TextSource
 from synthlang.store import Store
@@ -22,7 +21,6 @@ from synthlang.vocabularies import OURS, VocabularySpec, build, build_id_space
 from synthlang.vocabularies.build import prefixed
 from synthlang.vocabularies.grow import with_forms
 from synthlang.vocabulary import Vocabulary, train_tokenizer
-from tests.real_data import DATA
 from tests.refusals import refused
 from tests.tokenizer_folders import encoded_by
 
@@ -62,26 +60,6 @@ def family(mini):
     names = {"trans": "trans", "hangul": "trans@hangul+inv", "half": "trans@syllabics:0.5", "inv": "inv"}
     derived = [(name, mini, parse_language(spec)) for name, spec in names.items()]
     return [("en", mini, PARENT), *derived]
-
-
-@pytest.fixture(scope="module")
-def copied(natural, store):
-    """Of English with words of many characters, in two scripts."""
-    source = natural[0][1]
-    named = [("en", source, PARENT)]
-    named += [(name, source, parse_language(f"trans@{name}")) for name in ("cyrillic", "hangul")]
-    return build_id_space(VocabularySpec(size=330, min_frequency=1), named, store)[0]
-
-
-@settings(max_examples=80)
-@given(text=anything, which=st.sampled_from([1, 2]))
-def test_encoding_the_derived_text_is_encoding_the_text_plus_the_offset(copied, text, which):
-    offset = which * copied.languages[0].size
-    script = SCRIPTS[copied.languages[which].name]
-    words = text.split()
-    parent = copied.languages[0].tokenizer.encode(" ".join(words)).ids
-    derived = copied.languages[which].tokenizer.encode(" ".join(script.encode(word) for word in words)).ids
-    assert derived == [i if i < 5 else i + offset for i in parent]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -149,22 +127,6 @@ def test_words_that_are_put_in_after_transliteration_are_no_copies(mini, store, 
     before = parse_language({"name": "x", "transforms": [*after, step]})
     space, _ = build_id_space(VocabularySpec(size=400), [("en", mini, PARENT), ("x", mini, before)], store)
     assert len(space.languages[1].ids) == space.languages[0].size
-
-
-def test_languages_of_tokens_in_the_second_script(mini, store):
-    invert = {"kind": "invert", "unit": "token", "keep_final_punctuation": False}
-    steps = [{"kind": "transliterate", "script": "hangul"}, invert]
-    named = [("en", mini, PARENT), ("trans", mini, parse_language("trans"))]
-    named += [("t", mini, parse_language({"name": "t", "transforms": steps}))]
-    space, languages = build_id_space(VocabularySpec(size=400), named, store)
-    batch = next(mini.batches("dev"))
-    derived = languages[2].derive(batch)
-    encoded = space.languages[2].encode(derived)
-    for row, text in enumerate(batch.texts()):
-        expected = [i + 800 for i in space.languages[0].tokenizer.encode(text, add_special_tokens=False).ids]
-        part = encoded.ids[encoded.word_offsets[derived.offsets[row]] : encoded.word_offsets[derived.offsets[row + 1]]]
-        assert part.tolist() == expected[::-1]
-    assert np.isin(encoded.ids, space.languages[2].ids).all()
 
 
 ROLES = {"nsubj": "ka", "obj": "o", "nmod": "no"}
@@ -325,34 +287,6 @@ def test_training_holds_one_batch_at_a_time(store):
     source = Watched(types=500, sentences=8_000, dev=0, test=0)
     build_id_space(VocabularySpec(kind="joint", size=300), [("en", source, PARENT)], store)
     assert len(alive) == 4 and 0 < Watched.most <= 3
-
-
-FILES = {name: DATA / "multi30k" / f"test_2016_flickr.{name}" for name in ("en", "de", "fr")}
-
-
-@pytest.mark.skipif(not all(f.exists() for f in FILES.values()), reason="no multi30k captions here")
-def test_default_anchors_and_none(tmp_path):
-    named = []
-    for name, file in FILES.items():
-        (tmp_path / f"{name}.txt").symlink_to(file)
-        named.append((name, TextSource(tmp_path / f"{name}.txt"), PARENT))
-    store = Store(tmp_path / "store")
-    joined, _ = build_id_space(VocabularySpec(kind="joined", size=1500), named, store)
-    prefixed, _ = build_id_space(VocabularySpec(kind="prefixed", size=1500), named, store)
-    for i, j in combinations(range(3), 2):
-        shared = np.intersect1d(joined.languages[i].ids, joined.languages[j].ids)
-        assert 5 + 256 < len(shared) < 900  # the bytes, and what the languages have in common
-        assert len(np.intersect1d(prefixed.languages[i].ids, prefixed.languages[j].ids)) == 5
-    assert 1500 < joined.size < 4500
-    for number, (_, source, _) in enumerate(named):
-        batch = next(source.batches("train"))
-        a, b = joined.languages[number].encode(batch), prefixed.languages[number].encode(batch)
-        assert (a.word_offsets == b.word_offsets).all()  # cut alike, under other ids
-        assert len(a.ids) < 2 * len(batch.form.codes)
-        assert (
-            joined.languages[number].tokenizer.decode(a.ids[: a.word_offsets[batch.offsets[1]]].tolist())
-            == batch.texts()[0]
-        )
 
 
 TEXTS = [*ENGLISH, *GERMAN, "len: en: den:x <mask> b", "Ġen:the Ġ", "en:the", "  a \t b  ", ""]

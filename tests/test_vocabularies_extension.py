@@ -19,7 +19,7 @@ from synthlang.sources.mini_english import MiniEnglish
 from synthlang.sources.text import TextSource
 from synthlang.store import Store
 from synthlang.vocabularies import ExtendSpec, hf_id_space
-from synthlang.vocabularies.grow import _shift, learn_merges, longest_match
+from synthlang.vocabularies.grow import _shift, learn_merges
 from synthlang.vocabulary import LONGEST_LEARNED
 from tests.refusals import refused
 from tests.tokenizer_folders import KINDS, encoded_by, make_folder
@@ -277,14 +277,6 @@ def test_new_scores_are_moved_by_the_median_difference(used):
     each = sorted(score - math.log(count / total) for score, count in used for _ in range(count))
     assert _shift(used, total) == each[(total - 1) // 2]
     assert _shift([], 0) == 0.0
-
-
-def test_longest_match():
-    vocab = {"a": 0, "ab": 1, "##b": 2, "##bc": 3, "##": 4}
-    assert longest_match("abbc", vocab, "##") == (1, 3)
-    assert longest_match("##bbc", vocab, "##") == (2, 3)
-    assert longest_match("abd", vocab, "##") == ()
-    assert longest_match("##", vocab, "##") == (4,)
 
 
 def test_an_extension_is_read_again(checkpoints, members, tmp_path, monkeypatch):

@@ -51,43 +51,6 @@ def test_encoding_the_derived_text_is_encoding_the_text_plus_v(vocabulary, text,
         assert tokenizer.encode(" ".join(words)).ids == parent_ids
 
 
-@settings(max_examples=50, deadline=None)
-@given(
-    text=st.sampled_from(TEXT),
-    strength=st.sampled_from([0.0, 0.3, 0.7, 1.0]),
-    name=st.sampled_from(["trans", "trans+inv"]),
-)
-def test_text_form_and_id_form_agree_at_any_strength(vocabulary, text, strength, name):
-    """The id form: encode the parent's words, move those of transliterated types, reorder."""
-    language = parse_language(name.replace("trans", f"trans:{strength}"))
-    corpus = Corpus.of_words([text.split()])
-    rewrite = language.rewrite(corpus)
-    derived = rewrite.apply(corpus)
-    as_text = encode_corpus(vocabulary.tokenizer(language.script), derived).ids.tolist()
-    parent_words = [vocabulary.parent.encode(w, add_special_tokens=False).ids for w in text.split()]
-    as_ids = []
-    for source, form in zip(rewrite.source_index.tolist(), derived[0].words, strict=True):
-        moved = form != text.split()[source]
-        as_ids += shifted(parent_words[source], vocabulary.size) if moved else parent_words[source]
-    assert as_text == as_ids
-
-
-@given(text=st.sampled_from(TEXT))
-def test_words_encode_alone_as_in_the_sentence(vocabulary, text):
-    corpus = Corpus.of_words([text.split(), ["the"], text.split()[:3]])
-    for language in ("parent", "trans"):
-        spec = parse_language(language)
-        tokenizer = vocabulary.tokenizer(spec.script)
-        derived = spec.derive(corpus)
-        encoded = encode_corpus(tokenizer, derived)
-        bounds = encoded.word_offsets[derived.offsets]
-        for row, line in enumerate(derived.texts()):
-            assert (
-                encoded.ids[bounds[row] : bounds[row + 1]].tolist()
-                == tokenizer.encode(line, add_special_tokens=False).ids
-            )
-
-
 @pytest.mark.parametrize("script", [None, *sorted(SCRIPTS)])
 def test_decoding_gives_the_text_back(vocabulary, script):
     chosen = SCRIPTS[script] if script else None
