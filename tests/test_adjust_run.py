@@ -208,8 +208,6 @@ def test_the_command_and_layers_of_the_original_that_are_carried_along(model, tm
             "precision": "bfloat16",
             "optimizer": {"learning_rate": 1e-3, "schedule": "linear", "clip": 1.0, "weight_decay": 0.01},
         },
-        {"loss": {"layers": [1, 2], "subword": "mean", "reduction": "mean", "target": "frozen", "hold": 0.0}},
-        {"loss": {"moves": "right", "held": "both", "pulled": "all", "distance": "norm"}},
     ],
 )
 def test_other_settings_bring_words_together_too(model, tmp_path, changes):

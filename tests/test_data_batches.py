@@ -19,7 +19,6 @@ from synthlang.config import parse
 from synthlang.store import Store
 from synthlang.vocabularies import OURS
 from tests.data_cases import SHOWING, parallel_of, random_sentences, shards_of
-from tests.real_data import DATA
 from tests.refusals import refused
 from tests.tiny import PRETRAIN, changed
 
@@ -246,41 +245,6 @@ def test_too_little_text_says_where(store):
     assert refused(train_batches, config, artifacts) == ("parent+trans+inv", "empty")
 
 
-@pytest.mark.skipif(not (DATA / "wmt_ende_10k").exists(), reason="the real data is not here")
-def test_real_pairs_are_translations(store):
-    """The sentences of each half, decoded, are lines of the two files at the same place, but for spaces."""
-    folder = DATA / "wmt_ende_10k"
-    english, german = folder / "train.en", folder / "train.de"
-    specs = [f"lines:{english}", f"lines:{german}"]
-    config = config_of(
-        "xlm",
-        {"length": 128},
-        source="",
-        vocabulary={"kind": "joint", "size": 1000},
-        languages=[{"name": "en", "source": specs[0]}, {"name": "de", "source": specs[1]}],
-        parallel=[{"languages": ["en", "de"], "sources": specs}],
-    )
-    artifacts = prepare(config, store)
-    source = train_batches(config, artifacts).sources[-1]
-    lines = [path.read_text(encoding="utf-8").split("\n") for path in (english, german)]
-    where: dict[str, set[str]] = {}
-    for left, right in zip(*lines, strict=True):
-        where.setdefault("".join(left.split()), set()).add("".join(right.split()))
-    tokenizers = [member.tokenizer for member in artifacts.id_space.languages]
-    eos = artifacts.id_space.specials.eos
-    seen = 0
-    for row in source.read(np.arange(0, source.rows, 50)).ids:
-        texts = []
-        for half, tokenizer in zip((row[:64], row[64:]), tokenizers, strict=True):
-            parts = np.split(half[1:], np.flatnonzero(half[1:] == eos) + 1)[:-1]
-            texts.append([tokenizer.decode(part[:-1].tolist()) for part in parts])
-        assert len(texts[0]) == len(texts[1]) > 0
-        for left, right in zip(*texts, strict=True):
-            seen += 1
-            assert "".join(right.split()) in where["".join(left.split())]
-    assert seen > 20
-
-
 STEPS = (0, 1, 2, 3, 50, 51, 52, 1_000_003)
 CASES: dict[str, dict[str, Any]] = {
     "mlm": {},
@@ -336,17 +300,6 @@ def test_every_batch_of_a_run_has_the_same_shapes(name, packing, store):
     for member in range(len(artifacts.languages)):
         seen = shapes(dev_batches(config, artifacts, member).batch(0))
         assert seen == wanted, "validation would be another graph of another kind"
-
-
-@pytest.mark.parametrize("kind", ["mlm", "xlm"])
-def test_the_rows_of_a_source_are_few_numbers(kind, store):
-    """A model with separate parts has one graph for each division of the rows among the sources: two for each
-    source at most, since quotas are exact."""
-    data = changed(PRETRAIN, objective__kind=kind)
-    config = PretrainConfig.model_validate(data)
-    batches = train_batches(config, prepare(config, store))
-    divisions = {tuple((g.start, g.stop, g.spans) for g in batches.batch(step).groups) for step in range(200)}
-    assert len(divisions) <= (1 if kind == "mlm" else 8)
 
 
 @pytest.mark.parametrize("packing", ["stream", "sentences", "sentence"])

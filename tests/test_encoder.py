@@ -15,7 +15,6 @@ from pretrain.config import ModelConfig
 from pretrain.data.batch import IGNORE, RowGroup
 from pretrain.model.dropout import Noise, add_dropout, dropout
 from pretrain.model.encoder import MaskedLM
-from pretrain.model.losses import masked_loss
 from pretrain.model.text import WORTH, Packed, Text
 from tests.encoder_cases import IDS, KINDS, MIXED, PAD, SHAPE, SIZE, WIDTH, batch_of, model_of, plain_losses
 
@@ -140,23 +139,6 @@ def test_weights_are_a_function_of_shape_and_seed():
     assert all(float(p.min()) == float(p.max()) for p in wide.parameters() if p.ndim == 1)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_masked_loss_equals_pytorchs_cross_entropy(dtype):
-    draw = torch.Generator().manual_seed(0)
-    hidden, weight, bias = (torch.randn(s, generator=draw, requires_grad=True) for s in ((9, 6), (30, 6), (30,)))
-    labels = torch.randint(0, 30, (9,), generator=draw)
-    labels[[2, 5]] = IGNORE
-    scale = torch.rand(9, generator=draw)
-    with torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.bfloat16):
-        mine = masked_loss(hidden, weight, bias, labels)
-        theirs = F.cross_entropy((hidden @ weight.T + bias).float(), labels, reduction="none")
-    rtol, atol = (0, 1e-5) if dtype == torch.float32 else (0.02, 0.05)
-    torch.testing.assert_close(mine, theirs, rtol=rtol, atol=atol)
-    gradients = [torch.autograd.grad((loss * scale).sum(), [hidden, weight, bias]) for loss in (mine, theirs)]
-    for a, b in zip(*gradients, strict=True):
-        torch.testing.assert_close(a, b, rtol=rtol, atol=atol)
-
-
 LENGTHS = (2, 9, 5, 3)
 SEEN = torch.arange(10) < torch.tensor(LENGTHS)[:, None]
 AT = {"none": None, "first": torch.zeros(4, 1, dtype=torch.int64), "many": torch.arange(9).clamp(max=1).repeat(4, 1)}
@@ -166,14 +148,6 @@ def text_of(model, member: int, **more) -> Text:
     own = model.embeddings.ids(member)
     ids = own[torch.randint(5, len(own), SEEN.shape, generator=torch.Generator().manual_seed(1))]
     return Text.of(ids.masked_fill(~SEEN, PAD), member, SEEN) if not more else replace(text_of(model, member), **more)
-
-
-def test_tokens_and_rows():
-    packed = Packed.of(SEEN)
-    assert packed is not None and packed.places.tolist() == [0, 1, *range(10, 19), *range(20, 25), *range(30, 33)]
-    x = torch.randn(4, 10, 3)
-    picked = packed.pick(x)
-    assert torch.equal(picked, x[SEEN]) and torch.equal(packed.pad(picked), x * SEEN[..., None])
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])
@@ -324,25 +298,6 @@ def test_dropout_acts_where_roberta_has_it(own):
     full = [(rows, RATE.heads, WIDTH, WIDTH), (rows, WIDTH, RATE.hidden), (rows, WIDTH, RATE.hidden)]
     last = [(rows, RATE.heads, slots, WIDTH), (rows, slots, RATE.hidden), (rows, slots, RATE.hidden)]
     assert seen == [(rows, WIDTH, RATE.hidden), *full, *last]
-
-
-def test_the_expected_loss_is_that_of_roberta_in_training():
-    """Over many keys the mean of a linear read-out equals that with PyTorch's own dropout."""
-    shape = ModelConfig(layers=1, heads=2, hidden=12, feed_forward=20, dropout=0.3, init_std=0.3)
-    model, ids = model_of(shape=shape).train(), batch_of().input_ids[:1]
-    means = []
-    for own in (True, False):
-        draws = []
-        for key in range(250):
-            model.noise = seeded(key) if own else Noise()
-            torch.manual_seed(key)
-            draws.append(model.hidden(ids, 0)[0, 0].detach())
-        means.append(torch.stack(draws))
-    assert np.min(stats.ttest_ind(means[0].numpy(), means[1].numpy()).pvalue) > 1e-3
-    spread = stats.levene(means[0][:, 0].numpy(), means[1][:, 0].numpy()).pvalue
-    assert spread > 1e-3
-    with_other_rate = model_of(shape=RATE.model_copy(update={"layers": 1, "dropout": 0.0})).hidden(ids, 0)[0, 0]
-    assert np.min(stats.ttest_1samp(means[0].numpy(), with_other_rate.detach().numpy()).pvalue) < 1e-3
 
 
 def test_a_traced_step_is_the_same_function():

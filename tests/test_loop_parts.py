@@ -15,11 +15,11 @@ from pretrain.loop import LossWindow, Prefetch
 from pretrain.optim import learning_rate
 from pretrain.run import pretrain
 from pretrain.step import Step
-from pretrain.stopping import Flag, Stopped, on_sigterm
+from pretrain.stopping import on_sigterm
 from synthlang.errors import InputError
 from synthlang.store import Store
 from tests.refusals import refused
-from tests.runs import untimed, weights
+from tests.runs import untimed
 from tests.test_pretrain_config import config_of
 
 
@@ -105,27 +105,6 @@ def test_batches_ahead_of_time():
         assert refused(batches.get, 3) == ("", "invalid")
         assert batches.get(1) == 10
     assert {name.split("_")[0] for _, name in made} == {"batches"}
-
-
-def test_a_run_that_is_asked_to_end_goes_on_later(tmp_path, monkeypatch):
-    flag, train = Flag(), Step.__call__
-
-    def asked(self, step, batches):
-        flag.is_set = step == 3
-        return train(self, step, batches)
-
-    monkeypatch.setattr(Step, "__call__", asked)
-    store = Store(tmp_path / "store")
-    with pytest.raises(Stopped) as stopped:
-        pretrain(config_of(checkpoints={"every": 100}), tmp_path / "run", store, stop=flag)
-    assert stopped.value.args == (4,)
-    monkeypatch.undo()
-    told: list[str] = []
-    pretrain(config_of(checkpoints={"every": 100}), tmp_path / "run", store, say=told.append)
-    assert "continuing from step 4" in told
-    pretrain(config_of(), tmp_path / "whole", store)
-    a, b = weights(tmp_path / "run"), weights(tmp_path / "whole")
-    assert all(torch.equal(a[k], b[k]) for k in a)
 
 
 def test_sigterm_sets_the_flag_inside_the_block_only():

@@ -11,7 +11,7 @@ from scipy.stats import binom
 from pretrain.build import build_masker
 from pretrain.config import ObjectiveConfig, SharingConfig
 from pretrain.data.batch import IGNORE, Rows
-from pretrain.data.masking import masked_per_row, random_word_tables
+from pretrain.data.masking import masked_per_row
 from pretrain.objectives.table import NAMES
 from synthlang.dictionary.ids import Synonyms
 from synthlang.vocabularies import OURS, Specials
@@ -100,19 +100,6 @@ def test_slots_are_uniform_over_words_and_independent_of_each_other():
     assert np.abs(pairs - expected).max() < 5.5 * expected**0.5
 
 
-def test_labelled_slots_of_a_padded_row_are_uniform_over_its_words():
-    count = 20_000
-    row = translated(1, seed=5)
-    rows = Rows(*(np.repeat(a, count, axis=0) for a in (row.ids, row.languages, row.positions, row.valid)))
-    masked = masker_of().mask(rows, source_of("tlm"), np.arange(count))
-    columns = masked.masked[masked.labels != IGNORE]
-    assert row.valid is not None
-    words = np.flatnonzero((row.ids[0] >= 5) & row.valid[0])
-    counts = np.bincount(columns, minlength=LENGTH)
-    assert counts.sum() == counts[words].sum()
-    assert np.abs(counts[words] - len(columns) / len(words)).max() < 5 * (len(columns) / len(words)) ** 0.5
-
-
 @pytest.mark.parametrize("valid", [None, np.ones((2, 8), bool)])
 def test_a_row_with_few_words_fills_up_with_ignored_slots(valid):
     ids = np.full((2, 8), OURS.eos)
@@ -168,18 +155,6 @@ def test_a_row_is_masked_alike_wherever_it_stands(dictionary):
     assert not equal(whole, masker_of(dictionary).mask(rows, source_of("tlm"), samples + 1))
 
 
-@pytest.mark.parametrize(
-    ("choice", "expected"),
-    [("all", ([5, 6, 25], [5, 6, 25])), ("same-language", ([5, 6], [6, 25])), ("source-only", ([5, 6], [5, 6]))],
-)
-def test_random_word_tables(choice, expected):
-    tables = random_word_tables([np.asarray([5, 6]), np.asarray([6, 25])], choice)
-    for member, words in enumerate(expected):
-        random = (np.arange(len(words)) + 0.5) / len(words)
-        assert tables.draw(np.full(len(words), member), random).tolist() == words
-        assert tables.draw(np.asarray([member]), np.asarray([np.nextafter(1.0, 0.0)])).tolist() == words[-1:]
-
-
 COUNT = 6000
 DICT = NAMES.index("dict")
 
@@ -192,10 +167,6 @@ def slots_of(masker, member=0, count=COUNT, **rows):
     return SimpleNamespace(
         word=at[0], shown=at[1], language=at[2], label=masked.labels.ravel(), term=masked.terms.ravel()
     )
-
-
-def covered_by(dictionary, words):
-    return np.isin(words, dictionary.pairs)
 
 
 @pytest.mark.parametrize(
@@ -215,23 +186,6 @@ def test_at_a_quarter_of_the_types_a_third_of_the_slots_are_unmodified_copies(ta
     assert within(ordinary.sum(), (slots.term != DICT).sum(), 0.1 + 0.1 / len(WORDS[0]))
 
 
-@pytest.mark.parametrize("member", [0, 1])
-@pytest.mark.parametrize(
-    ("target", "hidden"),
-    [
-        (None, 0.9),  # MLM
-        ("label", 0.9),
-        ("label-or-copy", 0.45 + 0.9 * 0.125),
-        ("switched", 0.45),
-    ],
-)
-def test_how_many_labels_have_to_be_found_out_from_the_context(target, hidden, member):
-    """Of the slots, those that show neither their label nor, what comes to the same, its only translation."""
-    slots = slots_of(masker_of(copies(0.25) if target else None, target or "label"), member)
-    shows = (slots.shown % V == slots.label % V) & (slots.shown >= len(OURS.all))
-    assert abs((~shows).mean() - hidden) < 0.02
-
-
 @pytest.mark.parametrize(("member", "step"), [(0, V), (1, -V)])
 def test_switched_words_move_in_both_directions_as_in_the_released_collator(member, step):
     """Half of the slots are of the term: an original id shows id + V, a derived id shows id − V, and labels stay."""
@@ -239,25 +193,6 @@ def test_switched_words_move_in_both_directions_as_in_the_released_collator(memb
     assert within((slots.term == DICT).sum(), len(slots.term), 0.5) and (slots.label == slots.word).all()
     moved = slots.term == DICT
     assert (slots.shown[moved] == slots.word[moved] + step).all() and (slots.language[moved] == 1 - member).all()
-
-
-def test_a_dictionary_changes_only_its_slots():
-    plain, with_dictionary = slots_of(masker_of()), slots_of(masker_of(copies(0.5), "label"))
-    ordinary = with_dictionary.term != DICT
-    for name in ("word", "shown", "label", "language"):
-        assert np.array_equal(getattr(plain, name)[ordinary], getattr(with_dictionary, name)[ordinary])
-
-
-def test_one_of_several_translations_each_alike():
-    pairs = [(10, 110), (10, 111), (10, 112), (11, 110)]
-    slots = slots_of(masker_of(dictionary_of(pairs), dict_rate=1.0), low=10, high=12)
-    labels = slots.label[slots.word == 10]
-    counts = {label: int((labels == label).sum()) for label in (110, 111, 112)}
-    assert sum(counts.values()) == len(labels)
-    assert all(within(count, len(labels), 1 / 3) for count in counts.values())
-    assert (slots.label[slots.word == 11] == 110).all()
-    back = slots_of(masker_of(dictionary_of(pairs), dict_rate=1.0), member=1, low=10, high=11)
-    assert within((back.label == 10).sum(), len(back.label), 0.5) and set(back.label.tolist()) == {10, 11}
 
 
 def test_synonyms_of_three_languages_in_one_vocabulary():

@@ -65,7 +65,6 @@ def config_of(folder, **values):
 
 DICTIONARY = {"path": "HERE", "coverage": 1.0}
 CASES: dict[str, dict[str, Any]] = {
-    "joint": {},
     "default anchors": {"vocabulary": {"kind": "joined", "size": 380, "min_frequency": 1}},
     "no anchors": {"vocabulary": {"kind": "prefixed", "size": 380, "min_frequency": 1}},
     "all": {
@@ -74,13 +73,6 @@ CASES: dict[str, dict[str, Any]] = {
         "dictionary": DICTIONARY,
         "batch": {"rows": 8, "length": 32, "packing": "sentences"},
     },
-    "sep emb + L1, tlm": {
-        "sharing": {"embeddings": "separate", "layers": [1]},
-        "vocabulary": {"kind": "joined", "size": 380},
-        "objective": {"kind": "xlm"},
-        "parallel": PARALLEL,
-    },
-    "language softmax": {"sharing": {"softmax": "language"}, "vocabulary": {"kind": "joined", "size": 380}},
     "sep emb, align": {
         "sharing": {"embeddings": "separate"},
         "objective": {"kind": "align_mlm"},
@@ -117,26 +109,6 @@ def test_alignment_is_measured_where_no_term_reads_the_dictionary(folder, tmp_pa
     assert set(map(tuple, trained.tolist())) <= set(map(tuple, pairs.pairs[pairs.in_dictionary].tolist()))
 
 
-def test_separate_embeddings_align_an_id_with_itself(tmp_path):
-    """Inverted text has the parent's ids, but rows of its own: they can be aligned, and are measured."""
-    settings = {
-        "source": "builtin:mini-english?types=500&sentences=200&dev=40&test=40",
-        "language": "inv",
-        "objective": {"kind": "align_mlm", "alpha": 50.0},
-        "sharing": {"embeddings": "separate"},
-        "dictionary": {"coverage": 0.5},
-        "steps": 40,
-        "vocabulary": {"size": 300},
-        "model": {"layers": 1, "heads": 2, "hidden": 16, "feed_forward": 32},
-        "batch": {"rows": 8, "length": 48},
-        "optimizer": {"learning_rate": 0.02, "warmup_steps": 1},
-        "validation": {"every": 40, "rows": 8},
-    }
-    pretrain(parse(PretrainConfig, settings), tmp_path / "run", Store(tmp_path / "store"))
-    last = read_metrics(tmp_path / "run" / "metrics.jsonl")[-1]
-    assert last["alignment/inv"] > 40 > last["alignment_held_out/inv"]
-
-
 def test_perplexity_is_over_all_rows(folder, tmp_path):
     """The rows of validation are no multiple of those of a batch; the same number by one batch of them all."""
     values = {"validation": {"every": 4, "rows": 11}, "batch": {"rows": 8, "length": 24}}
@@ -147,14 +119,6 @@ def test_perplexity_is_over_all_rows(folder, tmp_path):
     losses = model(TensorBatch.of(batch, torch.device("cpu")))
     expected = float(torch.exp(losses.sum() / batch.targets))
     assert Validation(config, artifacts).measure(model)["validation/fr"] == pytest.approx(expected, rel=1e-5)
-
-
-def test_languages_are_sampled_by_size(folder, tmp_path):
-    """400 and 100 sentences: 0.8^0.7 / (0.8^0.7 + 0.2^0.7) of the rows are of the larger language."""
-    config = config_of(folder, sampling={"exponent": 0.7})
-    batches = train_batches(config, prepare(config, Store(tmp_path)))
-    language = np.concatenate([batches.batch(step).languages[:, 0] for step in range(50)])
-    assert (language == 0).sum() == pytest.approx(400 * 0.8**0.7 / (0.8**0.7 + 0.2**0.7), abs=1)
 
 
 def test_languages_are_sampled_by_numbers(folder, tmp_path):
@@ -210,29 +174,3 @@ def test_parallel_files_of_different_lengths(folder, tmp_path):
         "parallel",
         "conflict",
     )
-
-
-def test_one_parent_and_three_derived(tmp_path):
-    languages = ["parent", "trans", "trans@hangul+inv", {"name": "shuffled", "language": "perm"}]
-    settings = {
-        "source": "builtin:mini-english?types=500&sentences=200&dev=40&test=40",
-        "languages": languages,
-        "objective": {"kind": "sum", "weights": {"mlm": 1.0, "tlm": 1.0, "dict": 1.0, "align": 1.0}},
-        "sharing": {"layers": [1]},
-        "steps": 3,
-        "vocabulary": {"size": 300},
-        "model": {"layers": 2, "heads": 2, "hidden": 16, "feed_forward": 32},
-        "batch": {"rows": 16, "length": 48},
-        "optimizer": {"warmup_steps": 1},
-        "validation": {"every": 3, "rows": 8},
-    }
-    config = parse(PretrainConfig, settings)
-    pretrain(config, tmp_path / "run", Store(tmp_path / "store"))
-    (last,) = read_metrics(tmp_path / "run" / "metrics.jsonl")
-    assert {f"validation/{n}" for n in ("parent", "trans", "trans-hangul+inv", "shuffled")} <= last.keys()
-    assert {"alignment/trans", "alignment/trans-hangul+inv"} <= last.keys()
-    assert "alignment/shuffled" not in last
-    assert len(list((tmp_path / "run" / "export").iterdir())) == 4
-    artifacts = prepare(config, Store(tmp_path / "store"))
-    assert artifacts.id_space.size == 3 * 300
-    assert torch.equal(*[torch.from_numpy(artifacts.languages[m].train.counts[5:300].copy()) for m in (0, 3)])

@@ -9,7 +9,6 @@ import torch
 from pretrain import nearest as search
 from pretrain import nearest_lists
 from pretrain.nearest import nearest
-from pretrain.nearest_lists import Rows, largest_cosines, largest_in_rows
 from tests.refusals import refusal, refused
 
 CPU = torch.device("cpu")
@@ -190,29 +189,6 @@ def test_any_float_type_and_mapped_files_are_read(kind, tmp_path):
     found = nearest(x, y, torch.from_numpy(pairs), top=2, tile=32)
     assert torch.equal(found.forward.csls.indices, expected.forward.csls.indices)
     assert torch.equal(found.backward.cosine.credit, expected.backward.cosine.credit)
-
-
-@pytest.mark.parametrize("size", [1, 4, 10])
-@pytest.mark.parametrize("shape", [(3, 500), (40, 161), (16, 16), (5, 3)])
-def test_the_largest_of_each_row_and_column_are_those_of_topk(shape, size):
-    matrix = torch.randn(shape, generator=torch.Generator().manual_seed(3))
-    columns = nearest_lists._largest_in_columns(matrix, size)
-    for found, whole in ((largest_in_rows(matrix, size), matrix), (columns, matrix.T)):
-        expected = whole.topk(min(size, whole.shape[1]), dim=1)
-        assert torch.equal(found[0], expected.values) and torch.equal(found[1], expected.indices)
-
-
-def test_lists_hold_all_where_there_is_little_and_progress_is_told():
-    told = []
-    x, y, _ = cases("plain")
-    pairs = torch.tensor([[80, 3], [0, 4]])
-    sides = Rows(x, CPU, "x"), Rows(y[:5], CPU, "y")
-    there, back, own = largest_cosines(*sides, 9, pairs, 40, lambda *said: told.append(said[1:3]))
-    assert own.numpy() == pytest.approx(cosines(x, y)[[80, 0], [3, 4]], abs=1e-6)
-    assert (there.values.shape, back.values.shape) == ((90, 5), (5, 9))
-    assert sorted(there.indices[3].tolist()) == [0, 1, 2, 3, 4]
-    assert told == [(1, 3), (2, 3), (3, 3)]
-    assert there.last(5).isinf().all() and back.last(90).isfinite().all()
 
 
 @pytest.mark.parametrize("empty", [0, 1, 2])

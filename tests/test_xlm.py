@@ -18,9 +18,6 @@ from pretrain.adjust.run import adjust
 from pretrain.hub import load_model, open_base
 from pretrain.model.from_hf import check_start
 from pretrain.model.text import Text
-from probes.measures.probe_command import run_probe
-from probes.measures.probe_input import ProbeInput
-from probes.measures.table import ProbeConfig
 from probes.models.opening import body_of, open_pretrained
 from probes.transfer.config import TransferConfig
 from probes.transfer.run import Transfer
@@ -122,19 +119,6 @@ def test_it_is_fine_tuned_in_english_and_tested_in_a_language_that_it_numbers(fo
     assert text.spans[0][2] == 1 and text.input_ids[:, 0].eq(1).all()
     assert 0 <= (transfer.run(0).scores["zs"]["accuracy"] or 0) <= 100
     assert refused(open_pretrained, str(folder), "fr", natural=True) == ("language", "unknown")
-
-
-def test_words_are_found_by_a_probe(folder, tmp_path):
-    for name, lines in (("de", ["katze sieht hund", "hund klein"]), ("en", ["cat sees dog", "dog small"])):
-        (tmp_path / name).write_text("\n".join(lines * 6) + "\n")
-    (tmp_path / "links").write_text("\n".join(["0-0 1-1 2-2", "0-0 1-1"] * 6) + "\n")
-    pair = {"kind": "text", "left": str(tmp_path / "de"), "right": str(tmp_path / "en")}
-    pairs = {"de-en": {**pair, "links": {"kind": "file", "path": str(tmp_path / "links")}}}
-    settings = {"language": "de", "natural": True, "pairs": pairs, "data": {"dev": 6}, "retrieval": {"seen": "keep"}}
-    given = ProbeInput(open_pretrained(str(folder), "de", True), parse(ProbeConfig, settings))
-    with given.reading():
-        found = run_probe("retrieval", given).values
-    assert len(found["variants"]["context"]["layers"]) == 4
 
 
 @pytest.mark.parametrize(
