@@ -215,16 +215,6 @@ def test_a_grid_stops_at_a_failure_or_keeps_going(cloud):
     assert (cloud.project / "runs/g/first/done.json").exists()
 
 
-@pytest.mark.parametrize("bucket", ["", BUCKET])
-def test_fetch_copies_the_run_folder(cloud, bucket):
-    arguments = ["--bucket", bucket] if bucket else []
-    assert cloud.run("train.sh", CONFIG, "--out", "runs/a", *arguments).returncode == 0
-    to = cloud.folder.parent / "fetched runs"
-    done = cloud.run("fetch.sh", "runs/a", "--to", str(to), *arguments)
-    assert done.returncode == 0, done.stderr
-    assert weights(to / "runs/a") == weights(cloud.project / "runs/a")
-
-
 def test_a_failed_step_is_one_line_and_ends_the_script(cloud):
     done = cloud.run("setup.sh", fails=[("scp", 3, "gcloud says why")])
     assert (done.returncode, cloud.verbs) == (3, ["scp"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 import subprocess
 import sys
@@ -16,14 +14,7 @@ from tests.tpu_cloud import END, ROOT, SCRIPTS, Cloud
 
 FILES = sorted(SCRIPTS.glob("*.sh"))
 CONFIG = "tpu_scripts/overrides.txt"  # any file of the project: the scripts do not read it
-CKSUM = (
-    subprocess.run(["cksum"], input=(ROOT / CONFIG).read_bytes(), capture_output=True, check=True)
-    .stdout.decode()
-    .strip()
-)
 SSH = "gcloud compute tpus tpu-vm ssh tpu-1 --worker=all"
-START = "cd synthlang && bash tpu_scripts/on_worker.sh start runs/a"
-WAIT = f"{SSH} --command='cd synthlang && bash tpu_scripts/on_worker.sh wait runs/a' {END}"
 BUCKET = "gs://my-bucket/x"
 
 
@@ -92,27 +83,6 @@ def test_dry_runs_print_every_command_and_run_none(cloud):
     assert dry(cloud, "teardown.sh", "--queued") == [f"{queued} delete tpu-1 --force --quiet {END}"]
 
 
-def test_dry_runs_of_jobs(cloud):
-    start = f"{START} - {CONFIG} '\\''{CKSUM}'\\''"
-    assert dry(cloud, "train.sh", CONFIG, "--out", "runs/a", "--set", "source=text:a b") == [
-        f"{SSH} --command='{start} train {CONFIG} --out runs/a --set '\\''source=text:a b'\\''' {END}",
-        WAIT,
-    ]
-    assert dry(cloud, "train.sh", "--out", "runs/a", "--stop") == [WAIT.replace("wait", "stop")]
-    assert dry(cloud, "grid.sh", "--study", CONFIG, "--out", "runs/a", "--set", "seeds=[0]") == [
-        f"{SSH} --command='{start} study {CONFIG} --out runs/a --workers 1 --set '\\''seeds=[0]'\\''' {END}",
-        WAIT,
-    ]
-    lines = dry(cloud, "grid.sh", CONFIG, "LICENSE", "--out", "runs/g", "--set", "steps=3")
-    assert [line.count("on_worker.sh start runs/g/tpu_scripts/overrides ") for line in lines] == [1, 0, 0, 0]
-    assert [line.count("on_worker.sh wait runs/g/LICENSE") for line in lines] == [0, 0, 0, 1]
-    assert sum("--set steps=3" in line for line in lines) == 2
-    lines = dry(cloud, "resume.sh", CONFIG, "--out", "runs/a", "--bucket", BUCKET, "--spot", "--with", "LICENSE")
-    assert [line.split()[4] for line in lines if line.startswith("gcloud")] == [
-        *("describe", "create", "scp", "ssh", "ssh", "ssh", "ssh")
-    ]
-
-
 def test_a_setting_comes_from_its_flag_or_the_variable_or_the_file(cloud, tmp_path):
     file = tmp_path / "my settings.env"
     file.write_text('# a comment\n\nZONE="us-east1-c"\r\nTPU_NAME=from-file\nPROVISIONING=spot')
@@ -130,34 +100,23 @@ def test_a_setting_comes_from_its_flag_or_the_variable_or_the_file(cloud, tmp_pa
     [
         ("create.sh", [], {"PROJECT": ""}, "PROJECT is not set"),
         ("create.sh", [], {"VERSION": ""}, "VERSION is not set"),
-        ("create.sh", ["--type", "v3-8"], {}, "v4 or newer"),
-        ("create.sh", ["--type", "large"], {}, "ACCELERATOR_TYPE is large"),
         ("create.sh", ["--zone", "us"], {}, "ZONE is us"),
-        ("create.sh", ["--name", "a;b"], {}, "TPU_NAME is a;b"),
         ("create.sh", ["--name"], {}, "--name needs a value"),
         ("create.sh", ["--nmae", "x"], {}, "unknown argument --nmae"),
         ("create.sh", ["--queued", "--preemptible"], {}, "take --spot"),
-        ("create.sh", [], {"PROVISIONING": "cheap"}, "PROVISIONING is cheap"),
-        ("create.sh", [], {"QUEUED": "yes"}, "QUEUED is yes"),
         ("create.sh", [], {"BUCKET": "my-bucket"}, "must be like gs://bucket/folder"),
         ("create.sh", ["--env", "no/such"], {}, "no/such: there is no such file"),
         ("setup.sh", ["--with", "../x"], {}, "relative to it"),
-        ("setup.sh", ["--with", "no-such-folder"], {}, "relative to it"),
         ("train.sh", ["--out", "runs/a"], {}, "give a config"),
         ("train.sh", [CONFIG], {}, "give the run folder"),
         ("train.sh", [CONFIG, "LICENSE", "--out", "a"], {}, "one config at a time"),
         ("train.sh", ["no.yaml", "--out", "a"], {}, "no.yaml: there is no such config"),
         ("train.sh", ["/etc/hostname", "--out", "a"], {}, "is not inside"),
-        ("train.sh", [CONFIG, "--out", "/a"], {}, "relative path"),
-        ("train.sh", [CONFIG, "--out", "a/../b"], {}, "relative path"),
         ("train.sh", [CONFIG, "--out", "a b"], {}, "relative path"),
         ("train.sh", [CONFIG, "--out", "a", "--spot"], {}, "give --bucket"),
-        ("grid.sh", ["--out", "a"], {}, "give configs"),
         ("grid.sh", [CONFIG, "--study", CONFIG, "--out", "a"], {}, "either --study or configs"),
         ("grid.sh", [CONFIG, CONFIG, "--out", "a"], {}, "two configs have the folder"),
-        ("fetch.sh", [], {}, "which run folder"),
         ("resume.sh", [CONFIG, "--out", "a"], {}, "BUCKET is not set"),
-        ("resume.sh", [CONFIG, "--out", "a", "--attempts", "0"], {}, "from 1 on"),
         ("on_worker.sh", ["strat"], {}, "unknown verb strat"),
     ],
 )
@@ -176,28 +135,3 @@ def test_without_gcloud_there_are_dry_runs_only(cloud):
     done = cloud.run("create.sh", PATH=str(tools))
     assert (done.returncode, done.stderr) == (2, "error: gcloud is not installed, or not on PATH\n")
     assert dry(cloud, "create.sh", PATH=str(tools))
-
-
-def test_gcloud_knows_every_command_and_flag(cloud):
-    """gcloud's own check of a command line, which runs nothing."""
-    if shutil.which("gcloud") is None:
-        pytest.skip("gcloud is not installed")
-    lines = dry(cloud, "resume.sh", CONFIG, "--out", "a", "--bucket", BUCKET, "--spot")
-    lines += dry(cloud, "create.sh", "--queued", "--spot", "--wait-at-most", "6h", "--bucket", BUCKET)
-    lines += dry(cloud, "create.sh", "--preemptible") + dry(cloud, "fetch.sh", "a") + dry(cloud, "teardown.sh")
-    lines += dry(cloud, "fetch.sh", "a", "--bucket", BUCKET) + dry(cloud, "teardown.sh", "--queued")
-    lines += [f"gcloud storage rsync a {BUCKET} --recursive --exclude=x --delete-unmatched-destination-objects"]
-    lines += [f"gcloud storage ls '{BUCKET}/a/**'", "gcloud compute tpus tpu-vm create x --no-such-flag"]
-    file = cloud.folder / "commands.json"
-    commands = sorted({line for line in lines if line.startswith("gcloud ")})
-    file.write_text(json.dumps([{"command_string": line} for line in commands]))
-    done = subprocess.run(
-        ["gcloud", "meta", "lint-gcloud-commands", f"--commands-file={file}"],
-        capture_output=True,
-        check=True,
-        env={"PATH": os.environ["PATH"], "HOME": str(cloud.folder), "CLOUDSDK_CORE_DISABLE_PROMPTS": "1"},
-    )
-    answers = json.loads(done.stdout)
-    assert len(answers) == len(commands)
-    found = [answer["error_message"] for answer in answers if not answer["success"]]
-    assert len(found) == 1 and "--no-such-flag" in found[0]
