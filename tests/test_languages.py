@@ -5,18 +5,17 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
-import os
 import shlex
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from probes.cli import app
 from synthlang.corpus import Corpus
 from synthlang.derive_command import derive_command
 from synthlang.export import verify_manifest
@@ -207,23 +206,16 @@ def test_files_are_looked_up_beside_the_language_first(folder, tmp_path, monkeyp
     assert refused(parse_language, str(other / "x.yaml"))[0] == "x.yaml transforms.0.model"
 
 
-def test_the_card_makes_the_same_data_set_elsewhere(folder, tmp_path):
+def test_the_card_makes_the_same_data_set_elsewhere(folder, tmp_path, monkeypatch):
     derive_command(SOURCE, str(folder / "x.yaml"), tmp_path / "d")
     manifest = verify_manifest(tmp_path / "d")
     text = (tmp_path / "d" / "README.md").read_text() + json.dumps(manifest)
     assert str(tmp_path) not in text
     shutil.rmtree(folder)
-    moved = (tmp_path / "d").rename(tmp_path / "elsewhere")
+    monkeypatch.chdir((tmp_path / "d").rename(tmp_path / "elsewhere"))
     command = shlex.split(manifest["command"].replace("DIR", str(tmp_path / "again")))
-    done = subprocess.run(
-        [sys.executable, "-m", "probes.cli", *command[1:]],
-        cwd=moved,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = CliRunner().invoke(app, command[1:])
+    assert done.exit_code == 0, done.output
     assert verify_manifest(tmp_path / "again") == manifest
 
 

@@ -37,27 +37,20 @@ NO_TREE = "a/NOUN/root/0 b/NOUN/root/0 c/ADP/case/2"
 
 CASES = [
     ({"order": "SOV"}, HOUSES, "the man two big houses in Paris saw ."),
-    ({"order": "SVO"}, HOUSES, "the man saw two big houses in Paris ."),
-    ({"order": "VSO"}, HOUSES, "saw the man two big houses in Paris ."),
     ({"order": "VOS"}, HOUSES, "saw two big houses in Paris the man ."),
-    ({"order": "OVS"}, HOUSES, "two big houses in Paris saw the man ."),
-    ({"order": "OSV"}, HOUSES, "two big houses in Paris the man saw ."),
     ({"order": "SOV"}, OFTEN, "now he often her saw ."),
     ({"order": "VSO"}, TALL, "is tall he ."),
     ({"order": "VSO"}, OLD, "was seen he in Paris ."),  # labels of version 1
     ({"adposition": "postposition"}, HOUSES, "the man saw two big houses Paris in ."),
-    ({"adposition": "preposition"}, HOUSES, "the man saw two big houses in Paris ."),
     ({"adposition": "postposition"}, BOTH, "he slept houses and gardens in"),
     ({"adposition": "postposition"}, EACH, "he slept houses in and gardens in ) ."),
     ({"genitive": "before"}, HOUSES, "the man saw in Paris two big houses ."),
     ({"genitive": "after"}, HIS, "old This cat his ran !"),
-    ({"genitive": "before"}, OLD, "he was seen in Paris ."),  # of a verb: no genitive
     ({"adjective": "after"}, HOUSES, "the man saw two houses big in Paris ."),
     ({"numeral": "after"}, HOUSES, "the man saw big houses two in Paris ."),
     ({"numeral": "after", "adjective": "after"}, HOUSES, "the man saw houses big two in Paris ."),
     ({"demonstrative": "after"}, HIS, "his old cat This ran !"),
     ({"demonstrative": "after", "demonstratives": ["the"]}, HOUSES, "man the saw two big houses in Paris ."),
-    ({"demonstrative": "after"}, HOUSES, "the man saw two big houses in Paris ."),
     ({"article": "after"}, HOUSES, "man the saw two big houses in Paris ."),
     ({"relative_clause": "before"}, WHO, "who slept the man ran"),
     ({"subordinator": "after"}, SAID, "he said she slept that ."),

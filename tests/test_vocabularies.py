@@ -115,20 +115,6 @@ def test_the_same_script_is_the_same_ids_and_order_does_not_matter(mini, store):
     )
 
 
-@pytest.mark.parametrize(
-    ("after", "whole"), [([], True), ([{"kind": "invert"}], True), ([{"kind": "mark", "case": {"nsubj": "ka"}}], False)]
-)
-def test_words_that_are_put_in_after_transliteration_are_no_copies(mini, store, after, whole):
-    step = {"kind": "transliterate"}
-    language = parse_language({"name": "x", "transforms": [step, *after]})
-    space, _ = build_id_space(VocabularySpec(size=400), [("en", mini, PARENT), ("x", mini, language)], store)
-    size = space.languages[0].size
-    assert len(space.languages[1].ids) == (size if whole else 2 * size - len(OURS.all))
-    before = parse_language({"name": "x", "transforms": [*after, step]})
-    space, _ = build_id_space(VocabularySpec(size=400), [("en", mini, PARENT), ("x", mini, before)], store)
-    assert len(space.languages[1].ids) == space.languages[0].size
-
-
 ROLES = {"nsubj": "ka", "obj": "o", "nmod": "no"}
 MARKS: list[list[dict[str, Any]]] = [
     [{"kind": "mark", "case": ROLES}],
