@@ -11,10 +11,12 @@ import torch
 
 from pretrain.alignment import AlignmentScores, Retrieval, pair_credits
 from pretrain.build import new_model
+from pretrain.config import PretrainConfig
 from pretrain.prepare import prepare
 from pretrain.validation import Validation
 from pretrain.word_pairs import WordPairs, alignment_of, credits_of, word_pairs
 from probes.measures.words.alignment import frequency_ranks
+from synthlang.config import parse
 from synthlang.corpus import Corpus
 from synthlang.dictionary.ids import all_candidates, word_files
 from synthlang.store import Store
@@ -23,6 +25,7 @@ from tests.objective_cases import model_of
 from tests.refusals import refused
 from tests.test_natural import config_of, folder  # noqa: F401  a fixture
 from tests.test_nearest import definition
+from tests.tiny import PRETRAIN, changed
 
 
 def credits(parent, derived, **settings):
@@ -173,6 +176,13 @@ def test_an_image_that_is_its_own_row_is_no_pair_but_competes(folder, tmp_path):
     point = artifacts.languages[0].tokenizer.encode(Corpus.of_words([["."]])).ids.item()
     assert pairs.same == 1 and point not in pairs.pairs
     assert point in pairs.shared and all(point in side for side in pairs.candidates)
+
+
+def test_separate_embeddings_have_two_rows_for_an_id_which_are_a_pair(tmp_path):
+    settings = {"language": "inv", "objective": {"kind": "align_mlm"}, "sharing": {"embeddings": "separate"}}
+    pairs = word_pairs(prepare(parse(PretrainConfig, changed(PRETRAIN, **settings)), Store(tmp_path)), 1)
+    assert pairs is not None and len(pairs.pairs) > 100 and pairs.same == 0 and not len(pairs.shared)
+    assert (pairs.pairs[:, 0] == pairs.pairs[:, 1]).all()
 
 
 def test_a_word_is_found_by_any_of_its_translations_and_counts_once():

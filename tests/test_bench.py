@@ -21,7 +21,7 @@ from synthlang.language import parse_language
 from synthlang.sources.conllu import ConlluSource
 from synthlang.sources.text import TextSource
 from synthlang_bench import pretrain, probes, synthlang
-from synthlang_bench.measured import call
+from synthlang_bench.measured import call, medians
 
 CPU = torch.device("cpu")
 
@@ -83,6 +83,15 @@ def test_the_loops_do_the_same_work(tmp_path):
     batch = next(ConlluSource(tmp_path / "bank").batches("train"))
     words = synthlang.read_conllu_by_loop(tmp_path / "bank" / "mini-train.conllu")
     assert len(batch) == 50 and words == batch.offsets[-1] == synthlang.shuffle_by_loop(batch)
+
+
+def test_speeds_by_hand(monkeypatch):
+    clock = iter([0.0, 1.0, 0.0, 4.0, 0.0, 2.0, 0.0, 1.0, 0.0, 4.0])
+    monkeypatch.setattr("time.perf_counter", lambda: next(clock))
+    found = synthlang.speed_of(lambda: None, 100, 3)
+    assert found == {"words": 100, "words_per_second": 50, "repeats": [100, 25, 50]}
+    assert synthlang.compared(lambda: None, lambda: None, 100, 1, "x")["ratio"] == 4.0
+    assert medians([{"a": 1, "of": {"b": value}} for value in (3, 1, 2)]) == {"a": 1, "of": {"b": 2}}
 
 
 def test_blocks_leave_the_warm_up_out(monkeypatch):

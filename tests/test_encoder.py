@@ -150,6 +150,14 @@ def text_of(model, member: int, **more) -> Text:
     return Text.of(ids.masked_fill(~SEEN, PAD), member, SEEN) if not more else replace(text_of(model, member), **more)
 
 
+def test_tokens_and_rows():
+    packed = Packed.of(SEEN)
+    assert packed is not None and packed.places.tolist() == [0, 1, *range(10, 19), *range(20, 25), *range(30, 33)]
+    x = torch.randn(4, 10, 3)
+    picked = packed.pick(x)
+    assert torch.equal(picked, x[SEEN]) and torch.equal(packed.pad(picked), x * SEEN[..., None])
+
+
 @pytest.mark.parametrize("count", [0, 1, 2])
 def test_only_where_it_is_worth_it(count):
     valid = torch.ones(2, 10, dtype=torch.bool)

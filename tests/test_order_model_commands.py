@@ -205,3 +205,12 @@ def test_the_bytes_do_not_depend_on_how_the_path_is_written(tmp_path, monkeypatc
     monkeypatch.chdir(bank)
     order_fit("conllu:.", out, most_items=2)
     assert out.read_bytes() == written[0][0]
+
+
+def test_the_card_of_a_model_without_verbs(tmp_path):
+    noun = "1\ta\t_\tDET\t_\t_\t2\tdet\t_\t_\n2\tb\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
+    for split in ("train", "test"):
+        (tmp_path / f"x-ud-{split}.conllu").write_text(noun * 5)
+    assert order_fit(f"conllu:{tmp_path}", tmp_path / "m.json").classes == ("N",)
+    card = (tmp_path / "m.md").read_text()
+    assert "noun nodes" in card and "verb nodes" not in card

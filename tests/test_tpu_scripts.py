@@ -83,6 +83,17 @@ def test_dry_runs_print_every_command_and_run_none(cloud):
     assert dry(cloud, "teardown.sh", "--queued") == [f"{queued} delete tpu-1 --force --quiet {END}"]
 
 
+def test_dry_runs_of_jobs(cloud):
+    [started, _] = dry(cloud, "grid.sh", "--study", CONFIG, "--out", "runs/a", "--set", "seeds=[0]")
+    assert f" study {CONFIG} --out runs/a --workers 1 --set " in started and "seeds=[0]" in started
+    lines = dry(cloud, "grid.sh", CONFIG, "LICENSE", "--out", "runs/g", "--set", "steps=3")
+    assert sum("--set steps=3" in line for line in lines) == 2
+    lines = dry(cloud, "resume.sh", CONFIG, "--out", "runs/a", "--bucket", BUCKET, "--spot", "--with", "LICENSE")
+    assert [line.split()[4] for line in lines if line.startswith("gcloud")] == [
+        *("describe", "create", "scp", "ssh", "ssh", "ssh", "ssh")
+    ]
+
+
 def test_a_setting_comes_from_its_flag_or_the_variable_or_the_file(cloud, tmp_path):
     file = tmp_path / "my settings.env"
     file.write_text('# a comment\n\nZONE="us-east1-c"\r\nTPU_NAME=from-file\nPROVISIONING=spot')
