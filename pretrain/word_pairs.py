@@ -22,7 +22,7 @@ class WordPairs:
 
     Attributes:
         pairs: (source id, other id), [n, 2]. No pair occurs twice.
-        in_dictionary: True for pairs with a word of a pair in the dictionary, [n].
+        in_dictionary: True for pairs that share a word with a pair of the dictionary, [n].
         candidates: Sorted ids of the source and of the other language among which translations are searched, including
             the pairs.
         own_rows: True if each language has separate rows, so that an id of both languages has two rows.

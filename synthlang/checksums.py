@@ -1,7 +1,7 @@
-"""Checksums of the files of a folder, by which damage is found before a damaged file is read.
+"""Checksums of the files of a folder, to find damage before a damaged file is read.
 
-``FOLDER/.checksums.json`` holds the size and the SHA-256 of each file. It is written last. A file of the recorded size
-that is no younger than the record counts as unchanged. Only a thorough check opens such files.
+``FOLDER/.checksums.json`` holds the size and the SHA-256 of each file. It is written last. A file with the recorded
+size counts as unchanged if it is not younger than the record. Only a thorough check opens such files.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ def unheard(text: str) -> None:
 
 
 def already(count: Count, part: str, amount: int) -> None:
-    """Count work that an earlier run did. It brings the end nearer but does not affect the rate."""
+    """Count work that an earlier run did. It counts towards the total but not towards the rate."""
     getattr(count, "already", count)(part, amount)
 
 

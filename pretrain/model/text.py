@@ -50,11 +50,11 @@ class Text:
 
     Attributes:
         input_ids: Token ids, [rows, width] int64.
-        valid: False at padding, [rows, width] bool. None: there is no padding.
+        valid: False at padding, [rows, width] bool. None means that there is no padding.
         spans: The columns of each language as (start, stop, language).
-        positions: 0-based positions, [rows, width] int64. None: 0 … width − 1 in every row.
-        segments: Token types of BERT, [rows, width] int64. None: all are 0.
-        packed: The places of the tokens, for computation without padding. None: padding is computed.
+        positions: 0-based positions, [rows, width] int64. None means 0 … width − 1 in every row.
+        segments: Token types of BERT, [rows, width] int64. None means that all are 0.
+        packed: The places of the tokens, for computation without padding. With None, padding is computed, too.
     """
 
     input_ids: Tensor

@@ -94,7 +94,7 @@ class Comparison:
         singles: The comparison for each condition alone, if the whole is a mean over several conditions.
         none_against: True if each of the ``singles`` may fail the claim.
         against_alone: True if the comparison fails by itself, but not after Holm's correction.
-        tested_by: The estimate and the region of the test. None for a correlation.
+        tested_by: The estimate and the region of the test, or None for a correlation.
     """
 
     what: str
@@ -119,12 +119,12 @@ class Comparison:
 
     @property
     def expected(self) -> str:
-        """The region that the claim expects, in words. Empty for a correlation."""
+        """The region that the claim expects, in words, or "" for a correlation."""
         return "" if self.tested_by is None else self.tested_by[1].words
 
     @property
     def tested(self) -> float | None:
-        """The p value of a contradiction to the claim. None if nothing could be tested."""
+        """The p value of a contradiction to the claim, or None if nothing could be tested."""
         return None if self.interval is None or (self.p is None and self.outside == 1) else self.outside
 
     def text(self) -> str:

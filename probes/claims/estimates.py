@@ -81,7 +81,7 @@ class Estimate:
 
     @property
     def p(self) -> float | None:
-        """Two-sided p value of the hypothesis that the true value is 0. None if the spread is not known."""
+        """Two-sided p value of the hypothesis that the true value is 0, or None if the spread is not known."""
         return 2 * min(self.p_above(0.0), self.p_above(0.0, -1)) if self.has_spread else None
 
     @property
@@ -142,7 +142,7 @@ def counted(n: int, unit: str) -> str:
 
 
 def estimate(replicates: Replicates) -> Estimate | None:
-    """Return the mean over models, or over fine-tuning seeds if there is one model. None without replicates."""
+    """Return the mean over models, or over fine-tuning seeds of a single model, or None if there are no values."""
     if not replicates:
         return None
     values, unit = _values_and_unit(replicates)
@@ -152,7 +152,7 @@ def estimate(replicates: Replicates) -> Estimate | None:
 
 
 def difference(left: Replicates, right: Replicates) -> Estimate | None:
-    """Return left − right by the rules of this module. None if a side is empty."""
+    """Return left − right by the rules of this module, or None if a side is empty."""
     return _difference(left, right)[0] if left and right else None
 
 

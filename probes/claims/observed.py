@@ -57,7 +57,7 @@ class Measured(dict[Replicate, float]):
     """Replicates with their runs and their models, as far as these are known.
 
     Attributes:
-        runs: Names of the runs. Empty if the run of a replicate is not known.
+        runs: Names of the runs. The set is empty if the run of a replicate is not known.
         models: Seeds and fingerprints of the known models.
     """
 

@@ -60,7 +60,7 @@ class Verdict:
     """The verdict of a claim on some results.
 
     Attributes:
-        ours: The interval of the comparison that decided, or of r for a correlation. None if nothing was run.
+        ours: The interval of the comparison that decided, or of r for a correlation. It is None if nothing was run.
         n: The number of replicates behind ``ours``: models, or what ``unit`` names.
         text: All comparisons in words.
         one_model: True if all replicates of a side, or all pairs of a correlation, come from one pretraining.

@@ -83,7 +83,7 @@ def _list(folder: Path, names: Collection[str]) -> None:
 
 
 def _written(folder: Path) -> set[str]:
-    """Return the files that the report in ``folder`` lists. Empty without a report."""
+    """Return the files that the report in ``folder`` lists, or no files if there is no report."""
     try:
         record: Any = read_json(folder / LIST)
         return {name for name in map(str, record["files"]) if record["made_by"] == MADE_BY and _is_report_file(name)}
@@ -101,8 +101,8 @@ def newest_report(folder: Path, config: Mapping[str, Any]) -> ReportPaths | None
     """Return the report in ``folder`` if it is up to date.
 
     Returns:
-        None if a file of the report is missing, or if one of its sources is newer: the tables of the study, the claims
-        and papers that ``config`` names, and the program itself.
+        The report, or None if one of its files is missing or a source is newer. Sources are the tables of the study,
+        the claims and papers that ``config`` names, and the program itself.
     """
     try:
         named = [folder / str(name) for name in read_json(folder / LIST)["files"]]

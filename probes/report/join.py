@@ -74,7 +74,7 @@ def same_together(studies: Sequence[Study]) -> list[Study]:
 
 
 def cells_of_parts(parts: Sequence[Study]) -> list[tuple[Cell, int]]:
-    """Return the cells of a study, each with the index of the first part where its state has the lowest rank."""
+    """Return each cell of a study once, from the part where its state ranks first, with the index of the part."""
     found = grouped(((c, i) for i, s in enumerate(parts) for c in s.cells), lambda numbered: numbered[0].name)
     return [min(several, key=lambda numbered: RANK.get(numbered[0].status, len(RANK))) for several in found.values()]
 

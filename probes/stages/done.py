@@ -1,7 +1,6 @@
 """Finished stages of a store, and the note of each: its label and how long it took.
 
-A stage is finished when the file that is written last is there. The note, ``stage.json``, is for people and for
-forecasts.
+A stage is finished when the file that is written last exists. The note ``stage.json`` is for people and for forecasts.
 """
 
 from __future__ import annotations

@@ -33,12 +33,12 @@ NUMBERS = 4_000_000
 
 
 def permuted(x: Floats, y: Floats, blocks: Sequence[Rows], kind: Kind) -> Floats:
-    """Return correlations [r] of x [r, n] or [1, n] with y [n]. NaN if a side is constant within every block."""
+    """Return correlations [r] of x [r, n] or [1, n] with y [n]. They are NaN if a side is constant in every block."""
     return _cosine([SUMS[kind][0](x[:, rows], y[rows]) for rows in blocks])
 
 
 def weighted(x: Floats, y: Floats, weights: Floats, blocks: Sequence[Rows], kind: Kind) -> Floats:
-    """Return correlations [r] of x [n] with y [n] if row i occurs weights[r, i] times. NaN as in ``permuted``."""
+    """Return correlations [r] of x [n] with y [n] if row i occurs weights[r, i] times. See ``permuted`` for NaN."""
     return _cosine([SUMS[kind][1](x[rows], y[rows], weights[:, rows]) for rows in blocks])
 
 

@@ -63,7 +63,7 @@ class Interval:
         return replace(self, low=min(max(self.low, least), self.mean), high=max(min(self.high, most), self.mean))
 
     def overlaps(self, other: Interval) -> bool | None:
-        """Return whether the two intervals share a point. None if either has no bounds."""
+        """Return whether the two intervals share a point, or None if either has no bounds."""
         if self.low is None or self.high is None or other.low is None or other.high is None:
             return None
         return self.low <= other.high and other.low <= self.high
@@ -75,7 +75,7 @@ def numbers_among(values: Iterable[float | None]) -> list[float]:
 
 
 def mean_of(values: Iterable[float | None]) -> float | None:
-    """Return the mean of the finite numbers. None if there are none."""
+    """Return the mean of the finite numbers, or None if there are none."""
     numbers = numbers_among(values)
     return sum(numbers) / len(numbers) if numbers else None
 

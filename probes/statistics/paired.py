@@ -26,9 +26,9 @@ class PairedTest:
     n: int
     p: float | None = None
     t: float | None = None
-    """Student's t. None for a permutation test."""
+    """Student's t, or None for a permutation test."""
     rounds: int | None = None
-    """Number of permutations. None for a t test."""
+    """Number of permutations, or None for a t test."""
     reason: str | None = None
 
 

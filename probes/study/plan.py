@@ -25,7 +25,7 @@ class KindCounts:
 
     Attributes:
         shared: Number of stages that sharing between cells saves.
-        seconds: Expected time of the unfinished stages, one after another. None without a measured stage.
+        seconds: Expected time of the unfinished stages, one after another, or None without a measured stage.
         measured: Number of finished stages in the store, whose mean time the forecast uses.
     """
 

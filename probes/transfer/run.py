@@ -80,7 +80,7 @@ class SeedResult:
     """The scores and predictions of one seed.
 
     Attributes:
-        scores: Test → metric → percent, averaged over the kept settings of a search. None if no item counts.
+        scores: Test → metric → percent, averaged over the kept settings of a search. A score is None if no item counts.
         fits: A record for each kept setting, under ``source`` and ``target`` for the language of training.
     """
 

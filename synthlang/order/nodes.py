@@ -74,7 +74,7 @@ def heads_of(corpus: Corpus, *classes: NodeClass) -> Flags:
 
 
 def find_nodes(corpus: Corpus, forest: Forest, wanted: Flags, glued: Flags | None = None) -> dict[int, Nodes]:
-    """Return the nodes whose heads are ``wanted`` [words], by number of items, without ``glued`` [words] dependents."""
+    """Return the nodes with the heads ``wanted`` [words], by number of items. Dependents in ``glued`` are left out."""
     types, own, names = _item_types(corpus)
     dependents = np.flatnonzero((forest.parent >= 0) & (True if glued is None else ~glued))
     dependents = dependents[wanted[forest.parent[dependents]]]

@@ -259,7 +259,7 @@ MOST_FEATURES = 256
 
 
 def grid_of(parts: Iterable[Mapping[str, float]]) -> float:
-    """Return the power of two to whose multiples weights are rounded so that their sums are exact.
+    """Return the spacing of a grid for weights, a power of two. Sums of weights on the grid are exact.
 
     A sum of 256 weights below 2^e needs e + 8 bits before the point, and a float64 has 53. With a grid of
     2^(e + 8 − 53) every sum is therefore exact in any order of the additions. Results then do not depend on the shape

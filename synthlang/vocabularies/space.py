@@ -161,7 +161,8 @@ class IdSpace:
 
     Attributes:
         size: Number of rows of the embedding, including ids that do not occur.
-        offsets: First id of the copies of each language, or 0 for the source's own tokens. None unless ``copied``.
+        offsets: First id of the copies of each language, or 0 for the source's own tokens. It is None except for the
+            kind ``copied``.
         copies: Number of ids of the source's vocabulary.
     """
 

@@ -216,7 +216,7 @@ class CKAResult:
 
     Attributes:
         biased: [L, R] from 0 to 1.
-        debiased: [L, R] at most 1, about 0 for unrelated layers. None with fewer than 4 sentences.
+        debiased: [L, R] at most 1, about 0 for unrelated layers. It is None with fewer than 4 sentences.
         undefined: Reasons for NaN, one line for each layer and reason.
     """
 

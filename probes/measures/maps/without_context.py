@@ -63,8 +63,8 @@ def static_scores(
 ) -> dict[str, Any]:
     """Return the scores of static vectors after a rotation.
 
-    ``words`` and ``context`` are as for the states. ``alone`` is ``context`` without the vectors of sentences. The
-    result also has the ``fit`` and the number of words without a vector.
+    ``words`` and ``context`` are the same measures as for the states. ``alone`` measures ``context`` on vectors without
+    the appended vectors of sentences. The result also has the ``fit`` and the number of words without a vector.
 
     Raises:
         InputError: The vectors have different sizes.

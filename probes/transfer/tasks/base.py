@@ -32,8 +32,8 @@ class Batch:
     """The rows of a step.
 
     Attributes:
-        words: [rows, k, 2] int64, the first and the last column of the subwords of each word to predict. None if the
-            items to predict are columns.
+        words: [rows, k, 2] int64, the first and the last column of the subwords of each word to predict. It is None if
+            the items to predict are columns.
         mask: [rows, k] bool, the words that exist. Without ``words``, [rows, width], the columns to predict.
         targets: The targets by name, [rows] or [rows, k]. NO_LABEL marks a missing target.
         rows: [rows] the indices of the rows in the Examples.
