@@ -27,7 +27,7 @@ SHOWN = 20
 
 
 def writing() -> bool:
-    """Whether golden files are to be written and not compared."""
+    """Return whether golden files are written instead of compared."""
     return os.environ.get("SYNTHLANG_GOLDEN") == "write"
 
 

@@ -128,7 +128,7 @@ def similarities(x: np.ndarray, y: np.ndarray, k: int = 10) -> dict[str, np.ndar
 
 
 def plain_accuracy(x: np.ndarray, y: np.ndarray, pairs) -> dict[str, dict[str, float]]:
-    """What ``context`` and ``sentences`` hold."""
+    """Compute the values of ``context`` and ``sentences`` plainly."""
     result = {}
     for name, table in similarities(x, y).items():
         ways = {}
@@ -143,7 +143,7 @@ def plain_accuracy(x: np.ndarray, y: np.ndarray, pairs) -> dict[str, dict[str, f
 
 
 def plain_precision(x: np.ndarray, y: np.ndarray, names, test) -> dict[str, dict[str, dict[str, float]]]:
-    """What ``words`` holds: ``names`` of the rows of x and y, ``test`` pairs of them."""
+    """Compute the values of ``words`` plainly, from ``names`` of the rows of x and y and ``test`` pairs of them."""
     result = {}
     for name, table in similarities(x, y).items():
         ways = {}

@@ -100,7 +100,10 @@ def entries_of(dictionary: IdDictionary) -> dict[tuple[int, int], list[tuple[int
 def masked_by_a_loop(
     rows, samples, dictionary=None, target="label", dict_rate=0.5, language_ids=True, term="mlm", rate=RATE, seed=1
 ) -> SimpleNamespace:
-    """What ``masker_of(…).mask`` gives, slot by slot from the tables of the docstring; same-language random words."""
+    """Mask as ``masker_of(…).mask`` does, slot by slot by the tables of the docstring.
+
+    Random words have the language of the word.
+    """
     entries = entries_of(dictionary) if dictionary is not None else {}
     length = rows.ids.shape[1]
     k = masked_per_row(rate, length)

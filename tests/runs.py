@@ -1,4 +1,4 @@
-"""What tests of runs share: the weights and the timeless part of the log, and comparing two runs bit by bit."""
+"""Helpers for tests of runs: weights, the log without times, and a comparison of two runs bit by bit."""
 
 import multiprocessing
 import os
@@ -67,7 +67,7 @@ def untimed(run: Path) -> list[dict[str, Any]]:
 
 
 def assert_same_run(run: Path, other: Path) -> None:
-    """The same bits and the same log."""
+    """Check that two runs have the same bits and the same log."""
     a, b = weights(run), weights(other)
     assert a.keys() == b.keys()
     assert all(torch.equal(a[k], b[k]) for k in a)

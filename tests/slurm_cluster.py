@@ -48,7 +48,7 @@ def set_up() -> None:
 
 
 def say(*command: str) -> str:
-    """What a command of Slurm prints."""
+    """Return the output of a command of Slurm."""
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
 
 
@@ -98,7 +98,7 @@ def hurry() -> None:
 
 
 def restarts(job: str) -> int:
-    """How often a job went back into the queue."""
+    """Return the number of times that a job went back into the queue."""
     words = say("scontrol", "show", "job", job).split()
     return int(next(word.partition("=")[2] for word in words if word.startswith("Restarts=")))
 

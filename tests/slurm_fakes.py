@@ -55,7 +55,7 @@ class FakeSlurm:
 
     @property
     def sent(self) -> int:
-        """How many scripts sbatch took."""
+        """The number of scripts that sbatch accepted."""
         return int((self.folder / "count").read_text())
 
     def script(self, number: int) -> str:
@@ -129,7 +129,7 @@ def start_runner(tmp_path, slurm):
 
 
 def record(executor, key, job, error=None):
-    """What the job of a task writes at its end."""
+    """Write the record that the job of a task writes at its end."""
     outcome = StageOutcome(key, error, "its log" if error else "")
     executor.record(key).write_text(json.dumps({**asdict(outcome), "job": job}))
 

@@ -61,7 +61,7 @@ class Started:
         return self.process.pid
 
     def ended(self) -> tuple[int | None, str]:
-        """Its exit code and what it said, once it is over."""
+        """Wait for the process, and return its exit code and its output."""
         self.process.join(300)
         return self.process.exitcode, self.errors.read_text(encoding="utf-8")
 

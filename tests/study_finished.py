@@ -14,7 +14,7 @@ ALIGNMENT = {"forward": 20.0, "backward": 20.0, "mean": 20.0}
 
 
 def result_of(number: int, seed: int) -> dict[str, Any]:
-    """What the result of a transfer has that results.csv reads."""
+    """Return the parts of the result of a transfer that results.csv reads."""
     scores = {"parent": 90.0, "sup": 80.0, "zs": 40.0 + number % 7, "delta": 40.0 - number % 7}
     return {"task": "pos", "metric": "accuracy", "language": "trans", "seed": seed, **scores, "scores": {}, "drops": {}}
 

@@ -1,4 +1,4 @@
-"""What can be adjusted: models of Hugging Face, runs of ours; and what is refused with one clear line."""
+"""Models that can be adjusted (models of Hugging Face and runs of ours), and refusals with one clear line."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""What is taken of linked text, the batches of an adjustment, and distances of held-out words, against plain ones."""
+"""Selection of word-aligned text, batches of an adjustment, and distances of held-out words, against plain versions."""
 
 import copy
 
@@ -217,7 +217,7 @@ FORWARD = FAST_ALIGN.replace('"-r" in args', "0")  # both directions link the to
 
 @pytest.fixture
 def seen(tmp_path, monkeypatch):
-    """What a fast_align read."""
+    """Return the file with the text that fast_align read."""
     return install(monkeypatch, tmp_path / "bin", code=FORWARD) / "seen"
 
 

@@ -29,7 +29,7 @@ from tests.tiny import PRETRAIN, changed
 
 
 def credits(parent, derived, **settings):
-    """What each word earns, whose rows are the first of each side."""
+    """Return the credit of each word, whose rows are the first rows of each side."""
     return pair_credits(
         parent, derived, torch.arange(min(len(parent), len(derived)))[:, None].expand(-1, 2), **settings
     )

@@ -1,4 +1,4 @@
-"""What claims of the papers are for: the verdicts of results far better, alike and far worse than the text says.
+"""Verdicts on the claims of the papers, for results that are far better than, equal to and far worse than the text.
 
 Results are made of what a claim compares: models that differ by a tenth of a point, and one side ``shift`` above the
 other.
@@ -30,7 +30,7 @@ def of_paper(paper: str, name: str, parts: slice = slice(None)) -> Claim:
 
 
 def results(claim: Claim, shift: float | Sequence[float]) -> Results:
-    """Of all that it compares, ``shift`` of the left side over the right one, or one for each comparison."""
+    """Return results in which the left side of each comparison is ``shift`` above the right side."""
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     random = np.random.default_rng(0)
     for number, entry in enumerate(claim.compare or ()):

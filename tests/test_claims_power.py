@@ -1,4 +1,4 @@
-"""How many models would decide a comparison, against draws and against trying one number after the other."""
+"""The number of models that would decide a comparison, against simulation and against trying all numbers."""
 
 from __future__ import annotations
 

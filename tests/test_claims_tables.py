@@ -228,7 +228,7 @@ def test_a_claim_of_which_only_a_part_was_run_says_so(tasks, tally, tmp_path):
 
 @pytest.mark.parametrize(("value", "verdict"), [("-3.0", "does not replicate"), ("3.0", "replicates")])
 def test_a_sign_that_is_not_the_papers_and_a_tie_are_told(value, verdict, tmp_path):
-    """Of ALIGN-MLM Δ is above 0 with us, and less than that of MLM, as in either paper."""
+    """Our Δ of ALIGN-MLM is above 0 and less than that of MLM, as in both papers."""
     (tmp_path / "paper.yaml").write_text(LOSSES.replace("VALUE", value))
     made = report(make_grid(tmp_path / "s", AXES, jitter=0.1, config={"paper": str(tmp_path / "paper.yaml")}))
     table = made.table("objective", "Paper", "Ours", "Verdict")

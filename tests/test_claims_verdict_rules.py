@@ -1,4 +1,4 @@
-"""How often chance alone makes verdicts, and how often a clear effect is found, with three and with five seeds.
+"""Rates of verdicts by chance alone and for a clear effect, with three and with five seeds.
 
 Seeds are drawn from a normal distribution, thousands of times. ``Drawn`` stands for the results of a study.
 """
@@ -199,7 +199,7 @@ def test_most_hold_by_the_partial_conjunction(p, outcome):
 
 @pytest.mark.parametrize("seeds", [3, 5])
 def test_chance_decides_an_order_in_one_case_of_twenty_at_most(seeds):
-    """Of four things that are alike: what is above the one before it is likely to be above the next."""
+    """Of four equal conditions, one that is above the previous one is likely to be above the next one."""
     along = [{"task": task} for task in TASKS[:4]]
     asked = claim(order=[{"measure": "zs", "along": along, "direction": "rising"}])
     alike = verdicts(asked, [0.0] * 4, seeds, rounds=OFTEN)

@@ -168,7 +168,7 @@ def original(task="pos", base=BASE):
 
 
 def more(rows):
-    """Whether B has more than A."""
+    """Return the verdict on the claim that B has more than A."""
     return judge(less(measure="zs", relation="greater"), observed(rows))
 
 
@@ -297,7 +297,7 @@ def test_gap_of_models_that_are_others_here_and_there():
 
 
 def test_gap_of_a_given_model_and_several_adjustments_of_it():
-    """What is adjusted is paired with itself, and so is the given model; both differences are Welch's."""
+    """Adjusted models are paired with themselves, and so is the given model. Both differences are Welch's."""
     left, base = np.array([8.0, 9.0, 9.5]), np.array([2.0, 2.5, 3.0])
     right, off = np.array([4.0, 4.5, 5.5]), np.array([1.0, 2.0, 1.5])
     rows = [result({"objective": "B", "adjust.seed": str(i)}, None, 0, task, zs=float(value))

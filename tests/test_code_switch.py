@@ -71,7 +71,7 @@ def test_counts_by_reason():
 
 
 def loop(corpus, options, seed, derived):
-    """Which words are replaced, batch by batch, word by word."""
+    """Return the words that are replaced, batch by batch and word by word."""
     key = key_of("transform", seed, "code_switch", 0)
     transform = CodeSwitch(**options)
     batches: dict[int, list[int]] = {}

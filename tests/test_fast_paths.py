@@ -22,7 +22,7 @@ def test_strings_are_the_utf8_of_each(strings):
 
 
 def test_no_mark_lies_beyond_the_end_of_marks():
-    """Of the Unicode version of this Python: words depend on it."""
+    """The test uses the Unicode version of this Python, on which words depend."""
     late = (chr(c) for c in range(MARKS_END, sys.maxunicode + 1))
     assert not [c for c in late if unicodedata.category(c)[0] in "PSZ" or c.isspace()]
     assert any(unicodedata.category(chr(c))[0] == "S" for c in range(0x1F000, MARKS_END))

@@ -86,7 +86,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def section(text: str, title: str) -> str:
-    """What is under a heading."""
+    """Return the text under a heading."""
     return text.split(f"\n## {title}")[1].split("\n## ", maxsplit=1)[0]
 
 

@@ -1,4 +1,4 @@
-"""What a spec gives to the byte: sentences, items, data sets, shards, dictionaries, batches, and their fingerprints.
+"""Exact bytes for a spec: sentences, items, data sets, shards, dictionaries, batches, and their fingerprints.
 
 Parquet files are read back and hashed as JSON lines, since their bytes depend on pyarrow's version.
 """
@@ -186,7 +186,7 @@ def call(*arguments: str) -> None:
 
 
 def data_set(folder: Path) -> dict[str, Any]:
-    """What a data set folder holds: files, schema and rows of tables, card, language, manifest without checksums."""
+    """Return the content of a data set folder: files, tables, card, language, and manifest without checksums."""
     files = sorted((path for path in folder.rglob("*") if path.is_file()), key=Path.as_posix)
     manifest = json.loads((folder / "manifest.json").read_text())
     kept = {key: value for key, value in manifest.items() if key != "sha256"}

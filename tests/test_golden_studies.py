@@ -155,7 +155,7 @@ OF_THREE_LAYERS = ("cka_against_retrieval.r", "cka_against_retrieval.p")
 
 
 def synthlang(*arguments: Any) -> str:
-    """What ``synthlang …`` prints when it is run in this process."""
+    """Run ``synthlang …`` in this process and return its output."""
     said = StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(said), redirect_stderr(said):
         patch.setenv("COLUMNS", "250")
@@ -167,7 +167,7 @@ def synthlang(*arguments: Any) -> str:
 
 
 def planned(*arguments: Any) -> dict[str, Any]:
-    """What ``--dry-run`` says: how many cells, and the stages of each kind: all, shared, done and to do."""
+    """Return the plan of ``--dry-run``: the number of cells, and the stages of each kind (all, shared, done, to do)."""
     said = synthlang("study", *arguments, "--dry-run")
     counted = re.search(r": ([\d,]+) cells? ×", said)
     assert counted, said
@@ -201,7 +201,7 @@ def first_seen(values: Iterable[str]) -> list[int | None]:
 
 
 def numbers(text: str) -> Any:
-    """What a field of a table says, whole numbers as floats."""
+    """Return the value of a field of a table, with whole numbers as floats."""
     return json.loads(text, parse_int=float) if text else None
 
 

@@ -1,4 +1,4 @@
-"""What is said of every claim and every printed number of the papers, for results that are kept, pinned.
+"""Golden verdicts on every claim and every printed number of the papers, for stored results.
 
 tests/golden/results has two tables a paper, with the columns of a study's results.parquet and measures.parquet: made-up
 rows around what the paper prints, with noise and a few wrong signs, so that every claim finds something on each of its
@@ -69,7 +69,7 @@ def _estimate(ours: Estimate | None) -> list[Any]:
 
 
 def _part(part: Comparison) -> list[Any]:
-    """The same of a comparison."""
+    """Return the golden values of a comparison."""
     if part.interval is None:
         return []
     return [_interval(part.interval), part.interval.n, part.unit, part.p, part.one_model]
@@ -115,7 +115,7 @@ def test_verdicts_on_studies_that_share_runs(tmp_path):
 
 
 def _compared(folders: tuple[Path, ...]) -> dict[str, Any]:
-    """What a report of several study folders says of claims and tables: by pool, the verdict and ours."""
+    """Return the verdicts and our numbers, by pool, in a report on several study folders."""
     found = compared([read_study(folder) for folder in folders])
     said = {claimed.claim.id: [_said(j) for j in claimed.judged] for claimed in found.claims}
     tables = {

@@ -1,4 +1,4 @@
-"""Which package may import which, what stays out of memory, and calls that must not occur."""
+"""Rules for imports between packages, modules that stay unloaded, and calls that must not occur."""
 
 import ast
 import json
@@ -124,7 +124,7 @@ def test_imports_go_one_way(package):
 
 
 def modules_imported(source: str, modules: set[str]) -> set[str]:
-    """Those of ``modules`` that a source imports, in functions and for types too."""
+    """Return the names in ``modules`` that a source imports, also in functions and for types."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):

@@ -38,7 +38,7 @@ def equal(a, b):
 
 
 def within(count, n, p, error=1e-6):
-    """Whether ``count`` is a likely number of hits of probability ``p`` among ``n``."""
+    """Return whether ``count`` is a likely number of hits with probability ``p`` among ``n``."""
     low, high = binom.interval(1 - error, n, p)
     return low <= count <= high
 
@@ -160,7 +160,7 @@ DICT = NAMES.index("dict")
 
 
 def slots_of(masker, member=0, count=COUNT, **rows):
-    """Of every slot: the word, what is shown, its label, its term, the language of the input."""
+    """Return for every slot the word, the shown id, the label, the term and the language of the input."""
     text = monolingual(count, member, **rows)
     masked = masker.mask(text, source_of(), np.arange(count))
     at = [np.take_along_axis(a, masked.masked, 1).ravel() for a in (text.ids, masked.input_ids, masked.languages)]
@@ -196,7 +196,7 @@ def test_switched_words_move_in_both_directions_as_in_the_released_collator(memb
 
 
 def test_synonyms_of_three_languages_in_one_vocabulary():
-    """The same id is a word of two languages with other translations; entries are kept apart by language."""
+    """The same id is a word of two languages with different translations. Entries are separated by language."""
     synonyms = Synonyms.of(dictionary_of([(7, 8), (7, 7), (9, 8)], [(0, 1), (0, 2), (0, 2)]), 3, 20)
 
     def entry(member, word):

@@ -152,7 +152,7 @@ def test_sentences_need_no_links_and_what_is_left_out_is_counted(parallel):
 
 
 def test_random_encoders(runs):
-    """Of the seed, of the same shape, and not the weights that a training started from; the model stays as it is."""
+    """Random weights depend on the seed, have the same shape and are not initial weights. The model does not change."""
     for kind, pretrained in runs.items():
         given, other = subject_of(pretrained), subject_of(pretrained, seed=1)
         rows, _ = drawn_rows(given)

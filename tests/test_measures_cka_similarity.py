@@ -114,7 +114,7 @@ def test_controls():
 
 
 def test_the_debiased_one_is_unbiased_over_draws():
-    """Its mean over 200 draws of few unrelated sentences is 0 within 4 standard errors; the biased one's is not."""
+    """Its mean over 200 draws of few unrelated sentences is 0 within 4 standard errors. The biased mean is not."""
     draws = [gathered(states(1, 8, 6, 2 * i), states(1, 8, 6, 2 * i + 1)) for i in range(200)]
     debiased = np.array([float(draw.debiased) for draw in draws])
     assert abs(debiased.mean()) < 4 * debiased.std() / math.sqrt(200)
@@ -161,7 +161,7 @@ def test_a_first_block_unlike_the_rest(monkeypatch):
 
 @pytest.mark.parametrize("away", [1e3, 1e6])
 def test_a_mean_far_away_costs_no_digits(away, monkeypatch):
-    """The same rows to the last bit, moved: only what the move itself rounds off is lost."""
+    """Shifted rows lose only the digits that the shift itself rounds off."""
     monkeypatch.setattr(similarity, "ROWS", 16)
     grid = [(side * 64).round() / 64 for side in (states(2, 120, 6), states(2, 120, 40, seed=1))]
     expected = gathered(*grid)

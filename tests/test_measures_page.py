@@ -14,7 +14,7 @@ from probes.measures.summary import cka_sentence, maps_sentence, retrieval_sente
 
 
 def found_of(cka, counted, linked, variants=("context",)):
-    """What both probes find: CKA of same-number layers and accuracies of each layer, None where no pair is left."""
+    """Return results of both probes: CKA of same-number layers and accuracy by layer, or None without a pair."""
     layers = [
         {"layer": i, "pairs": {
             name: {"csls": None if value is None else {"mean": value}}

@@ -115,7 +115,7 @@ class Slow:
         return units[0] @ units[1].T
 
     def vectors(self, i, layer):
-        """Of the candidates of a side."""
+        """Return the vectors of the candidates of a side."""
         role = ("target", "source")[i]
         reader = self.given.pretrained.target if role == "target" else self.given.pretrained.source
         states, rows = {}, {word[0] for word in self.sides[i]}
@@ -126,7 +126,7 @@ class Slow:
         return torch.stack([states[row][place] for row, place in self.sides[i]]).double().numpy()
 
     def known(self, i, word):
-        """Whether a word has a vector."""
+        """Return whether a word has a vector."""
         return True
 
     def kept(self, name):
@@ -146,7 +146,7 @@ class Slow:
         ]
 
     def credit(self, table, side, word):
-        """What one word earns: of the words with the best score, the share that it is linked with."""
+        """Return the credit of a word: the share of the words with the best score that are aligned with it."""
         if word not in self.sides[side]:
             return 0.0
         scores = table[self.sides[0].index(word)] if side == 0 else table[:, self.sides[1].index(word)]
@@ -287,7 +287,7 @@ def check_ranks(found, slow):
 
 
 def test_examples_are_the_nearest_words_in_context(natural):
-    """Of each word asked for its first occurrences, each with the word that the slow version finds."""
+    """Each requested word has its first occurrences, with the word that the slow version finds."""
     pretrained, config = natural
     settings = {"layers": [-1], "data": {"dev": 20}, "retrieval": {"examples": ["THE3", "the7", "nowhere"]}}
     given = ProbeInput(pretrained, parse(ProbeConfig, {**config, **settings}))

@@ -40,7 +40,7 @@ def subject_of(model, folder, left, right, links, retrieval, model2=None, **sett
 
 
 def sentences(count=60, size=5):
-    """Of words that never come again in the same place, so that no two states are equal."""
+    """Return sentences whose words never occur twice in one place, so that no two states are equal."""
     draw = np.random.default_rng(1)
     return [" ".join(f"{'abcde'[j]}{i}x{draw.integers(9)}" for j in range(size)) for i in range(count)]
 

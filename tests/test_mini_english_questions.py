@@ -52,7 +52,7 @@ class Reader:
                 self.nouns.setdefault(form, set()).add(noun.singular)
 
     def clauses(self, s: Sentence) -> list[Said]:
-        """Those of the root and of what is joined to it."""
+        """Return the clauses of the root and of its conjuncts."""
         root = s.columns["head"].index(0)
         joined = [i for i in below(s, root) if s.columns["deprel"][i] in ("conj", "advcl")]
         return [self.clause(s, node) for node in (root, *joined)]

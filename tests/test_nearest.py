@@ -116,7 +116,7 @@ def test_a_row_whose_only_candidate_is_barred_finds_nothing():
 @pytest.mark.parametrize("listed", [1, 10, 200])
 @pytest.mark.parametrize("name", ["plain", "hubs", "zeros", "small"])
 def test_lists_of_nearest_rows_are_those_of_the_definition(name, listed, monkeypatch):
-    """Whether short lists leave nearly all to the exact scores, or long ones nothing."""
+    """Short lists leave nearly all work to the exact scores, and long lists leave none. Both give the same rows."""
     monkeypatch.setattr(search, "LISTED", listed)
     monkeypatch.setattr(search, "BLOCK_SCORES", 500)
     x, y, pairs = cases(name)

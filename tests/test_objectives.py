@@ -126,7 +126,7 @@ def test_alignment_reaches_exactly_the_rows_of_the_dictionary():
 
 
 def test_alignment_of_separate_embeddings_has_the_rows_of_each_language():
-    """The same id is another row in each language; a pair of one id pulls the two together."""
+    """The same id has a different row in each language. A pair of one id pulls both rows together."""
     model = model_of(embeddings="separate")
     dictionary = dictionary_of([(7, V + 9), (8, V + 9), (3, 3)])
     loss = Alignment(dictionary, False, CPU).sum(model)

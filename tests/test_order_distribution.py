@@ -76,7 +76,7 @@ def test_probabilities_equal_brute_force(node, n):
 
 
 def test_two_schemes_are_mixed():
-    """The same corpus, an item of a model in v1 labels and one in v2 labels under two names."""
+    """One corpus is read by a model with v1 labels and by one with v2 labels."""
     sentence = node_sentence(np.random.default_rng(3), "V", 4, ("NOUN",), ("obj", "obl"))
     v2 = random_model(4)
     weights = {"PRE_dobj_@": 0.7, "BI_nmod_dobj": -1.1, "HI_BOS_NOUN&dobj_NOUN&nmod": 0.4}

@@ -33,7 +33,7 @@ def test_malformed_feature_names(name):
 
 
 def test_every_feature_of_an_order_has_a_legal_name():
-    """Those of EOS alone, too, which every order has alike."""
+    """The features include those of EOS alone, which all orders share."""
     items = [("NOUN", "a_b", False), ("VERB", "", True), ("_", "_", False), ("A", "x_EOS", False), ("A", "y", False)]
     for count in range(2, 6):
         for name in features(items[:count]):

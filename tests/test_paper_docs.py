@@ -44,12 +44,12 @@ class Line:
 
     @property
     def spans(self) -> list[str]:
-        """What stands in it as code: entries of the catalogue, keys, commands."""
+        """The parts of the line that are marked as code: entries of the catalogue, keys, commands."""
         return re.findall(r"`([^`]+)`", self.setting + self.verdict)
 
     @property
     def named(self) -> list[re.Match[str]]:
-        """What it names of the catalogue."""
+        """The entries of the catalogue that the line names."""
         return [found for span in self.spans if (found := ENTRY.fullmatch(span))]
 
     @property
@@ -135,7 +135,7 @@ def value_at(node: Any, key: str) -> Any:
 
 
 def problems(line: Line) -> list[str]:
-    """What a line says that is not so."""
+    """Return the statements of a line that are not true."""
     found = [f"{span} is no entry" for span in line.spans if AS_ENTRY.match(span) and not ENTRY.fullmatch(span)]
     for kind, name, keys in (entry.groups() for entry in line.named):
         if name not in names(kind):
@@ -156,7 +156,7 @@ def problems(line: Line) -> list[str]:
 
 
 def flaws(line: Line) -> list[str]:
-    """What a line lacks."""
+    """Return the parts that a line lacks."""
     found = [name for name in ("where", "printed", "setting") if not getattr(line, name)]
     if line.answer not in VERDICTS:
         found.append(f"{line.answer!r} is no verdict")

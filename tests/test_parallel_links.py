@@ -53,7 +53,7 @@ def test_links_outside_are_dropped_and_counted(sets):
 
 
 def plain_symmetrisation(forward, reverse, method):
-    """The same by matrices and full scans, as the heuristics are usually printed."""
+    """Symmetrise by matrices and full scans, as the heuristics are usually printed."""
     size = 6
     matrix = np.zeros((size, size), bool)
     union = forward | reverse

@@ -37,7 +37,7 @@ TINY = changed(
 
 
 def install(folder, version="1.0", entries=ENTRIES):
-    """What pip leaves in site-packages."""
+    """Write the files that pip leaves in site-packages."""
     shutil.rmtree(folder, ignore_errors=True)
     package, record = folder / "my_package", folder / f"my_package-{version}.dist-info"
     package.mkdir(parents=True)

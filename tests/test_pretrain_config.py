@@ -1,4 +1,4 @@
-"""What a config of a run means, and the contradictions that are refused before any work."""
+"""The meaning of the config of a run, and contradictions that are refused before any work."""
 
 from typing import Any
 

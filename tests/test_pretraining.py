@@ -201,7 +201,7 @@ def test_what_a_killed_export_left_goes(tmp_path, monkeypatch):
 
 
 def test_what_a_killed_builder_left_goes(tmp_path):
-    """Of the same artifact only: another one may be built by another process at this moment."""
+    """Only leftovers of the same artifact are deleted, because another process may be building another artifact."""
     mine, other = tmp_path / ".tmp-shards-x-00000000", tmp_path / ".tmp-shards-y-00000000"
     for folder in (mine, other):
         folder.mkdir()

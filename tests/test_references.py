@@ -1,4 +1,4 @@
-"""What configs name outside themselves: every typed field, wherever it stands."""
+"""References of configs to things outside them, in every typed field."""
 
 from typing import Any
 

@@ -31,7 +31,7 @@ SIZE = re.compile(
 
 @pytest.fixture(scope="module")
 def given(tmp_path_factory):
-    """What a user must give: a dictionary where the config has a placeholder for it."""
+    """Return the settings that a user must give: a dictionary where the config has a placeholder for it."""
     muse = tmp_path_factory.mktemp("muse") / "en-xx.txt"
     muse.write_text("house maison\n", encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""How many samples each source has: exact, smooth and the same however a step is reached; orders of rows."""
+"""Numbers of samples of each source (exact, smooth and independent of the path to a step), and orders of rows."""
 
 from fractions import Fraction
 from itertools import pairwise
@@ -28,7 +28,7 @@ WEIGHTS: dict[str, list[Fraction | int]] = {
 
 
 def violation(counts, weights, rows):
-    """What is wrong with the counts [steps + 1, sources] of samples before each step; in exact arithmetic."""
+    """Return an error in the counts [steps + 1, sources] of samples before each step, in exact arithmetic."""
     total = sum(Fraction(w) for w in weights)
     for step, row in enumerate(counts):
         n = step * rows

@@ -1,4 +1,4 @@
-"""How sources are named; plain text, as paragraphs (text:) and as lines (lines:)."""
+"""Names of sources, and plain text as paragraphs (text:) and as lines (lines:)."""
 
 from __future__ import annotations
 

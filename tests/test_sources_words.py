@@ -1,4 +1,4 @@
-"""What separates words, characters that nobody sees, comments, withheld words and other formats, in every reader."""
+"""Separators of words, invisible characters, comments, withheld words and other formats, in every reader."""
 
 from __future__ import annotations
 

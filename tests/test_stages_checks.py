@@ -228,7 +228,7 @@ def test_rows_that_a_checkpoint_cannot_read(checkpoint):
 
 
 def test_rows_that_one_of_several_models_cannot_read(checkpoint, tmp_path):
-    """What was looked at for the first model does not hold for the second one."""
+    """The result of the check of the first model does not apply to the second model."""
     long = bert(tmp_path / "long", 48)
     task = {"language": "trans", "train": "pos:builtin:mini-english?sentences=50", "length": 48}
     named = {"pretrain": None, "source": "", "transfer": task}

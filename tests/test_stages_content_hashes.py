@@ -1,4 +1,4 @@
-"""What stages name counts by its content, which is looked at again only if a file has changed."""
+"""References of stages are compared by content, which is read again only if a file has changed."""
 
 import os
 from pathlib import Path

@@ -50,7 +50,7 @@ def out(finished, tmp_path):
 
 @pytest.fixture
 def trained(monkeypatch) -> list[str]:
-    """What was trained since: a step of a pretraining or an adjustment, a fine-tuning for probes."""
+    """Record what is trained: a step of a pretraining or an adjustment, or a fine-tuning for probes."""
     calls: list[str] = []
 
     def counted(function: Callable[..., Any], name: str) -> Callable[..., Any]:

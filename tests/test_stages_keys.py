@@ -1,4 +1,4 @@
-"""Which stages cells have, their keys and their JSON; nothing is made."""
+"""The stages of cells, their keys and their JSON. Nothing is made."""
 
 import json
 from typing import Any

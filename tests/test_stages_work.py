@@ -1,4 +1,4 @@
-"""What stages make: of one model or two, of one that was adjusted, fine-tuned or started from another; what they share.
+"""Results of stages on one or two models, also adjusted, fine-tuned and continued ones, and shared work.
 
 Each is as the commands one by one would make it, and as it would be without the interruption.
 """
@@ -362,7 +362,7 @@ def test_it_is_what_the_commands_do_one_by_one(tuned, tuning, tmp_path):
 
 
 def test_the_alignment_of_words_after_fine_tuning(tuned, tmp_path):
-    """Its own rows, the words of its run: beside plain computation, and as they were where rows are frozen."""
+    """Alignment is measured on the fine-tuned rows and the words of the run, against a plain computation."""
     store = copied(tuned[0], tmp_path / "words")
     tunings = {
         "frozen": {"transfer.features.freeze_embeddings": True},

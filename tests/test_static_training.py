@@ -36,7 +36,7 @@ CORPUS = Corpus.of_words(sentences())
 
 
 def topics_apart(rows: torch.Tensor, words: tuple[str, ...]) -> float:
-    """How much nearer, by cosine, words of one topic are than words of two."""
+    """Return the mean cosine of words of one topic minus that of words of two topics."""
     unit = torch.nn.functional.normalize(rows, dim=1)
     near = unit @ unit.T
     first = torch.tensor([word.startswith("a") for word in words])

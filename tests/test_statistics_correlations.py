@@ -50,7 +50,7 @@ def plain(x, y, kind, blocks):
 
 
 def share_of(found, x, y, kind, blocks=None):
-    """How many of the x in ``found`` reach the |r| of x itself."""
+    """Return the share of the x in ``found`` that reach the |r| of x itself."""
     blocks = [0] * len(y) if blocks is None else blocks
     observed = abs(plain(x, y, kind, blocks))
     return pytest.approx(np.mean([abs(plain(np.array(one), y, kind, blocks)) >= observed - 1e-9 for one in found]))
@@ -170,7 +170,7 @@ def test_nan_is_refused(wrong):
 
 
 def means(values, cluster):
-    """Of each cluster, in order of its name."""
+    """Return the mean of each cluster, in order of names."""
     return np.array(
         [np.mean([v for v, c in zip(values, cluster, strict=True) if c == name]) for name in sorted(set(cluster))]
     )

@@ -287,7 +287,7 @@ def test_set_reaches_the_grid(tmp_path):
 
 
 def test_set_reaches_labels_with_dots(tmp_path):
-    """Of several that begin alike it is the longest that there is."""
+    """If several labels begin alike, the longest existing one is used."""
     labels = {"0.25": {B: 20}, "0": {B: 25}, "0.5.x": {B: 30}, "Adjust.+more": {B: 35}, "0.75": {B: 39}}
     assignments = [
         *("0.25.pretrain.steps=21", "0.pretrain.seed=7", "0.5.x.pretrain.steps=31"),

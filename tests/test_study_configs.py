@@ -71,12 +71,12 @@ def labels(cells: list[Cell]) -> dict[str, set[str]]:
 
 
 def header(name: str) -> str:
-    """What is said of a study and of its bases."""
+    """Return the descriptions of a study and of its bases."""
     return " ".join(find("studies", catalogued(name)).about)
 
 
 def not_run(name: str) -> str:
-    """What it says is not run: from ``Not run:`` to the end."""
+    """Return the text from ``Not run:`` to the end."""
     return header(name).partition("Not run:")[2]
 
 

@@ -133,7 +133,7 @@ def pinned(study: StudyConfig, cells: list[Cell]) -> dict[str, Any]:
 
 
 def hashes(study: StudyConfig, cells: list[Cell]) -> dict[str, Any]:
-    """Of all, of each part, and how many cells there are."""
+    """Return hashes of all cells and of each part, and the number of cells."""
     parts = {part: digest(value)[:16] for part, value in pinned(study, cells).items()}
     return {"all": digest(parts), "cells": len(cells), **parts}
 

@@ -1,4 +1,4 @@
-"""What ``synthlang gc`` deletes, and above all what it leaves alone; most stages are made up, so that it is quick."""
+"""Files that ``synthlang gc`` deletes and files that it keeps. Most stages are made up, so that tests are quick."""
 
 import json
 import shutil

@@ -68,7 +68,7 @@ def test_killed_at_every_stage_and_started_again(config, reference, tmp_path):
 @pytest.mark.usefixtures("_keyboard")
 @pytest.mark.parametrize("seconds", [0.5, 3])
 def test_an_early_interrupt_is_one_line(seconds, config, tmp_path):
-    """Of the first seconds there was a traceback of the runner's imports, or of those of the workers' server."""
+    """In the first seconds, an interrupt must not show a traceback of imports."""
     arguments = ["study", str(config), "--out", str(tmp_path / "out"), "--workers", "2"]
     code = f"import sys; sys.argv[1:] = {arguments}\nfrom probes.entry import main\nmain()"
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, start_new_session=True)

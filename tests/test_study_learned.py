@@ -1,4 +1,4 @@
-"""How well each model has learned its parent: perplexity in tables and page, and models that failed training."""
+"""Perplexity of the source language in tables and on the page, and models that failed training."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CLAIMS = "claims:\n" + "\n".join(
 
 
 def perplexity_of(cell: str) -> float:
-    """Of MLM 10, 11 and 32, of ALIGN-MLM 12, 13 and 14."""
+    """Return the perplexity of a cell: 10, 11 and 32 for MLM, and 12, 13 and 14 for ALIGN-MLM."""
     known = {"MLM, 0": 10.0, "MLM, 1": 11.0, "MLM, 2": 32.0}
     return known.get(cell, 12.0 + int(cell[-1]))
 
@@ -145,7 +145,7 @@ def test_tables_of_versions_without_perplexity_are_read(tmp_path: Path) -> None:
 
 
 def without(folder: Path, cells: set[str]) -> Path:
-    """The same study as if these cells had measured nothing."""
+    """Return the study without the measurements of these cells."""
     write_rows(folder, [row for row in read_rows(folder) if row["cell"] not in cells])
     kept = [row for row in rows_of(folder, "measures.csv") if row["cell"] not in cells]
     write_measures(folder, [list(row.values()) for row in kept])
@@ -201,7 +201,7 @@ def test_limits(learned: Any, failed: set[str], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("sup", "failed"), [(70.0, False), (40.01, False), (39.9, True), (33.3, True)])
 def test_a_model_at_the_majority_baseline_is_not_ranked(sup: float, failed: bool, tmp_path: Path) -> None:
-    """Its Δ of nothing would win: a tenth of the way from the baseline (33.3) to 100 has to be made, without limits."""
+    """Its Δ of 0 would win. Without limits, a model must be a tenth of the way from the baseline (33.3) to 100."""
     folder = grid(tmp_path / "a")
     low = {"sup": sup, "zs": sup, "delta": 0.0, "majority": 33.3}
     change_rows(

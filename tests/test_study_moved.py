@@ -1,4 +1,4 @@
-"""How far fine-tuning moved models, in a study: columns of tables, old ones without them, a section of the report."""
+"""Movement of models in fine-tuning: columns of tables, old tables without them, and a section of the report."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ AXES = {"language": ["hi", "es"], "method": ["Original", "Adjusted"], "tuning": 
 
 
 def separated(seed: int, apart: float = 1.0) -> list[Separation]:
-    """Of one layer, both distances."""
+    """Return separations of one layer for both distances."""
     random = torch.Generator().manual_seed(seed)
     base = torch.randn(1, 200, 8, generator=random)
     left, right = (base + apart * torch.randn(1, 200, 8, generator=random) for _ in range(2))

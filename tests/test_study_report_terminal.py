@@ -1,4 +1,4 @@
-"""What a terminal says of the scores of a study: a line a cell, and a table of conditions beside the paper."""
+"""Scores of a study in a terminal: a line for each cell, and a table of conditions beside the paper."""
 
 import io
 import json

@@ -164,7 +164,7 @@ def tables(folder: Path) -> list[bytes]:
 
 
 def sent(folder: Path) -> int:
-    """How many jobs were ever sent."""
+    """Return the number of jobs that were submitted."""
     return len(list((folder / "slurm" / "jobs").glob("*_submitted.pkl")))
 
 
@@ -174,7 +174,7 @@ def noted(folder: Path) -> dict[str, str]:
 
 
 def stages(folder: Path) -> set[str]:
-    """Those that are done; not by their stage.json, which is missing where the node was lost just before it."""
+    """Return the finished stages. stage.json is not read, since it is missing if the node was lost just before it."""
     paths = [path for path in (folder / "stages").glob("*-*") if is_folder_name(path.name)]
     return {path.name for path in paths if is_whole(STAGE_KINDS[path.name.partition("-")[0]].content, path)}
 

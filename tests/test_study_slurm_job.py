@@ -1,4 +1,4 @@
-"""What a job does when it is done, when its task fails, and when Slurm tells it to end."""
+"""Behaviour of a job when it is done, when its task fails, and when Slurm ends it."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What --slurm KEY=VALUE may say; and the script of the test cluster, as far as a linter sees."""
+"""Options --slurm KEY=VALUE, and a lint of the script of the test cluster."""
 
 import shutil
 import subprocess

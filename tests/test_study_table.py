@@ -28,7 +28,7 @@ def table(rows: list[dict[str, Any]] | None = None, found: list[dict[str, Any]] 
 
 
 def test_a_row_a_value() -> None:
-    """What is missing is no row, NaN is one; scores of two languages are one each and all together ``mixed``."""
+    """A missing value has no row, but NaN has one. Scores of two languages have one row each, and also ``mixed``."""
     row = result({"a": "x"}, 3, 7, zs=1.5, delta=math.nan, alignment_all=9.0, mixed='{"q": 2.0, "r": null}')
     found = table([row | KEYS], [measured({"a": "x"}, 3, "m.n", 4.0, layer=2)])
     assert list(found.columns) == list(COLUMNS)

@@ -129,7 +129,7 @@ def test_sums_over_items_get_the_permutation_test(tmp_path: Path) -> None:
 
 
 def test_items_may_be_swapped_with_all_their_predictions(tmp_path: Path) -> None:
-    """The same predictions under every seed are one finding, not many: as items they weigh as one seed does."""
+    """Equal predictions under every seed are one finding. By items, they have the weight of one seed."""
     files = pair(tmp_path, "ner", dict.fromkeys(TESTS, 0.55))
     for path in files:
         parts = [part for test in TESTS for part in predicted(path, test)]

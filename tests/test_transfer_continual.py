@@ -60,7 +60,7 @@ def batch_of(folder, rows=(0, 1, 2), right=None):
 @pytest.mark.parametrize("settings", [{}, {"pulled": "all", "layers": (0, 2, -1), "subword": "mean", "held": "both"}])
 @pytest.mark.parametrize("kind", KINDS)
 def test_our_model_has_the_loss_of_theirs(folders, kind, settings):
-    """The same checkpoint in both: the same sums, before and after the same change."""
+    """The same checkpoint in both models gives the same sums, before and after the same change."""
     config = LossConfig(**settings)
     theirs, mine = load_model(open_base(str(folders[kind]))).eval(), ours(folders[kind]).eval()
     batch = batch_of(folders[kind])
@@ -238,7 +238,7 @@ def test_the_loss_is_that_of_a_plain_one(runs, kind, loss):
 
 
 def test_the_regularizer_is_from_f0_of_another_model(runs):
-    """Of an adjusted model f⁰ is the original one (equation 1): R is not 0 at the first step, and is the plain one."""
+    """For an adjusted model, f⁰ is the original model (equation 1). R is the plain sum, and not 0 at the first step."""
     pretrained = runs["shared"]
     original, body = (copy.deepcopy(pretrained.model).eval() for _ in range(2))
     moved(body)  # the adjustment

@@ -1,4 +1,4 @@
-"""What a head reads: layers, subwords, new layers, rotations, two bodies."""
+"""The input of a head: layers, subwords, new layers, rotations, two bodies."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def features_of(rotations=None, body=BODY, **settings) -> Features:
 
 
 def plain(layers, combine, subword, batch: Batch, turn=lambda states, index: states) -> Tensor:
-    """The same from all columns of all layers, word by word."""
+    """Compute the features from all columns of all layers, word by word."""
     every = BODY.read(batch.text, layers=range(SHAPE.layers + 1))
     chosen = [turn(every[layer], index) for index, layer in enumerate(layers)]
     states = torch.cat(chosen, -1) if combine == "concat" else sum(chosen) / len(chosen)

@@ -268,7 +268,7 @@ def _answer(generator, shuffled=False):
 
 
 def trained(head, draw, shuffled, steps):
-    """What a head says of a batch that it was not trained on, and the targets."""
+    """Return the output of a head on a batch that it was not trained on, and the targets."""
     generator = torch.Generator().manual_seed(7)
     optimizer = torch.optim.Adam(head.parameters(), lr=1e-2)
     head.train()

@@ -55,7 +55,7 @@ def test_scores_equal_those_of_sklearn() -> None:
 
 
 def test_f1_of_runs_is_that_of_a_loop_and_of_seqeval_on_tags_without_b_and_i() -> None:
-    """What the released code of ALIGN-MLM scores POS with; seqeval reads SCONJ and SYM as tags of their own kind."""
+    """The released code of ALIGN-MLM scores POS in this way. seqeval reads SCONJ and SYM as separate kinds of tags."""
     rng, tags = np.random.default_rng(0), np.array(["ADJ", "ADP", "DET", "NOUN", "PRON", "VERB", "CCONJ", ""])
     for _ in range(100):
         lengths = rng.integers(1, 9, 5)

@@ -1,4 +1,4 @@
-"""How far fine-tuning moves a body: against plain computation, 0 where nothing may move."""
+"""Movement of a body in fine-tuning, against plain computation, and 0 if all weights are frozen."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ INF = np.inf
 
 
 def arborescence(scores):
-    """Of one sentence."""
+    """Return the arborescence of one sentence."""
     scores = np.asarray(scores, float)
     return arborescences(scores[None], [len(scores)])[0]
 

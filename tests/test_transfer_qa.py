@@ -86,7 +86,7 @@ def test_windows_equal_a_plain_reference(bert, names, length, stride):
 
 
 def told(examples, size=7):
-    """What a head that knows the targets would say of every row, in batches of ``size``."""
+    """Return the outputs of a head that knows the targets, in batches of ``size``."""
     outputs: list[Any] = [None] * len(examples)
     for rows in np.array_split(np.random.default_rng(0).permutation(len(examples)), -(-len(examples) // size)):
         inputs = examples.batch(rows)

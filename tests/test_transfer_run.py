@@ -135,7 +135,7 @@ SEVERAL = {"fine_tune": {"epochs": 3, "learning_rate": 1e-2, "rows": 16}}
 
 
 def test_a_model_is_chosen_by_the_dev_sets_that_are_named(run):
-    """How it is trained is the same, so a mean over dev sets is that of what is said of each alone."""
+    """Training is the same, so the mean over dev sets is the mean of the scores on each dev set alone."""
 
     def fitted(pretrained=run, **settings):
         transfer = transfer_of(pretrained, **SEVERAL, **settings)
@@ -189,7 +189,7 @@ def test_scores_of_dev_sets(run, tmp_path):
 
 
 def test_a_natural_dev_set_of_a_further_language(run, tmp_path):
-    """Its own sentences, written down, are chosen by as the derived ones are."""
+    """Selection by written sentences equals selection by the same sentences derived on the way."""
     derived = transfer_of(run, **SEVERAL, chosen_by="mean", dev_also=[{"language": "trans+inv"}])
     lines = []
     batch = derived.data.sets["dev trans+inv"].batch
@@ -391,7 +391,7 @@ def test_a_result_tells_what_was_aligned(run):
 
 
 def test_a_fine_tuned_model_with_a_rotation(run):
-    """Its rotation of the target changes nothing of the source; that of the source is trained through."""
+    """A rotation of the target does not change the source. A rotation of the source is part of the training."""
 
     def rotated(**settings):
         transfer = transfer_of(run, sup=False, task="nli", train_items=40, **settings)

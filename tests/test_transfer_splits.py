@@ -31,7 +31,7 @@ def answers(batch: TaskBatch) -> dict[str, list[str]]:
 
 
 def in_other_words(batch: TaskBatch, order: Any) -> TaskBatch:
-    """The same items in another order, every word another one, no text shared."""
+    """Return the same items in another order, with other words and no shared text."""
     again = join_batches([batch.take(np.array([i])) for i in order])
     form = again.corpus.form
     assert form.names is not None
@@ -115,7 +115,7 @@ def files(run, tmp_path_factory):
 
 
 def test_it_is_what_a_derived_language_has(run, files):
-    """Of one natural language that is a derived one, written down."""
+    """The natural language here is a derived one that was written to files."""
     folder, derived = files
     natural = replace(run, natural=True)
     settings = config(train=f"nli:{folder / 'en'}", target={"test": f"nli:{folder / 'xx.tsv'}"})

@@ -42,7 +42,7 @@ SPELLED = Reader(PARENT, cast(Any, Spelled()), 0, OURS, "source")
 
 
 def reader_of(language: Language, vocabulary: Vocabulary) -> Reader:
-    """How a model of the vocabulary reads a language."""
+    """Return the reader of a language for a model with the vocabulary."""
     subwords = Subwords(vocabulary, language.script) if language.on_tokens else None
     ids = np.arange(vocabulary.size_with(language.script))
     tokenizer = LanguageTokenizer(language.name, vocabulary.tokenizer(language.script), ids, subwords, vocabulary.size)

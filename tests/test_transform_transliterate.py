@@ -1,4 +1,4 @@
-"""Which words a transliteration takes: by type or token, uniformly or the most frequent, from a list; the overlap."""
+"""The words that are transliterated: by type or token, uniformly or by frequency, or from a list; the overlap."""
 
 import itertools
 import pickle

@@ -1,4 +1,4 @@
-"""What holds of every transform: strengths, compositions, wrong options, the document, adding one."""
+"""Properties of every transform: strengths, compositions, wrong options, documentation, and adding a transform."""
 
 import itertools
 import re

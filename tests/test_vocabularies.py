@@ -191,7 +191,7 @@ def test_joint_is_one_bpe_of_all_texts_derived_ones_too(mini, store):
 
 @pytest.fixture(scope="module")
 def own_bpes(natural):
-    """Of the two natural languages, each by itself."""
+    """Return the BPE of each of the two natural languages."""
     texts = [[text for batch in source.batches("train") for text in batch.texts()] for _, source, _ in natural]
     return [train_tokenizer(lines, 320, 1) for lines in texts]
 

@@ -17,7 +17,7 @@ PACKAGES = ("synthlang", "pretrain", "probes", "synthlang_bench")
 
 @pytest.fixture(scope="module")
 def tracked() -> list[str]:
-    """What is to be in the wheel: all files of the packages and of configs/."""
+    """Return the files that must be in the wheel: all files of the packages and of configs/."""
     done = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", *PACKAGES, "configs"],
         cwd=ROOT,

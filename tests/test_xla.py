@@ -92,7 +92,7 @@ def test_a_run_that_was_stopped_goes_on_exactly_dropout_included(tmp_path):
 
 
 def compilations() -> int:
-    """How many graphs XLA has compiled so far."""
+    """Return the number of graphs that XLA has compiled so far."""
     import torch_xla.debug.metrics as metrics  # type: ignore[import-not-found,unused-ignore]
 
     data = metrics.metric_data("CompileTime")

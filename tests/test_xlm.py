@@ -57,7 +57,7 @@ def folder(tmp_path_factory):
 
 
 def test_words_are_cut_as_by_transformers_own_tokenizer(folder):
-    """Its BPE, which needs no Moses, word by word."""
+    """Words are compared by the BPE of transformers alone, word by word, since Moses is not needed."""
     checkpoint = read_checkpoint(str(folder))
     encoder = json.loads((folder / "vocab.json").read_text())
     merges = [pair for pair in MERGES if pair[1] != "l"]  # what XLM's own would make of "kl" is unknown

@@ -128,7 +128,7 @@ class Cloud:
 
     @property
     def verbs(self) -> list[str]:
-        """What each call does, and on the VM with which verb."""
+        """Return the action of each call, and the verb that runs on the VM."""
         found = []
         for call in self.calls:
             inner = re.search(r"on_worker\.sh (\w+)", " ".join(call))

@@ -88,7 +88,7 @@ def size_of(source: object, split: str) -> int | None:
 
 
 def remarks_of(source: object, split: str) -> Mapping[str, int]:
-    """Return counts of changed or suspicious places in a split by reason, as far as it was read."""
+    """Return counts of changed or suspicious places by reason, in the part of a split that has been read."""
     remarks = getattr(source, "remarks", None)
     return {} if remarks is None else remarks(split)
 

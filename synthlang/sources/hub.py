@@ -178,7 +178,7 @@ class HubSource:
         return None if self._plan.is_text or split not in self._data else len(self._data[split])
 
     def remarks(self, split: str) -> Mapping[str, int]:
-        """Return counts of suspicious places in a split by reason, as far as it was read."""
+        """Return counts of suspicious places by reason, in the part of a split that has been read."""
         return +self._remarks.get(split, Counter())  # without zeros
 
     def batches(self, split: str) -> Iterator[Corpus]:

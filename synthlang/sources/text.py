@@ -127,7 +127,7 @@ class FileSource(ABC):
         return files_read(self.path, self.files, self.endings)
 
     def remarks(self, split: str) -> Mapping[str, int]:
-        """Return counts of changed or suspicious places in a split by reason, as far as it was read."""
+        """Return counts of changed or suspicious places by reason, in the part of a split that has been read."""
         return +self._remarks.get(split, Counter())  # without zeros
 
     def check(self, split: str) -> None:
