@@ -149,7 +149,7 @@ def weight_files(folder: Path) -> list[Path]:
     """Return the files with the weights of a model.
 
     Raises:
-        InputError: The index of the weights names anything but safetensors files of the folder.
+        InputError: The index of the weights names a file that is not a safetensors file of the folder.
     """
     whole, index = (folder / name for name in WEIGHTS)
     if whole.is_file():

@@ -1,4 +1,4 @@
-"""The command ``synthlang doctor``: a table of the required packages, and facts about the machine."""
+"""The command ``synthlang doctor``: a table of the required packages, and a description of the machine."""
 
 from __future__ import annotations
 

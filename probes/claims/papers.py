@@ -30,7 +30,7 @@ from synthlang.errors import InputError
 
 
 class Marking(NamedTuple):
-    """A paper's mark of significance: whether a number is marked as different from that of ``against``."""
+    """A paper's mark of significance. ``printed`` is true if the number is marked as different from ``against``."""
 
     against: Quantity
     printed: bool

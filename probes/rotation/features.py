@@ -92,7 +92,7 @@ class Rotation:
         return moving.apply_right(states)
 
     def to_json(self) -> dict[str, Any]:
-        """Return facts about the fit of each layer."""
+        """Return the measures of the fit of each layer, for JSON."""
         numbers = (one.fit.to_json() if one.is_linear else one.to_json() for one in self.maps)
         layers = [{"layer": layer, **fit} for layer, fit in zip(self.layers, numbers, strict=True)]
         return {"fingerprint": self.name, "moves": self.moves, "layers": layers, "counts": self.counts}

@@ -30,7 +30,7 @@ class NormalisedMap:
     """A map from vectors of the left language to the normalised space of the right one.
 
     Attributes:
-        fit: The orthogonal map between normalised vectors, with facts about the fit.
+        fit: The orthogonal map between normalised vectors, with measures of the fit.
         zeros: Number of pairs left out because a vector was zero.
     """
 
@@ -73,7 +73,7 @@ class NormalisedMap:
         return LinearMap(turn.matrix, turn.before + x_mean, turn.after + y_mean)
 
     def to_json(self) -> dict[str, Any]:
-        """Return facts about the fit and both normalisers."""
+        """Return the measures of the fit and the properties of both normalisers, for JSON."""
         sides = {"left": self.left.to_json(), "right": self.right.to_json()}
         return {**self.fit.to_json(), "zeros": self.zeros, "normalise": sides}
 

@@ -64,7 +64,7 @@ class Fit:
     orthogonality: float
 
     def to_json(self) -> dict[str, Any]:
-        """Return the facts about the fit."""
+        """Return the measures of the fit, for JSON."""
         numbers = {name: float(f"{getattr(self, name):.6g}") for name in ("residual", "identity", "orthogonality")}
         return {"pairs": self.pairs, "rank": self.rank, **numbers}
 

@@ -24,7 +24,7 @@ GZIP = b"\x1f\x8b"
 
 
 def read_vec(path: Path, words: int | None = None, report: Report = silent) -> StaticVectors:
-    """Read the first ``words`` vectors of a file, which are usually those of the most frequent words.
+    """Read the first ``words`` vectors of a file. Most files begin with the most frequent words.
 
     The first vector of a repeated word counts. ``facts`` has the number of ``duplicates`` and of ``zeros``. A word may
     contain spaces, but not before a number.

@@ -17,8 +17,8 @@ def check_cells(cells: Sequence[Cell]) -> None:
     """Check every stage of every cell.
 
     Raises:
-        InputError: A cell cannot run. The error is that of the first one, with the number of others that have it. If
-            data is missing, its hint lists all missing files and folders of the study.
+        InputError: A cell cannot run. The error of the first such cell is raised, with the number of other cells that
+            have it. If data is missing, the hint lists all missing files and folders of the study.
     """
     inputs = Inputs()
     errors = (_problem(cell, inputs) for cell in cells)

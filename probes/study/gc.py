@@ -281,8 +281,8 @@ class Unused:
 def delete_unused(folders: Iterable[Path], dry_run: bool = False) -> list[Unused]:
     """Delete the whole stages that no study in the stores of these studies needs.
 
-    Runs that are not finished stay, and so do the folders beside a stage while it is made (``.work``, ``.again``),
-    stages that are locked now, and texts that were prepared for pretraining.
+    Unfinished runs, locked stages, and texts that were prepared for pretraining are kept. The folders beside a stage
+    while it is made (``.work``, ``.again``) are kept, too.
 
     Args:
         folders: Folders of studies.

@@ -129,7 +129,7 @@ def _fit(
 def _scores(
     measured: _Measured, group: range, vectors: Vectors, maps: Sequence[NormalisedMap] | None, report: Report
 ) -> list[Values]:
-    """Return the scores of each layer in a group. With ``maps``, they include facts about the fit."""
+    """Return the scores of each layer in a group. With ``maps``, they include measures of the fit."""
     config, found = measured.config, []
     device = measured.given.body("source").norm.weight.device
     for place, at in enumerate(group):

@@ -22,6 +22,6 @@ def _ranks(band: Mapping[str, Any]) -> str:
 
 OF_LANGUAGE: Tree = {"types": TYPES, "scores": SCORES, "bands": Entries({"types": TYPES, "scores": SCORES}, _ranks)}
 ALIGNMENT: Tree = {**OF_LANGUAGE, "languages": {ANY: OF_LANGUAGE}}
-"""The measures of the alignment of a run: those of its first other language, then those of each language."""
+"""The measures of the alignment of a run, first of its second language and then of each language."""
 WORDS: Tree = {**ALIGNMENT, "checkpoints": Entries({"languages": {ANY: OF_LANGUAGE}})}
 """The measures of the probe."""
