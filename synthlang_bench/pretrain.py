@@ -359,24 +359,28 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m pretrain.bench", description=__doc__)
     both = ["float32", "bfloat16"]
     parser.add_argument(
-        "--against", choices=["hf"], help="Trainer of transformers with the same model, data and batch (default: none)."
+        "--against",
+        choices=["hf"],
+        help="Training step to compare with: hf, the Trainer of transformers (default: none).",
     )
     parser.add_argument("--objectives", action="store_true", help="Comparison of each objective with MLM.")
     parser.add_argument("--packings", action="store_true", help="Comparison of each packing with streams.")
     parser.add_argument("--shape", choices=[*SHAPES], default="v16k", help="Shape of the model (default: %(default)s).")
-    precision = "Precision of both sides (default: both). The ratio compares our faster precision with their first one."
+    precision = (
+        "Precisions to measure (default: both). The ratio compares our faster one with the first one of the Trainer."
+    )
     parser.add_argument("--precision", nargs="+", choices=both, default=both, help=precision)
     parser.add_argument(
         "--compile",
         choices=["auto", "on", "off"],
         default="auto",
-        help="Use of torch.compile in our runs (default: %(default)s).",
+        help="Use of torch.compile in our step (default: %(default)s).",
     )
     parser.add_argument(
         "--repeats",
         type=int,
         default=3,
-        help="Number of runs of ours and of the other side, in turns (default: %(default)s).",
+        help="Number of repeats of each measurement, in turns (default: %(default)s).",
     )
     parser.add_argument("--steps", type=int, default=13, help="Number of steps in a run (default: %(default)s).")
     parser.add_argument(

@@ -399,14 +399,14 @@ def parser_of() -> argparse.ArgumentParser:
         "--precision",
         choices=["float32", "bfloat16"],
         default="float32",
-        help="Precision of ours and of the Trainer (default: %(default)s).",
+        help="Precision of our fine-tuning and the Trainer's (default: %(default)s).",
     )
     parser.add_argument("--threads", type=int, help="Number of threads (default: the default of torch).")
     parser.add_argument(
         "--repeats",
         type=int,
         default=3,
-        help="Number of runs of ours and of the Trainer, in turns (default: %(default)s).",
+        help="Number of repeats of each measurement, in turns (default: %(default)s).",
     )
     parser.add_argument("--out", type=Path, help="JSON file for the results (default: standard output only).")
     return parser
