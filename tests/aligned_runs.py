@@ -1,4 +1,4 @@
-"""Runs with random weights, as models to transfer from; and their sentences read plainly, one at a time."""
+"""Runs with random weights as models for transfers, and a plain reader of their sentences, one at a time."""
 
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ def plain_ids(reader: Reader, words: list[str]) -> tuple[list[int], list[range]]
 
 
 def plain_states(body: MaskedLM, reader: Reader, words: list[str], layer: int, subword: str) -> list[torch.Tensor]:
-    """For each word its vector, then those of <s> and </s>; the sentence is read alone."""
+    """Return the vector of each word, then those of <s> and </s>. The sentence is read alone."""
     from pretrain.model.text import Text
 
     ids, columns = plain_ids(reader, words)

@@ -22,7 +22,7 @@ for line in text.splitlines():
 
 
 def install(monkeypatch: pytest.MonkeyPatch, folder: Path, name: str = "fast_align", code: str = FAST_ALIGN) -> Path:
-    """Put a program of this code on the PATH; returns its folder."""
+    """Put a program with this code on the PATH, and return its folder."""
     folder.mkdir(exist_ok=True)
     path = folder / name
     path.write_text(f"#!{sys.executable}\nimport sys\nargs = sys.argv[1:]\n{code}", encoding="utf-8")

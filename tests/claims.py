@@ -1,4 +1,4 @@
-"""Rows as a study's results.parquet and measures.parquet have them, for tests of claims and tables of papers."""
+"""Rows in the form of results.parquet and measures.parquet, for tests of claims and tables of papers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def result(
 def observed(
     rows: Iterable[Mapping[str, Any]] = (), measures: Iterable[Mapping[str, Any]] = (), later: Collection[str] = ()
 ) -> Results:
-    """Results of such rows."""
+    """Return the results of rows."""
     both = ((rows, RESULT_COLUMNS), (measures, MEASURE_COLUMNS))
     tables = (pa.Table.from_pylist(list(rows), pa.schema(list(columns.items()))) for rows, columns in both)
     return Results(measurements(*tables), later)
@@ -53,13 +53,13 @@ def claim(**comparison: Any) -> Claim:
 
 
 def less(**more: Any) -> Claim:
-    """Δ of objective B is less than that of A; ``more`` changes it."""
+    """Return the claim that Δ of objective B is less than that of A. ``more`` changes the claim."""
     sides = {"left": {"where": {"objective": "B"}}, "right": {"where": {"objective": "A"}}}
     return claim(compare=[{"measure": "delta", "relation": "less", **sides, **more}])
 
 
 def delta_rows(a: Iterable[float], b: Iterable[float]) -> list[dict[str, Any]]:
-    """Δ of objectives A and B, a value a model."""
+    """Return rows with Δ of the objectives A and B, one value for each model."""
     values = [("A", model, value) for model, value in enumerate(a)] + [
         ("B", model, value) for model, value in enumerate(b)
     ]
@@ -67,7 +67,7 @@ def delta_rows(a: Iterable[float], b: Iterable[float]) -> list[dict[str, Any]]:
 
 
 def measured(labels: Mapping[str, str], model: int | None, measure: str, value: float, **at: int) -> dict[str, Any]:
-    """A row of measures; ``at``: layer, step."""
+    """Return a row of measures. ``at`` is (layer, step)."""
     row = dict.fromkeys(MEASURE_COLUMNS) | {"cell": "c", "labels": json.dumps(labels), "pretrain_seed": model}
     return row | {"probe": "p", "measure": measure, "value": value} | at
 
@@ -99,7 +99,7 @@ def echo(name: str, models: int = 4, spread: float = 0.02) -> Results:
 
 
 def interval(found: Verdict | ComparedNumber) -> Interval:
-    """Ours, which there must be."""
+    """Return our interval, which must exist."""
     ours = found.ours.interval if isinstance(found.ours, Estimate) else found.ours
     assert ours is not None
     return ours

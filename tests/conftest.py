@@ -1,4 +1,4 @@
-"""Settings of all tests: offline, no time limits inside a test, one thread; figures are empty."""
+"""Settings of all tests: no network, no time limits inside a test, one thread, empty figures."""
 
 import gc
 import multiprocessing
@@ -21,7 +21,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 settings.register_profile("synthlang", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("synthlang")
 DRAWN: list[str] = []
-"""Has an entry while figures are ``painted`` or ``rendered``."""
+"""List that has an entry while figures are ``painted`` or ``rendered``."""
 EMPTY = '<svg xmlns="http://www.w3.org/2000/svg"></svg>'
 
 
@@ -42,7 +42,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def commands_made_once() -> Iterator[None]:
-    """Typer makes the commands anew at every call."""
+    """Cache the commands, which Typer would build again at every call."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("typer.main.get_command", cache(typer.main.get_command))
         yield
@@ -50,8 +50,9 @@ def commands_made_once() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def one_server_of_processes() -> Iterator[None]:
-    """It has what any test wants loaded: the one server of a test process loads what the first who needs it asks for,
-    and each process of another one would load the rest anew."""
+    """Preload everything that tests need in the server of worker processes.
+
+    A test process has only one server. It loads what its first user requests, and each worker would load the rest."""
     loaded = ["synthlang.worker_start", "probes.stages.loaded", "probes.cli_study", "probes.study.checks"]
     loaded += [f"transformers.models.{name}.modeling_{name}" for name in ("roberta", "bert")]  # for exports
     context = multiprocessing.get_context("forkserver")
@@ -108,7 +109,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Two such runs: all parts shared by both languages, and some parts separate."""
+    """Two prepared runs with random weights: one with all parts shared by both languages, one with separate parts."""
     from tests.aligned_runs import SEPARATE, random_run
 
     folder = tmp_path_factory.mktemp("store")
@@ -127,7 +128,7 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the tiny study, run without interruption in one process; made once, and read only."""
+    """The folder of the tiny study, run without interruption in one process. It is made once and only read."""
     from tests.study_cases import run_here
 
     folder = tmp_path_factory.getbasetemp() / "finished-study"

@@ -32,14 +32,14 @@ def parallel_of(left, right, rows=None, members=(0, 1)):
 
 
 def packed(sentences, width):
-    """A row as it must be."""
+    """Return the expected row."""
     row = [OURS.bos, *(t for s in sentences for t in [*s, OURS.eos])]
     assert len(row) <= width
     return row + [OURS.pad] * (width - len(row))
 
 
 class ShowingMasker:
-    """One slot a row; its label is the sample's number, its column is the number of the rows' source."""
+    """Masks one position of each row. Its label is the sample, its column the language of the source."""
 
     def mask(self, rows, source, samples):
         column = np.full((len(samples), 1), source.languages[0])

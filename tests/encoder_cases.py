@@ -46,9 +46,9 @@ def model_of(
 def batch_of(
     groups: tuple[RowGroup, ...] = MIXED, padded: bool = True, seed: int = 0, alone: bool = False
 ) -> TensorBatch:
-    """Random rows of the groups; with padding at the end of each span, and a slot without a label in each row.
+    """Return random rows of the groups. Each span ends with padding, and each row has a position without a label.
 
-    ``alone``: each span has two sentences that see themselves only; with another span of the row, two pairs of them.
+    With ``alone``, each span has two sentences that attend only to themselves. Two spans of a row form two pairs.
     """
     draw = np.random.default_rng(seed)
     rows = groups[-1].stop
@@ -85,7 +85,7 @@ def gelu(x: Tensor) -> Tensor:
 
 
 def plain_losses(model: MaskedLM, batch: TensorBatch) -> Tensor:
-    """−log p of each label, every position for itself with the parameters of its own language."""
+    """Return −log p of each label, computed for one position at a time with the parameters of its language."""
     rows = [_plain_row(model, batch, row) for row in range(len(batch.input_ids))]
     return torch.stack(rows)
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 @st.composite
 def damaged(draw, good: bytes) -> bytes:
-    """``good`` after one to three accidents."""
+    """Return ``good`` after one to three random damages."""
     data = good
     for _ in range(draw(st.integers(1, 3))):
         start = draw(st.integers(0, len(data)))

@@ -1,4 +1,4 @@
-"""Golden files: values that a change of the code must not change, kept under tests/golden/.
+"""Golden files under tests/golden/: values that a change of the code must not change.
 
 A test makes a value of dicts, lists, texts, numbers, booleans and None, and compares it with the one kept::
 
@@ -23,7 +23,7 @@ from typing import Any
 FOLDER = Path(__file__).parent / "golden"
 """The folder of the golden files."""
 SHOWN = 20
-"""How many of the entries that differ a failure names."""
+"""Largest number of differing entries that a failure names."""
 
 
 def writing() -> bool:
@@ -32,7 +32,7 @@ def writing() -> bool:
 
 
 def digest(value: Any) -> str:
-    """SHA-256 of the value's JSON with sorted keys, in hex."""
+    """Return the SHA-256 of the JSON of a value with sorted keys, in hexadecimal."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -56,7 +56,7 @@ def check_golden(name: str, value: Any, rtol: float = 0.0, atol: float = 0.0) ->
 
 
 def differences(kept: Any, value: Any, rtol: float = 0.0, atol: float = 0.0, at: str = "") -> Iterator[str]:
-    """A line for each entry in which a value differs from the one kept: where it is, what was kept, what came."""
+    """Return a line for each entry that differs from the golden value: its place, the golden value and the new one."""
     where = at or "(all)"
     if isinstance(kept, dict) and isinstance(value, dict):
         for key in sorted(kept.keys() | value.keys(), key=str):
@@ -77,7 +77,7 @@ def differences(kept: Any, value: Any, rtol: float = 0.0, atol: float = 0.0, at:
 
 
 def _json(value: Any, margin: int = 0, room: int = 160) -> str:
-    """With sorted keys; what fits into ``room`` stands on one line."""
+    """Return JSON with sorted keys, in which parts of at most ``room`` characters are on one line."""
     line = json.dumps(value, sort_keys=True, ensure_ascii=False)
     if margin + len(line) <= room or not isinstance(value, dict | list | tuple):
         return line

@@ -1,4 +1,4 @@
-"""Local data sets that ``datasets`` opens, as JSON lines or parquet, with nothing fetched and a cache of their own."""
+"""Local data sets for ``datasets``, as JSON lines or parquet, without downloads and with a separate cache."""
 
 from __future__ import annotations
 

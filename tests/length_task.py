@@ -1,4 +1,4 @@
-"""A downstream task in one file, as CONTRIBUTING.md says: whether a sentence is short or long."""
+"""A downstream task in one file, as CONTRIBUTING.md describes: classify a sentence as short or long."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Length(WordTask):
 
 @dataclass(frozen=True, kw_only=True)
 class LengthExamples(WordExamples):
-    """A row a sentence."""
+    """Encoded sentences, one row each."""
 
     def predictions(self, outputs: Sequence[Any]) -> list[Any]:
         return ["short" if output else "long" for output in outputs]

@@ -1,4 +1,4 @@
-"""A probe as somebody would add one: how long sentences are."""
+"""A probe in the form of a contribution, which measures the length of sentences."""
 
 from __future__ import annotations
 

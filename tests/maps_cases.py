@@ -1,4 +1,4 @@
-"""Subjects of the probe ``maps``, and what it measures worked out plainly: word by word, with dense matrices."""
+"""Inputs of the probe ``maps``, and a plain computation of its measures, word by word with dense matrices."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def write_pairs(path, pairs) -> str:
 
 
 class Plain:
-    """All vectors of one layer (number 0 … N of both models); every sentence is read alone."""
+    """All vectors of one layer, numbered 0 … N in both models. Every sentence is read alone."""
 
     def __init__(self, given: ProbeInput, layer: int) -> None:
         pre, text, self.data = given.pretrained, given.aligned.text, given.data
@@ -71,7 +71,7 @@ class Plain:
         return list(found), np.array([np.mean(vectors, axis=0) for vectors in found.values()])
 
     def linked(self, rows) -> tuple[np.ndarray, np.ndarray]:
-        """Vectors of both words of every link of the sentence pairs at ``rows``: other language, parent."""
+        """Return vectors of both words of every alignment in the pairs at ``rows``: other language, source."""
         pairs = [(row, a, b) for row in rows.tolist() for a, b in self.data.links.of_pair(row)]
         left = np.array([self.states[0][row][a] for row, a, _ in pairs])
         return left, np.array([self.states[1][row][b] for row, _, b in pairs])

@@ -1,4 +1,4 @@
-"""Rows to mask, a dictionary to mask with, and masking once more as a loop over rows and slots."""
+"""Rows to mask, a dictionary for masking, and masking as a loop over rows and positions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORDS = (np.arange(5, V), np.arange(V + 5, 2 * V))
 
 @dataclass(frozen=True)
 class Kind:
-    """A source of rows as far as masking reads it."""
+    """The attributes of a source of rows that masking reads."""
 
     term: str = "mlm"
 
@@ -40,7 +40,7 @@ def monolingual(count, member=0, length=LENGTH, low=5, high=V, seed=0):
 
 
 def translated(count, length=LENGTH, seed=0):
-    """Rows of sentence pairs: the first half in language 0, the second in 1; each half ends with padding."""
+    """Return rows of pairs, with language 0 in the first half and 1 in the second. Each half ends with padding."""
     rng = np.random.default_rng(seed)
     half = length // 2
     ids = rng.integers(5, V, (count, length))

@@ -1,4 +1,4 @@
-"""Tiny batches, and every loss once more: transformers' logits at all positions, loops over slots and pairs."""
+"""Tiny batches, and plain versions of every loss: logits of transformers, loops over positions and pairs."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ IDS = tuple(np.union1d(SPECIALS, words) for words in WORDS)
 
 
 def model_of(language_ids=True, seed=0, **sharing) -> MaskedLM:
-    """A small model of two languages with copied ids; ``init_std`` is large, so that losses differ between slots."""
+    """Return a small model of two languages with copied ids. ``init_std`` is large, so that losses differ."""
     return MaskedLM(SHAPE, SharingConfig(**sharing), IDS, SIZE, LENGTH, OURS.pad, language_ids, seed)
 
 
 def batch_of(pieces: list[tuple[Rows, str]], masker, first=0, halves=True) -> Batch:
-    """Masked rows of several sources; ``halves``: with positions and padding, as in a run with pairs."""
+    """Return masked rows of several sources. ``halves`` adds positions and padding, as in a run with pairs."""
     parts, groups, start = [], [], 0
     for rows, term in pieces:
         count = len(rows.ids)
@@ -52,7 +52,7 @@ def batch_of(pieces: list[tuple[Rows, str]], masker, first=0, halves=True) -> Ba
 
 
 def mixed_batch(target="label", share=0.5, first=0, terms=("mlm", "tlm", "dict")) -> Batch:
-    """Rows of both languages, of pairs if ``tlm``; with dictionary slots if ``dict``."""
+    """Return rows of both languages, with pairs if ``tlm`` and with positions of the dictionary term if ``dict``."""
     masker = masker_of(copies(share) if "dict" in terms else None, target)
     pieces = [(monolingual(3, 0, seed=first), "mlm"), (monolingual(3, 1, seed=first + 1), "mlm")]
     if "tlm" in terms:
@@ -61,7 +61,7 @@ def mixed_batch(target="label", share=0.5, first=0, terms=("mlm", "tlm", "dict")
 
 
 def plain_losses(model: MaskedLM, batch: Batch, dictionary=None) -> dict[str, tuple[float, int]]:
-    """(sum, count) of each term by loops; token types of a RoBERTa stand for languages."""
+    """Return (sum, count) of each term by loops. Token types of a RoBERTa stand for languages."""
     exports = [to_hf(model, member) for member in range(model.language_count)]
     config, state = exports[0]
     name = "roberta.embeddings.token_type_embeddings.weight"

@@ -122,7 +122,7 @@ def features(items):
 
 
 def probabilities(items, weights, temperature=1.0):
-    """{order (indices into items): p} of all orders; ``weights`` is {feature: weight}."""
+    """Return {order (indices into items): p} of all orders. ``weights`` is {feature: weight}."""
     scores = {}
     for order in itertools.permutations(range(len(items))):
         found = features([items[i] for i in order])

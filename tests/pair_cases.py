@@ -30,7 +30,7 @@ def vocabulary() -> Vocabulary:
 
 
 def reader(spec: Any = "parent", member: int = 0, bert: bool = False, words: Vocabulary | None = None) -> Reader:
-    """A reader of a language; member 0 is the source."""
+    """Return a reader of a language. Number 0 is the source language."""
     words = vocabulary() if words is None else words
     language = bind_language(parse_language(spec), open_source("builtin:mini-english"), words)
     own = np.arange(5, words.size) + (words.size if language.script else 0)
@@ -75,7 +75,7 @@ def plain_row(a: list[int], b: list[int], bert: bool) -> tuple[list[int], list[i
 
 
 def cut(texts: Iterable[list[int]], room: int) -> tuple[list[int], list[int]]:
-    """Token by token from the longer text; of equal ones from that which was not longer at first."""
+    """Cut one token at a time from the longer text. If both are equal, cut from the one that was not longer."""
     a, b = map(list, texts)
     longer = len(a) > len(b)
     while len(a) + len(b) > room:

@@ -1,4 +1,4 @@
-"""Where the real data is; tests that use it skip with a reason where it is absent."""
+"""The place of real data. Tests that use it are skipped with a reason if it is missing."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Refusals as data: where the wrong input stands and what kind of fault it is, never the text of the message."""
+"""Refusals as data: the place and the kind of the fault, but not the text of the message."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from synthlang.errors import InputError
 
 
 def refusal(call: Callable[..., Any], *args: Any, **kwargs: Any) -> InputError:
-    """The InputError that a call raises; its message is one line."""
+    """Return the InputError that a call raises. Its message must be one line."""
     with pytest.raises(InputError) as raised:
         call(*args, **kwargs)
     assert len(str(raised.value).splitlines()) == 1

@@ -1,4 +1,4 @@
-"""A transform as somebody would add one: tests/test_transforms.py puts this file into synthlang/transforms/."""
+"""A transform in the form of a contribution. tests/test_transforms.py copies this file into synthlang/transforms/."""
 
 from __future__ import annotations
 

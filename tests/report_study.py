@@ -119,7 +119,7 @@ def make_grid(
     jitter: float = 0.0,
     **more: Any,
 ) -> Path:
-    """A finished study of every combination of labels; ``pretrain.seed`` is an axis like others.
+    """Write a finished study of every combination of labels, in which ``pretrain.seed`` is an axis like others.
 
     The Δ of a cell is 10 + its number + the fine-tuning seed, or with ``jitter`` a little more. With layers and steps
     it has a CKA of each.
@@ -156,7 +156,7 @@ def make_grid(
 
 
 def write_rows(folder: Path, rows: list[dict[str, Any]]) -> None:
-    """results.csv, which tests read, and results.parquet, which reports do; texts of numbers become numbers."""
+    """Write results.csv for tests and results.parquet for reports. Texts of numbers become numbers."""
     with (folder / "results.csv").open("w", newline="") as handle:
         writer = csv.DictWriter(handle, NAMES + SCORES, restval="")
         writer.writeheader()
@@ -178,19 +178,19 @@ def _write_parquet(path: Path, columns: Mapping[str, pa.DataType], rows: Sequenc
 
 
 def change(folder: Path, **values: Any) -> None:
-    """Values of study.json."""
+    """Change values of study.json."""
     path = folder / "study.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | values))
 
 
 def cells_of(folder: Path) -> list[dict[str, Any]]:
-    """As study.json has them."""
+    """Return the cells in study.json."""
     found: list[dict[str, Any]] = json.loads((folder / "study.json").read_text())["cells"]
     return found
 
 
 def change_rows(folder: Path, change: Callable[[dict[str, str], dict[str, str]], Mapping[str, Any]]) -> None:
-    """Each row of the results with what ``change`` says of it and its labels."""
+    """Update each row of the results with the values that ``change`` returns for it and its labels."""
     write_rows(folder, [row | dict(change(row, json.loads(row["labels"]))) for row in read_rows(folder)])
 
 

@@ -21,7 +21,7 @@ from synthlang.workers import warm_up
 
 
 def forked(target: Callable[..., object], *arguments: object) -> ForkServerProcess:
-    """A process of a server that has the libraries loaded (see conftest.py), started; it hears Ctrl-C."""
+    """Start a process of the server that has loaded the libraries (see conftest.py). It receives Ctrl-C."""
     warm_up("probes.stages.loaded")
     process = multiprocessing.get_context("forkserver").Process(target=_hearing, args=(target, *arguments))
     process.start()

@@ -1,4 +1,4 @@
-"""A real Slurm of one node for tests (tests/slurm/cluster.sh), and what may happen to its jobs."""
+"""A real Slurm of one node for tests (tests/slurm/cluster.sh), and events that happen to its jobs."""
 
 import importlib.util
 import os
@@ -21,7 +21,7 @@ WANTED = os.environ.get("SYNTHLANG_TEST_SLURM") == "1"
 
 
 def why_not() -> str:
-    """Why the tests cannot run here; empty if they can."""
+    """Return the reason why the tests cannot run here, or "" if they can."""
     if not WANTED:
         return "a cluster takes minutes: SYNTHLANG_TEST_SLURM=1 installs Debian's packages where they are missing"
     if os.geteuid() != 0:
@@ -37,7 +37,7 @@ def cluster(command: str) -> None:
 
 
 def set_up() -> None:
-    """Debian's packages, installed and started; skips with what they say on a machine that cannot have them."""
+    """Install and start Debian's packages, or skip with their output on a machine that cannot have them."""
     try:
         if any(shutil.which(name) is None for name in PROGRAMS):
             cluster("install")
@@ -54,7 +54,7 @@ def say(*command: str) -> str:
 
 @contextmanager
 def running() -> Iterator[None]:
-    """The cluster, for one test process at a time; one that ran before runs on afterwards."""
+    """Run the cluster for one test process at a time. If it ran before, it runs on afterwards."""
     with FileLock(f"{HOME}.lock"):
         was_up = subprocess.run([SCRIPT, "status"], check=False, capture_output=True, timeout=60).returncode == 0
         set_up()
@@ -111,34 +111,34 @@ def worker() -> psutil.Process:
 
 
 def requeue(job: str) -> None:
-    """As an administrator does."""
+    """Requeue the job, as an administrator does."""
     say("scontrol", "requeue", job)
 
 
 def preempt(job: str) -> None:
-    """A job that may send others away takes the whole node for a moment."""
+    """Preempt the job by another job that takes the whole node for a moment."""
     del job
     say("sbatch", "--partition=urgent", "--exclusive", "--output=/dev/null", "--wrap=sleep 1")
 
 
 def warn(job: str) -> None:
-    """As Slurm does before the time limit."""
+    """Warn the job, as Slurm does before the time limit."""
     say("scancel", "--signal=USR2", job)
 
 
 def lose_node(job: str) -> None:
-    """A power cut; the node comes back."""
+    """Lose the node, as in a power cut, and bring it back."""
     del job
     cluster("node-kill")
     cluster("node-start")
 
 
 def kill(job: str) -> None:
-    """As the kernel does when memory runs out."""
+    """Kill the job, as the kernel does when memory runs out."""
     del job
     worker().send_signal(signal.SIGKILL)
 
 
 def cancel(job: str) -> None:
-    """As a user does."""
+    """Cancel the job, as a user does."""
     say("scancel", job)

@@ -1,4 +1,4 @@
-"""A Slurm that is four scripts over a folder, and tasks for it: the test plays the node."""
+"""A fake Slurm of four scripts over a folder, with tasks for it. The test acts as the node."""
 
 import json
 import os
@@ -38,7 +38,7 @@ for word; do case $word in --jobs=*) cat "$FAKE/state-${word#--jobs=}" 2>/dev/nu
 
 
 class FakeSlurm:
-    """The queue as a file; jobs never start by themselves."""
+    """A fake Slurm with the queue in a file. Jobs never start by themselves."""
 
     def __init__(self, folder: Path, monkeypatch: Any) -> None:
         self.folder = folder
@@ -68,7 +68,7 @@ class FakeSlurm:
         return {line[0]: line[1] for line in lines}
 
     def end(self, job: str, state: str | None) -> None:
-        """Take a job out of the queue; ``state`` is what accounting says of it, None if there is none."""
+        """Take a job out of the queue. ``state`` is its state in the accounting, or None without accounting."""
         lines = (self.folder / "queue").read_text().splitlines()
         (self.folder / "queue").write_text("".join(f"{line}\n" for line in lines if line.split()[0] != job))
         if state is not None:
@@ -89,7 +89,7 @@ class FakeSlurm:
 
 @dataclass(frozen=True)
 class PlainTask:
-    """A task that is only sent, never run."""
+    """A task that is only submitted and never run."""
 
     key: str
     needs: tuple[str, ...] = ()
@@ -122,7 +122,7 @@ def fake_slurm(tmp_path, monkeypatch):
 
 @pytest.fixture(name="start")
 def start_runner(tmp_path, slurm):
-    """Start a runner's executor; again: another runner of the same study."""
+    """Return a function that starts the executor of a runner, each time of the same study."""
     from probes.study.executors.slurm import SlurmExecutor
 
     return lambda *options: SlurmExecutor(Store(tmp_path / "stages"), tmp_path / "out", [*FAST, *options])

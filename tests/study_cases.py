@@ -1,4 +1,4 @@
-"""The tiny study, run here or as a process, and what is in its folder."""
+"""The tiny study, run here or as a process, and readers of its folder."""
 
 import csv
 import json
@@ -27,7 +27,7 @@ CHECKPOINT = "stages/pretrain-*/checkpoints/step-*"
 
 
 def opened(folder: Path, data: Any = None, **options: Any) -> StudyRun:
-    """A study in its folder, all checked and nothing written; in this process unless ``options`` say otherwise."""
+    """Open a study in its folder without writing anything. It runs in this process unless ``options`` differ."""
     study = parse(StudyConfig, data or TINY)
     cells = expand(study)
     return StudyRun(study, cells, folder, StudyOptions(**{"executor": "in-process", **options}))
@@ -50,7 +50,7 @@ def command(monkeypatch: pytest.MonkeyPatch, *arguments: Any) -> int:
 
 @dataclass(frozen=True)
 class Started:
-    """A process; what it says as errors is in a file."""
+    """A process whose standard error goes to a file."""
 
     process: ForkServerProcess
     errors: Path
@@ -67,7 +67,7 @@ class Started:
 
 
 def start(config: Path, out: Path, *options: str) -> Started:
-    """``synthlang study`` as a process in a session of its own."""
+    """Start ``synthlang study`` as a process in a separate session."""
     errors = out.parent / f"{out.name}.errors"
     return Started(forked(_command, errors, ["study", str(config), "--out", str(out), *options]), errors)
 
@@ -81,7 +81,7 @@ def _command(errors: Path, words: list[str]) -> None:
 
 
 def wait_for(folder: Path, pattern: str, started: Started) -> None:
-    """Until a path appears; an error if the process ends before."""
+    """Wait until a path appears. It is an error if the process ends before."""
     deadline = time.monotonic() + 180
     while not any(folder.glob(pattern)):
         if not started.process.is_alive() and not any(folder.glob(pattern)):
@@ -104,7 +104,7 @@ def alive_in(session: int) -> list[int]:
 
 
 def wait_for_the_end_of(session: int) -> None:
-    """Until no process of a session is left: workers stop when their study is gone."""
+    """Wait until no process of a session is left. Workers stop when their study is gone."""
     deadline = time.monotonic() + 60
     while alive_in(session):
         assert time.monotonic() < deadline, f"still alive: {alive_in(session)}"
@@ -133,7 +133,7 @@ def stages_of(folder: Path, kind: str) -> list[Path]:
 
 
 def times(folder: Path) -> dict[Path, int]:
-    """When each file was changed; locks and what a store lists are touched by every start."""
+    """Return the time of change of each file, except locks, which every start touches."""
     return {p: p.stat().st_mtime_ns for p in folder.rglob("*") if ".locks" not in p.parts and p.is_file()}
 
 

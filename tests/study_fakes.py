@@ -1,4 +1,4 @@
-"""Stages that take no time, for what makes stages: they make a stage, fail or die as they are told."""
+"""Fake stages for tests of executors and runners. They succeed, fail or die as requested."""
 
 import os
 import signal
@@ -69,7 +69,7 @@ class FakeStage(Stage):
         os._exit(3)
 
     def _flaky(self, store):
-        """Die at the first try."""
+        """Die at the first attempt only."""
         if not Path(self.where).exists():
             Path(self.where).write_text("tried")
             os._exit(4)
@@ -84,7 +84,7 @@ class FakeStage(Stage):
 
 
 def fake(key, does="ok", where=""):
-    """A stage that does as it is told."""
+    """Return a stage with the given behaviour."""
     return FakeStage(key=key, does=does, where=str(where))
 
 

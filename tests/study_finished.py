@@ -1,4 +1,4 @@
-"""A study of many cells that looks finished: stages written by hand, nothing was trained."""
+"""A study of many cells that looks finished. Its stages are written by hand, without training."""
 
 import json
 from collections.abc import Iterable
@@ -34,7 +34,7 @@ def content(stage: Stage, number: int) -> dict[str, dict[str, Any]]:
 
 
 def finish_all(stages: Iterable[Stage], root: Path) -> None:
-    """Let every stage look done in the store at ``root``, in a second."""
+    """Make every stage look finished in the store at ``root``, within a second."""
     store = Store(root)
     root.mkdir(parents=True, exist_ok=True)
     if not (root / "studies.json").exists():

@@ -85,12 +85,12 @@ def graph_of(data, path=None):
 
 
 def keyed(stage):
-    """A stage by itself, with its key."""
+    """Return a single stage with its key."""
     return StageKeys(ContentHashes()).keyed(stage)
 
 
 def run_all(stages, store) -> list[str]:
-    """Make every stage of a graph that is not done, in order, as a runner does; their keys."""
+    """Make every unfinished stage of a graph in order, as a runner does, and return their keys."""
     made = [key for key, stage in stages.items() if not is_done(store, stage)]
     for key in made:
         making.make(stages[key], store, silent)

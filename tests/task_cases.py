@@ -1,4 +1,4 @@
-"""Random labelled batches, a transform that inserts, deletes, repeats and drops, and what must become of the labels."""
+"""Random labelled batches, a transform that inserts, deletes, repeats and drops words, and the expected labels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ QUESTION, CONTEXT = 0, 1
 
 
 def random_batch(rng: np.random.Generator, items: int) -> TaskBatch:
-    """Items with a question and a context that up to three of them share; forms are unique but for marks.
+    """Return items with a question and a context that up to three items share. Forms are unique except for marks.
 
     The column ``uid`` numbers the words: it is carried by another path than tags and answers.
     """
@@ -95,7 +95,7 @@ class Noise:
 
 
 class Chain:
-    """Rewrites one after the other; what a language looks like from outside."""
+    """Rewrites one after the other, with the interface of a language."""
 
     def __init__(self, *steps: Language | Noise) -> None:
         self.steps = steps
@@ -115,7 +115,7 @@ def labels_of(batch: TaskBatch) -> list[str]:
 
 
 def random_chain(rng: np.random.Generator) -> Any:
-    """Up to four steps in any order; at most one transliterates, so that forms can be read back."""
+    """Return up to four steps in any order. At most one transliterates, so that forms can be read back."""
     orders = [{"kind": k, "strength": s} for k in ("invert", "permute") for s in (1.0, 0.5)]
     orders.append({"kind": "invert", "keep_final_punctuation": False})
     steps: list[Language | Noise] = []

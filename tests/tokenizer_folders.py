@@ -15,7 +15,7 @@ KINDS = tuple(MODEL_TYPES)
 
 
 def make_folder(kind: str, lines: Iterable[str], size: int, folder: Path, rows: int | None = None) -> Path:
-    """A folder as ``save_pretrained`` writes it, with a config.json that has as many rows as there are tokens."""
+    """Write a folder as ``save_pretrained`` does, with a config.json that has as many rows as there are tokens."""
     from transformers import BertTokenizer, RobertaTokenizer, XLMRobertaTokenizer
 
     model = json.loads(_trained(kind, lines, size).to_str())["model"]

@@ -1,4 +1,4 @@
-"""A stand-in for gcloud: it records its arguments and plays a cloud with one TPU VM in a folder."""
+"""A fake gcloud that records its arguments and simulates a cloud with one TPU VM in a folder."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ ACCURACY = Metric("accuracy", _right, lambda sums: 100 * sums[..., 0] / sums[...
 
 
 def tokens(count: int, seed: int = 0, member: int = 0, shuffled: bool = False, longest: int = 12) -> Tokens:
-    """Random rows; the label of a word is its id modulo the classes, or (``shuffled``) that of another word."""
+    """Return random rows. The label of a word is its id modulo the number of classes, or random if ``shuffled``."""
     draw = np.random.default_rng(seed)
     own = IDS[member][5:]
     rows = [[0, *draw.choice(own, draw.integers(1, longest)).tolist(), 2] for _ in range(count)]
