@@ -115,6 +115,36 @@ def test_the_same_script_is_the_same_ids_and_order_does_not_matter(mini, store):
     )
 
 
+@pytest.mark.parametrize(
+    ("after", "whole"), [([], True), ([{"kind": "invert"}], True), ([{"kind": "mark", "case": {"nsubj": "ka"}}], False)]
+)
+def test_words_that_are_put_in_after_transliteration_are_no_copies(mini, store, after, whole):
+    step = {"kind": "transliterate"}
+    language = parse_language({"name": "x", "transforms": [step, *after]})
+    space, _ = build_id_space(VocabularySpec(size=400), [("en", mini, PARENT), ("x", mini, language)], store)
+    size = space.languages[0].size
+    assert len(space.languages[1].ids) == (size if whole else 2 * size - len(OURS.all))
+    before = parse_language({"name": "x", "transforms": [*after, step]})
+    space, _ = build_id_space(VocabularySpec(size=400), [("en", mini, PARENT), ("x", mini, before)], store)
+    assert len(space.languages[1].ids) == space.languages[0].size
+
+
+def test_languages_of_tokens_in_the_second_script(mini, store):
+    invert = {"kind": "invert", "unit": "token", "keep_final_punctuation": False}
+    steps = [{"kind": "transliterate", "script": "hangul"}, invert]
+    named = [("en", mini, PARENT), ("trans", mini, parse_language("trans"))]
+    named += [("t", mini, parse_language({"name": "t", "transforms": steps}))]
+    space, languages = build_id_space(VocabularySpec(size=400), named, store)
+    batch = next(mini.batches("dev"))
+    derived = languages[2].derive(batch)
+    encoded = space.languages[2].encode(derived)
+    for row, text in enumerate(batch.texts()):
+        expected = [i + 800 for i in space.languages[0].tokenizer.encode(text, add_special_tokens=False).ids]
+        part = encoded.ids[encoded.word_offsets[derived.offsets[row]] : encoded.word_offsets[derived.offsets[row + 1]]]
+        assert part.tolist() == expected[::-1]
+    assert np.isin(encoded.ids, space.languages[2].ids).all()
+
+
 ROLES = {"nsubj": "ka", "obj": "o", "nmod": "no"}
 MARKS: list[list[dict[str, Any]]] = [
     [{"kind": "mark", "case": ROLES}],
