@@ -12,22 +12,24 @@ NUMERIC := tests/test_golden_losses.py tests/test_nearest.py tests/test_encoder.
 export HF_HUB_OFFLINE := 1
 export HF_HUB_DISABLE_TELEMETRY := 1
 
-.PHONY: install quickstart test tests test-slurm lint format docs clean
+.PHONY: install quickstart test tests tests-numeric test-slurm lint format docs clean
 
 install: $(VENV)/installed
 
 quickstart: $(VENV)/installed
 	$(BIN)/synthlang study quickstart --out $(RUN)
 
-# both at once: types are checked by one processor
+# all at once, since tests also wait for processes and each other part needs one processor
 test: $(VENV)/installed-dev
-	$(MAKE) --no-print-directory -j2 lint tests
+	$(MAKE) --no-print-directory -j3 lint tests tests-numeric
 
 # empty is unset: where nothing may be kept, each process of the tests would compile every module anew
-tests: export PYTHONDONTWRITEBYTECODE :=
+tests tests-numeric: export PYTHONDONTWRITEBYTECODE :=
 tests: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -n auto --dist worksteal
-	ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=AVX2 $(BIN)/python -m pytest -n auto $(NUMERIC)
+
+tests-numeric: $(VENV)/installed-dev
+	ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=AVX2 $(BIN)/python -m pytest -p no:cacheprovider $(NUMERIC)
 
 test-slurm: $(VENV)/installed-dev
 	SYNTHLANG_TEST_SLURM=1 $(BIN)/python -m pytest -rs tests/test_study_slurm_cluster.py

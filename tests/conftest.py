@@ -3,8 +3,12 @@
 import gc
 import multiprocessing
 import os
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
+from importlib import import_module
+from multiprocessing import forkserver, util
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +16,10 @@ import pytest
 import typer.main
 import yaml
 from hypothesis import settings
+
+from synthlang.worker_start import as_here
+from synthlang.workers import cores
+from tests.forked_python import forked_python
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
@@ -23,6 +31,22 @@ settings.load_profile("synthlang")
 DRAWN: list[str] = []
 """List that has an entry while figures are ``painted`` or ``rendered``."""
 EMPTY = '<svg xmlns="http://www.w3.org/2000/svg"></svg>'
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Have one test process more than there are processors, because some tests wait for processes or a clock."""
+    return cores() + 1
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Let each test process begin with other files, so that it finds most of the rest compiled by others."""
+    number, count = (os.environ.get(f"PYTEST_XDIST_WORKER{name}") for name in ("", "_COUNT"))
+    if number and count and session.config.args_source == pytest.Config.ArgsSource.TESTPATHS:
+        names = sorted(path.stem for path in Path(__file__).parent.glob("test_*.py"))
+        first = len(names) * int(number.removeprefix("gw")) // int(count)
+        for name in names[first:] + names[:first]:
+            with suppress(Exception, pytest.skip.Exception):  # which the collection will come to
+                import_module(f"tests.{name}")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -49,20 +73,6 @@ def commands_made_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def one_server_of_processes() -> Iterator[None]:
-    """Preload everything that tests need in the server of worker processes.
-
-    A test process has only one server. It loads what its first user requests, and each worker would load the rest."""
-    loaded = ["synthlang.worker_start", "probes.stages.loaded", "probes.cli_study", "probes.study.checks"]
-    loaded += [f"transformers.models.{name}.modeling_{name}" for name in ("roberta", "bert")]  # for exports
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(loaded)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(context), "set_forkserver_preload", lambda *_: None)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
 def undrawn() -> Iterator[None]:
     """Leave figures empty, which saves most of the time of a report. `painted` and `rendered` draw them."""
     from probes.figures import drawing, lines, printed, scatter  # and matplotlib with it
@@ -80,6 +90,26 @@ def undrawn() -> Iterator[None]:
             patch.setattr(module, "draw", lambda *given: draw(*given) if DRAWN else EMPTY)
         patch.setattr(drawing._Canvas, "print_svg", empty)
         patch.setattr(drawing, "png", lambda *given: png(*given) if "rendered" in DRAWN else b"")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_server_of_processes(undrawn: None, nothing_waits_for_a_disk: None) -> Iterator[None]:
+    """Preload everything that tests need in the server of worker processes.
+
+    A test process has only one server. It loads what its first user requests, and each worker would load the rest.
+    Where the test process itself has everything loaded, as when all tests run, the server is a fork of it.
+    """
+    loaded = ["synthlang.worker_start", "probes.stages.loaded", "probes.cli_study", "probes.study.checks"]
+    loaded += [f"transformers.models.{name}.modeling_{name}" for name in ("roberta", "bert")]  # for exports
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(loaded)
+    if sys.modules.keys() >= set(loaded):
+        with pytest.MonkeyPatch.context() as patch, as_here():
+            patch.setattr(util, "spawnv_passfds", forked_python)
+            forkserver.ensure_running()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(context), "set_forkserver_preload", lambda *_: None)
         yield
 
 

@@ -6,6 +6,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from multiprocessing import util
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from pretrain.checkpoints import latest_checkpoint
 from pretrain.devices import process_state
 from pretrain.folder import read_metrics
 from synthlang.workers import warm_up
+from tests.forked_python import forked_python
 
 
 def forked(target: Callable[..., object], *arguments: object) -> ForkServerProcess:
@@ -31,6 +33,7 @@ def forked(target: Callable[..., object], *arguments: object) -> ForkServerProce
 def _hearing(target: Callable[..., object], *arguments: object) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    setattr(util, "spawnv_passfds", forked_python)  # noqa: B010 (the stubs do not know the function)
     target(*arguments)
 
 

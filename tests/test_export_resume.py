@@ -1,6 +1,7 @@
 """An export goes on after whatever stopped it, with the same bytes; it never touches what is not its own."""
 
 import errno
+import inspect
 import multiprocessing
 import os
 import signal
@@ -20,6 +21,7 @@ from synthlang.sources.text import TextSource
 from synthlang.workers import WorkerDiedError, ordered_map
 from tests.annotated import annotated
 from tests.refusals import refusal, refused
+from tests.runs import forked
 from tests.test_export import Listed, digest
 
 LANGUAGE = parse_language("trans+inv")
@@ -49,35 +51,30 @@ def whole(text, tmp_path_factory):
     return digest(folder)
 
 
-KILLED = """
-import sys, time
-from pathlib import Path
-from synthlang.export import export_language, run
-from synthlang.language import parse_language
-from synthlang.sources.text import TextSource
-run.SHARD_BATCHES, run.cores = 1, lambda: 8
 class Slow(TextSource):
     def batches(self, split):
         for batch in super().batches(split):
-            time.sleep(0.3)
+            time.sleep(0.1)
             yield batch
-source, out, workers = Slow(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
-export_language(source, parse_language("trans+inv"), out, source_name="x", workers=workers)
-"""
+
+
+def export_slowly(text, out, workers):
+    run.SHARD_BATCHES, run.cores = 1, lambda: 8
+    export_language(Slow(text), LANGUAGE, out, source_name="x", workers=workers)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_kill_9_in_the_middle(workers, text, whole, tmp_path):
     """No process is left, what is complete is kept, and the rest is made."""
     partial = tmp_path / ".partial-d"
-    process = subprocess.Popen([sys.executable, "-c", KILLED, text, tmp_path / "d", str(workers)])
+    process = forked(export_slowly, text, tmp_path / "d", workers)
     parent = psutil.Process(process.pid)
     while len(list(partial.glob("done/*.json"))) < 2:
-        assert process.poll() is None
-        time.sleep(0.02)
+        assert process.is_alive()
+        time.sleep(0.01)
     children = parent.children(recursive=True)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.kill()
+    process.join()
     gone, alive = psutil.wait_procs(children, timeout=10)
     assert not alive
     assert len(gone) >= (workers if workers > 1 else 0)
@@ -246,8 +243,9 @@ def test_workers_look_for_modules_where_their_parent_does(tmp_path):
     for name in ("statistics.py", "random.py", "synthlang/__init__.py", "numpy/__init__.py"):
         (tmp_path / "here" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "here" / name).write_text("raise SystemExit('a file of the user ran')")
+    (tmp_path / "seen.py").write_text("import os, signal\n" + inspect.getsource(seen))
     (tmp_path / "command.py").write_text(
-        "import os\nfrom synthlang.workers import ordered_map\nfrom tests.test_export_resume import seen\n"
+        "import os\nfrom seen import seen\nfrom synthlang.workers import ordered_map\n"
         "if __name__ == '__main__': print(*ordered_map(seen, range(2), 2), [os.environ.get('PYTHONSAFEPATH')])"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}

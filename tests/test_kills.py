@@ -3,14 +3,15 @@
 import os
 import random
 import signal
-import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 import yaml
+from accelerate.commands import launch as launcher
 
 from pretrain.checkpoints import latest_checkpoint
 from pretrain.config import PretrainConfig
@@ -75,12 +76,19 @@ def test_three_kills_change_nothing(name, tmp_path):
 
 def launched(main, *arguments):
     """Two processes by the launcher itself."""
-    environment = {**os.environ, "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
-    launch = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
-    launch += ["--main_process_port", "0", "-m", main.__module__, *map(str, arguments)]
-    done = subprocess.run(launch, capture_output=True, text=True, check=False, env=environment, timeout=300)
-    assert done.returncode == 0, done.stderr
-    assert "2 processes × 1 × 4 rows" in done.stderr
+    told = Path(arguments[0]).with_suffix(".told")
+    words = ["--multi_gpu", "--num_processes", "2", "--main_process_port", "0", "-m", main.__module__]
+    process = forked(launch, [*words, *map(str, arguments)], told)
+    process.join(300)
+    assert process.exitcode == 0, told.read_text()
+    assert "2 processes × 1 × 4 rows" in told.read_text()
+
+
+def launch(words, told):
+    os.dup2(os.open(told, os.O_WRONLY | os.O_CREAT), 2)
+    os.environ |= {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
+    sys.argv = ["accelerate-launch", *words]
+    launcher.main()
 
 
 @pytest.mark.parametrize(

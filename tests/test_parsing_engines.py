@@ -11,10 +11,10 @@ import os
 import pickle
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from typing import Any
 
 import pytest
@@ -27,6 +27,7 @@ from synthlang.parsing.score import main, score
 from synthlang.sources import open_source
 from synthlang.sources.mini_english import MiniEnglish
 from tests.refusals import place_and_code, refusal, refused
+from tests.runs import forked
 
 pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("spacy") is None, reason="needs the extra parse: spaCy"),
@@ -179,16 +180,12 @@ def test_the_fingerprint_is_of_the_bytes_of_the_model(spec, tmp_path):
 
 def test_a_killed_command_goes_on_where_it_stopped(folder_of, tmp_path, capsys):
     spec, cache = f"spacy:{folder_of('spacy')}", tmp_path / "cache"
-    code = (
-        "import sys; from pathlib import Path; from synthlang.parsing.parse_command import parse_command;"
-        "parse_command(sys.argv[1], sys.argv[2], Path(sys.argv[3]), cache=Path(sys.argv[4]))"
-    )
-    process = subprocess.Popen([sys.executable, "-c", code, LONG, spec, str(tmp_path / "out"), str(cache)])
+    process = forked(partial(parse_command, cache=cache), LONG, spec, tmp_path / "out")
     deadline = time.monotonic() + 60
     while len(list(cache.rglob("*.gz"))) < 2 and time.monotonic() < deadline:
         time.sleep(0.01)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    process.kill()
+    process.join()
     kept = len(list(cache.rglob("*.gz")))
     assert 2 <= kept < 6 and not (tmp_path / "out").exists(), "it was killed in the middle"
 

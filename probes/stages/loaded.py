@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torch._dynamo  # noqa: F401 (by the first optimizer of a process, in more than a second)
+
 import probes.measures.probe_command
 import probes.measures.words.alignment
 import probes.stages.inputs
