@@ -135,7 +135,7 @@ def test_equal_results_give_equal_bytes(project, tmp_path):
 
 def test_the_pages_in_the_project_are_those_of_what_is_archived(tmp_path):
     """After a study was archived anew: synthlang findings docs/findings."""
-    if not read_archive(DOCS / "findings" / STUDIES):
+    if not any((DOCS / "findings" / STUDIES).glob("*/study.json")):
         pytest.skip("no study is archived in docs/findings yet")
     folder = shutil.copytree(DOCS / "findings", tmp_path / "findings")
     drawn = {path.name for path in (folder / FIGURES).iterdir()}

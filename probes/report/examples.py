@@ -20,7 +20,7 @@ from probes.claims.observed import Results
 from probes.claims.papers import Marking, PaperNumber
 from probes.claims.spec import Quantity
 from probes.claims.tables import difference_of
-from probes.report.data import Study
+from probes.report.data import Cell, Study
 from probes.report.numbers import Badge, Entry, plural, shown_p
 from probes.report.page import Block, Table
 from probes.results.labels import is_seed
@@ -51,6 +51,8 @@ CAPTION = (
 )
 Run = tuple[tuple[str, ...], int]
 """Seeds of the model, and seed of fine-tuning."""
+Transfers = dict[str, list[tuple[Cell, int, Path]]]
+"""Task → the cell, the seed and the folder of each transfer."""
 
 
 class _Test(NamedTuple):
@@ -67,10 +69,12 @@ def example_blocks(table: papers.PaperTable, study: Study, results: Results, nam
     Returns:
         The blocks. There are none if the paper marks no numbers, or if the store has no predictions.
     """
+    if not any(cell.marking for cell in table.numbers) or not (transfers := _transfers(study)):
+        return []
     rows, known = list[list[Entry]](), False
     for cell in table.numbers:
         if (marking := cell.marking) is not None:
-            test, over = _tested(cell, marking, study), difference_of(cell.quantity, marking.against, results)
+            test, over = _tested(cell, marking, transfers), difference_of(cell.quantity, marking.against, results)
             known = known or isinstance(test, _Test)
             if isinstance(test, _Test) or over is not None:
                 rows.append(_row(cell, marking, test, None if over is None else over.interval))
@@ -98,10 +102,10 @@ def _row(cell: PaperNumber, marking: Marking, test: _Test | str, over: Interval 
     return [*row, badge, test.found.difference, by, shown_p(test.found.p), models]
 
 
-def _tested(cell: PaperNumber, marking: Marking, study: Study) -> _Test | str:
+def _tested(cell: PaperNumber, marking: Marking, transfers: Transfers) -> _Test | str:
     """Repeat the paper's comparison on our predictions, or return why this cannot be done."""
     try:
-        folders = _folders(*(_runs(quantity, study) for quantity in (marking.against, cell.quantity)))
+        folders = _folders(*(_runs(quantity, transfers) for quantity in (marking.against, cell.quantity)))
         before, after = (list(_read(side, cell.quantity.measure)) for side in folders)
     except InputError as error:
         return f"predictions cannot be read: {error}"
@@ -128,16 +132,21 @@ def _stats(runs: Sequence[_Run]) -> Floats:
     return np.stack([one.metric.stats(one.gold, one.predicted) for one in runs])
 
 
-def _runs(quantity: Quantity, study: Study) -> dict[Run, Path]:
-    """Return the folders of a quantity's transfers that have predictions and are not excluded."""
+def _transfers(study: Study) -> Transfers:
+    """Return the transfers of each task that have predictions and are not excluded: cell, seed, folder."""
+    cells, found = {cell.name: cell for cell in study.cells}, Transfers()
+    for task, name, seed in distinct(study.table[is_score(study.table)], "task", "cell", "seed"):
+        folder = cells[name].stage(f"transfer {task} seed {seed}")
+        if folder is not None and (folder / PREDICTIONS).is_file():
+            found.setdefault(task, []).append((cells[name], seed, folder))
+    return found
+
+
+def _runs(quantity: Quantity, transfers: Transfers) -> dict[Run, Path]:
+    """Return the folders of a quantity's transfers."""
     where, found = dict(quantity.where), dict[Run, Path]()
-    task = where.pop("task", "")
-    cells = {cell.name: cell for cell in study.cells}
-    scores = study.table[is_score(study.table) & (study.table["task"] == task)]
-    for name, seed in distinct(scores, "cell", "seed"):
-        cell = cells[name]
-        folder = cell.stage(f"transfer {task} seed {seed}")
-        if where.items() <= cell.labels.items() and folder is not None and (folder / PREDICTIONS).is_file():
+    for cell, seed, folder in transfers.get(where.pop("task", ""), ()):
+        if where.items() <= cell.labels.items():
             found[tuple(label for axis, label in cell.labels.items() if is_seed(axis)), seed] = folder
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 from synthlang.corpus import Corpus
@@ -94,11 +95,23 @@ class MiniEnglish:
 
     def batches(self, split: str) -> Iterator[Corpus]:
         size = self.size(split)
+        if 0 < size <= BATCH_SENTENCES:
+            yield _only_batch(self, split)
+            return
         for start in range(0, size, BATCH_SENTENCES):
-            end = min(start + BATCH_SENTENCES, size)
-            yield Corpus.of([self.sentence(split, index) for index in range(start, end)], start)
+            yield self.batch(split, start, min(start + BATCH_SENTENCES, size))
+
+    def batch(self, split: str, start: int, end: int) -> Corpus:
+        """Return the sentences of a split from ``start`` to ``end``."""
+        return Corpus.of([self.sentence(split, index) for index in range(start, end)], start)
 
     def contexts(self, split: str, count: int, purpose: str) -> Iterator[tuple[int, Context]]:
         """Yield the number and the random context of each of ``count`` items of a task."""
         check_split(self, split, NAME)
         return ((index, self.world.context(split, index, purpose)) for index in range(count))
+
+
+@lru_cache(maxsize=16)
+def _only_batch(source: MiniEnglish, split: str) -> Corpus:
+    """Return a split of one batch. The cache helps because each stage of a small study reads the same sentences."""
+    return source.batch(split, 0, source.size(split))
