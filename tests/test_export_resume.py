@@ -59,7 +59,7 @@ class Slow(TextSource):
 
 
 def export_slowly(text, out, workers):
-    run.SHARD_BATCHES, run.cores = 1, lambda: 8
+    vars(run).update(SHARD_BATCHES=1, cores=lambda: 8)
     export_language(Slow(text), LANGUAGE, out, source_name="x", workers=workers)
 
 
