@@ -89,6 +89,10 @@ def keyed(stage):
     return StageKeys(ContentHashes()).keyed(stage)
 
 
+def of_kind(whole, kind):
+    return [stage for stage in whole.stages.values() if isinstance(stage, kind)]
+
+
 def run_all(stages, store) -> list[str]:
     """Make every unfinished stage of a graph in order, as a runner does, and return their keys."""
     made = [key for key, stage in stages.items() if not is_done(store, stage)]

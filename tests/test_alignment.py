@@ -15,7 +15,6 @@ from pretrain.config import PretrainConfig
 from pretrain.prepare import prepare
 from pretrain.validation import Validation
 from pretrain.word_pairs import WordPairs, alignment_of, credits_of, word_pairs
-from probes.measures.words.alignment import frequency_ranks
 from synthlang.config import parse
 from synthlang.corpus import Corpus
 from synthlang.dictionary.ids import all_candidates, word_files
@@ -96,12 +95,6 @@ def test_errors_and_rows_of_zeros_name_the_sides():
     assert credits(rows, rows[:3]).zeros == (1, 0)
     assert refused(credits, rows, rows * float("nan"), names=("en", "fr")) == ("", "damaged")
     assert refused(credits, rows, rows, k=0) == ("", "range")
-
-
-def test_ranks_count_from_the_most_frequent_type_and_leave_others_out():
-    counts = np.array([99, 0, 5, 7, 5, 1, 0, 7, 2])  # 0 is a special
-    ranks = frequency_ranks(counts, np.array([2, 3, 4, 5, 7, 8]))
-    assert ranks.tolist() == [0, 0, 3, 1, 4, 6, 0, 2, 5]
 
 
 CASES: dict[str, dict[str, Any]] = {

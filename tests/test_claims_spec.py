@@ -41,22 +41,6 @@ def test_a_claim_for_each_label():
     assert claims["retrieval-of-types"].note
 
 
-@pytest.mark.parametrize(
-    ("right", "verdict"), [([8.0, 8.1, 8.2], "does not replicate"), ([0.4, 0.5, 0.6], "replicates")]
-)
-def test_one_task_of_three_decides(right, verdict):
-    """NER far from 0 is not averaged away by two tasks near 0."""
-    claim = next(claim for claim in read_claims("align_mlm") if claim.id == "script-alone-is-easy")
-    rows = [
-        result({"objective": objective, "transform": "trans"}, seed, task=task,
-               delta=right[seed] if task == "ner" else 0.1 * seed)
-        for objective in ("MLM", "XLM", "DICT-MLM", "ALIGN-MLM")
-        for task in ("nli", "ner", "pos")
-        for seed in range(3)
-    ]  # fmt: skip
-    assert judge(claim, observed(rows)).verdict == verdict
-
-
 CLAIM = """
 paper: mine.yaml
 claims:

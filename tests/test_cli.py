@@ -332,6 +332,15 @@ def test_a_disk_that_is_full(limit, arguments, left, call, tmp_path):
     assert (tmp_path / ".partial-o").exists() or list((tmp_path / "o" / "checkpoints").iterdir()) == []
 
 
+def test_a_transfer_adds_its_seeds_to_a_result_and_notes_a_language_that_is_new(call, tmp_path):
+    options = ["--set", "fine_tune.epochs=1", "--set", "length=48", "--set", "train_items=20", "--language", "perm"]
+    for seeds in (1, 2):
+        code, shown, err = call("transfer", "run", "--out", tmp_path / "t.json", "--seeds", seeds, *options)
+        assert code == 0 and "SUP − ZS" in shown
+        assert "note: the model was not pretrained on perm, only on parent" in err
+        assert len(read_json(tmp_path / "t.json")["seeds"]) == seeds
+
+
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [

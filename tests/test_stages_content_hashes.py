@@ -23,6 +23,7 @@ from probes.study.executors.base import run_stage
 from probes.transfer import splits
 from probes.transfer.config import TransferConfig
 from synthlang.config import dump_yaml, parse
+from synthlang.errors import InputError
 from synthlang.files import read_json, write_json
 from synthlang.progress import silent
 from synthlang.references import Named
@@ -248,6 +249,17 @@ def test_what_is_not_there_has_a_key_that_nothing_has(here):
     (here / "bank" / "x-ud-train.conllu").unlink()
     (here / "bank" / "x-ud-test.conllu").unlink()
     assert key_of(pretrained()) != whole
+
+
+def test_the_words_of_a_message_are_in_no_key(here, monkeypatch):
+    named, known = Named((), "file", "none.txt"), ContentHashes().of(Named((), "file", "none.txt"))
+
+    def refuse(*_: Any) -> Any:
+        raise InputError("in other words", code="missing")
+
+    monkeypatch.setitem(content_hashes.NAMED, "file", refuse)
+    again = ContentHashes().of(named)
+    assert again.hash == known.hash and str(again.error) != str(known.error)
 
 
 # --- files that change while a stage is made ---

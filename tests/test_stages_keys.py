@@ -34,16 +34,13 @@ from tests.study_graphs import (
     TWO,
     graph_of,
     keyed,
+    of_kind,
     study_of,
 )
 from tests.tiny import changed
 
 MADE = {"pretrain", "alignment", "probe", "transfer"}
 STUDIES = {"full": FULL, "two": TWO, "adjusted": ADJUSTED, "started": STARTED, "tuned": CELLS}
-
-
-def of_kind(whole, kind):
-    return [stage for stage in whole.stages.values() if isinstance(stage, kind)]
 
 
 def named(data):

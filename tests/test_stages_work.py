@@ -65,16 +65,13 @@ from tests.study_graphs import (
     TUNED,
     contents,
     graph_of,
+    of_kind,
     run_all,
     write_treebank,
 )
 from tests.tiny import changed
 
 MADE = ("pretrain", "alignment", "probe", "transfer")
-
-
-def of_kind(whole, kind):
-    return [stage for stage in whole.stages.values() if isinstance(stage, kind)]
 
 
 def keys_of(whole, kind):

@@ -55,27 +55,6 @@ def write(folder, **files):
 # --- what a cell has ---
 
 
-def test_the_cells_of_the_tiny_study():
-    cells = expand(parse(StudyConfig, STUDY))
-    assert [cell.name for cell in cells] == ["trans, mlm", "trans, align_mlm"]
-    assert [run_of(cell).objective.kind for cell in cells] == ["mlm", "align_mlm"]
-    assert all(run_of(cell).source == STUDY["source"] for cell in cells)
-    assert [list(cell.tasks) for cell in cells] == [["pos"], ["pos"]]
-    assert cells[0].tasks["pos"] is cells[1].tasks["pos"]  # parsed once
-    assert (cells[0].probes, cells[0].target_model, cells[0].model, cells[0].adjust) == ({}, None, None, None)
-    assert cells[1].labels == {"pretrain.language": "trans", "pretrain.objective.kind": "align_mlm"}
-
-
-def test_overrides_reach_the_settings_and_leave_the_rest():
-    first, second = cells_of(
-        product={"pretrain.language": ["trans"], "pretrain.objective.kind": ["mlm"]},
-        zip={"pretrain.optimizer.learning_rate": [0.5, 0.25], C: [3, 4]},
-    )
-    assert [c.pretrain.optimizer.learning_rate for c in (first, second)] == [0.5, 0.25]
-    assert [c.tasks["pos"].fine_tune.epochs for c in (first, second)] == [3, 4]
-    assert (first.pretrain.optimizer.warmup_steps, first.tasks["pos"].length) == (2, 48)
-
-
 def test_tasks_are_changes_to_what_they_have_in_common():
     cell = one(
         transfer={"length": 32, "fine_tune": {"epochs": 3, "rows": 8}},

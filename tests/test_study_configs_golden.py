@@ -170,18 +170,3 @@ def test_no_path_of_the_checkout_is_pinned(name, place):
     pins = pinned(*study(name))
     assert not any(str(path) in json.dumps(pins) for path in (CONFIGS, CONFIGS.parent, place))
     assert ("file of settings" in json.dumps(pins)) == (name == "tiny/emerging-table1")
-
-
-def test_where_the_checkout_lies_is_not_pinned():
-    assert neutral({"a": [f"{CONFIGS.parent}/data/x", 1]}) == {"a": ["data/x", 1]}
-    assert neutral("fr-like") == {"file of settings": find("derived", "fr-like").data}
-    assert neutral("data/muse/en-fr.txt") == "data/muse/en-fr.txt"
-
-
-def test_a_hash_sees_each_part():
-    quickstart, cells = study("quickstart")
-    kept = hashes(quickstart, cells)
-    fewer = hashes(quickstart, cells[1:])
-    assert fewer["all"] != kept["all"] and fewer["labels"] != kept["labels"] and fewer["study"] == kept["study"]
-    kinds = hashes(quickstart.model_copy(update={"keep": "results"}), cells)
-    assert {part for part in kept if kinds[part] != kept[part]} == {"all", "study"}

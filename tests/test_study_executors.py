@@ -1,10 +1,7 @@
 """Where tasks run: in this process, in processes beside it, one CUDA device each."""
 
 import os
-import platform
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -242,34 +239,9 @@ def test_a_narrow_model_has_one_thread_and_waiting_threads_sleep(monkeypatch):
     settings = ((None, 64), (3, 64), (None, 512))
     assert [machine_of("local", 2, 9, said, hidden).threads for said, hidden in settings] == [1, 3, 4]
     set_environment()
-    assert os.environ["GOMP_SPINCOUNT"] == "1000"
+    assert (os.environ["GOMP_SPINCOUNT"], os.environ["GLIBC_TUNABLES"]) == ("1000", "glibc.malloc.hugetlb=1")
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     assert threads_for(64) == 2
-
-
-PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-LARGE_PAGES = """
-import ctypes
-libc = ctypes.CDLL(None)
-libc.malloc.restype = ctypes.c_void_p
-taken = libc.malloc(ctypes.c_size_t(1 << 26))
-print(any(line.startswith("VmFlags:") and "hg" in line.split() for line in open("/proc/self/smaps")))
-"""
-
-
-@pytest.mark.skipif(
-    not (PAGES.exists() and "[madvise]" in PAGES.read_text() and platform.libc_ver() >= ("glibc", "2.35")),
-    reason="needs glibc 2.35 or later and a kernel that gives large pages on request",
-)
-@pytest.mark.parametrize("said", [None, "glibc.malloc.hugetlb=0"])
-def test_processes_that_are_started_have_large_pages(said, monkeypatch):
-    monkeypatch.setenv("OMP_WAIT_POLICY", "passive")  # so that nothing else is set
-    monkeypatch.setenv("GLIBC_TUNABLES", said or "")
-    if said is None:
-        monkeypatch.delenv("GLIBC_TUNABLES")
-    set_environment()
-    found = subprocess.run([sys.executable, "-c", LARGE_PAGES], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == str(said is None)
 
 
 @pytest.mark.parametrize("name", ["in-process", "local"])

@@ -131,6 +131,14 @@ def test_adjustments_of_one_pretraining_are_no_models(tmp_path: Path) -> None:
     assert said in report(tmp_path).text
 
 
+def test_a_model_without_a_pretraining_has_its_seeds_and_no_caveat(tmp_path: Path) -> None:
+    make_grid(tmp_path, {"adjust.steps": ["0", "9"], "adjust.seed": ["0", "1", "2"]}, seeds=2)
+    change_rows(tmp_path, lambda *_: {"pretrain": "", "pretrain_seed": "", "objective": "", "source": ""})
+    found = scores_of(read_study(tmp_path)).conditions
+    assert [(c.seeds, c.runs) for c in found] == [("3 adjustments × 2 seeds", 3)] * 2
+    assert "one pretraining seed" not in report(tmp_path).text
+
+
 @pytest.mark.parametrize("value", ["nan", "inf"])
 def test_what_is_not_a_number_is_shown_and_counted(study: Path, value: str) -> None:
     rows = read_rows(study)
