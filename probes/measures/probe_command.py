@@ -18,7 +18,7 @@ from probes.measures.probe_input import ROLES, ProbeInput
 from probes.measures.result import ProbeResult
 from probes.measures.settings import InputConfig
 from probes.measures.table import FORMAT, ProbeConfig
-from probes.models.names import derived_numbers, is_run, model_path
+from probes.models.names import is_run, model_path, natural_target
 from probes.models.opening import open_pretrained
 from probes.report.console import console_table
 from synthlang import plugins
@@ -171,28 +171,16 @@ def _with_language(config: ProbeConfig, run: Path) -> ProbeConfig:
     """Set ``language`` and ``natural`` from the languages of a run.
 
     Raises:
-        InputError: The run has several natural languages and none is chosen, or sentence pairs are missing.
+        InputError: The run has several natural languages and none is named, or sentence pairs are missing.
     """
     if config.natural or config.model2 is not None or not (run / "config.yaml").exists():
         return config
-    pretraining = load(PretrainConfig, run / "config.yaml")
-    derived, names = derived_numbers(pretraining), [language.name for language in pretraining.all_languages[1:]]
-    asked = config.language
-    if asked is None and not derived and len(names) == 1:
-        asked = names[0]
-    if asked is None and not derived and names:
-        hint = f"choose one with --language ({', '.join(names)})"
-        raise InputError("the run has several natural languages", run, hint=hint, code="missing")
-    if asked not in names or asked in derived:
+    found = natural_target(load(PretrainConfig, run / "config.yaml"), config.language)
+    if found is None:
         return config
-    if config.reads_sentences and not any(config.pairs.values()):
-        raise InputError(
-            f"must give sentence pairs, because {asked} is not derived from {pretraining.all_languages[0].name}",
-            keys="pairs",
-            hint="give them in --config or with --set, or measure word embeddings only (--probe words)",
-            code="missing",
-        )
-    return config.model_copy(update={"language": asked, "natural": True})
+    filled = config.model_copy(update={"language": found, "natural": True})
+    filled.check_pairs()
+    return filled
 
 
 def _check_folder(folder: Path) -> None:

@@ -45,8 +45,8 @@ class InputConfig(StrictModel):
     natural: bool = False
     """True if the other language is a natural one, and not derived from the source language.
 
-    ``pairs`` must then name sentence pairs, unless ``words`` is the only probe. For a language of a run, this key is
-    set automatically.
+    ``pairs`` must then name sentence pairs, unless ``words`` is the only probe. For a run, this key is set
+    automatically, and so is ``language`` if the run has one other language.
     """
     model2: ModelName | None = None
     """Second model, which reads the other language. Use it to compare two monolingual models."""
@@ -90,12 +90,15 @@ class InputConfig(StrictModel):
     def _sound(self) -> InputConfig:
         if self.natural and self.language is None:
             raise ValueError("natural: also give the other language a name (language)")
-        if self.natural and self.reads_sentences and not any(self.pairs.values()):
-            raise ValueError(
-                "natural: a natural language is not aligned by construction; give sentence pairs (pairs), "
-                "or run the probe words only"
-            )
+        self.check_pairs()
         return self
+
+    def check_pairs(self) -> None:
+        """Raise InputError for a natural language without the sentence pairs that a probe needs."""
+        if self.natural and self.reads_sentences and not any(self.pairs.values()):
+            reason = f"{self.language} is not derived from the source language, so nothing is aligned by construction"
+            hint = "give sentence pairs, or measure word embeddings only (the probe words)"
+            raise InputError(reason, keys="pairs", hint=hint, code="missing")
 
     def numbers(self, count: int) -> tuple[int, ...]:
         """Return the layers to read in a model of ``count`` layers.

@@ -150,6 +150,27 @@ def derived_numbers(config: PretrainConfig) -> dict[str, int]:
     return {languages[b].name: b for a, b in config.derived_pairs if a == 0}
 
 
+def natural_target(run: PretrainConfig, wanted: str | None) -> str | None:
+    """Return the natural language that a transfer or a probe of a run compares with the source language.
+
+    Args:
+        run: Settings of the run.
+        wanted: Name or spec of a language. None stands for the only other language of a run without derived ones.
+
+    Returns:
+        The name of the language, or None if the compared language is a derived one.
+
+    Raises:
+        InputError: The run has several natural languages, and ``wanted`` names none of them.
+    """
+    derived, others = derived_numbers(run), [language.name for language in run.all_languages[1:]]
+    if wanted is None and not derived and len(others) > 1:
+        reason, hint = "the run has several natural languages", f"name one of {', '.join(others)}"
+        raise InputError(reason, keys="language", hint=hint, code="missing")
+    found = others[0] if wanted is None and not derived and others else wanted
+    return found if found in others and found not in derived else None
+
+
 def requested_language(config: PretrainConfig, wanted: str | None, natural: bool) -> int | Language:
     """Find the language that a transfer or a probe of a run compares with the source language.
 

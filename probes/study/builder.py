@@ -12,7 +12,7 @@ from pydantic import Field
 from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
 from probes.measures.table import ProbeConfig
-from probes.models.names import CellModel
+from probes.models.names import CellModel, natural_target, run_config
 from probes.study.axes import Setting
 from probes.study.cell import Cell, in_cell
 from probes.study.config import LARGEST, StudyConfig
@@ -111,21 +111,22 @@ class CellBuilder:
         _check_parts(draft)
         init_from = self._pretraining("init_from", draft, point)
         finetuned, seed = self._finetuning(draft, point)
-        two = draft.sections["target_model",] is not None
+        pretrain = self._pretraining("pretrain", draft, point, init_from)
+        run = run_config(str(draft.values["model"])) if pretrain is None else pretrain
         return Cell(
             name=name,
             labels=point.labels,
             overrides=point.overrides,
             init_from=init_from,
-            pretrain=self._pretraining("pretrain", draft, point, init_from),
+            pretrain=pretrain,
             target_model=self._pretraining("target_model", draft, point),
             model=draft.values["model"],
             source=draft.values["source"],
             adjust=self._adjustment(draft, point),
             finetuned=finetuned,
             finetuned_seed=seed,
-            tasks={name: self._task(name, draft, point, two) for name in self._task_names(draft)},
-            probes={name: self._probe(name, draft, point, two) for name in draft.names("probes")},
+            tasks={name: self._task(name, draft, point, run) for name in self._task_names(draft)},
+            probes={name: self._probe(name, draft, point, run) for name in draft.names("probes")},
         )
 
     def _pretraining(
@@ -171,7 +172,7 @@ class CellBuilder:
             return draft.names("tasks")
         return [str(self._data(draft, ("transfer",)).get("task", TransferConfig().task))]
 
-    def _task(self, name: str, draft: Draft, point: GridPoint, two: bool) -> TransferConfig:
+    def _task(self, name: str, draft: Draft, point: GridPoint, run: PretrainConfig | None) -> TransferConfig:
         place: Place = ("transfer",)
         data = self._data(draft, place)
         if not draft.default_task:
@@ -180,8 +181,15 @@ class CellBuilder:
             check_task(name, own, data, self._common)
             self._check_base(name, own, draft)
             data, place = merged(data, own), ("tasks", name)
-        if two and data.get("target_model") is None:
+        if draft.sections["target_model",] is not None and data.get("target_model") is None:
             data = {**data, "target_model": CellModel.TARGET.value}
+        found = None if data.get("target_model") else _natural_target(run, data, place)
+        if found is not None:
+            if data.get("target") is None:
+                reason = f"is missing: {found} is not derived from the source language, so the task needs its sentences"
+                hint = "set target.test (for SUP also target.train), and train where the pretraining text has no labels"
+                raise InputError(reason, keys=(*place, "target"), hint=hint, code="missing")
+            data = {**data, "language": found}
         return self._parse(TransferConfig, data, place, point)
 
     def _check_base(self, name: str, own: Mapping[str, Any], draft: Draft) -> None:
@@ -193,10 +201,13 @@ class CellBuilder:
         leaves.pop(("task",), None)  # the name of a task may be its task
         check_task(name, own, given, leaves)
 
-    def _probe(self, name: str, draft: Draft, point: GridPoint, two: bool) -> ProbeConfig:
+    def _probe(self, name: str, draft: Draft, point: GridPoint, run: PretrainConfig | None) -> ProbeConfig:
         data = self._data(draft, ("probes", name))
-        if two and "model2" not in data and not _has_value(data, CellModel.TARGET):
+        has_two = draft.sections["target_model",] is not None
+        if has_two and "model2" not in data and not _has_value(data, CellModel.TARGET):
             data = {**data, "model2": CellModel.TARGET.value}
+        found = None if data.get("model2") else _natural_target(run, data, ("probes", name))
+        data = data if found is None else {**data, "language": found, "natural": True}
         return self._parse(ProbeConfig, data, ("probes", name), point)
 
     def _data(self, draft: Draft, place: Place) -> dict[str, Any]:
@@ -222,6 +233,15 @@ class CellBuilder:
                 raise placed if setting is None else of_axis(placed, setting) from error
         config: M = self._parsed[key]
         return config
+
+
+def _natural_target(run: PretrainConfig | None, data: Mapping[str, Any], place: Place) -> str | None:
+    """Return the natural language of a run that a task or a probe is about, or None if there is none."""
+    wanted = data.get("language")
+    if run is None or not isinstance(wanted, str | None):
+        return None
+    with inside(*place):
+        return natural_target(run, wanted)
 
 
 def _start_settings(root: str, section: Section, data: Mapping[str, Any]) -> dict[str, Any]:
