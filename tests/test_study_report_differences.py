@@ -16,6 +16,7 @@ from probes.report.differences import Difference, differences
 from probes.report.scores import scores_of
 from probes.statistics import corrected
 from tests.report_study import (
+    change,
     change_rows,
     make_grid,
     read_rows,
@@ -86,7 +87,7 @@ def test_without_a_second_pair_nothing_is_tested(tmp_path: Path) -> None:
     one = found(folder)["XLM", ""]
     assert (one.ours.mean, one.p, one.outcome) == (1.0, None, "not tested")
     made = report(folder)
-    assert "XLM against MLM, Δ in 1 comparison: too few models for a test in 1." in made.lead
+    assert "XLM against MLM, Δ in 1 comparison: too few models for a test in 1 (pos 1.0, n = 1)." in made.lead
     assert made.table("Compared", "p")[0]["p"] == "–"
 
 
@@ -112,3 +113,50 @@ def test_where_one_condition_has_no_delta_all_are_shown_by_their_zero_shot_score
     assert all(f"(pos, {name})" in lead for name in ("MLM", "XLM")), "both are drawn"
     assert all(re.search(rf"^\| {name} \| [\d.]+ \|", lead, re.MULTILINE) for name in ("MLM", "XLM"))
     assert "XLM against MLM, ZS in 1 comparison" in lead
+
+
+# --- comparisons that a study names ---
+
+COMPARE = [
+    {"objective": ["ALIGN-MLM", "XLM"], "transform": "inv"},
+    {"objective": ["XLM", "MLM"], "transform": ["trans", "inv"]},
+    [{"objective": "ALIGN-MLM", "transform": "trans"}, {"objective": "MLM", "transform": "inv"}],
+]
+
+
+def test_chosen_pairs_and_the_interaction_are_tested_alone(tmp_path: Path) -> None:
+    folder = study(tmp_path)
+    change(folder, config={"compare": COMPARE})
+    pair, crossed, diagonal = differences(scores_of(read_study(folder)))
+    gap = [np.subtract(models("XLM", t), models("MLM", t)) for t in ("trans", "inv")]
+    sides = [
+        (models("ALIGN-MLM", "inv"), models("XLM", "inv")),
+        (gap[0], gap[1]),
+        (models("ALIGN-MLM", "trans"), models("MLM", "inv")),
+    ]
+    tests = [stats.ttest_rel(*of) for of in sides]
+    for one, test, p in zip((pair, crossed, diagonal), tests, corrected([t.pvalue for t in tests]), strict=True):
+        interval, bounds = one.ours.interval, test.confidence_interval(0.95)
+        assert (interval.low, interval.high) == pytest.approx((bounds.low, bounds.high))
+        assert one.p == pytest.approx(p) and one.ours.n == 5
+    names = [(one.compared, one.group) for one in (pair, crossed, diagonal)]
+    assert names == [
+        ("ALIGN-MLM − XLM", "inv"),
+        ("(XLM − MLM under trans) − (XLM − MLM under inv)", ""),
+        ("ALIGN-MLM, trans − MLM, inv", ""),
+    ]
+    made = report(tmp_path)
+    line = r"ALIGN-MLM against XLM \(inv: pos\): Δ −\S+ \(−\S+ to −\S+\), p &lt; \.001, n = 5 pairs of models\."
+    assert re.search(line, made.lead)
+    assert "XLM − MLM under trans against XLM − MLM under inv (pos): Δ " in made.lead
+    assert "corrected for 3 tests" in made.text and "An interaction is a difference of two" in made.text
+
+
+def test_other_axes_and_tasks_are_compared_one_by_one_and_one_seed_is_shown(tmp_path: Path) -> None:
+    axes = {"order": ["fixed", "free"], "marking": ["none", "case"], "size": ["2", "4"]}
+    folder = make_grid(tmp_path, axes, ("pos", "ner"), seeds=1)
+    change(folder, config={"compare": [{"marking": ["case", "none"], "order": ["free", "fixed"]}]})
+    found = differences(scores_of(read_study(folder)))
+    assert [(one.group, one.task) for one in found] == [(f"size {n}", t) for t in ("pos", "ner") for n in "24"]
+    line = "case − none under free against case − none under fixed (size 2: pos): Δ 0.0, too few models"
+    assert line in report(folder).lead

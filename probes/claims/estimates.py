@@ -156,6 +156,12 @@ def difference(left: Replicates, right: Replicates) -> Estimate | None:
     return _difference(left, right)[0] if left and right else None
 
 
+def interaction(left: Replicates, off_left: Replicates, right: Replicates, off_right: Replicates) -> Estimate | None:
+    """Return the gap of gaps (left − off_left) − (right − off_right). None if a side is empty or nothing is paired."""
+    sides = left, right, off_left, off_right
+    return _gap(*sides)[0] if all(sides) else None
+
+
 def _difference(left: Replicates, right: Replicates) -> Unpaired:
     """Return left − right of two non-empty sides, and the replicates without a partner."""
     paired = _pairs(left, right)

@@ -1,4 +1,6 @@
-"""Differences between conditions that differ in one axis, paired by seeds, with p values corrected by Holm.
+"""Differences between conditions, paired by seeds, with p values corrected by Holm.
+
+A study names its comparisons under ``compare``. Without this key, the labels of each axis are compared with the first.
 
 Models of the same pretraining seed start from the same weights and read the same batches, so conditions are compared
 pair by pair (see claims/estimates.py). Models that have not learned are in no pair.
@@ -7,18 +9,20 @@ pair by pair (see claims/estimates.py). Models that have not learned are in no p
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from probes.claims.estimates import DECIDED, UNPAIRED, Estimate, counted, difference
+from probes.claims.estimates import DECIDED, UNPAIRED, Estimate, counted, difference, interaction
 from probes.claims.observed import Replicates, is_after, labels_and_seeds, model_seeds
-from probes.report.numbers import first_few, plural, shown_p
+from probes.report.data import Study
+from probes.report.numbers import bounds, first_few, number, plural, shown_p
 from probes.report.page import Paragraph, Section, Table
 from probes.report.printed import SHOWN
 from probes.report.scores import Column, Condition, Material, by_rows, grouped
-from probes.results.labels import axes_that_set
+from probes.results.labels import Layout, axes_that_set
 from probes.results.measures import range_of
 from probes.statistics import corrected
+from probes.study.compare import Comparison, comparisons
 
 LOWER, HIGHER, UNDECIDED, UNTESTED = "lower", "higher", "undecided", "not tested"
 MOST = 200
@@ -26,9 +30,11 @@ MOST = 200
 NAMED = 6
 """Largest number of settings that a sentence names."""
 CAPTION = (
-    "Differences in points, with 95 % intervals, between conditions that differ in one axis. A negative difference in "
+    "Differences in points, with 95 % intervals, between conditions{}. A negative difference in "
     "Δ means a smaller loss in transfer. Models with the same seeds are paired, and p is from a paired t-test"
 )
+BY_AXIS, CHOSEN = " that differ in one axis", " that the study compares"
+INTERACTION = " An interaction is a difference of two differences."
 WELCH = " (from Welch's test where no seeds are shared)"
 HOLM = ". The p values are corrected for {} by Holm's method."
 ONE = (
@@ -42,6 +48,8 @@ class Difference:
     """A score of the condition ``name`` minus that of the condition ``base``, under the same other labels ``group``.
 
     Attributes:
+        chosen: The study names the comparison.
+        is_interaction: ``name`` and ``base`` are differences themselves.
         p: The p value, corrected for all differences of the study. It is None for a single pair or for equal pairs.
     """
 
@@ -52,6 +60,13 @@ class Difference:
     measure: str
     ours: Estimate
     p: float | None = None
+    chosen: bool = False
+    is_interaction: bool = False
+
+    @property
+    def compared(self) -> str:
+        """The two conditions, or the two differences of an interaction."""
+        return f"({self.name}) − ({self.base})" if self.is_interaction else f"{self.name} − {self.base}"
 
     @property
     def outcome(self) -> str:
@@ -64,7 +79,48 @@ class Difference:
 
 
 def differences(material: Material) -> list[Difference]:
-    """Compare each label of each axis with the first label that has scores, on each task."""
+    """Return the differences on each task: the comparisons of the study, or else those of each axis."""
+    chosen = chosen_comparisons(material.study)
+    found = _chosen_differences(material, chosen) if chosen else _differences_by_axis(material)
+    known = corrected([one.ours.p for one in found])
+    return [replace(one, p=p) for one, p in zip(found, known, strict=True)]
+
+
+def chosen_comparisons(study: Study) -> list[Comparison]:
+    """Return the comparisons that a study names, or that the studies of a joined report name."""
+    configs = [study.config, *(part for part in study.config.values() if isinstance(part, Mapping))]
+    return [one for config in configs for one in comparisons(config.get("compare") or ())]
+
+
+def _chosen_differences(material: Material, chosen: Sequence[Comparison]) -> list[Difference]:
+    """Compare the conditions of each comparison under all other labels."""
+    later, found = axes_that_set(material.study.config, is_after), list[Difference]()
+    for comparison, members in ((one, members) for one in chosen for members in material.tasks.values()):
+        for sides in comparison.matched(members, lambda condition: condition.labels):
+            measure = next((name for name in SHOWN if all(side.values(name) for side in sides)), None)
+            if measure is not None:
+                values = [replicates(side, measure, later) for side in sides]
+                ours = interaction(*values) if comparison.is_interaction else difference(*values)
+                found += [] if ours is None else [_chosen(comparison, material.layout, sides, measure, ours)]
+    return found
+
+
+def _chosen(
+    comparison: Comparison, layout: Layout, sides: Sequence[Condition], measure: str, ours: Estimate
+) -> Difference:
+    """Return the difference of a comparison with the names of its sides."""
+    varied, outer = comparison.between(0, 1), comparison.between(0, 2) if comparison.is_interaction else []
+    names = [layout.only(side.labels, varied) for side in sides]
+    if comparison.is_interaction:
+        inner = " − ".join(names[:2])
+        names = [f"{inner} under {layout.only(side.labels, outer)}" for side in (sides[0], sides[2])]
+    group, (name, base, *_) = layout.without(sides[0].labels, *varied, *outer), names
+    is_interaction = comparison.is_interaction
+    return Difference(group, name, base, sides[0].task, measure, ours, chosen=True, is_interaction=is_interaction)
+
+
+def _differences_by_axis(material: Material) -> list[Difference]:
+    """Compare each label of each axis with the first label that has scores."""
     later = axes_that_set(material.study.config, is_after)
     layout, found = material.layout, list[Difference]()
     for axes in compared_axes(material):
@@ -80,8 +136,7 @@ def differences(material: Material) -> list[Difference]:
             for name, other in zip(names[1:], others, strict=True):
                 if (ours := difference(other, first)) is not None:
                     found.append(Difference(group, name, names[0], rivals[0].task, measure, ours))
-    known = corrected([one.ours.p for one in found])
-    return [replace(one, p=p) for one, p in zip(found, known, strict=True)]
+    return found
 
 
 def compared_axes(material: Material) -> list[tuple[str, ...]]:
@@ -114,7 +169,7 @@ def differences_section(found: Sequence[Difference]) -> Section | None:
     if not found:
         return None
     scores = [SHOWN[one.measure] for one in found]
-    columns: list[Column] = [("Compared", [f"{one.name} − {one.base}" for one in found])]
+    columns: list[Column] = [("Compared", [one.compared for one in found])]
     columns += [("Under", [one.group or "–" for one in found])] if any(one.group for one in found) else []
     columns.append(("Task", [one.task for one in found]))
     several = len(set(scores)) > 1
@@ -124,8 +179,11 @@ def differences_section(found: Sequence[Difference]) -> Section | None:
     columns.append(("Difference" if several else f"Difference\nin {scores[0]}", intervals))
     columns += [("p", [shown_p(one.p) for one in found]), ("n", [_over(one.ours) for one in found])]
     tests = sum(one.p is not None for one in found)
-    told = CAPTION + (WELCH if any(UNPAIRED in one.ours.notes for one in found) else "")
+    told = CAPTION.format(CHOSEN if found[0].chosen else BY_AXIS) + (
+        WELCH if any(UNPAIRED in one.ours.notes for one in found) else ""
+    )
     told += HOLM.format(plural(tests, "test")) if tests > 1 else "."
+    told += INTERACTION if any(one.is_interaction for one in found) else ""
     table = Table(told, *by_rows(columns), texts, "differences", MOST)
     notes = [Paragraph(ONE, "note")] if any(one.ours.unit == "fine-tuning seeds" for one in found) else []
     return Section("Differences between conditions", [table, *notes])
@@ -138,8 +196,14 @@ def _over(ours: Estimate) -> str:
 
 
 def in_words(found: Sequence[Difference]) -> list[str]:
-    """Return a line for each pair of labels, with the counts of settings where the first is lower or higher."""
-    lines = []
+    """Return a line for each comparison of the study, or else for each pair of labels.
+
+    A line of a pair of labels has the counts of settings where the first is lower or higher, and differences that
+    cannot be tested.
+    """
+    lines = [_in_numbers(one) for one in found if one.chosen]
+    if lines:
+        return lines
     for (name, base, measure), of in grouped(found, lambda one: (one.name, one.base, one.measure)).items():
         outcomes = grouped(of, lambda one: one.outcome)
         told = [
@@ -148,10 +212,26 @@ def in_words(found: Sequence[Difference]) -> list[str]:
             if word in outcomes
         ]
         told += [f"not shown to differ in {len(outcomes[UNDECIDED])}"] if UNDECIDED in outcomes else []
-        told += [f"too few models for a test in {len(outcomes[UNTESTED])}"] if UNTESTED in outcomes else []
+        if UNTESTED in outcomes:
+            untested = [f"{_where(one)} {number(one.ours.mean)}, n = {one.ours.n}" for one in outcomes[UNTESTED]]
+            told.append(f"too few models for a test in {len(untested)} ({first_few(untested, NAMED, '; ')})")
         what = f"{name} against {base}, {SHOWN[measure]} in {plural(len(of), 'comparison')}"
         lines.append(f"{what}: {', '.join(told)}.")
     return lines
+
+
+def _in_numbers(one: Difference) -> str:
+    """Return a comparison with its difference, interval, p value and number of pairs."""
+    interval = replace(one.ours.interval, within=range_of("delta")).shown
+    limits = bounds(interval.low, interval.high)
+    told = f"{SHOWN[one.measure]} {number(one.ours.mean)}" + (f" ({limits})" if limits else "")
+    test = "too few models for a test" if one.p is None else f"p = {shown_p(one.p)}".replace("= <", "<")
+    pairs = _over(one.ours).replace("\n", " ")
+    return f"{one.name} against {one.base} ({_where(one)}): {told}, {test}, n = {pairs}."
+
+
+def _where(one: Difference) -> str:
+    return f"{one.group}: {one.task}" if one.group else one.task
 
 
 def _places(found: Sequence[Difference]) -> str:

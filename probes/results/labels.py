@@ -153,6 +153,18 @@ def is_seed(key: str) -> bool:
     return last in ("seed", "seeds") or last.endswith("_seed")
 
 
+def is_label(known: str | None, label: str) -> bool:
+    """Return whether a text stands for a label, a number however it is written.
+
+    >>> is_label("10.0", "10"), is_label("50%", "50"), is_label(None, "10")
+    (True, False, False)
+    """
+    if known is None or known == label:
+        return known == label
+    numbers = numbers_of([known, label])
+    return numbers is not None and "%" not in known + label and numbers[known] == numbers[label]
+
+
 def unseeded(labels: Mapping[str, str]) -> str:
     """Return the labels without seeds as a text, which is the same for replicates.
 

@@ -9,16 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from probes.report.numbers import first_few
-from probes.results.labels import axis_titles, is_seed, numbers_of, short_key
+from probes.results.labels import axis_titles, is_label, is_seed, short_key
 from probes.stages.base import StageKeys
 from probes.study.axes import Choice
 from probes.study.builder import CellBuilder
 from probes.study.cell import RECORDED_AS, Cell
+from probes.study.compare import check_comparisons
 from probes.study.config import LearnedConfig, StudyConfig
 from probes.study.graph import graph
-from probes.study.grid import GridPoint, with_assignments
-from synthlang.catalogue import load_yaml
-from synthlang.config import StrictModel, parse
+from probes.study.grid import GridPoint
+from probes.study.inherited import read_study
+from synthlang.config import StrictModel
 from synthlang.errors import InputError
 from synthlang.fingerprint import canonical_json, fingerprint
 from synthlang.smoke import SUFFIX, smaller
@@ -35,7 +36,7 @@ def load_study(path: Path, assignments: list[str], smoke: bool = False) -> tuple
     Raises:
         InputError: A setting is wrong. Nothing has been written.
     """
-    study = parse(StudyConfig, with_assignments(load_yaml(path, "studies"), assignments), path).beside(path.parent)
+    study = read_study(path, assignments).beside(path.parent)
     cells = expand(study, path, assignments)
     return smoke_study(study, cells) if smoke else (study, cells)
 
@@ -116,6 +117,7 @@ def _expanded(study: StudyConfig, path: Path | None, assignments: Sequence[str])
     build = CellBuilder(study, path, assignments)
     cells = [build.cell(point) for point in points]
     _check_criterion(study, cells)
+    check_comparisons(study.compare, [cell.labels for cell in cells])
     keys = StageKeys()
     _check_distinct(cells, keys, len(points) - len(study.grid.include))
     _check_labels(points)
@@ -254,7 +256,7 @@ def _matching(cells: Sequence[Cell], text: str) -> set[str]:
     axes = dict.fromkeys(axis for cell in cells for axis in cell.labels)
     name, equals, label = text.partition("=")
     if equals and "," not in text and (meant := _called(axes, name)):
-        if found := {cell.name for cell in cells if any(_same(cell.labels.get(axis), label) for axis in meant)}:
+        if found := {cell.name for cell in cells if any(is_label(cell.labels.get(axis), label) for axis in meant)}:
             return found
         axes = dict.fromkeys(meant)
     elif (found := {cell.name for cell in cells if text and text in cell.name}) or (
@@ -270,17 +272,12 @@ def _matching(cells: Sequence[Cell], text: str) -> set[str]:
 def _has_label(cell: Cell, text: str) -> bool:
     """Return whether a cell has a label, given as ``LABEL`` or ``AXIS=LABEL``."""
     name, _, label = text.partition("=")
-    return text in cell.labels.values() or any(_same(cell.labels[axis], label) for axis in _called(cell.labels, name))
+    return text in cell.labels.values() or any(
+        is_label(cell.labels[axis], label) for axis in _called(cell.labels, name)
+    )
 
 
 def _called(axes: Iterable[str], name: str) -> list[str]:
     """Return the axes that a name refers to. Several axes may have the same last part."""
     titles = axis_titles(axes)
     return [a for a in titles if name in (a, a.rsplit(".", 1)[-1], short_key(a), titles[a].replace(" ", "_"))]
-
-
-def _same(cell_label: str | None, label: str) -> bool:
-    if cell_label is None or cell_label == label:
-        return cell_label == label
-    numbers = numbers_of([cell_label, label])
-    return numbers is not None and "%" not in cell_label + label and numbers[cell_label] == numbers[label]

@@ -49,7 +49,7 @@ def _common(one: Any, other: Any) -> Any:
     return one if one == other and isinstance(one, bool) == isinstance(other, bool) else DIFFERS
 
 
-APART = ("title", "paper", "claims", "scale", "pool", "learned", "keep")
+APART = ("title", "paper", "claims", "compare", "scale", "pool", "learned", "keep")
 """Settings of a study that change no cell."""
 SHOWN = 5
 """Maximum number of differences to show."""

@@ -10,6 +10,7 @@ from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_
 
 from probes.claims.papers import read_claims, read_tables
 from probes.study.axes import RENAMED
+from probes.study.compare import comparisons
 from probes.study.grid import GridConfig
 from synthlang.config import StrictModel
 from synthlang.errors import InputError
@@ -54,6 +55,14 @@ class StudyConfig(StrictModel):
     """Tables of a paper for comparison: PAPER/TABLE, or files."""
     claims: tuple[str, ...] = ()
     """Claims to test on the results: names, or files."""
+    compare: list[dict[str, Any] | list[dict[str, Any]]] = Field(default_factory=list)
+    """Comparisons of the report (default: each label of an axis with the first one).
+
+    ``{marking: [case, none], order: free}`` is the first label minus the second, under the other labels.
+    ``{marking: [case, none], order: [free, fixed]}`` is the interaction: this difference under the first label of the
+    other axis, minus that under the second. ``[{order: free, marking: case}, {order: fixed, marking: none}]`` are two
+    conditions.
+    """
     source: str = ""
     """Source of init_from, pretrain and target_model where they name none of their own."""
     init_from: Changes | None = None
@@ -109,6 +118,12 @@ class StudyConfig(StrictModel):
     ) -> dict[str, Changes | None] | None:
         for name in value or ():
             check_part_name(str(info.field_name), name)
+        return value
+
+    @field_validator("compare")
+    @classmethod
+    def _compared(cls, value: list[Any]) -> list[Any]:
+        comparisons(value)
         return value
 
     @field_validator("seeds")

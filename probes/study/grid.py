@@ -252,7 +252,7 @@ def _without(name: str, place: Sequence[str], data: Mapping[str, Any]) -> dict[s
     Raises:
         InputError: If the label does not exist.
     """
-    known = _keys_at(place, data)
+    known = keys_at(place, data)
     if name not in known and len(place) > 2:
         labels = [str(label) for label in known]
         hint = did_you_mean(name, labels) + (
@@ -262,7 +262,7 @@ def _without(name: str, place: Sequence[str], data: Mapping[str, Any]) -> dict[s
     return {key: of for key, of in known.items() if key != name}
 
 
-def _keys_at(place: Sequence[str], data: Mapping[str, Any]) -> Mapping[str, Any]:
+def keys_at(place: Sequence[str], data: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the mapping at ``place``, or an empty one if something else is there, such as a list."""
     node: Any = data
     for key in place:
@@ -276,7 +276,7 @@ def _place(keys: Sequence[str], data: Mapping[str, Any]) -> list[str] | None:
         axis = keys[2]
         if axis in KNOWN_ROOTS:
             return ["grid", keys[1], ".".join(keys[2:])]
-        labels = _keys_at(keys[:3], data)
+        labels = keys_at(keys[:3], data)
         # A label may contain dots. The longest label that exists is taken.
         ends = (end for end in range(len(keys), 3, -1) if ".".join(keys[3:end]) in labels)
         end = next(ends, 4)

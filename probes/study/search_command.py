@@ -9,12 +9,10 @@ from rich.console import Console
 
 from pretrain.stopping import EXIT_CODE, Stopped, on_sigterm
 from probes.study.cells import check_not_hidden
-from probes.study.config import StudyConfig
-from probes.study.grid import with_assignments
+from probes.study.inherited import read_study
 from probes.study.options import SearchOptions, sized
 from probes.study.search import ERROR, TRIALS, Search, ranked, tried
-from synthlang.catalogue import load_yaml, run_folder
-from synthlang.config import parse
+from synthlang.catalogue import run_folder
 from synthlang.progress import Display
 
 if TYPE_CHECKING:
@@ -32,7 +30,7 @@ def search_command(name: Path, out: Path | None, options: SearchOptions, overrid
     """
     config = sized(name, options.size)
     out = out or run_folder(config).with_name(f"{run_folder(config).name}-search")
-    study = parse(StudyConfig, with_assignments(load_yaml(config, "studies"), overrides), config)
+    study = read_study(config, overrides)
     search = Search(study, config, out, options)
     check_not_hidden(search.points, overrides)
     with Display() as display, on_sigterm() as stop:

@@ -1,0 +1,129 @@
+"""Comparisons that a study names under ``compare``: pairs of conditions, and differences of two such differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from probes.report.numbers import plural
+from probes.results.labels import is_label, is_seed
+from probes.study.axes import label_of
+from synthlang.errors import InputError, did_you_mean
+
+T = TypeVar("T")
+Labels = Mapping[str, str]
+"""Axis → label."""
+FORM = "write two labels of one axis, as in {AXIS: [A, B]}, or of two axes for their interaction"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A difference, first − second, or an interaction, (first − second) − (third − fourth).
+
+    Attributes:
+        sides: The labels of each of the two or four conditions. All sides name the same axes.
+    """
+
+    sides: tuple[Labels, ...]
+
+    @property
+    def is_interaction(self) -> bool:
+        """Whether the comparison is a difference of two differences."""
+        return len(self.sides) == 4
+
+    def between(self, first: int, second: int) -> list[str]:
+        """Return the axes in which two sides differ."""
+        return [axis for axis, label in self.sides[first].items() if self.sides[second][axis] != label]
+
+    def matched(self, conditions: Sequence[T], labels_of: Callable[[T], Labels]) -> Iterator[tuple[T, ...]]:
+        """Yield the conditions of the sides, for each combination of the labels of other axes that has all sides."""
+        groups: dict[tuple[tuple[str, str], ...], list[T]] = {}
+        for condition in conditions:
+            rest = (item for item in labels_of(condition).items() if item[0] not in self.sides[0])
+            groups.setdefault(tuple(sorted(rest)), []).append(condition)
+        for members in groups.values():
+            found = [[one for one in members if _fits(labels_of(one), side)] for side in self.sides]
+            if all(found):
+                yield tuple(of_side[0] for of_side in found)
+
+
+def _fits(labels: Labels, side: Labels) -> bool:
+    return all(is_label(labels.get(axis), label) for axis, label in side.items())
+
+
+def comparisons(entries: Sequence[Any]) -> list[Comparison]:
+    """Return the comparisons of the entries of ``compare``.
+
+    >>> [one] = comparisons([{"order": "free", "marking": ["case", "none"]}])
+    >>> one.sides
+    ({'order': 'free', 'marking': 'case'}, {'order': 'free', 'marking': 'none'})
+
+    Raises:
+        InputError: An entry does not have the form of a comparison. Its number comes first in the keys.
+    """
+    found = []
+    for number, entry in enumerate(entries):
+        try:
+            found.append(_pair(entry) if isinstance(entry, list) else _crossed(entry))
+        except InputError as error:
+            raise error.inside(str(number)) from error
+    return found
+
+
+def _crossed(entry: Mapping[str, Any]) -> Comparison:
+    """Return the comparison of an entry in which one axis or two axes have two labels."""
+    for axis, labels in entry.items():
+        if is_seed(axis):
+            reason = "an axis of seeds is not compared, because models of equal seeds are paired"
+            raise InputError(reason, keys=axis, hint="leave it out", code="conflict")
+        if isinstance(labels, list) and (len(labels) != 2 or _label(labels[0]) == _label(labels[1])):
+            raise InputError(f"{labels!r} is not two labels", keys=axis, hint=FORM, code="range")
+    fixed = {axis: _label(label) for axis, label in entry.items() if not isinstance(label, list)}
+    varied = [(axis, [*map(_label, labels)]) for axis, labels in entry.items() if isinstance(labels, list)]
+    if len(varied) not in (1, 2):
+        raise InputError(f"{len(varied)} axes have two labels", hint=FORM, code="range")
+    (axis, labels), *others = varied
+    outer = [{other: label} for other, of_other in others for label in of_other] or [{}]
+    return Comparison(tuple({**fixed, axis: label, **more} for more in outer for label in labels))
+
+
+def _pair(entry: Sequence[Mapping[str, Any]]) -> Comparison:
+    """Return the comparison of an entry that lists two conditions."""
+    if len(entry) != 2:
+        raise InputError(f"lists {plural(len(entry), 'condition')}", hint="list two", code="range")
+    first, second = ({axis: _label(label) for axis, label in side.items()} for side in entry)
+    if first.keys() != second.keys() or first == second:
+        hint = "give both conditions a label on the same axes, and at least one other label"
+        raise InputError("the two conditions cannot be compared", hint=hint, code="conflict")
+    return Comparison((first, second))
+
+
+def _label(value: Any) -> str:
+    return label_of("", value)
+
+
+def check_comparisons(entries: Sequence[Any], cells: Sequence[Labels]) -> None:
+    """Raise InputError for a comparison of conditions that the study does not have.
+
+    Args:
+        entries: The entries of ``compare``.
+        cells: The labels of each cell.
+    """
+    known: dict[str, dict[str, None]] = {}
+    for labels in cells:
+        for axis, label in labels.items():
+            known.setdefault(axis, {})[label] = None
+    conditions = [{axis: label for axis, label in labels.items() if not is_seed(axis)} for labels in cells]
+    for number, comparison in enumerate(comparisons(entries)):
+        keys = ("compare", str(number))
+        for axis, label in (item for side in comparison.sides for item in side.items()):
+            if axis not in known:
+                hint = f"{did_you_mean(axis, list(known))}the grid has {', '.join(known) or 'no axes'}"
+                raise InputError("unknown axis", keys=(*keys, axis), hint=hint, code="unknown")
+            if not any(is_label(one, label) for one in known[axis]):
+                hint = f"{did_you_mean(label, list(known[axis]))}the axis has {', '.join(known[axis])}"
+                raise InputError(f"unknown label {label!r}", keys=(*keys, axis), hint=hint, code="unknown")
+        if not any(comparison.matched(conditions, lambda labels: labels)):
+            reason = "the grid does not have all conditions of the comparison"
+            raise InputError(reason, keys=keys, hint="change it, or add the cells", code="no_effect")

@@ -1,0 +1,77 @@
+"""The settings of a study file: what it inherits from the studies that it is based on, and what it drops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from probes.study.config import StudyConfig
+from probes.study.grid import PARTS, GridConfig, keys_at, with_assignments
+from synthlang.catalogue import BASE, load_bases, load_yaml
+from synthlang.config import assigned, parse
+from synthlang.errors import InputError, did_you_mean
+from synthlang.files import user_path
+from synthlang.strict_yaml import read_yaml
+
+OF_ITS_OWN = ("title", "pool", "paper", "claims", "compare")
+"""Keys that a file does not inherit, because they are about the study that it is based on."""
+Place = tuple[str, ...]
+
+
+def read_study(path: Path, assignments: Sequence[str] = ()) -> StudyConfig:
+    """Read a study from a file or from the catalogue, and apply ``KEY=VALUE`` assignments.
+
+    A file inherits all keys of its base except ``OF_ITS_OWN``. null drops a key of the study or of its grid, and in a
+    file with a base also an axis, a label, a task or a probe of the base.
+
+    Raises:
+        InputError: A setting is wrong, or the base does not have what the file drops.
+    """
+    data = with_assignments(_inherited(path), assignments)
+    if isinstance(data.get("grid"), Mapping):
+        data["grid"] = _without_null(data["grid"], GridConfig.model_fields)
+    return parse(StudyConfig, _without_null(data, StudyConfig.model_fields.keys() - {"grid"}), path)
+
+
+def _without_null(data: Mapping[str, Any], known: Any) -> dict[str, Any]:
+    """Return a mapping without null at the ``known`` keys, which have their defaults then."""
+    return {key: value for key, value in data.items() if value is not None or key not in known}
+
+
+def _inherited(path: Path) -> dict[str, Any]:
+    """Return the mapping of a study with what it inherits."""
+    data, file = load_yaml(path, "studies"), user_path(path)
+    own = read_yaml(file) if file.is_file() else {}
+    if BASE not in own:
+        return data
+    try:
+        base = load_bases(own[BASE], file.parent)
+        data = {key: value for key, value in data.items() if key in own or key not in OF_ITS_OWN}
+        for place in _dropped(own):
+            data = _without(place, data, base)
+    except InputError as error:
+        raise error.inside(path=path) from error
+    return data
+
+
+def _dropped(own: Mapping[str, Any]) -> Iterator[Place]:
+    """Yield the places of axes, labels, tasks and probes, and of the whole grid, that are null."""
+    if "grid" in own and own["grid"] is None:
+        yield ("grid",)
+    sections: list[Place] = [("tasks",), ("probes",), *(("grid", part) for part in PARTS)]
+    sections += [(*axes, axis) for axes in sections[2:] for axis in keys_at(axes, own)]
+    for section in sections:
+        yield from ((*section, str(name)) for name, value in keys_at(section, own).items() if value is None)
+
+
+def _without(place: Place, data: dict[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``data`` without the value at ``place``, which the base must have."""
+    *section, gone = place
+    known = [str(name) for name in keys_at(section, base)]
+    if gone not in known:
+        hint = did_you_mean(gone, known) + (f"the base has {', '.join(known)}" if known else "leave it out")
+        raise InputError("there is nothing to drop", keys=place, hint=hint, code="unknown")
+    left = {name: value for name, value in keys_at(section, data).items() if str(name) != gone}
+    whole: dict[str, Any] = assigned(data, section, left)
+    return whole
