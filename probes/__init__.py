@@ -224,6 +224,13 @@ def run_study(
     return run(Path(config), _path(out), options or StudyOptions(), assignments(overrides))
 
 
+def write_new_study(path: str | Path) -> None:
+    """Write a commented study file as a start for a study of one's own. The file must not exist yet."""
+    from probes.commands import write_new_study as write
+
+    write(Path(path))
+
+
 def search_study(
     config: str | Path,
     out: str | Path | None = None,

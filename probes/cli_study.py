@@ -11,6 +11,7 @@ import probes
 from probes.cli_options import Set, Smoke, Threads, argument, names_of, one_of, option, renamed
 from probes.study.options import EXECUTORS, SAMPLERS, SearchOptions, StudyOptions
 from synthlang.catalogue import SIZES
+from synthlang.errors import InputError
 
 Study = Annotated[
     Path, argument("YAML file, or name of a study (synthlang configs studies lists them).", **names_of("studies"))
@@ -24,7 +25,13 @@ Folders = Annotated[list[Path], argument("Study folders.")]
 
 
 def study(
-    config: Study,
+    config: Annotated[
+        Path | None,
+        argument(
+            "YAML file, or name of a study (synthlang configs studies lists them). Required without --init.",
+            **names_of("studies"),
+        ),
+    ] = None,
     out: Annotated[Path | None, option("Study folder (default: runs/NAME). An unfinished study continues.")] = None,
     store: Store = None,
     size: Size = None,
@@ -43,6 +50,10 @@ def study(
     verify: Annotated[
         bool, option("Check only: all files of the store by checksum, and the plan. Nothing runs.", "--verify")
     ] = False,
+    init: Annotated[
+        Path | None,
+        option("Commented study file to write, as a start for one's own. Nothing runs.", metavar="FILE"),
+    ] = None,
     slurm: Annotated[list[str], option("Slurm option, such as partition=gpu (repeatable).", metavar="KEY=VALUE")] = [],  # noqa: B006
     no_wait: Annotated[bool, option("Submission only: no waiting for the Slurm jobs.", "--no-wait")] = False,
     threads: Threads = None,
@@ -50,6 +61,13 @@ def study(
     overrides: Set = [],  # noqa: B006
 ) -> None:
     """Run every cell of a grid and write a report. Results and measures are CSV files beside it."""
+    if (config is None) == (init is None):
+        reason, code = ("no study is given", "missing") if config is None else ("--init runs no study", "conflict")
+        raise InputError(reason, hint="give either a study or --init FILE", code=code)
+    if config is None:
+        assert init is not None
+        probes.write_new_study(init)
+        return
     run = probes.run_study(
         config,
         out,

@@ -113,6 +113,15 @@ def _opened(name: Path, out: Path | None, options: StudyOptions, overrides: list
     return run
 
 
+def write_new_study(path: Path) -> None:
+    """Write the study file of ``--init``, and print the next commands."""
+    from probes.study.new_study import write_new_study as write
+
+    write(path)
+    _say(Console(), f"written: {path}")
+    _say(Console(), f"next: synthlang study {path} --dry-run, or --smoke to try it")
+
+
 def write_reports(folders: list[Path], out: Path | None = None) -> None:
     """Write the reports of study folders again, or one joint report in ``out``."""
     _check_studies(folders)
