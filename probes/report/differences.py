@@ -220,6 +220,14 @@ def in_words(found: Sequence[Difference]) -> list[str]:
     return lines
 
 
+def unmade_in_words(material: Material) -> list[str]:
+    """Return a line that counts the comparisons of the study without any result."""
+    chosen = chosen_comparisons(material.study)
+    left = sum(not _chosen_differences(material, [one]) for one in chosen)
+    reason = "because conditions have no scores, or no models in common"
+    return [f"{left} of {plural(len(chosen), 'comparison')} of the study could not be made, {reason}."] if left else []
+
+
 def _in_numbers(one: Difference) -> str:
     """Return a comparison with its difference, interval, p value and number of pairs."""
     interval = replace(one.ours.interval, within=range_of("delta")).shown

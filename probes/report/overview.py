@@ -13,7 +13,7 @@ from probes.claims.papers import names_in
 from probes.figures.drawing import Figure, shorten
 from probes.figures.printed import Bar, bars_beside
 from probes.report.data import Study
-from probes.report.differences import Difference, in_words
+from probes.report.differences import Difference, in_words, unmade_in_words
 from probes.report.judged import Comparisons
 from probes.report.numbers import Entry, number
 from probes.report.page import Beside, Block, Bullets, Figures, Paragraph, Section, Table, Terms
@@ -95,7 +95,11 @@ def overview(
     claims = claims_in_words(comparisons)
     blocks += [Terms(claims)] if claims else []
     lines = [best] if best not in ("", lead) else []
-    lines += [*_few(in_words(found)), *(correlations_in_words(material) if material.conditions else ())]
+    lines += [
+        *_few(in_words(found)),
+        *unmade_in_words(material),
+        *(correlations_in_words(material) if material.conditions else ()),
+    ]
     blocks += [Bullets(lines)] if lines else []
     blocks.append(Paragraph(" ".join(filter(None, (what_was_run(material), caveat(material))))))
     notes = filter(None, (material.study.told_failed, *material.study.notes))
