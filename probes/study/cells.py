@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from probes.stages.base import StageKeys
 from probes.study.axes import Choice
 from probes.study.builder import CellBuilder
 from probes.study.cell import RECORDED_AS, Cell
-from probes.study.compare import check_comparisons
+from probes.study.compare import check_comparisons, comparisons
 from probes.study.config import LearnedConfig, StudyConfig
 from probes.study.graph import graph
 from probes.study.grid import GridPoint
@@ -44,13 +44,14 @@ def load_study(path: Path, assignments: list[str], smoke: bool = False) -> tuple
 def smoke_study(study: StudyConfig, cells: Sequence[Cell]) -> tuple[StudyConfig, list[Cell]]:
     """Return the study with small models and little data, without claims and printed numbers.
 
-    It has one seed of each kind. It has as few cells as possible, so that each value of an axis is in one of them. Its
-    name and scale keep its results apart from all others.
+    It has one seed of each kind. It has as few cells as possible, so that each value of an axis is in one of them and
+    each comparison of the study can be made. Its name and scale keep its results apart from all others.
     """
     axes = dict.fromkeys(axis for cell in cells for axis in cell.labels if is_seed(axis))
     first = {axis: next(cell.labels[axis] for cell in cells if axis in cell.labels) for axis in axes}
     kept = [cell for cell in cells if all(cell.labels.get(axis, label) == label for axis, label in first.items())]
-    found = list(_smaller_cells(_each_value_once(kept)))
+    needed = {cell.name for one in comparisons(study.compare) for cell in next(one.matched(kept, _labels), ())}
+    found = list(_smaller_cells(_each_value_once(kept, needed)))
     study = study.model_copy(
         update={
             "name": f"{study.name}{SUFFIX}",
@@ -66,11 +67,15 @@ def smoke_study(study: StudyConfig, cells: Sequence[Cell]) -> tuple[StudyConfig,
     return study, found
 
 
-def _each_value_once(cells: Iterable[Cell]) -> Iterator[Cell]:
-    """Yield cells without labels, and cells with a label that no earlier cell has."""
+def _labels(cell: Cell) -> Mapping[str, str]:
+    return cell.labels
+
+
+def _each_value_once(cells: Iterable[Cell], needed: Collection[str]) -> Iterator[Cell]:
+    """Yield cells without labels, cells with a label that no earlier cell has, and cells with a ``needed`` name."""
     seen = set[tuple[str, str]]()
     for cell in cells:
-        if not cell.labels or not seen.issuperset(cell.labels.items()):
+        if cell.name in needed or not cell.labels or not seen.issuperset(cell.labels.items()):
             seen |= cell.labels.items()
             yield cell
 
