@@ -28,7 +28,7 @@ def study(
     config: Annotated[
         Path | None,
         argument(
-            "YAML file, or name of a study (synthlang configs studies lists them). Required without --init.",
+            "YAML file, or name of a study in synthlang configs studies (default: none, for --init).",
             **names_of("studies"),
         ),
     ] = None,
@@ -52,7 +52,7 @@ def study(
     ] = False,
     init: Annotated[
         Path | None,
-        option("Commented study file to write, as a start for one's own. Nothing runs.", metavar="FILE"),
+        option("Study file to write, with comments, to start from (default: none). Nothing runs.", metavar="FILE"),
     ] = None,
     slurm: Annotated[list[str], option("Slurm option, such as partition=gpu (repeatable).", metavar="KEY=VALUE")] = [],  # noqa: B006
     no_wait: Annotated[bool, option("Submission only: no waiting for the Slurm jobs.", "--no-wait")] = False,

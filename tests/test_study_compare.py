@@ -19,7 +19,7 @@ GRID: dict[str, Any] = {
     },
     "exclude": [{"steps": "many", ALPHA: 10.0}],
 }
-PAIR = {"steps": ["many", "few"]}
+PAIR: dict[str, Any] = {"steps": ["many", "few"]}
 
 
 @pytest.mark.parametrize(

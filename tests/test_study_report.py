@@ -362,7 +362,7 @@ MISSING = {
     "metrics": "No metrics were logged: mlm-trans",
     "runs": "There are no curves where the run folder is missing: mlm-trans; align_mlm-trans",
     "alignment": "No cell has both an alignment and a Δ",
-    "seeds": "too few models for a test",
+    "seeds": "no test is possible in",
     "cells": "No pretraining run was recorded",
     "all but json": "results.parquet is missing",
     "delta": "No cell has both an alignment and a Δ",

@@ -87,7 +87,7 @@ def test_without_a_second_pair_nothing_is_tested(tmp_path: Path) -> None:
     one = found(folder)["XLM", ""]
     assert (one.ours.mean, one.p, one.outcome) == (1.0, None, "not tested")
     made = report(folder)
-    assert "XLM against MLM, Δ in 1 comparison: too few models for a test in 1 (pos 1.0, n = 1)." in made.lead
+    assert "XLM against MLM, Δ in 1 comparison: no test is possible in 1 (pos 1.0, n = 1)." in made.lead
     assert made.table("Compared", "p")[0]["p"] == "–"
 
 
@@ -155,10 +155,10 @@ def test_chosen_pairs_and_the_interaction_are_tested_alone(tmp_path: Path) -> No
 def test_other_axes_and_tasks_are_compared_one_by_one_and_one_seed_is_shown(tmp_path: Path) -> None:
     axes = {"order": ["fixed", "free"], "marking": ["none", "case"], "size": ["2", "4"]}
     folder = make_grid(tmp_path, axes, ("pos", "ner"), seeds=1)
-    crossed = {"marking": ["case", "none"], "order": ["free", "fixed"]}
+    crossed: dict[str, Any] = {"marking": ["case", "none"], "order": ["free", "fixed"]}
     change(folder, config={"compare": [crossed, {**crossed, "size": "8"}]})
     found = differences(scores_of(read_study(folder)))
     assert [(one.group, one.task) for one in found] == [(f"size {n}", t) for t in ("pos", "ner") for n in "24"]
-    line = "case − none under free against case − none under fixed (size 2: pos): Δ 0.0, too few models"
+    line = "case − none under free against case − none under fixed (size 2: pos): Δ 0.0, no test is possible, n = 1"
     lead = report(folder).lead
     assert line in lead and "1 of 2 comparisons of the study could not be made, because" in lead

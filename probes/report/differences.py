@@ -214,7 +214,7 @@ def in_words(found: Sequence[Difference]) -> list[str]:
         told += [f"not shown to differ in {len(outcomes[UNDECIDED])}"] if UNDECIDED in outcomes else []
         if UNTESTED in outcomes:
             untested = [f"{_where(one)} {number(one.ours.mean)}, n = {one.ours.n}" for one in outcomes[UNTESTED]]
-            told.append(f"too few models for a test in {len(untested)} ({first_few(untested, NAMED, '; ')})")
+            told.append(f"no test is possible in {len(untested)} ({first_few(untested, NAMED, '; ')})")
         what = f"{name} against {base}, {SHOWN[measure]} in {plural(len(of), 'comparison')}"
         lines.append(f"{what}: {', '.join(told)}.")
     return lines
@@ -233,7 +233,7 @@ def _in_numbers(one: Difference) -> str:
     interval = replace(one.ours.interval, within=range_of("delta")).shown
     limits = bounds(interval.low, interval.high)
     told = f"{SHOWN[one.measure]} {number(one.ours.mean)}" + (f" ({limits})" if limits else "")
-    test = "too few models for a test" if one.p is None else f"p = {shown_p(one.p)}".replace("= <", "<")
+    test = "no test is possible" if one.p is None else f"p = {shown_p(one.p)}".replace("= <", "<")
     pairs = _over(one.ours).replace("\n", " ")
     return f"{one.name} against {one.base} ({_where(one)}): {told}, {test}, n = {pairs}."
 
