@@ -70,12 +70,11 @@ def test_what_must_be_brought_first(cloud):
     assert (done.returncode, "run setup.sh" in done.stderr) == (2, True)
 
 
-@pytest.mark.parametrize("code", [1, 2, 7])
-def test_a_failed_job_fails_with_its_code_and_the_same_command_goes_on(cloud, code):
-    (cloud.project / "dies").write_text(str(code))
+def test_a_failed_job_fails_with_its_code_and_the_same_command_goes_on(cloud):
+    (cloud.project / "dies").write_text("7")
     done = cloud.run("train.sh", CONFIG, "--out", "runs/a")
-    assert done.returncode == code
-    assert f"runs/a ended with exit code {code}" in done.stderr
+    assert done.returncode == 7
+    assert "runs/a ended with exit code 7" in done.stderr
     assert not (cloud.project / "runs/a/done.json").exists()
     done = cloud.run("train.sh", CONFIG, "--out", "runs/a")
     assert done.returncode == 0
