@@ -61,13 +61,14 @@ def study(
     overrides: Set = [],  # noqa: B006
 ) -> None:
     """Run every cell of a grid and write a report. Results and measures are CSV files beside it."""
-    if (config is None) == (init is None):
-        reason, code = ("no study is given", "missing") if config is None else ("--init runs no study", "conflict")
-        raise InputError(reason, hint="give either a study or --init FILE", code=code)
-    if config is None:
-        assert init is not None
+    hint = "give either a study or --init FILE"
+    if init is not None:
+        if config is not None:
+            raise InputError("runs no study", "--init", hint=hint, code="conflict")
         probes.write_new_study(init)
         return
+    if config is None:
+        raise InputError("no study is given", hint=hint, code="missing")
     run = probes.run_study(
         config,
         out,
