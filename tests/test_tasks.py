@@ -264,6 +264,7 @@ def test_ids_that_come_again_are_numbered(tmp_path):
 NLI = "sentence1\tsentence2\tlabel\n"
 QA = "x.json data.0.paragraphs.0"
 # malformed lines of slots and of CoNLL-U are in the tests of the sources that read them
+UNTAGGED = "1\tHe\t_\tPRON\t_\t_\t2\tnsubj\t_\t_\n2\tran\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n"
 FILES: list[tuple[str, Any, str, str]] = [
     ("nli", "", "x.tsv:1", "missing"),
     ("nli", "sentence1\tsentence2\n", "x.tsv:1", "missing"),
@@ -281,6 +282,9 @@ FILES: list[tuple[str, Any, str, str]] = [
     ("pos", "", "x.conllu", "empty"),
     ("pos:lines", "a O\n", "x.conllu", "missing"),
     ("parsing:iob", "a O\n", "x.conllu", "missing"),
+    ("ner", UNTAGGED, "x.conllu", "missing"),
+    ("ner:conllu", UNTAGGED, "x.conllu", "missing"),
+    ("ner:iob", UNTAGGED, "x.conllu", "format"),
 ]
 
 
@@ -303,6 +307,12 @@ def test_wrong_files(tmp_path, scheme, content, place, code):
     path.write_bytes(written if isinstance(written, bytes) else written.encode())
     spec = f"{scheme}:{path}{language and '?'}{language}"
     assert refused(lambda: list(open_task(spec).batches("train"))) == (place, code)
+
+
+@pytest.mark.parametrize("scheme", ["ner", "ner:conllu", "ner:iob"])
+def test_treebanks_without_entities_are_refused_with_the_formats_that_have_them(tmp_path, scheme):
+    path = write(tmp_path / "x.conllu", UNTAGGED)
+    assert "iob:PATH" in refusal(open_task, f"{scheme}:{path}").hint
 
 
 @pytest.mark.parametrize(

@@ -196,7 +196,8 @@ def test_labels_of_a_treebank(tmp_path):
         task = open_task(spec)
         assert about(task) == ("words", ("text",), "upos", "intent", (), ("dev",))
         assert only(task, "dev").corpus.columns["upos"].values() == ["DET", "NOUN", "VERB", "PUNCT"]
-    assert only(open_task(f"ner:conllu:{path}"), "dev").corpus.columns["ner"].values() == ["O", "B-PET", "O", "O"]
+    for spec in (f"ner:{path}", f"ner:conllu:{path}"):
+        assert only(open_task(spec), "dev").corpus.columns["ner"].values() == ["O", "B-PET", "O", "O"]
     assert open_task(f"parsing:{path}").tags == "deprel"
     assert open_task(f"pos:{path}").fingerprint != open_task(f"parsing:{path}").fingerprint
 

@@ -15,7 +15,14 @@ from synthlang.sources.words import COMPLETE, WITHHELD
 
 BATCH_SENTENCES = 2000  # a constant, because the borders of batches affect the bytes
 PARSED = "parse it (synthlang parse SOURCE --out DIR, then conllu:DIR) or derive it with --parser spacy:NAME"
-HINTS = {"upos": PARSED, "head": PARSED, "deprel": PARSED, "feats": "read a treebank as conllu:PATH?feats"}
+TAGGED = "use iob:PATH, with a word and its tag on each line; CoNLL-U has entities only as NER=B-PER in its last column"
+SLOTS = "use slots:PATH; CoNLL-U has slots only as Slot=B-time in its last column"
+HINTS = {
+    **dict.fromkeys(("upos", "head", "deprel"), PARSED),
+    "feats": "read a treebank as conllu:PATH?feats",
+    "ner": TAGGED,
+    "slot": SLOTS,
+}
 """Hint for each column that a source may lack."""
 T = TypeVar("T")
 

@@ -20,8 +20,9 @@ from typing import Any
 
 from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
-from synthlang.sources.base import annotated_batches, nothing_in
+from synthlang.sources.base import TAGGED, annotated_batches, nothing_in
 from synthlang.sources.columns import column_lines, too_few_columns
+from synthlang.sources.markup import WORD_LINE
 from synthlang.sources.tags import TAG, iob_tag, legal_tags
 from synthlang.sources.text import FileSource
 from synthlang.sources.words import CLEANED, SPACES, filled, tidied
@@ -43,6 +44,8 @@ class IobSource(FileSource):
         super().__init__(spec)
         self._places = {name: self._place(name) for name in self.own_options if name in self.options}
         for file in self.files.values():
+            if "column" not in self._places and is_conllu(file):
+                raise InputError("the file is CoNLL-U", file, hint=TAGGED, code="format")
             if "column" not in self._places and (numbered := numbers_words(file)):
                 hint = f"name the column of the words{numbered}"
                 raise InputError("the first column numbers the words", file, hint=hint, code="format")
@@ -90,6 +93,12 @@ def read_sentences(path: Path, column: int = 1, tag: int = 0) -> Iterator[dict[s
             form, ner = [], []
     if form:
         yield {FORM: form, "ner": ner}
+
+
+def is_conllu(path: Path) -> bool:
+    """Return whether the first word of a file stands in a line of CoNLL-U."""
+    first = next((line.text for line in column_lines(path) if line.fields), "")
+    return WORD_LINE.fullmatch(first) is not None
 
 
 def numbers_words(path: Path) -> str:

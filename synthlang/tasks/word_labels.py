@@ -46,8 +46,9 @@ def open_words(scheme: str, rest: str) -> TaskSet:
         source = HubSource(name, HUB_LABELS.get(scheme), HUB_INTENTS if scheme == "slots" else (), ids=True)
     elif mark and (first == "builtin" or first in READERS):
         source = open_source(rest)
-    else:
-        source = open_source(f"{plain}:{rest}")
+    else:  # the ending decides, since such a file may hold entities and slots in its last column
+        path = rest.partition("?")[0]
+        source = open_source(f"{'conllu' if path.endswith('.conllu') else plain}:{rest}")
     return WordTask(f"{scheme}:{rest}", source, tags, needs)
 
 
