@@ -15,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 
 from pretrain.memory import FLOAT, memory_of_machine
 from synthlang.errors import InputError
-from synthlang.files import read_json, user_path
+from synthlang.files import no_such, read_json, user_path
 from synthlang.fingerprint import digest_files
 from synthlang.model_files import CONFIG, model_config
 from synthlang.vocabularies.checkpoint import Checkpoint, read_checkpoint
@@ -105,7 +105,7 @@ def open_base(name: str) -> Base:
     if place.is_dir():
         return Base(_in_folder(place))
     if place.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
-        raise InputError("no such folder", name, code="missing")
+        raise no_such(place, "folder")
     return Base({"": _checked(_from_hub(name))})
 
 

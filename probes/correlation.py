@@ -23,7 +23,7 @@ from probes.results.read import distinct
 from probes.statistics import COEFFICIENTS, Correlation, CorrelationKind, correlation
 from probes.study.record import STUDY
 from synthlang.errors import InputError
-from synthlang.files import atomic_file, read_lines, write_json
+from synthlang.files import atomic_file, no_such, read_lines, write_json
 from synthlang.rng import key_of
 
 Row = dict[str, str]
@@ -102,7 +102,7 @@ def _read(path: Path) -> list[Row]:
     if path.suffix.lower() not in readers:
         raise InputError("must end in .csv or .parquet", path, code="format")
     if not path.is_file():
-        raise InputError("no such file", path, code="missing")
+        raise no_such(path)
     rows = readers[path.suffix.lower()](path)
     if not rows:
         raise InputError("has no rows", path, code="empty")

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from synthlang.errors import InputError, did_you_mean
-from synthlang.files import user_path
+from synthlang.files import no_such, user_path
 from synthlang.strict_yaml import read_yaml
 
 BASE, ABOUT, WORDS = "base", "about", "words"
@@ -204,7 +204,7 @@ def whole_file(kind: str, name: str, place: Path | None = None) -> Path:
     if name.endswith(YAML):
         path = (place or Path()) / user_path(name)
         if not path.is_file():
-            raise InputError("no such file", path, code="missing")
+            raise no_such(path)
         return path
     if name not in _stems(kind):
         known = ", ".join(_stems(kind)) or "none"

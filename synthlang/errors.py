@@ -31,6 +31,8 @@ Code = Literal[
 """The kind of fault, which programs and tests compare."""
 SHOWN = 3
 """Number of faults of one input that a message shows. Further faults are only counted."""
+LONGEST = 600
+"""Number of characters that a message shows of a reason, of a hint and of keys, since they may quote an input."""
 
 
 class InputError(ValueError):
@@ -74,14 +76,15 @@ class InputError(ValueError):
     def __str__(self) -> str:
         faults = [fault.text for fault in (self, *self.others)]
         more = len(faults) - SHOWN
-        where = "" if self.path is None else f"{self.path}: " if self.line is None else f"{self.path}:{self.line}: "
+        line = "" if self.line is None else f":{self.line}"
+        where = "" if self.path is None else f"{_shown(str(self.path))}{line}: "
         return where + "; ".join(faults[:SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
     @property
     def text(self) -> str:
         """Keys, reason and hint of this fault alone, without the file."""
-        message = f"{self.reason}; {self.hint}" if self.hint else self.reason
-        return f"{'.'.join(self.keys)}: {message}" if self.keys else message
+        message = "; ".join(_shown(part) for part in (self.reason, self.hint) if part)
+        return f"{_shown('.'.join(self.keys))}: {message}" if self.keys else message
 
     @property
     def place(self) -> tuple[str | PathLike[str] | None, int | None, tuple[str, ...]]:
@@ -102,6 +105,11 @@ class InputError(ValueError):
         if self.path is None:
             found.path, found.line = path, line
         return found
+
+
+def _shown(text: str) -> str:
+    """Return a text, or the start and the end of a long one."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 103]} … {text[-100:]}"
 
 
 def did_you_mean(name: str, allowed: Collection[str]) -> str:

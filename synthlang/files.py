@@ -15,7 +15,7 @@ import shutil
 import socket
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from textwrap import shorten
@@ -24,10 +24,10 @@ from typing import IO, Any
 from filelock import FileLock, Timeout
 
 from synthlang.errors import InputError
+from synthlang.packed import START, check_is_text
 
 SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+=,-]{0,127}")
 LONGEST_LINE = 1 << 24  # bytes
-GZIP = b"\x1f\x8b"  # the first bytes of packed files
 TEMPORARY = ".tmp-"
 UNIQUE = "-????????"
 """Glob of the end of temporary names."""
@@ -65,6 +65,15 @@ def user_path(name: str | os.PathLike[str]) -> Path:
         return Path(name).expanduser()
     except RuntimeError as error:
         raise InputError("there is no such home folder", name, code="missing") from error
+
+
+def no_such(
+    path: str | os.PathLike[str], what: str = "file", hint: str = "", keys: Sequence[str] | str = ()
+) -> InputError:
+    """Return the error for a path that does not exist. It names the place where a relative path was looked for."""
+    place = Path(path)
+    where = "" if place.is_absolute() else f" (looked for {place.absolute()})"
+    return InputError(f"no such {what}{where}", path, hint=hint, keys=keys, code="missing")
 
 
 class DiskError(InputError):
@@ -177,10 +186,11 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError as error:
+        check_is_text(error.object[:START], path)
         line = error.object[: error.start].count(b"\n") + 1
         raise InputError("not UTF-8", path, line, code="format") from error
     except FileNotFoundError as error:
-        raise InputError("no such file", path, code="missing") from error
+        raise no_such(path) from error
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", path, code="failed") from error
 
@@ -214,8 +224,8 @@ def json_of(raw: bytes, path: Path, codec: str = "utf-8") -> Any:
 def lines_of(handle: IO[bytes], path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line number, line without its end) of an open UTF-8 file. Errors name ``path``."""
     for number, raw in enumerate(iter(lambda: handle.readline(LONGEST_LINE), b""), start=1):
-        if number == 1 and raw.startswith(GZIP):
-            raise InputError("is packed with gzip", path, hint="unpack it first (gunzip)", code="unsupported")
+        if number == 1:
+            check_is_text(raw[:START], path)
         if len(raw) == LONGEST_LINE:
             raise InputError(f"the line has more than {LONGEST_LINE >> 20} MB", path, number, code="range")
         try:

@@ -14,10 +14,24 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from synthlang.errors import InputError
 
+GZIP = b"\x1f\x8b"
+"""The first bytes of a gzip file."""
+FOREIGN = {
+    GZIP: ("packed with gzip", "unpack it first (gunzip), or let its name end in .gz if the reader takes such files"),
+    b"PK\x03\x04": ("a zip archive", "unpack it first (unzip)"),
+    b"\xfd7zXZ\x00": ("packed with xz", "unpack it first (unxz)"),
+    b"BZh": ("packed with bzip2", "unpack it first (bunzip2)"),
+    b"\x28\xb5\x2f\xfd": ("packed with Zstandard", "unpack it first (unzstd)"),
+    b"%PDF-": ("a PDF", "extract its text first"),
+    **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), UTF16 := ("UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW")),
+}
+"""First bytes of content that is no UTF-8 text, its name, and the remedy."""
+START = 64
+"""Number of bytes from which content is recognised."""
 LIMIT = "SYNTHLANG_UNPACKED_RATIO"
 """Environment variable with the largest ratio of the unpacked to the packed size."""
 RATIO = 100
@@ -25,8 +39,24 @@ FREE = 1 << 26
 """Bytes that any file may unpack to."""
 
 
+def check_is_text(start: bytes, path: Path) -> None:
+    """Refuse content that is no UTF-8 text by the first START bytes.
+
+    UTF-16 need not begin with a mark. Every second byte of Latin letters is then 0.
+
+    Raises:
+        InputError: The content is packed, a PDF or UTF-16.
+    """
+    found = next((about for first, about in FOREIGN.items() if start.startswith(first)), None)
+    pairs = len(start) // 2
+    if found is None and pairs > 1 and pairs in (start[::2].count(0), start[1::2].count(0)):
+        found = UTF16
+    if found is not None:
+        raise InputError(f"is {found[0]}, not UTF-8 text", path, hint=found[1], code="unsupported")
+
+
 @contextmanager
-def open_packed(path: Path) -> Iterator[IO[bytes]]:
+def open_packed(path: Path) -> Iterator[io.BufferedReader[Any]]:
     """Open a gzip file.
 
     Raises:

@@ -20,6 +20,7 @@ from ruamel.yaml.representer import SafeRepresenter
 
 from synthlang.errors import InputError
 from synthlang.files import reading
+from synthlang.packed import START, check_is_text
 
 TAG = "tag:yaml.org,2002:"
 PLAIN = ("null", "bool", "int", "float", "str", "seq", "map")
@@ -65,7 +66,9 @@ def read_yaml(path: str | PathLike[str]) -> Any:
         InputError: The file cannot be read. The error names the line of the fault.
     """
     with reading(Path(path)):
-        text = Path(path).read_bytes().decode("utf-8-sig")
+        raw = Path(path).read_bytes()
+        check_is_text(raw[:START], Path(path))
+        text = raw.decode("utf-8-sig")
     return parse_yaml(text, path)
 
 

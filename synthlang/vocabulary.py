@@ -40,7 +40,7 @@ from tokenizers.pre_tokenizers import ByteLevel
 
 from synthlang.corpus import Column, Corpus
 from synthlang.errors import InputError
-from synthlang.files import read_json, write_json
+from synthlang.files import no_such, read_json, write_json
 from synthlang.fingerprint import fingerprint
 from synthlang.model_files import check_tokenizer_file
 from synthlang.rewrite import Rewrite
@@ -186,7 +186,7 @@ class Vocabulary:
         """
         path = folder / "tokenizer.json"
         if not path.exists():
-            raise InputError("no such file", path, hint="name a tokenizer folder", code="missing")
+            raise no_such(path, hint="name a tokenizer folder")
         tokenizer = read_tokenizer(path)
         if not _is_ours(tokenizer):
             reason = "is not a vocabulary that synthlang trained (a byte-level BPE of words)"

@@ -137,9 +137,9 @@ def test_in_a_process_of_its_own(tmp_path):
     """No banner, warning or traceback of a library comes with an error, and a terminal without our letters shows ?."""
     words = ["derive", "text:none.txt", "--language", "inv", "--out", str(tmp_path / "o")]
     command = [sys.executable, "-m", "probes.cli"]
-    done = subprocess.run([*command, *words], capture_output=True, text=True, check=False)
+    done = subprocess.run([*command, *words], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "error: none.txt: no such file or folder\n"
+    assert done.stderr == f"error: none.txt: no such file or folder (looked for {tmp_path / 'none.txt'})\n"
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     words = ["configs", "runs", "align_mlm/trans+inv/tiny"]
     done = subprocess.run([*command, *words], capture_output=True, text=True, check=False, env=environment)

@@ -14,6 +14,7 @@ MESSAGES = [
         InputError("unknown key", "a.yaml", 2, keys=["b", "c"], hint="delete it"),
         "a.yaml:2: b.c: unknown key; delete it",
     ),
+    (InputError(f"a{'b' * 999}c", keys="k" * 999), f"{'k' * 497} … {'k' * 100}: a{'b' * 496} … {'b' * 99}c"),
     (InputError("two\n lines", hint="one\n more"), "two lines; one more"),
     (InputError("x", keys="a", others=[InputError("y", keys="b")]), "a: x; b: y"),
     (InputError("x", keys="a", others=[InputError("y", keys=k) for k in "bcde"]), "a: x; b: y; c: y; and 2 more"),

@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 
 from synthlang import files
+from synthlang.catalogue import load_yaml
+from synthlang.dictionary.word_dictionary import read_muse
 from synthlang.errors import InputError
 from synthlang.files import (
     LOCK,
     atomic_file,
     atomic_folder,
     claimed_folder,
+    no_such,
     only_writer,
     read_json,
     read_lines,
@@ -23,12 +26,36 @@ from synthlang.files import (
     write_json,
 )
 from synthlang.fingerprint import canonical_json, digest_files, fingerprint
+from synthlang.sources import open_source
 from synthlang.store import Store
-from tests.refusals import refused
+from synthlang.tasks import open_task
+from tests.refusals import refusal, refused
 
 
 def listing(folder):
     return sorted(p.name for p in folder.iterdir())
+
+
+def test_a_relative_path_that_is_not_there_has_the_place_where_it_was_looked_for(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert str(no_such("a/b.txt")) == f"a/b.txt: no such file (looked for {tmp_path / 'a' / 'b.txt'})"
+    assert str(no_such(tmp_path / "b", "folder", "name one")) == f"{tmp_path / 'b'}: no such folder; name one"
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda name: open_source(f"text:{name}"),
+        lambda name: open_task(f"nli:{name}"),
+        lambda name: read_json(Path(name)),
+        lambda name: list(read_lines(Path(name))),
+        lambda name: load_yaml(f"{name}.yaml"),
+        lambda name: read_muse(Path(name)),
+    ],
+)
+def test_every_reader_tells_where_it_looked(tmp_path, monkeypatch, read):
+    monkeypatch.chdir(tmp_path)
+    assert f"(looked for {tmp_path / 'none'}" in refusal(read, "none").reason
 
 
 def test_an_interrupted_write_leaves_the_old_file(tmp_path):
@@ -89,7 +116,8 @@ def test_unsafe_names(name):
         (None, "a", "missing"),
         (b"", "a:1", "format"),
         (b'{"a": 1', "a:1", "format"),
-        (b"\xff\xfe", "a:1", "format"),
+        (b"\xff", "a:1", "format"),
+        ("{}".encode("utf-16"), "a", "unsupported"),
     ],
 )
 def test_bad_json(tmp_path, content, place, code):

@@ -1,17 +1,25 @@
 """Packed files unpack up to a limit, whoever reads them."""
 
+import bz2
 import gzip
 import json
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from probes.static.vec_file import read_vec
 from synthlang import packed
+from synthlang.catalogue import load_yaml
+from synthlang.dictionary.word_dictionary import read_muse
 from synthlang.order.model import read_model
 from synthlang.packed import LIMIT, open_packed
 from synthlang.parallel.text import read_joint
 from synthlang.sources import open_source
-from tests.refusals import refused
+from synthlang.tasks import open_task
+from tests.refusals import place_and_code, refusal, refused
 
 MODEL = json.dumps({"kind": "order-model", "name": "x" * (1 << 20)}).encode()
 VECTORS = b"10000 2\n" + b"".join(b"%d 0 0\n" % word for word in range(10_000))
@@ -36,6 +44,38 @@ def test_a_small_file_that_unpacks_to_much_is_refused_before_it_is_unpacked(case
     path = tmp_path / "x.txt.gz"
     path.write_bytes(gzip.compress(content))
     assert refused(read, path) == ("x.txt.gz", "range")
+
+
+FOREIGN = {
+    "gzip": gzip.compress(b"a b\n"),
+    "zip": b"PK\x03\x04" + bytes(30),
+    "xz": lzma.compress(b"a b\n"),
+    "bzip2": bz2.compress(b"a b\n"),
+    "UTF-16": "a b\n".encode("utf-16"),
+    "UTF-16 ": "a b c d\n".encode("utf-16-be"),
+}
+READERS: dict[str, Callable[[Path], Any]] = {
+    "text": lambda path: open_source(f"text:{path}"),
+    "lines": lambda path: open_source(f"lines:{path}"),
+    "iob": lambda path: open_source(f"iob:{path}"),
+    "conllu": lambda path: open_source(f"conllu:{path}"),
+    "nli": lambda path: open_task(f"nli:{path}"),
+    "slots": lambda path: open_task(f"slots:{path}"),
+    "qa": lambda path: open_task(f"qa:{path}"),
+    "parallel text": read_joint,
+    "dictionary": read_muse,
+    "config": load_yaml,
+}
+
+
+@pytest.mark.parametrize("content", FOREIGN)
+@pytest.mark.parametrize("reader", READERS)
+def test_content_that_is_no_text_is_named(tmp_path, content, reader):
+    path = tmp_path / "x.yaml"
+    path.write_bytes(FOREIGN[content])
+    error = refusal(lambda: list(READERS[reader](path)))
+    assert content.strip() in error.reason and error.hint
+    assert place_and_code(error) == ("x.yaml", "unsupported")
 
 
 def test_the_limit_can_be_raised(tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from pretrain.adjust.config import AdjustConfig
 from pretrain.config import PretrainConfig
 from synthlang.config import load
 from synthlang.errors import InputError
-from synthlang.files import read_json, user_path
+from synthlang.files import no_such, read_json, user_path
 from synthlang.language import PARENT, Language, parse_language
 
 
@@ -61,7 +61,7 @@ def model_path(model: str) -> Path:
     path = user_path(model)
     if not path.exists() and (path.is_absolute() or model.startswith((".", "~"))):
         hint = "name a run, a folder or a model of Hugging Face"
-        raise InputError("there is no such folder", path, hint=hint, code="missing")
+        raise no_such(path, "folder", hint)
     return path
 
 

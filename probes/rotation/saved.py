@@ -21,7 +21,7 @@ from probes.rotation.procrustes import Fit, LinearMap
 from probes.rotation.settings import Method
 from synthlang.config import StrictModel, parse
 from synthlang.errors import InputError
-from synthlang.files import atomic_folder, read_json, write_json
+from synthlang.files import atomic_folder, no_such, read_json, write_json
 from synthlang.fingerprint import fingerprint, sha256_file
 
 FORMAT = 2
@@ -127,7 +127,7 @@ def load_maps(folder: Path) -> SavedMaps:
     """
     found, path = _read(folder), folder / TENSORS
     if not path.is_file():
-        raise InputError("no such file", path, hint="run the probe maps again", code="missing")
+        raise no_such(path, hint="run the probe maps again")
     if sha256_file(path) != found.sha256:
         reason = "differs from its checksum, so it is damaged or was edited"
         raise InputError(reason, path, hint="run the probe maps again", code="damaged")

@@ -19,7 +19,7 @@ from probes.models.names import CellModel, is_run
 from synthlang.catalogue import YAML, files_behind
 from synthlang.config import load
 from synthlang.errors import InputError
-from synthlang.files import read_json, user_path, write_json
+from synthlang.files import no_such, read_json, user_path, write_json
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.language import Language, parse_language
 from synthlang.order import model as order_model
@@ -191,7 +191,7 @@ def _hash_of_files(folder: Path, paths: Iterable[Path]) -> str:
 def _file(name: str, _task: str | None, _hashes: ContentHashes) -> Content:
     path = user_path(name)
     if not path.exists():
-        raise InputError("no such file", path, code="missing")
+        raise no_such(path)
     if path.is_dir():
         return (files := _tree(path)), lambda: _hash_of_files(path, files)
     return [path], lambda: sha256_file(path)

@@ -14,7 +14,7 @@ import pydantic
 from probes.models.names import CellModel, limits_of_model, model_path
 from probes.stages.base import Stage, StageKeys
 from synthlang.errors import InputError
-from synthlang.files import user_path
+from synthlang.files import no_such, user_path
 from synthlang.language import Language, check_source
 from synthlang.parallel.aligners import find_aligner
 from synthlang.parallel.pairs import AlignerLinks, DerivedPair, TextPair, count_text
@@ -63,7 +63,7 @@ class Inputs:
         """Raise InputError for a missing file or model, and for a model that the cell does not have."""
         for named in references(config):
             if named.kind == "file" and not user_path(str(named.name)).exists():
-                raise InputError(f"no such file: {named.name}", keys=named.place, code="missing")
+                raise InputError(str(no_such(user_path(str(named.name)))), keys=named.place, code="missing")
             if named.kind != "model":
                 continue
             model = CellModel.of(named.name)

@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 from probes.static.vectors import StaticVectors
 from synthlang.errors import InputError
 from synthlang.files import lines_of, read_lines, reading
-from synthlang.packed import open_packed
+from synthlang.packed import GZIP, open_packed
 from synthlang.progress import Report, silent
-
-GZIP = b"\x1f\x8b"
 
 
 def read_vec(path: Path, words: int | None = None, report: Report = silent) -> StaticVectors:

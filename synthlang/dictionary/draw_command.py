@@ -23,7 +23,7 @@ from synthlang.dictionary.word_dictionary import (
     write_words,
 )
 from synthlang.errors import InputError
-from synthlang.files import user_path
+from synthlang.files import no_such, user_path
 from synthlang.language import Language, bind_language, parse_language
 from synthlang.overlap import count_words
 from synthlang.progress import Display
@@ -184,6 +184,6 @@ def _is_muse(spec: str) -> bool:
             raise InputError("the path is a folder", path, hint=hint, code="type") from error
         if "@" not in spec and re.search(r"/|\.[A-Za-z]\w*$", spec):
             hint = "name a file in the MUSE format or a language"
-            raise InputError("no such file", path, hint=hint, code="missing") from error
+            raise no_such(path, hint=hint) from error
         raise
     return False

@@ -31,7 +31,7 @@ from synthlang.dictionary.word_dictionary import (
     trained_types,
 )
 from synthlang.errors import InputError
-from synthlang.files import atomic_file, atomic_folder, read_json, user_path, write_json
+from synthlang.files import atomic_file, atomic_folder, no_such, read_json, user_path, write_json
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.sources.base import listed
 
@@ -131,7 +131,7 @@ def _words(path: Path) -> WordDictionary:
         return read_words(path)[0]
     if not path.is_file():
         hint = "name a MUSE file or the folder of a dictionary"
-        raise InputError("no such file", path, keys=KEYS, hint=hint, code="missing")
+        raise no_such(path, hint=hint, keys=KEYS)
     return WordDictionary.of(read_muse(path))
 
 

@@ -23,7 +23,7 @@ from pydantic import Field, field_validator
 
 from synthlang.config import StrictModel
 from synthlang.errors import InputError
-from synthlang.files import atomic_file, claimed_folder, read_json, read_lines, write_json
+from synthlang.files import atomic_file, claimed_folder, no_such, read_json, read_lines, write_json
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.references import UserFile
 from synthlang.rng import key_of, random_bits
@@ -305,7 +305,7 @@ def read_words(folder: Path) -> tuple[WordDictionary, dict[str, Any]]:
     """Read a stored dictionary and its manifest. A file that differs from the manifest is an error."""
     manifest, path = read_json(folder / "manifest.json"), folder / FILE
     if not path.is_file():
-        raise InputError("no such file", path, hint="name the folder of a word dictionary", code="missing")
+        raise no_such(path, hint="name the folder of a word dictionary")
     if not isinstance(manifest, dict) or manifest.get("sha256") != sha256_file(path):
         reason = "the file differs from its manifest"
         raise InputError(reason, path, hint="draw the dictionary again", code="damaged")

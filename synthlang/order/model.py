@@ -16,10 +16,10 @@ from pydantic import AfterValidator, Field
 
 from synthlang.config import StrictModel, parse
 from synthlang.errors import Code, InputError
-from synthlang.files import GZIP, atomic_file, json_of, read_lines, user_path
+from synthlang.files import atomic_file, json_of, read_lines, user_path
 from synthlang.fingerprint import fingerprint, sha256_file
 from synthlang.order.items import CLASSES, NodeClass, Scheme, check_feature
-from synthlang.packed import open_packed
+from synthlang.packed import GZIP, open_packed
 from synthlang.sources.base import nothing_in
 
 FORMAT = 1

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from synthlang.errors import InputError
-from synthlang.files import user_path
+from synthlang.files import no_such, user_path
 from synthlang.fingerprint import canonical_json, fingerprint, sha256_file
 from synthlang.sources.splits import SPLITS, check_values
 from synthlang.sources.text import open_bytes, version_of
@@ -34,7 +34,7 @@ def load_data(name: str) -> Any:
         base, _, config = name.rpartition(":")
         path = user_path(base)
     if name.startswith(("/", ".", "~")) and not path.exists():
-        raise InputError("no such file or folder", path, code="missing")
+        raise no_such(path, "file or folder")
     if path.is_file():
         hint = "name its folder, or read the file as text: or conllu:"
         raise InputError("a data set is a folder, not a file", path, hint=hint, code="type")

@@ -14,7 +14,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from synthlang.errors import InputError, did_you_mean
-from synthlang.files import user_path
+from synthlang.files import no_such, user_path
 from synthlang.sources.words import NFC
 
 NAMES = ("train", "dev", "test")
@@ -63,7 +63,7 @@ def check_values(options: Mapping[str, str], place: str) -> None:
 def is_file(path: Path) -> bool:
     """Return True for a file and False for a folder. Anything else raises an InputError."""
     if not path.exists():
-        raise InputError("no such file or folder", path, code="missing")
+        raise no_such(path, "file or folder")
     if not (path.is_file() or path.is_dir()):
         reason = "is a device or a pipe, which cannot be read twice"
         raise InputError(reason, path, hint="save its content as a file", code="unsupported")

@@ -9,6 +9,7 @@ format are refused (``markup``).
 from __future__ import annotations
 
 import hashlib
+import io
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -26,7 +27,7 @@ from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
 from synthlang.files import LONGEST_LINE, user_path
 from synthlang.fingerprint import fingerprint
-from synthlang.packed import open_packed
+from synthlang.packed import START, check_is_text, open_packed
 from synthlang.sources.base import check_split, in_batches, nothing_in
 from synthlang.sources.markup import DOC_LINES, JOINED, check_plain, without_markup
 from synthlang.sources.segmentation import (
@@ -272,10 +273,11 @@ def version_of(block: bytes, rules: bool, anew: Sequence[re.Pattern[bytes]] = CL
 
 
 @contextmanager
-def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file, unpacked if its name ends in ``.gz``. A failure while reading raises an InputError."""
+def open_bytes(path: Path) -> Iterator[io.BufferedReader]:
+    """Open a file of text, unpacked if its name ends in ``.gz``. A failure while reading raises an InputError."""
     try:
         with open_packed(path) if path.suffix == ".gz" else path.open("rb") as handle:
+            check_is_text(handle.peek(START)[:START], path)
             yield handle
     except OSError as error:
         raise InputError(f"cannot read: {error.strerror or error}", path, code="failed") from error
