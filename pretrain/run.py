@@ -25,8 +25,10 @@ from pretrain.trackers import check_trackers, end_trackers, start_trackers
 from pretrain.validation import Validation
 from synthlang.config import load
 from synthlang.errors import InputError
-from synthlang.files import read_json, write_json
+from synthlang.files import read_json, user_path, write_json
+from synthlang.fingerprint import sha256_file
 from synthlang.progress import Report, Say, silent, unheard
+from synthlang.references import references
 from synthlang.scripts import CONTROL_WORDS
 from synthlang.sources.text import REASONS, FileSource
 from synthlang.store import Store
@@ -128,7 +130,8 @@ def pretrain(
             artifacts = prepare(config, store, report)
         check_memory(config, state.num_processes, state.device, artifacts.id_space.size)
         name = config.fingerprint(artifacts.parents)
-        mark_folder(run, config, name, _settings, data=os.path.relpath(store.root, run))
+        data = os.path.relpath(store.root, run)
+        mark_folder(run, config, name, _settings, _inputs(config, artifacts), data=data)
         if not (run / DONE).exists():
             for line in _remarks(config, artifacts):
                 say(line)
@@ -205,6 +208,15 @@ def _settings(config: PretrainConfig) -> tuple[object, ...]:
     """Return the settings that identify a run."""
     languages = tuple((m.source, m.language.fingerprint) for m in config.all_languages)
     return languages, config.start, config.vocabulary, config.dictionary, config.parallel, config.fingerprint({})
+
+
+def _inputs(config: PretrainConfig, artifacts: Artifacts) -> dict[str, str]:
+    """Return a fingerprint of the content of each text, file and model that a config names."""
+    found = {m.spec: m.source.fingerprint for m in artifacts.languages}
+    files = [path for m in config.all_languages for one in m.language.transforms for path in one.files().values()]
+    files += [user_path(named.name) for named in references(config) if named.kind == "file"]
+    found |= {str(path): sha256_file(path) for path in files if path.is_file()}
+    return found if config.start is None else found | {config.start.model: artifacts.parents["start"]}
 
 
 def open_run(

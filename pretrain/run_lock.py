@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, TypeVar
 
 from pretrain.devices import process_state
 from synthlang.config import StrictModel, dump_yaml, load
-from synthlang.errors import InputError
+from synthlang.errors import SHOWN, InputError
 from synthlang.files import LOCK, TEMPORARY, atomic_file, only_writer, read_json, write_json
 from synthlang.store import Store
 
@@ -31,11 +33,39 @@ def check_folder(run: Path, config: C, settings: Settings[C], what: str = "run")
         InputError: The folder holds something else.
     """
     if (run / "run.json").exists():
-        there = read_record(run, what)["fingerprint"]
-        if settings(load(type(config), run / "config.yaml")) != settings(config):
-            raise InputError(f"holds another {what} ({there})", run, hint=CHOOSE, code="exists")
+        read_record(run, what)
+        before = load(type(config), run / "config.yaml")
+        if settings(before) != settings(config):
+            changes = "; ".join(_changes(before, config, settings))
+            raise InputError(f"holds another {what} ({changes})", run, hint=CHOOSE, code="exists")
     elif run.exists() and not all(_is_leftover(path, config) for path in run.iterdir()):
         raise InputError(f"is not empty and holds no {what}", run, hint=CHOOSE, code="exists")
+
+
+def _changes(before: C, now: C, settings: Settings[C]) -> list[str]:
+    """Return each key that makes another run, with its old and its new value."""
+    fields = [name for name in type(now).model_fields if getattr(before, name) != getattr(now, name)]
+    undone = {name: now.model_copy(update={name: getattr(before, name)}) for name in fields}
+    decide = {name for name, config in undone.items() if settings(config) != settings(now)}  # not log_every and such
+    first, second = (one.model_dump(mode="json", include=decide or {*fields}) for one in (before, now))
+    found = [f"{key}: {old}, now {new}" for key, old, new in differences(first, second)]
+    return found[:SHOWN] + ([f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else [])
+
+
+def differences(before: Any, now: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[str, str, str]]:
+    """Yield the dotted key, the old and the new value of everything that differs in two configs as JSON.
+
+    >>> list(differences({"steps": 6, "batch": {"rows": 8}}, {"steps": 9, "batch": {"rows": 8}}))
+    [('steps', '6', '9')]
+    """
+    if isinstance(before, list) and isinstance(now, list):
+        before, now = (dict(enumerate(one)) for one in (before, now))
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in {**before, **now}:
+            yield from differences(before.get(key), now.get(key), (*place, str(key)))
+    elif before != now:
+        old, new = (shorten(json.dumps(value, ensure_ascii=False), 60) for value in (before, now))
+        yield ".".join(place), old, new
 
 
 def _is_leftover(path: Path, config: StrictModel) -> bool:
@@ -45,22 +75,28 @@ def _is_leftover(path: Path, config: StrictModel) -> bool:
     return path.name == "data" or path.name.startswith((TEMPORARY, LOCK, Store.LOCKS))
 
 
-def mark_folder(run: Path, config: C, name: str, settings: Settings[C], what: str = "run", **record: str) -> None:
+def mark_folder(
+    run: Path, config: C, name: str, settings: Settings[C], inputs: Mapping[str, Any], what: str = "run", **record: str
+) -> None:
     """Write config.yaml and run.json with the fingerprint ``name`` and the ``record``, or check an existing run.json.
 
-    config.yaml is updated if the texts of the run have moved.
+    run.json also holds ``inputs``, a fingerprint of the content of everything that the config names, so that a refusal
+    can name the text that has changed. config.yaml is updated if the texts of the run have moved.
     """
     state = process_state()
     begun = (run / "run.json").exists()
-    if begun and (there := read_record(run, what)["fingerprint"]) != name:
-        reason = f"holds another {what} ({there}, not {name}), because settings or data have changed"
+    if begun and (there := read_record(run, what))["fingerprint"] != name:
+        known = there.get("inputs", {})
+        changed = [key for key, now in inputs.items() if known.get(key, now) != now]
+        why = f"the content of {' and '.join(changed)} has changed" if changed else "settings or data have changed"
+        reason = f"holds another {what} ({there['fingerprint']}, not {name}), because {why}"
         raise InputError(reason, run, hint=CHOOSE, code="changed")
     if state.is_main_process:
         if not begun or not _names_the_same(run / "config.yaml", config, settings):
             with atomic_file(run / "config.yaml", "w") as handle:
                 handle.write(dump_yaml(config))
         if not begun:
-            write_json(run / "run.json", {"fingerprint": name, **record})
+            write_json(run / "run.json", {"fingerprint": name, "inputs": inputs, **record})
     state.wait_for_everyone()
 
 

@@ -89,8 +89,12 @@ def test_a_finished_run_is_not_run_again(finished):
 
 
 def test_folders_of_something_else_are_refused(finished, tmp_path):
-    with pytest.raises(InputError, match="holds another run"):
+    with pytest.raises(InputError, match="because settings or data have changed"):
         pretrain(config_of(seed=1), finished / "run", Store(finished / "store"))
+    with pytest.raises(InputError, match=r"now \"trans\"; language.transforms.1: {.*, now null\)"):
+        pretrain(config_of(language="trans"), finished / "run")
+    with pytest.raises(InputError, match=r"holds another run \(seed: 0, now 1; batch.rows: 8, now 16\); choose"):
+        pretrain(config_of(seed=1, batch__rows=16, log_every=5), finished / "run")
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(InputError, match="is not empty and holds no run"):
         pretrain(config_of(), tmp_path, Store(finished / "store"))
@@ -104,6 +108,26 @@ def test_folders_of_something_else_are_refused(finished, tmp_path):
             pretrain(config_of(), adjusted, store)
     with pytest.raises(InputError, match="another kind"):
         store_of(adjusted)
+
+
+def test_a_run_whose_text_has_changed_is_refused_with_the_name_of_the_text(tmp_path, monkeypatch):
+    def dies(self):
+        raise Killed
+
+    monkeypatch.setattr(Trainer, "train", dies)
+    text, other = tmp_path / "x.txt", tmp_path / "y.txt"
+    for path in (text, other):
+        path.write_text("the cat sees a dog .\n" * 200)
+    languages = [{"source": f"text:{path}", "name": path.stem, "language": "parent"} for path in (text, other)]
+    vocabulary, objective = {"kind": "joint", "size": 300}, {"kind": "mlm"}
+    config = config_of(source="", language=None, languages=languages, vocabulary=vocabulary, objective=objective)
+    with pytest.raises(Killed):
+        pretrain(config, tmp_path / "run")
+    text.write_text("the cat sees a bird .\n" * 200)
+    with pytest.raises(InputError) as raised:
+        pretrain(config, tmp_path / "run")
+    assert raised.value.reason.endswith(f"because the content of text:{text} has changed")
+    assert raised.value.code == "changed"
 
 
 def test_open_run_asks_for_a_finished_run(tmp_path, finished):

@@ -48,7 +48,8 @@ def _adjust(config: AdjustConfig, run: Path, report: Report, say: Say, stop: Fla
     with process_state().main_process_first():  # the aligner runs once, in the main process
         pairs, parents = _prepare(config, base, longest_input(model), Store(run / "data"), say)
     name = config.fingerprint(parents)
-    mark_folder(run, config, name, _settings, "adjustment")
+    inputs = {config.model: parents["model"], **{f"pairs.{pair}": text for pair, text in parents["pairs"].items()}}
+    mark_folder(run, config, name, _settings, inputs, "adjustment")
     if (run / DONE).exists():
         return name
     for pair in pairs:
