@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import torch
 
+from pretrain.config import PretrainConfig
+from probes.models.names import requested_language
 from probes.models.opening import open_pretrained
 from probes.transfer import fit, result
 from probes.transfer.compare import compare
@@ -25,6 +27,7 @@ from tests.adjust_models import save_model
 from tests.aligned_runs import SEPARATE, random_run
 from tests.refusals import place_and_code, refusal, refused
 from tests.test_transfer_metrics import NLI
+from tests.tiny import PRETRAIN, changed
 
 MINI = "builtin:mini-english?types=500&sentences=150&dev=30&test=40"
 FAST = {"epochs": 1, "learning_rate": 3e-3}
@@ -288,6 +291,15 @@ def test_a_model_of_hugging_face(tmp_path, kind):
     assert refused(transfer_of, pretrained, train=None, length=16) == ("train", "missing")
     assert refused(transfer_of, pretrained, length=128) == ("length", "range")
     assert refused(open_pretrained, folder, None) == ("language", "missing")
+    assert "--target-test SOURCE" in refusal(open_pretrained, folder, "fr").hint
+
+
+@pytest.mark.parametrize(("language", "code"), [("fr", "unknown"), ("en", "conflict")])
+def test_a_natural_language_without_items_of_its_own_has_a_hint(language, code):
+    own = [{"source": MINI, "language": "parent"}, {"name": "en", "source": f"{MINI}&seed=1", "language": "parent"}]
+    config = parse(PretrainConfig, changed(PRETRAIN, language=None, languages=own, objective={"kind": "mlm"}))
+    error = refusal(requested_language, config, language, natural=False)
+    assert (place_and_code(error), "--target-test SOURCE" in error.hint) == (("language", code), True)
 
 
 def test_the_summary_of_a_metric_by_hand():

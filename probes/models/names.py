@@ -15,6 +15,11 @@ from synthlang.errors import InputError
 from synthlang.files import no_such, read_json, user_path
 from synthlang.language import PARENT, Language, parse_language
 
+NATURAL = (
+    "a natural language needs sentences of its own: --target-test SOURCE in a transfer (the key target.test), "
+    "natural: true and sentence pairs in a probe"
+)
+
 
 class CellModel(StrEnum):
     """A reference to a model of the cell that a config belongs to, in place of the name of a model.
@@ -197,13 +202,8 @@ def requested_language(config: PretrainConfig, wanted: str | None, natural: bool
     if natural:
         raise no_language(wanted, names)
     if wanted in names:
-        hint = (
-            "give its own sentences: a transfer reads them from target.test, a probe needs natural: true and pairs of "
-            "sentences"
-        )
-        raise InputError(
-            f"{wanted} is not derived from the first language", keys="language", hint=hint, code="conflict"
-        )
+        reason = f"{wanted} is not derived from the first language"
+        raise InputError(reason, keys="language", hint=NATURAL, code="conflict")
     try:
         return parse_language(wanted)
     except InputError as error:
@@ -219,6 +219,16 @@ def language_of(wanted: str | None, run: PretrainConfig) -> Language:
 def no_language(wanted: str, names: Sequence[str], reason: InputError | None = None) -> InputError:
     """Return the error for a text that names no language of a run. ``reason`` is the error of reading it as a spec."""
     problem = f"the run has no language {wanted!r} (it has {', '.join(names)})"
-    if reason is not None:
-        problem += f", and it is no spec of a language either: {reason.text}"
-    return InputError(problem, keys="language", code="unknown")
+    if reason is None:
+        return InputError(problem, keys="language", code="unknown")
+    problem += f", and it is no spec of a language either: {reason.text}"
+    return InputError(problem, keys="language", hint=NATURAL, code="unknown")
+
+
+def derived_language(spec: str) -> Language:
+    """Read the spec of a derived language. The error has a hint for those who mean a natural one."""
+    try:
+        return parse_language(spec)
+    except InputError as error:
+        hint = "; ".join(part for part in (error.hint, NATURAL) if part)
+        raise InputError(error.reason, error.path, error.line, keys=error.keys, hint=hint, code=error.code) from error

@@ -21,12 +21,12 @@ from pretrain.model.encoder import MaskedLM
 from pretrain.model.from_hf import from_hf
 from pretrain.model.to_hf import to_hf
 from pretrain.run import open_run
-from probes.models.names import adjusted_from, is_run, model_path
+from probes.models.names import adjusted_from, derived_language, is_run, model_path
 from probes.models.pretrained import Pretrained, Reader, Role, find_language, number_of
 from synthlang.errors import InputError
 from synthlang.files import atomic_folder, read_json, user_path, write_json
 from synthlang.fingerprint import fingerprint
-from synthlang.language import PARENT, Language, parse_language
+from synthlang.language import PARENT, Language
 from synthlang.vocabularies import LanguageTokenizer
 from synthlang.vocabularies.checkpoint import Checkpoint
 from synthlang.vocabularies.xlm_tokenizer import XLM
@@ -127,7 +127,7 @@ def _of_checkpoint(model: str, language: str | None, natural: bool) -> Pretraine
     if language is None:
         raise _no_language_named(model)
     base = open_base(model)
-    found = Language(name=language) if natural else parse_language(language)
+    found = Language(name=language) if natural else derived_language(language)
     folders: dict[Role, str] = {"source": "", "target": ""}
     if base.is_run:
         folders = {"source": PARENT.name, "target": found.name}
