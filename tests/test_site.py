@@ -28,6 +28,12 @@ def test_the_site_is_whole_and_loads_nothing(tmp_path):
     assert not [name for name, text in pages.items() if "```" in text], "a block of code that Markdown does not know"
     assert 'id="probes.run_study"' in pages["python.html"] and (tmp_path / "first-hour.ipynb").is_file()
     assert "synthlang" in pages["first-hour.html"]
+    assert all(text.count('iframe-worker.js"></script>') == 1 for text in pages.values())
+    index = (tmp_path / "search" / "search_index.js").read_text(encoding="utf-8")
+    assert index.startswith("var __index = {"), "the search of a page that is opened from a folder reads this script"
+    theme = next((tmp_path / "assets" / "javascripts").glob("bundle.*.js")).read_text(encoding="utf-8")
+    shim = (tmp_path / "iframe-worker.js").read_text(encoding="utf-8")
+    assert "new Worker(" in theme and "__index" in theme and "window.Worker = class" in shim
 
 
 def test_the_notebook_runs(tmp_path, monkeypatch):
