@@ -82,7 +82,6 @@ def test_what_files_a_task_reads_is_said(tmp_path, capsys):
     ("spec", "place", "code"),
     [
         ("/a.txt?train=b.txt", "a.txt train", "type"),
-        ("?split=dev", "d split", "type"),
         ("?dev=c.txt", "c.txt", "missing"),
         ("/a.txt?split=all", "a.txt split", "unknown"),
         ("/a.txt?feats", "a.txt feats", "unknown"),
@@ -205,6 +204,38 @@ def test_wrong_files(tmp_path, scheme, name, content, place, code):
     (folder / name).write_bytes(content)
     spec = f"{scheme}:{folder / name if name.startswith('x') else folder}"
     assert refused(lambda: read(open_source(spec))) == (place, code)
+
+
+@pytest.mark.parametrize("scheme", ["text", "lines"])
+def test_a_folder_of_texts_is_one_split(tmp_path, scheme):
+    folder = tmp_path / "d"
+    folder.mkdir()
+    write(folder / "b.txt", "Two words .\n\nThree more words\n")
+    write(folder / "README.txt", "not read")
+    write(folder / "c.txt", "")
+    (folder / "a.txt.gz").write_bytes(gzip.compress(b"One ."))
+    source = open_source(f"{scheme}:{folder}")
+    assert isinstance(source, TextSource)
+    assert source.splits == ("train",) and source.read_as == "train is 3 files: a.txt.gz, b.txt, c.txt"
+    [batch] = source.batches("train")
+    assert batch.texts() == ["One .", "Two words .", "Three more words"]
+    assert batch.ids.tolist() == ([0, 1, 3] if scheme == "lines" else [0, 1, 2])
+    assert open_source(f"{scheme}:{folder}?split=dev").splits == ("dev",)
+    before = source.fingerprint
+    (folder / "a.txt.gz").rename(folder / "aa.txt.gz")
+    assert open_source(f"{scheme}:{folder}").fingerprint == before, "names count only by their order"
+    (folder / "aa.txt.gz").rename(folder / "z.txt.gz")
+    assert open_source(f"{scheme}:{folder}").fingerprint != before
+    (folder / "b.txt").write_bytes(b"ok\nb\xffd\n")
+    assert refused(lambda: read(open_source(f"{scheme}:{folder}"))) == ("b.txt:2", "format")
+
+
+def test_a_folder_without_texts(tmp_path):
+    write(tmp_path / "d" / "x-train.txt", "a")
+    assert refused(open_source, f"text:{tmp_path / 'd'}?split=dev") == ("d split", "type"), "it has files of splits"
+    assert refused(open_source, f"text:{tmp_path}") == (tmp_path.name, "missing")
+    write(tmp_path / "a.txt", "\n")
+    assert refused(open_source, f"text:{tmp_path}") == (tmp_path.name, "empty")
 
 
 def test_wrong_splits(tmp_path):

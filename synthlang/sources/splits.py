@@ -132,6 +132,18 @@ def find_splits(
     return {split: found[split][0] for split in NAMES if split in found}
 
 
+def texts_in(folder: Path, endings: tuple[str, ...]) -> list[Path]:
+    """Return the text files of a folder in the order of their names, without those about the data.
+
+    Raises:
+        InputError: There is none.
+    """
+    found = [p for p in sorted(folder.iterdir()) if p.is_file() and p.name.endswith(endings) and p.name[0] != "."]
+    if texts := [path for path in found if not ABOUT.match(path.name)]:
+        return texts
+    raise InputError(f"there is no file that ends in {' or '.join(endings)}", folder, code="missing")
+
+
 def left_over(inside: Sequence[Path], endings: tuple[str, ...], found: Mapping[str, Sequence[Path]]) -> list[Path]:
     """Return the unread files that may be splits, because of their ending or a missing split in their name."""
     mine = tuple(ending for ending in endings if ending)

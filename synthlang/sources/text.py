@@ -1,4 +1,6 @@
-"""Sources in files, and plain text in a file of lines or in a folder with one file per split.
+"""Sources in files, and plain text in a file of lines or in a folder.
+
+A folder has one file per split. If no name in it is that of a split, all its text files are one split.
 
 A line of ``text:`` is a paragraph or a sentence. A line of ``lines:`` is one sentence whose id is the line number, so
 that line n of one file stays the translation of line n of another. Blank lines are skipped. The module ``segmentation``
@@ -41,7 +43,19 @@ from synthlang.sources.segmentation import (
     split_words,
 )
 from synthlang.sources.size import Sizes
-from synthlang.sources.splits import CJK, NORMALISE, OPTIONS, files_by_split, files_read, path_options
+from synthlang.sources.splits import (
+    CJK,
+    NAMES,
+    NORMALISE,
+    OPTIONS,
+    files_by_split,
+    files_read,
+    is_file,
+    path_options,
+    some_names,
+    split_of,
+    texts_in,
+)
 from synthlang.sources.words import (
     BLANK,
     CLEANED,
@@ -161,12 +175,38 @@ class TextSource(FileSource):
 
     def __init__(self, spec: str | Path) -> None:
         super().__init__(spec)
-        for split, file in self.files.items():
-            check_first_line(file, self.longest_line)
-            filled = (piece for piece in self._pieces(split) if split_words(piece[1]))
-            if (first := next(filled, None)) is None:
-                raise nothing_in("word", file)
-            check_plain(chain([first], filled), file)
+        self.parts: dict[str, list[Path]] = {}  # the files of a folder are in the order of their names
+        for split, path in self.files.items():
+            self.parts[split] = [path] if path.is_file() else texts_in(path, self.endings)
+            if not [part for part in self.parts[split] if self._has_words(part)]:
+                raise nothing_in("word", path)
+
+    def _find(self) -> dict[str, Path]:
+        """Return the file of each split or, if no name in the folder is that of a split, the folder as one split."""
+        if is_file(self.path) or {*NAMES} & {*self.options} or any(split_of(one.name) for one in self.path.iterdir()):
+            return super()._find()
+        return {self.options.get("split") or "train": self.path}
+
+    def _has_words(self, part: Path) -> bool:
+        """Check that a file is plain text, and return whether it has a word."""
+        check_first_line(part, self.longest_line)
+        pieces = read_pieces(part, longest=self.longest_line)
+        filled = (piece for piece in pieces if split_words(piece[1]))
+        if (first := next(filled, None)) is not None:
+            check_plain(chain([first], filled), part)
+        return first is not None
+
+    def _digested(self) -> dict[str, Path]:
+        """Return the files by split. Those of a folder are numbered, since only their order and their bytes count."""
+        numbered = ((split, n, part) for split, parts in self.parts.items() for n, part in enumerate(parts))
+        return {split if self.files[split].is_file() else f"{split} {n}": part for split, n, part in numbered}
+
+    @property
+    def read_as(self) -> str:
+        split, *_ = self.parts
+        if self.files[split].is_file():
+            return super().read_as
+        return f"{split} is {len(self.parts[split])} files: {some_names(self.parts[split])}"
 
     def _marks(self) -> dict[str, Any]:
         return {"rules": RULES} | {name: value for name, value in self.options.items() if name == CJK}
@@ -184,7 +224,12 @@ class TextSource(FileSource):
     def _pieces(
         self, split: str, opened: list[IO[bytes]] | None = None, remarks: Counter[str] | None = None
     ) -> Iterator[tuple[int, str]]:
-        return read_pieces(self.files[split], opened, remarks, self.longest_line)
+        before, alone = 0, len(self.parts[split]) == 1
+        for part in self.parts[split]:
+            number = 0
+            for number, piece in read_pieces(part, opened if alone else None, remarks, self.longest_line):
+                yield before + number, piece  # the numbers of lines go on, since they are ids of sentences
+            before += number
 
     def _read(self, pieces: Iterator[tuple[int, str]]) -> Iterator[Corpus]:
         return batches_of(chain.from_iterable(split_sentences(self._split(piece)) for _, piece in pieces))
@@ -273,7 +318,7 @@ def version_of(block: bytes, rules: bool, anew: Sequence[re.Pattern[bytes]] = CL
 
 
 @contextmanager
-def open_bytes(path: Path) -> Iterator[io.BufferedReader]:
+def open_bytes(path: Path) -> Iterator[io.BufferedReader[Any]]:
     """Open a file of text, unpacked if its name ends in ``.gz``. A failure while reading raises an InputError."""
     try:
         with open_packed(path) if path.suffix == ".gz" else path.open("rb") as handle:
