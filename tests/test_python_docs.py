@@ -6,14 +6,13 @@ import re
 import shlex
 from pathlib import Path
 from typing import Any
-from unittest.mock import MagicMock
 
 import pytest
 from typer.testing import CliRunner
 
 from probes.cli import app
 from probes.reference import commands
-from tests.test_task_docs import Plain
+from synthlang.catalogue import names
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
@@ -24,32 +23,12 @@ FEWER_STEPS = {  # what is in the page → in the test
     ),
     '"grid.product.objective": None}': '"grid.product.objective": None, "grid.product.pretrain.seed": [0, 1]}',
 }
-FILES = {
-    "corpus/train.txt": "Anna ran home.\nShe slept.\n",
-    "treebank.conllu": "1\ta\t_\tDET\t_\t_\t2\tdet\t_\t_\n2\tcat\t_\tNOUN\t_\t_\t3\tnsubj\t_\t_\n"
-    "3\tsleeps\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n",
-    "fr@N.orm": "PRE_DET_@NOUN 1.0\n",
-    "fr@V.orm": "PRE_NOUN_@VERB 1.0\n",
-    "left.txt": "a b\nc d\n",
-    "right.txt": "A B\nC D\n",
-    "links.txt": "0-0 1-1\n0-1\n",
-    "gold.txt": "0-0 1-1\n0-0 1-1\n",
-}
 
 
-@pytest.fixture
-def place(tmp_path, monkeypatch):
-    """The files that the examples name, a parser of a few lines and a hub that takes everything."""
-    for name, text in FILES.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    monkeypatch.setattr("synthlang.parsing.parse_command.open_engine", lambda spec: Plain(str(tmp_path / "log")))
-    monkeypatch.setattr("huggingface_hub.HfApi", MagicMock())
+def test_the_examples_run_in_an_empty_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("SYNTHLANG_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
-
-
-def test_the_examples_run(place):
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
     found: dict[str, Any] = {"__name__": "__main__"}
     text = TEXT
     for shown, fewer in FEWER_STEPS.items():
@@ -70,6 +49,8 @@ def test_every_command_is_a_function():
 
 # --- README: the tour, and the study that is also on the page of studies
 
+CAPITALS = re.compile(r"\b[A-Z]{2,}\d?\b")
+"""A word that stands for a name of the reader."""
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 FEWER = {  # sizes for a test: what a line has is kept
     "pretrain": [
@@ -104,6 +85,22 @@ def test_the_tour_runs(tmp_path, monkeypatch):
         done = CliRunner().invoke(app, [*words, *FEWER.get(words[0], [])])
         assert done.exit_code == 0, (line, done.output, done.exception)
     assert "4 cells" in done.output
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/how-to.md"])
+def test_commands_name_files_that_are_made_before_or_stand_for_those_of_the_reader(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    kinds = ("adjust", "derived", "probes", "runs", "studies", "transfer")
+    known = {name for kind in kinds for name in names(kind)} | {*re.findall("Save this as `(.*?)`", text)}
+    missing = []
+    for command in re.findall(r"(?:^ *|`)(synthlang [a-z][^`\n]*)", text, re.MULTILINE):
+        words = shlex.split(command, comments=True)
+        made = {words[n + 1] for n, word in enumerate(words) if word in ("--out", "--save-models", "--init")}
+        paths = [re.sub("^(text|conllu|lines):", "", word.partition("=")[2] or word) for word in words]
+        paths = [path for path in paths if re.search(r"/|\.(yaml|json|csv|txt|conllu)$", path)]
+        missing += [path for path in paths if path not in known | made and not CAPITALS.search(path)]
+        known |= made
+    assert not missing
 
 
 def test_what_the_readme_links_to_is_there():
