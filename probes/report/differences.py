@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from probes.claims.estimates import DECIDED, UNPAIRED, Estimate, counted, difference, interaction
 from probes.claims.observed import Replicates, is_after, labels_and_seeds, model_seeds
 from probes.report.data import Study
-from probes.report.numbers import bounds, first_few, number, plural, shown_p
+from probes.report.numbers import bounds, first_few, number, plural, shown_p, where_bounds
 from probes.report.page import Paragraph, Section, Table
 from probes.report.printed import SHOWN
 from probes.report.scores import Column, Condition, Material, by_rows, grouped
@@ -30,7 +30,7 @@ MOST = 200
 NAMED = 6
 """Largest number of settings that a sentence names."""
 CAPTION = (
-    "Differences in points, with 95 % intervals, between conditions{}. A negative difference in "
+    "Differences in points{intervals} between conditions{which}. A negative difference in "
     "Δ means a smaller loss in transfer. Models with the same seeds are paired, and p is from a paired t-test"
 )
 BY_AXIS, CHOSEN = " that differ in one axis", " that the study compares"
@@ -179,9 +179,9 @@ def differences_section(found: Sequence[Difference]) -> Section | None:
     columns.append(("Difference" if several else f"Difference\nin {scores[0]}", intervals))
     columns += [("p", [shown_p(one.p) for one in found]), ("n", [_over(one.ours) for one in found])]
     tests = sum(one.p is not None for one in found)
-    told = CAPTION.format(CHOSEN if found[0].chosen else BY_AXIS) + (
-        WELCH if any(UNPAIRED in one.ours.notes for one in found) else ""
-    )
+    which = CHOSEN if found[0].chosen else BY_AXIS
+    told = CAPTION.format(intervals=where_bounds(intervals, ", with 95 % intervals,"), which=which)
+    told += WELCH if any(UNPAIRED in one.ours.notes for one in found) else ""
     told += HOLM.format(plural(tests, "test")) if tests > 1 else "."
     told += INTERACTION if any(one.is_interaction for one in found) else ""
     table = Table(told, *by_rows(columns), texts, "differences", MOST)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 
 from probes.figures.drawing import COLOURS, Figure, slug
 from probes.report.figures import Lines, curves
-from probes.report.numbers import Entry
+from probes.report.numbers import Entry, where_bounds
 from probes.report.page import Block, Folded, Paragraph, Section, Table
 from probes.report.scores import Condition, Material, delta_axis, grouped, metric_name
 from probes.results.labels import numbers_of
 
 NOTE = "Bands are 95 % t intervals over pretraining runs, or over fine-tuning seeds where there is one run."
-ZS_AND_SUP = "Solid lines are ZS, dashed lines SUP. "
+ZS_AND_SUP = "Solid lines are ZS, dashed lines SUP."
 TITLE = "Dose–response"
 MISSING = "–"
 FIGURES = 12
@@ -46,7 +47,8 @@ def dose_responses(material: Material) -> Section | None:
             for line, points in lines.items()
             for _, c in points
         ]
-        table = Table(f"Scores by {title} in percent: means and 95 % t intervals.", header, body, 4, name, 100)
+        caption = f"Scores by {title} in percent: means{where_bounds(chain(*body), ' and 95 % t intervals')}."
+        table = Table(caption, header, body, 4, name, 100)
         blocks.append(Folded(f"Numbers by {title}", [table.without_constant(("Δ",))]))
     return Section(TITLE, blocks) if blocks else None
 
@@ -87,7 +89,7 @@ def _of_tasks(
         }[column]
         dashed = _lines(doses, "sup", what) if column == "zs" else None
         lines, title = _lines(doses, column, what), f"{what} over {dose}"
-        yield partial(curves, file, title, lines, (dose, label), note + NOTE, dashed=dashed, ticks=ticks)
+        yield partial(curves, file, title, lines, (dose, label), note, NOTE, dashed=dashed, ticks=ticks)
 
 
 def _lines(doses: Doses, column: str, alone: str) -> Lines:

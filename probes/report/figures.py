@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 
 from probes.figures.drawing import COLOURS, Figure
 from probes.figures.lines import Series, interval_series, lines_over
-from probes.report.numbers import plural
+from probes.report.numbers import plural, where_bounds
 from probes.report.page import Block, Figures, Paragraph
 from probes.statistics import Interval
 
@@ -67,6 +68,7 @@ def curves(
     lines: Lines,
     axes: tuple[str, str],
     note: str,
+    bands: str,
     *,
     dashed: Lines | None = None,
     ticks: Mapping[float, str] | None = None,
@@ -79,13 +81,16 @@ def curves(
         lines: The lines.
         axes: Labels of the horizontal and of the vertical axis.
         note: Text after the title in the caption.
+        bands: Text about the bands, which is left out where no point has an interval.
         dashed: Lines that are drawn dashed in the colour of the line with the same name.
         ticks: Label of each place, if the places are numbers of an axis of the study.
     """
+    points = chain.from_iterable(line.values() for line in (*lines.values(), *(dashed or {}).values()))
+    note = " ".join(filter(None, (note, where_bounds(points, bands))))
     series = list[Series]()
-    for line, points in list(lines.items())[: len(COLOURS)]:
-        if points:
-            series.append(interval_series(line, list(points), list(points.values())))
+    for line, first in list(lines.items())[: len(COLOURS)]:
+        if first:
+            series.append(interval_series(line, list(first), list(first.values())))
         if second := (dashed or {}).get(line):
-            series.append(interval_series(line, list(second), list(second.values()), pair=bool(points)))
+            series.append(interval_series(line, list(second), list(second.values()), pair=bool(first)))
     return lines_over(name, title, series, axes, note, ticks).figure()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain
 from typing import Literal
 
 import pandas as pd
@@ -14,7 +15,7 @@ from probes.figures.drawing import COLOURS, Figure, slug
 from probes.figures.lines import STEP
 from probes.report.data import WITHOUT_CONTEXT, titled
 from probes.report.figures import Lines, curves
-from probes.report.numbers import Entry, plural
+from probes.report.numbers import Entry, plural, where_bounds
 from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table
 from probes.report.scores import CLIPPED, Material, conditions_of, intervals_over_models
 from probes.results.measures import measure_of
@@ -30,8 +31,10 @@ WORDS_ROWS, BARS = 100, 24
 """Largest number of conditions of a table, and of a figure, of words without context."""
 WORDS_NOTE = (
     "The bars show how often the nearest word is a translation (P@1 under CSLS, %, the mean of both directions) for "
-    "words that are one subword in both languages: by embeddings before and after a rotation, and by static vectors. "
-    "Lines are 95 % intervals over pretraining seeds or over adjustments of one pretraining; one model has none."
+    "words that are one subword in both languages: by embeddings before and after a rotation, and by static vectors."
+)
+WORDS_LINES = (
+    " Lines are 95 % intervals over pretraining seeds or over adjustments of one pretraining; one model has none."
 )
 
 
@@ -61,7 +64,7 @@ class MeasureCurve:
         """Draw the lines of the first conditions over an axis with this label."""
         title = f"{self.probe}: {_title(self.probe, self.measure)}{self.at}"
         axes = label, " ".join(self.measure.split(".")[-2:]).replace("_", " ")
-        return curves(f"{along}-{slug(title, number)}", title, self.lines, axes, note)
+        return curves(f"{along}-{slug(title, number)}", title, self.lines, axes, note, NOTE)
 
 
 def _title(probe: str, measure: str) -> str:
@@ -73,14 +76,12 @@ def _title(probe: str, measure: str) -> str:
 
 def by_layer(material: Material) -> Section | None:
     """Return the section on measures at each layer of the last checkpoint, such as CKA and retrieval."""
-    note = f"Layer 0 is the embeddings. {NOTE}"
-    return _section("By layer", "layer", "layer", note, material)
+    return _section("By layer", "layer", "layer", "Layer 0 is the embeddings.", material)
 
 
 def over_training(material: Material) -> Section | None:
     """Return the section on measures at several checkpoints."""
-    note = f"Each point is a checkpoint. {NOTE}"
-    return _section("Over the steps of pretraining", "step", STEP, note, material)
+    return _section("Over the steps of pretraining", "step", STEP, "Each point is a checkpoint.", material)
 
 
 def measure_curves(material: Material, along: Along) -> list[MeasureCurve]:
@@ -129,7 +130,8 @@ def _section(heading: str, along: Along, label: str, note: str, material: Materi
     ]
     if body:
         header = ["Measure", "Condition", along.capitalize(), "Value"]
-        caption = f"The measures of the figures by {along}: means over the models of a condition, with 95 % intervals."
+        caption = f"The measures of the figures by {along}: means over the models of a condition"
+        caption += f"{where_bounds(chain(*body), ', with 95 % intervals')}."
         table = Table(caption, header, body, 3, f"by-{along}", 100, 3)
         blocks.append(Folded(f"Numbers by {along}", [table]))
     return Section(heading, blocks)
@@ -150,7 +152,7 @@ def words_alone(material: Material) -> Section | None:
         kinds = [measure for measure in WITHOUT_CONTEXT if any(measure in of for of in conditions.values())]
         body: list[list[Entry]] = [[condition, *map(of.get, kinds)] for condition, of in conditions.items()]
         header = ["condition", *(WITHOUT_CONTEXT[measure].replace(", ", "\n", 1) for measure in kinds)]
-        caption = f"{title} (P@1, %): mean, 95 % t interval below. {CLIPPED}"
+        caption = f"{title} (P@1, %): mean{where_bounds(chain(*body), ', 95 % t interval below')}. {CLIPPED}"
         blocks.append(Table(caption, header, body, 1, name, WORDS_ROWS))
     return Section("Words without context", blocks) if blocks else None
 
@@ -164,7 +166,8 @@ def measures_alone(material: Material) -> Section | None:
     ]
     if not body:
         return None
-    caption = "Measures of probes: means over the models of a condition, 95 % intervals."
+    caption = "Measures of probes: means over the models of a condition"
+    caption += f"{where_bounds(chain(*body), ', with 95 % intervals')}."
     table = Table(caption, ["Measure", "Title", "Condition", "Value"], body, 3, "measures-alone", CONDITIONS, 3)
     return Section("Measures of probes", [table])
 
@@ -184,4 +187,5 @@ def _words_figure(name: str, title: str, conditions: Mapping[str, Mapping[str, I
         for measure, kind in WITHOUT_CONTEXT.items()
         if measure in of
     ]
-    return retrieval_bars(name, title, bars, WORDS_NOTE).figure()
+    note = WORDS_NOTE + where_bounds((bar.accuracy for bar in bars), WORDS_LINES)
+    return retrieval_bars(name, title, bars, note).figure()

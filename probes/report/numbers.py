@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -69,6 +69,15 @@ def first_few(names: Sequence[str], most: int, separator: str = ", ") -> str:
     """
     last = f"{separator.strip(', ')} and {len(names) - most:,} more" if len(names) > most else ""
     return separator.join(names[:most]) + last
+
+
+def where_bounds(entries: Iterable[Entry], text: str) -> str:
+    """Return a text on intervals, or "" if no entry is an interval with bounds.
+
+    >>> where_bounds([Interval(1.0, None, None, 1, 0.95), 3], "95 % intervals"), where_bounds([], "Bands")
+    ('', '')
+    """
+    return text if any(isinstance(one, Interval) and one.shown.low is not None for one in entries) else ""
 
 
 def entry_text(entry: Entry, digits: int = 1) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from probes.figures.drawing import slug, standalone_svg
@@ -13,11 +14,12 @@ from probes.report.differences import differences, differences_section
 from probes.report.distances import word_distances
 from probes.report.dose import dose_responses
 from probes.report.files import FIGURES, HTML, MARKDOWN, TABLES
+from probes.report.for_paper import for_paper
 from probes.report.judged import Comparisons, beside_papers, judged_claims
 from probes.report.latex import csv_table, latex_table
 from probes.report.layers import by_layer, measures_alone, over_training, words_alone
 from probes.report.maps import maps
-from probes.report.numbers import Badge, Entry, number, plural
+from probes.report.numbers import Badge, Entry, number, plural, where_bounds
 from probes.report.overview import main_curve, overview, papers_of, without
 from probes.report.page import (
     Block,
@@ -59,8 +61,11 @@ EXPLAINED = (
     "Source is the score of a model that was fine-tuned and tested on the source language. SUP (supervised) was "
     "fine-tuned and tested on the other language. ZS (zero-shot) was fine-tuned on the source language and tested on "
     "the other. Δ = SUP − ZS. Majority is the score of always predicting the most frequent label. Alignment is the "
-    "mean of both directions of word-embedding alignment. Intervals are over pretraining seeds, each the mean of its "
-    "fine-tuning seeds. With one pretraining they are over fine-tuning seeds."
+    "mean of both directions of word-embedding alignment."
+)
+INTERVALS = (
+    " Intervals are over pretraining seeds, each the mean of its fine-tuning seeds. With one pretraining they are over "
+    "fine-tuning seeds."
 )
 TITLES = {**SHOWN, "sup": "SUP", MAJORITY: "Majority", "parent": "Source"}
 """Columns of the tables of scores. On a phone the first of them are visible without scrolling."""
@@ -110,6 +115,7 @@ def sections(study: Study, comparisons: Comparisons) -> list[Section]:
         steps,
         runs,
         _dropped(study),
+        for_paper(material, found),
         _provenance(study),
         _settings(study),
     )
@@ -159,10 +165,12 @@ def _scores(material: Material) -> Section:
         return Section("Scores", [Paragraph("No cell has been scored.", "note")])
     every_seed = _every_seed(material)
     told = f" {OF_PERPLEXITY}" if "Perplexity" in every_seed.header else ""
-    blocks: list[Block] = [Paragraph(f"{EXPLAINED}{told} {CLIPPED}")]
-    blocks += [Paragraph(OF_FAILED)] if material.failed else []
     tasks = grouped(material.every, lambda condition: condition.task)
-    blocks += [_table(task, members, material, place) for place, (task, members) in enumerate(tasks.items(), 1)]
+    tables = [_table(task, members, material, place) for place, (task, members) in enumerate(tasks.items(), 1)]
+    intervals = where_bounds((entry for table in tables for row in table.rows for entry in row), INTERVALS)
+    blocks: list[Block] = [Paragraph(f"{EXPLAINED}{intervals}{told} {CLIPPED}")]
+    blocks += [Paragraph(OF_FAILED)] if material.failed else []
+    blocks += tables
     return Section("Scores", [*blocks, Folded("Every seed", [every_seed])])
 
 
@@ -185,7 +193,6 @@ def _every_seed(material: Material) -> Table:
 
 def _table(task: str, conditions: Sequence[Condition], material: Material, place: int) -> Table:
     metric = conditions[0].first.metric.replace("_", " ")
-    caption = f"{task}{f' ({metric})' if metric else ''}: means in percent, with 95 % intervals (Student's t)."
     columns = axis_columns(material.layout, [c.labels for c in conditions])
     texts = len(columns)
     columns.append(("Seeds", [c.seeds for c in conditions]))
@@ -204,7 +211,10 @@ def _table(task: str, conditions: Sequence[Condition], material: Material, place
         if name in SCORES or any(value is not None for value in values):
             columns.append((title, values))
     name = f"scores-{slug(task, place)}"
-    return Table(caption, *by_rows(columns), texts, name, CONDITIONS).without_constant(("Δ",))
+    header, rows = by_rows(columns)
+    intervals = where_bounds(chain(*rows), ", with 95 % intervals (Student's t)")
+    caption = f"{task}{f' ({metric})' if metric else ''}: means in percent{intervals}."
+    return Table(caption, header, rows, texts, name, CONDITIONS).without_constant(("Δ",))
 
 
 def _dropped(study: Study) -> Section | None:

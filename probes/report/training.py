@@ -14,7 +14,7 @@ from probes.figures.drawing import COLOURS, Figure
 from probes.figures.lines import STEP, curve_figures
 from probes.report.data import FAILED, Cell, Study
 from probes.report.figures import FigureBudget, curves
-from probes.report.numbers import bounds, first_few, number, plural
+from probes.report.numbers import bounds, first_few, number, plural, where_bounds
 from probes.report.page import Block, Figures, Folded, Paragraph, Section, Table
 from probes.report.scores import FAILED_TRAINING, Material, axis_columns, by_rows, grouped
 from probes.results.intervals import interval_within
@@ -31,8 +31,9 @@ ROWS = 120
 """Largest number of rows of the table of perplexities."""
 CAPTION = (
     "Perplexity of masked words on the dev set at the selected checkpoint, as logged during pretraining. Rows are "
-    "means over models with 95 % intervals, the best first."
+    "means over models{}, the best first."
 )
+BANDS = "Bands are 95 % intervals over pretraining seeds."
 READ = 60
 """Largest number of runs whose logs are read. A log is long, and a figure has no room for more lines."""
 POINTS = 100
@@ -140,7 +141,9 @@ def pretraining(material: Material) -> Section | None:
     for language in dict.fromkeys(name for one in found for name in one.perplexities):
         title = f"Perplexity\n{LANGUAGES.get(language, language.removeprefix('languages.'))}"
         columns.append((title, [one.perplexities.get(language) for one in found]))
-    return Section("Pretraining", [Table(CAPTION, *by_rows(columns), texts, "pretraining", ROWS)])
+    header, rows = by_rows(columns)
+    caption = CAPTION.format(where_bounds(chain(*rows), " with 95 % intervals"))
+    return Section("Pretraining", [Table(caption, header, rows, texts, "pretraining", ROWS)])
 
 
 def best_perplexity(material: Material) -> str:
@@ -243,7 +246,7 @@ def _together(known: Sequence[Run]) -> Figure | None:
     what, label = "Loss", f"{key} (nats per masked token)"
     if key == "alignment":
         what, label = "Alignment", "word-embedding alignment (%)"
-    note = "Each line is a condition, as logged. Bands are 95 % intervals over pretraining seeds."
+    note = "Each line is a condition, as logged."
     if len(lines) > len(COLOURS):
         note += f" The first {len(COLOURS)} of {len(lines)} conditions."
-    return curves("training", f"{what} over pretraining", lines, (STEP, label), note)
+    return curves("training", f"{what} over pretraining", lines, (STEP, label), note, BANDS)
