@@ -10,6 +10,7 @@ from pretrain.artifacts import Artifacts
 from pretrain.build import build_objective, new_model, train_batches, trained_model
 from pretrain.config import PretrainConfig
 from pretrain.data.batch import Batch
+from pretrain.data.sources import told_rows
 from pretrain.devices import accelerator_of, faster_precision, process_state
 from pretrain.export import export_model
 from pretrain.folder import BEST, EXPORT, READINGS, export_sizes
@@ -66,8 +67,7 @@ class Trainer(Loop[MaskedLM, Batch]):
     def begin(self) -> None:
         for source in self.rows.sources:
             if source.optional:  # rows of whole sentences, which may not all fit
-                counted = ", ".join(f"{reason} {count:,}" for reason, count in source.counts.items())
-                self.say(f"{source.name}: {source.rows:,} rows, {counted}")
+                self.say(told_rows(source))
         start_trackers(self.accelerator, self.config, self.run)
 
     def measures_now(self) -> bool:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from pretrain.data.packing import fill, pack
-from pretrain.data.sources import ParallelRows, SentenceRows, StreamRows
+from pretrain.data.sources import CopiesRows, ParallelRows, SentenceRows, StreamRows, told_rows
 from synthlang.vocabularies import OURS, Specials
 from tests.data_cases import packed, parallel_of, random_sentences, shards_of
 from tests.refusals import place_and_code, refusal, refused
@@ -63,13 +63,23 @@ def test_sentence_rows_equal_a_loop(length, longest):
     assert read.valid is not None
     assert read.ids.tolist() == [packed(row, length) for row in expected]
     assert read.valid.tolist() == [[i <= sum(map(len, row)) + len(row) for i in range(length)] for row in expected]
-    assert rows.dropped == sum(len(s) + 2 > length for s in sentences)
+    assert rows.too_long == sum(len(s) + 2 > length for s in sentences)
+    assert rows.size == len(sentences)
     assert (read.languages == 1).all()
     assert read.positions is None
     backwards = rows.read(np.arange(rows.rows)[::-1])
     assert np.array_equal(backwards.ids[::-1], read.ids)
     assert backwards.valid is not None
     assert np.array_equal(backwards.valid[::-1], read.valid)
+
+
+@pytest.mark.parametrize(("long", "warned"), [(1, False), (2, True)])
+def test_rows_that_leave_out_over_a_twentieth_of_the_sentences_are_a_warning(long, warned):
+    sentences = [[5] * 9] * long + [[5] * 3] * (20 - long)
+    rows = CopiesRows([SentenceRows(shards_of(sentences), 0, 8, OURS, "en")] * 2)
+    line = f"en: {2 * (20 - long)} rows, sentences dropped, over 6 tokens: {2 * long}"
+    more = f"; {5 * long} % of 40 do not fit into a row; raise batch.length"
+    assert told_rows(rows) == (f"warning: {line}{more}" if warned else line)
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7, 50, 1000])
@@ -232,7 +242,7 @@ def test_all_pairs_are_packed_as_a_loop_packs_them(crossed):
             used = used + cost
     rows = rows_of(1.0, given)
     assert pairs_of(rows) == expected
-    assert rows.drawn == COUNT
+    assert rows.size == COUNT
     assert rows.too_long == sum(not fits(pair) for pair in given.tolist()) > 0
     assert rows.empty == 0
 
@@ -241,7 +251,7 @@ def test_all_pairs_are_packed_as_a_loop_packs_them(crossed):
 def test_the_share_of_pairs_is_exact_and_none_comes_twice(rate):
     rows = rows_of(rate)
     seen = [pair for row in pairs_of(rows) for pair in row]
-    assert rows.drawn == round(rate * COUNT) == len(seen) + rows.too_long
+    assert rows.size == round(rate * COUNT) == len(seen) + rows.too_long
     assert len(set(seen)) == len(seen)
     assert all(a == b for a, b in seen)
     assert seen == sorted(seen)

@@ -41,6 +41,8 @@ class RowSource(Protocol):
         languages: The languages of its rows.
         length: Number of tokens of a row.
         rows: Number of rows of an epoch.
+        size: Number of sentences or sentence pairs, with those that are left out.
+        too_long: Number of those that are left out because they do not fit into a row.
         counts: Counts of drawn and omitted sentences by reason.
         optional: The optional fields of Rows that are not None.
         spans: The columns of each language: one span for all columns, or one for each half.
@@ -51,6 +53,8 @@ class RowSource(Protocol):
     languages: tuple[int, ...]
     length: int
     rows: int
+    size: int
+    too_long: int
     counts: dict[str, int]
     optional: frozenset[str]
     spans: tuple[Span, ...]

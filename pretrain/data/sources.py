@@ -19,6 +19,18 @@ from synthlang.shards import Shards
 from synthlang.vocabularies import Specials
 
 ALONE = frozenset({"positions", "valid", "sentences"})
+MOST_TOO_LONG = 0.05
+"""Share of the sentences. If more do not fit into a row, the message about the rows is a warning."""
+
+
+def told_rows(source: RowSource) -> str:
+    """Return a message on the rows of a source and on the sentences that it leaves out."""
+    counted = ", ".join(f"{reason}: {count:,}" for reason, count in source.counts.items())
+    line = f"{source.name}: {source.rows:,} rows, {counted}"
+    if source.too_long <= MOST_TOO_LONG * source.size:
+        return line
+    share = f"{100 * source.too_long / source.size:.0f} % of {source.size:,}"
+    return f"warning: {line}; {share} do not fit into a row; raise batch.length"
 
 
 class StreamRows:
@@ -32,6 +44,7 @@ class StreamRows:
 
     term = "mlm"
     optional: frozenset[str] = frozenset()
+    too_long = 0  # a sentence may go on in the next row
 
     def __init__(self, shards: Shards, language: int, length: int, specials: Specials, name: str) -> None:
         self.shards, self.length, self.specials, self.name = shards, length, specials, name
@@ -43,6 +56,7 @@ class StreamRows:
         if self.rows == 0:
             reason = f"{tokens} tokens do not fill one row of length {length}"
             raise InputError(reason, name, hint="use a smaller batch.length", code="range")
+        self.size = len(shards)
         self.counts = {"tokens left over": tokens - self.rows * (length - 1)}
 
     def read(self, numbers: NDArray[np.int64]) -> Rows:
@@ -71,7 +85,7 @@ class SentenceRows:
     With ``alone``, each sentence has its own <s> and positions and attends only to itself: ``<s> sentence </s> <s>
     sentence </s> …``, in an order with little padding. Messages use the ``name`` of the text.
 
-    A sentence that does not fit into a row is left out and counted in ``dropped``. With ``alone``, empty sentences are
+    A sentence that does not fit into a row is left out and counted in ``too_long``. With ``alone``, empty sentences are
     left out, too.
 
     Raises:
@@ -96,8 +110,9 @@ class SentenceRows:
         self.alone = alone
         self.optional = ALONE if alone else frozenset({"valid"})
         lengths = np.diff(shards.offsets)
-        self.dropped, empty = int((lengths + 2 > length).sum()), int((lengths == 0).sum()) if alone else 0
-        if self.dropped + empty == len(shards):
+        self.size, self.too_long = len(shards), int((lengths + 2 > length).sum())
+        empty = int((lengths == 0).sum()) if alone else 0
+        if self.too_long + empty == len(shards):
             reason = f"none of {len(shards)} sentences fits into a row of length {length}"
             raise InputError(reason, name, hint="raise batch.length", code="range")
         task = f"pack {name}"
@@ -106,7 +121,7 @@ class SentenceRows:
         else:
             self._items = pack(lambda a, b: self._costs(a, b, 1, 0)[None], len(shards), length - 1, task, report)
         self.rows = len(self._items)
-        self.counts = {f"sentences dropped, over {length - 2} tokens": self.dropped}
+        self.counts = {f"sentences dropped, over {length - 2} tokens": self.too_long}
         if alone:
             self.counts |= {"sentences dropped, empty": empty}
 
@@ -136,6 +151,7 @@ class CopiesRows:
         self.copies = tuple(copies)
         self._stops = np.cumsum([copy.rows for copy in copies])
         self.rows = int(self._stops[-1])
+        self.size, self.too_long = sum(copy.size for copy in copies), sum(copy.too_long for copy in copies)
         self.counts = {reason: sum(copy.counts[reason] for copy in copies) for reason in first.counts}
 
     def read(self, numbers: NDArray[np.int64]) -> Rows:
@@ -165,7 +181,7 @@ class ParallelRows:
     Positions start again in each sentence.
 
     Attributes:
-        drawn: Number of drawn pairs.
+        size: Number of drawn pairs.
         too_long: Number of drawn pairs that were left out because a side does not fit into half a row.
         empty: Number of drawn pairs that were left out because a side has no token.
 
@@ -211,9 +227,9 @@ class ParallelRows:
         lengths = self._lengths(drawn)
         empty = lengths.min(axis=0) == 0
         fits = lengths.max(axis=0) + 2 <= self.half
-        self.drawn, self.empty, self.too_long = len(drawn), int(empty.sum()), int((~fits & ~empty).sum())
+        self.size, self.empty, self.too_long = len(drawn), int(empty.sum()), int((~fits & ~empty).sum())
         self.counts = {
-            "pairs drawn": self.drawn,
+            "pairs drawn": self.size,
             f"pairs dropped, a side has over {self.half - 2} tokens": self.too_long,
             "pairs dropped, a side is empty": self.empty,
         }
