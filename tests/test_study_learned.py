@@ -163,6 +163,8 @@ def test_a_model_over_the_limit_counts_nowhere_and_is_told(tmp_path: Path) -> No
         "MLM, 2 (perplexity 32, over 15)."
     )
     assert told in made.lead and said == [told] and "did not learn" not in known.lead
+    write_report(folder, said.append, says_excluded=False)
+    assert said == [told], "the command has it below its table"
     scores, expected = lines(made, "Δ", "Perplexity"), lines(known, "Δ", "Perplexity")
     for objective in AXES["objective"]:
         for column in ("Seeds", "Δ", "SUP", "Perplexity"):

@@ -25,12 +25,13 @@ OTHER = "name another folder for the joined report"
 __all__ = ["ReportPaths", "write_joined_report", "write_report"]
 
 
-def write_report(folder: Path, say: Say = unheard) -> ReportPaths:
+def write_report(folder: Path, say: Say = unheard, says_excluded: bool = True) -> ReportPaths:
     """Write the report of the study in ``folder``.
 
     Args:
         folder: The folder of the study, which must have study.json. The report notes any other missing file.
-        say: Receives a line for each file of claims or papers that cannot be read.
+        say: Receives a line for each file of claims or papers that cannot be read, and one about excluded runs.
+        says_excluded: False if the caller shows the line about excluded runs itself.
 
     Raises:
         InputError: If study.json, results.parquet or measures.parquet cannot be read.
@@ -38,7 +39,7 @@ def write_report(folder: Path, say: Say = unheard) -> ReportPaths:
     from probes.report.data import read_study  # with pandas
 
     study = read_study(folder)
-    return _write(study, [study], _under(study), folder, say)
+    return _write(study, [study], _under(study), folder, say, says_excluded)
 
 
 def write_joined_report(folders: Sequence[Path], out: Path, say: Say = unheard) -> ReportPaths:
@@ -73,12 +74,14 @@ def _under(study: Study) -> str:
     return " · ".join(str(part) for part in told if part)
 
 
-def _write(study: Study, studies: Sequence[Study], under: str, out: Path, say: Say) -> ReportPaths:
+def _write(
+    study: Study, studies: Sequence[Study], under: str, out: Path, say: Say, says_excluded: bool = True
+) -> ReportPaths:
     from probes.report.judged import compared
     from probes.report.sections import files_of, sections  # with matplotlib
 
     comparisons = compared(studies)
-    for note in filter(None, (*comparisons.notes, study.told_failed)):
+    for note in filter(None, (*comparisons.notes, study.told_failed if says_excluded else "")):
         say(note)
     out.mkdir(parents=True, exist_ok=True)
     return write_files(out, dict(files_of(study.title, under, sections(study, comparisons))))

@@ -177,7 +177,7 @@ class StudyRun:
                 found = examples(self._expanded, self.graph.of_cell, self.done, self.store)
                 self._examples = found or self._examples
                 self.save()
-            return write_report(self.folder, say)
+            return write_report(self.folder, say, says_excluded=False)  # the command does, below the table of results
 
     def _nothing_new(self) -> ReportPaths | None:
         """Return the existing report if a start would change nothing, which saves seconds in large studies."""
