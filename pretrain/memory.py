@@ -9,6 +9,7 @@ import torch
 from rich.filesize import decimal
 
 from pretrain.config import PretrainConfig
+from pretrain.cost import size_of_run
 from synthlang.errors import InputError
 
 FLOAT, IDS = 4, 3 * 8
@@ -50,23 +51,19 @@ def needed(config: PretrainConfig, processes: int, ids: int) -> tuple[int, int, 
 
     If a run starts from a checkpoint, only the rows are known, and the other two numbers are 0.
     """
-    model, sharing, languages = config.model, config.sharing, len(config.all_languages)
-    tokens = config.batch.rows * config.batch.length // processes
+    tokens = config.batch.tokens // processes
     rows = tokens * IDS
     if config.start is not None:
         return 0, 0, rows
-    h, f = model.hidden, model.feed_forward
-    layers = model.layers + len(sharing.layers) * (languages - 1)
-    positions = (model.positions or config.batch.length) * (languages if sharing.embeddings == "separate" else 1)
-    weights = layers * (4 * h * h + 2 * h * f) + (ids + positions) * h + h * h
+    size = size_of_run(config, ids)
     micro = tokens // config.batch.accumulation
     if config.batch.packing == "sentences":  # the rows are padded, and padding is not computed
         micro //= 2
     share = 2 if config.precision == "bfloat16" else FLOAT
     # A layer needs at least the inputs of its four products. The last layer and the softmax need masked tokens only.
-    activations = micro * (model.layers - 1) * (4 * h + f) * share
+    activations = micro * (size.layers - 1) * (4 * size.hidden + size.feed_forward) * share
     activations += int(micro * config.objective.mask_rate) * ids * share
-    return weights * KEPT * FLOAT, activations, rows
+    return size.parameters * KEPT * FLOAT, activations, rows
 
 
 def memory_of_machine() -> int:

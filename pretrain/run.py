@@ -28,7 +28,7 @@ from synthlang.config import load
 from synthlang.errors import InputError
 from synthlang.files import read_json, user_path, write_json
 from synthlang.fingerprint import sha256_file
-from synthlang.progress import Report, Say, silent, unheard
+from synthlang.progress import Report, Say, large, silent, unheard
 from synthlang.references import references
 from synthlang.scripts import CONTROL_WORDS
 from synthlang.sources.text import REASONS, FileSource
@@ -74,7 +74,7 @@ class Trainer(Loop[MaskedLM, Batch]):
         return self.validation.due(self.step)
 
     def write_line(self, row: dict[str, Any], steps_per_second: float) -> None:
-        tokens = self.config.batch.rows * self.config.batch.length
+        tokens = self.config.batch.tokens
         row |= {"tokens_per_second": round(steps_per_second * tokens, 1), "tokens_seen": self.step * tokens}
         if self.validation.due(self.step):
             self.check()
@@ -171,7 +171,7 @@ def effective_batch(config: PretrainConfig, processes: int) -> str:
     rows, length, micros = config.batch.rows, config.batch.length, config.batch.accumulation
     each = rows // config.micro_batches(processes)
     split = f"{processes} process{'es' if processes > 1 else ''} × {micros} × {each} rows"
-    return f"a step is {rows} rows × {length} = {rows * length:,} tokens: {split}"
+    return f"a step is {rows} rows × {length} = {config.batch.tokens:,} tokens: {split}"
 
 
 def _remarks(config: PretrainConfig, artifacts: Artifacts) -> list[str]:
@@ -179,7 +179,8 @@ def _remarks(config: PretrainConfig, artifacts: Artifacts) -> list[str]:
     state = process_state()
     files = {m.spec: m.source.read_as for m in artifacts.languages if isinstance(m.source, FileSource)}
     lines = [f"{spec}: {read_as}" for spec, read_as in files.items()]
-    lines.append(effective_batch(config, state.num_processes))
+    batch = effective_batch(config, state.num_processes)
+    lines.append(f"{batch}; {config.steps:,} steps read {large(config.tokens)} tokens")
     wide = config.model.hidden
     if config.start is None and (faster := faster_precision(wide, state.device)) not in (None, config.precision):
         lines.append(f"on this processor a model of width {wide} trains faster with --set precision={faster}")

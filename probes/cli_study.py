@@ -46,7 +46,9 @@ def study(
         list[str],
         option("Cells to run, by a part of their name or AXIS=LABEL (default: all; repeatable).", metavar="TEXT"),
     ] = [],  # noqa: B006  typer copies it
-    dry_run: Annotated[bool, option("Plan only: cells, shared stages and time. Nothing runs.", "--dry-run")] = False,
+    dry_run: Annotated[
+        bool, option("Plan only: cells, shared stages, tokens, time and disk. Nothing runs.", "--dry-run")
+    ] = False,
     verify: Annotated[
         bool, option("Check only: all files of the store by checksum, and the plan. Nothing runs.", "--verify")
     ] = False,
@@ -54,6 +56,9 @@ def study(
         Path | None,
         option("Study file to write, with comments, to start from (default: none). Nothing runs.", metavar="FILE"),
     ] = None,
+    yes: Annotated[
+        bool, option("Consent to a study that takes more than 7 days by forecast, or more than the free disk.", "--yes")
+    ] = False,
     slurm: Annotated[list[str], option("Slurm option, such as partition=gpu (repeatable).", metavar="KEY=VALUE")] = [],  # noqa: B006
     no_wait: Annotated[bool, option("Submission only: no waiting for the Slurm jobs.", "--no-wait")] = False,
     threads: Threads = None,
@@ -84,6 +89,7 @@ def study(
             wait=not no_wait,
             dry_run=dry_run,
             verify=verify,
+            yes=yes,
             smoke=smoke,
         ),
         overrides=overrides,

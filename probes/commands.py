@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from probes.report.numbers import first_few, plural
 from probes.report.terminal import score_table
 from probes.stages.verify import verify_store
 from probes.study.cells import load_study
+from probes.study.cost import check_cost, study_cost
 from probes.study.executors.slurm import check_slurm
 from probes.study.executors.slurm_options import read_options
 from probes.study.gc import Collected, collect, delete_unused, stores_of
@@ -21,7 +24,7 @@ from probes.study.options import StudyOptions, sized
 from probes.study.plan import plan
 from probes.study.record import LOGS, STUDY
 from probes.study.runner import StudyRun
-from synthlang.catalogue import run_folder
+from synthlang.catalogue import SIZES, TINY, names, run_folder
 from synthlang.errors import InputError
 from synthlang.files import check_named, only_writer
 from synthlang.progress import Display
@@ -47,8 +50,12 @@ def run_study(name: Path, out: Path | None, options: StudyOptions, overrides: li
         run.look()
     if options.dry_run or options.verify:
         _show_plan(run)
+        if options.dry_run:  # after the plan, which needs no data
+            with _naming_tiny(sized(name, options.size)):
+                run.check_cells()
         return run
     run.check_places()
+    check_cost(run, name)
     study, out = run.study, run.folder
     some = "" if len(run.chosen) == len(run.cells) else f"{len(run.chosen):,} of "
     cells = some + plural(len(run.cells), "cell")
@@ -90,6 +97,8 @@ def _show_plan(run: StudyRun) -> None:
     if run.changed:
         _say(Console(), run.changed)
     Console().print(plan(run.study, run.graph.chosen(run.chosen), run.store, run.done))
+    for line in study_cost(run).lines() if run.to_do() else ():
+        _say(Console(), line)
 
 
 def _say_damage(root: Path) -> None:
@@ -106,8 +115,9 @@ def _opened(name: Path, out: Path | None, options: StudyOptions, overrides: list
     read_options(options.slurm)
     config = sized(name, options.size)
     folder = out or run_folder(config)
-    settings, cells = load_study(config, overrides, options.smoke)
-    run = StudyRun(settings, cells, smoke_path(folder) if options.smoke else folder, options)
+    with _naming_tiny(config):
+        settings, cells = load_study(config, overrides, options.smoke)
+        run = StudyRun(settings, cells, smoke_path(folder) if options.smoke else folder, options)
     if options.executor == "slurm" and run.to_do():
         check_slurm(run.folder)
     return run
@@ -120,6 +130,18 @@ def write_new_study(path: Path) -> None:
     write(path)
     _say(Console(), f"written: {path}")
     _say(Console(), f"next: synthlang study {path} --dry-run, or --smoke to try it")
+
+
+@contextmanager
+def _naming_tiny(config: Path) -> Iterator[None]:
+    """Add the size of a catalogued study that needs no data to an error about missing data."""
+    try:
+        yield
+    except InputError as error:
+        natural = config.name in SIZES and config.name != TINY
+        if error.code == "missing" and natural and f"{config.parent.as_posix()}/{TINY}" in names("studies"):
+            error.hint = "; ".join(filter(None, (error.hint, f"--size {TINY} runs without data")))
+        raise
 
 
 def write_reports(folders: list[Path], out: Path | None = None) -> None:

@@ -32,7 +32,9 @@ from synthlang.files import no_such, user_path
 from synthlang.strict_yaml import read_yaml
 
 BASE, ABOUT, WORDS = "base", "about", "words"
-SIZES = ("paper", "lab", "tiny")  # the last part of the name of an entry with a size
+TINY = "tiny"
+"""Size that needs no data, if a study also has other sizes."""
+SIZES = ("paper", "lab", TINY)  # the last part of the name of an entry with a size
 YAML = (".yaml", ".yml")
 WORD, KEY_WORD = re.compile(r"\{(\w+)\}"), re.compile(r"\{(\w+)(?: in (\w+))?\}")
 FILES = {  # kind → file, or folder in which each file has the entries that begin with its name

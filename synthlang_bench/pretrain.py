@@ -23,6 +23,7 @@ from tokenizers.models import WordLevel
 from pretrain.artifacts import Artifacts, Parallel, RunLanguage
 from pretrain.build import build_objective, new_model, train_batches
 from pretrain.config import ModelConfig, PretrainConfig
+from pretrain.cost import peak_of, size_of_run
 from pretrain.data.masking import masked_per_row
 from synthlang.dictionary.ids import IdDictionary
 from synthlang.language import PARENT
@@ -39,9 +40,6 @@ BLOCKS = 5  # blocks of steps; the median block is reported
 SENTENCE = 24  # tokens of the longest sentence; the shortest has half as many
 COVERAGE = 4  # every fourth type is in the dictionary, as in ALIGN-MLM
 SPECIALS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
-# Peak operations per second in dense bfloat16, from the manufacturer's data sheets. Shares of a peak count only
-# operations that our side performs.
-PEAKS = {"H200": 989.4e12, "H100 PCIe": 756e12, "H100": 989.4e12, "A100": 312e12, "L40S": 362e12, "L4": 121e12}
 
 
 @dataclass(frozen=True)
@@ -55,19 +53,14 @@ class Shape:
     mask_rate: float = 0.15
 
     def flops_per_token(self, all_positions: bool = False) -> float:
-        """Return the operations of the matrix products in forward and backward for each token.
+        """Return the operations of a training step for each token (``ModelSize.flops_per_token``).
 
-        A product [m, k] × [k, n] has 2mkn operations, and backward has two products for each one of forward. Our last
-        layer and head compute only masked positions, except for keys and values. ``all_positions`` counts the
-        operations of Hugging Face's class.
+        ``all_positions`` counts the operations of Hugging Face's class, which computes the last layer and the head at
+        all positions.
         """
-        t, d, ff = self.length, self.model.hidden, self.model.feed_forward
-        k = t if all_positions else masked_per_row(self.mask_rate, t)
-
-        def layer(queries: int) -> int:  # projections to keys and values, from and to queries, attention, feed-forward
-            return 2 * (2 * t * d * d + 2 * queries * d * d + 2 * queries * t * d + 2 * queries * d * ff)
-
-        return 3 * (layer(t) * (self.model.layers - 1) + layer(k) + 2 * k * d * (d + self.ids)) / t
+        masked = self.length if all_positions else masked_per_row(self.mask_rate, self.length)
+        size = size_of_run(self.config("mlm", "float32", "off", 1), self.ids)
+        return size.flops_per_token(self.length, masked)
 
     def config(
         self, objective: str, precision: str, compiled: str, steps: int, packing: str = "stream"
@@ -104,11 +97,6 @@ SHAPES = {
     "align_mlm": Shape(80_000, ModelConfig(), rows=128, length=512),  # ALIGN-MLM, appendix A
     "tiny": Shape(400, ModelConfig(layers=1, heads=2, hidden=16, feed_forward=32), rows=4, length=16),
 }
-
-
-def peak_of(device_name: str) -> float | None:
-    """Return the peak operations per second of a GPU in bfloat16, if they are known."""
-    return next((peak for name, peak in PEAKS.items() if name in device_name), None)
 
 
 def artifacts_of(shape: Shape, steps: int) -> Artifacts:

@@ -15,6 +15,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from pretrain.build import new_model, train_batches
+from pretrain.cost import peak_of
 from pretrain.model.tensors import TensorBatch
 from synthlang.export import export_language
 from synthlang.language import parse_language
@@ -127,7 +128,7 @@ def test_flops_of_all_positions_are_more_and_known_at_the_papers_shape():
     layer = 2 * (4 * d * d + 2 * t * d + 2 * d * 2048)
     assert shape.flops_per_token(all_positions=True) == 3 * (8 * layer + 2 * d * (d + ids))
     assert shape.flops_per_token() < 0.5 * shape.flops_per_token(all_positions=True)
-    assert pretrain.peak_of("NVIDIA H200") == 989.4e12 and pretrain.peak_of("an unknown one") is None
+    assert peak_of("NVIDIA H200") == 989.4e12 and peak_of("an unknown one") is None
 
 
 def test_both_sides_see_the_same_rows_and_start_from_the_same_weights(tmp_path):

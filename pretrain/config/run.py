@@ -311,6 +311,11 @@ class PretrainConfig(StrictModel):
             raise error.inside("batch") from error
 
     @property
+    def tokens(self) -> int:
+        """Number of tokens that the whole run reads, with padding."""
+        return self.steps * self.batch.tokens
+
+    @property
     def label(self) -> str:
         """Short description of the run: its objective, and its languages except the first."""
         kind = self.objective.kind if self.objective.kind != "sum" else "+".join(self.objective.terms)

@@ -34,6 +34,11 @@ class BatchConfig(StrictModel):
     row) is left out and counted.
     """
 
+    @property
+    def tokens(self) -> int:
+        """Number of tokens of a step, with padding."""
+        return self.rows * self.length
+
 
 class OptimizerConfig(StrictModel):
     """AdamW with a schedule of the learning rate."""

@@ -27,6 +27,7 @@ class StudyOptions:
         wait: True to wait for the jobs of Slurm. Otherwise all jobs are submitted, and the command ends.
         dry_run: True to print cells, shared stages and times, and run nothing.
         verify: True to read every file of the store, print damage and the plan, and run nothing.
+        yes: True to start a study that is forecast to take more than a week or more than the free disk.
         smoke: True to make every stage small and write to ``OUT-smoke``. The numbers mean nothing.
     """
 
@@ -41,6 +42,7 @@ class StudyOptions:
     wait: bool = True
     dry_run: bool = False
     verify: bool = False
+    yes: bool = False
     smoke: bool = False
 
     def check(self) -> None:

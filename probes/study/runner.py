@@ -64,7 +64,8 @@ PATIENCE = 1.0
 class StudyRun:
     """A study in a folder: new, unfinished or finished.
 
-    The constructor checks the folder, the store and every chosen cell that is not finished. It writes nothing.
+    The constructor checks the folder and the store. Except for a dry run, it also checks every chosen cell that is not
+    finished. It writes nothing.
 
     Attributes:
         cells: The state of each cell.
@@ -100,11 +101,20 @@ class StudyRun:
         self.look()
         self._works = bool(self.to_do())
         self.changed = self._describe_changes()
+        if not options.dry_run:
+            self.check_cells()
+
+    def check_cells(self) -> None:
+        """Check every chosen cell that is not finished.
+
+        Raises:
+            InputError: If a cell cannot run.
+        """
         left = {cell.name for cell in self.cells if cell.name in self.chosen and cell.status != "done"}
         if left:
             from probes.study.checks import check_cells  # imports torch, which a finished study does not need
 
-            check_cells([cell for cell in cells if cell.name in left])
+            check_cells([cell for cell in self._expanded if cell.name in left])
         check_weights(self.to_do(), self.done, self.store)
 
     def _check_left_alone(self, cell: str, keys: Iterable[str]) -> None:

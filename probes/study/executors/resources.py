@@ -18,6 +18,7 @@ from synthlang.workers import cores
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 CPU_INFO = Path("/proc/cpuinfo")
+GPU_INFO = Path("/proc/driver/nvidia/gpus")
 
 
 def cuda_devices() -> list[str]:
@@ -72,6 +73,14 @@ def cpu_name() -> str:
     told = CPU_INFO.read_text(encoding="utf-8", errors="replace") if CPU_INFO.is_file() else ""
     named = re.search(r"^model name\s*:\s*(\S.*)$", told, re.MULTILINE)
     return named[1].strip() if named else platform.processor() or platform.machine()
+
+
+def gpu_name() -> str:
+    """Return the name of the first NVIDIA GPU, or "". The driver's files tell it without initialising CUDA."""
+    for path in sorted(GPU_INFO.glob("*/information")):
+        if named := re.search(r"^Model:\s*(\S.*)$", path.read_text(encoding="utf-8", errors="replace"), re.MULTILINE):
+            return named[1].strip()
+    return ""
 
 
 def environment(machine: Machine, executor: str) -> dict[str, Any]:

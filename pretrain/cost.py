@@ -1,0 +1,103 @@
+"""Size and cost of a pretraining by its settings: parameters, tokens and operations. Nothing is opened.
+
+The size of a vocabulary that is not trained yet is the largest that its settings allow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pretrain.config import PretrainConfig
+from pretrain.data.masking import masked_per_row
+
+# Peak operations per second in dense bfloat16, from the manufacturer's data sheets. Shares of a peak count only
+# operations that our side performs.
+PEAKS = {"H200": 989.4e12, "H100 PCIe": 756e12, "H100": 989.4e12, "A100": 312e12, "L40S": 362e12, "L4": 121e12}
+
+
+def peak_of(device_name: str) -> float | None:
+    """Return the peak operations per second of a GPU in bfloat16, if they are known."""
+    return next((peak for name, peak in PEAKS.items() if name in device_name), None)
+
+
+@dataclass(frozen=True)
+class ModelSize:
+    """The size of an encoder.
+
+    Attributes:
+        layers: Number of layers that a token passes.
+        hidden: Width d.
+        feed_forward: Width of the feed-forward sublayers.
+        words: Rows of the tables of word embeddings.
+        outputs: Number of ids among which a masked position chooses.
+        others: Rows of the tables of positions and languages.
+        copies: Further copies of separate layers.
+    """
+
+    layers: int
+    hidden: int
+    feed_forward: int
+    words: int
+    outputs: int
+    others: int
+    copies: int = 0
+
+    @property
+    def parameters(self) -> int:
+        """Number of weights, with biases and LayerNorms. The output is tied to the word embeddings and has a bias."""
+        d, ff = self.hidden, self.feed_forward
+        layer = 4 * d * d + 2 * d * ff + ff + 9 * d
+        head = d * d + 3 * d
+        return (self.layers + self.copies) * layer + self.words * (d + 1) + self.others * d + 2 * d + head
+
+    def flops_of_layer(self, length: int, queries: int) -> int:
+        """Return the operations of a layer in forward for a row, of which ``queries`` positions are computed."""
+        t, d = length, self.hidden
+        # projections to keys and values, projections from and to queries, attention, feed-forward
+        return 2 * (2 * t * d * d + 2 * queries * d * d + 2 * queries * t * d + 2 * queries * d * self.feed_forward)
+
+    def flops_per_token(self, length: int, masked: int) -> float:
+        """Return the operations of the matrix products in forward and backward for each token of a row.
+
+        A product [m, k] × [k, n] has 2mkn operations, and backward has two products for each one of forward. The last
+        layer and the head compute only the ``masked`` positions of a row, except for keys and values. Embeddings are
+        looked up and count nothing. Without attention, this is 6 · (number of weights) for each token that passes them
+        (Kaplan et al. 2020, "Scaling Laws for Neural Language Models", section 2.1).
+        """
+        full, last = self.flops_of_layer(length, length), self.flops_of_layer(length, masked)
+        head = 2 * masked * self.hidden * (self.hidden + self.outputs)
+        return 3 * (full * (self.layers - 1) + last + head) / length
+
+
+def size_of_run(config: PretrainConfig, ids: int | None = None, exported: bool = False) -> ModelSize:
+    """Return the size of the model of a run that starts from random weights.
+
+    Args:
+        config: The settings.
+        ids: Number of ids of all languages (default: the largest number that the settings allow).
+        exported: True for an export, which has the own parts of one language.
+    """
+    assert config.start is None, "a checkpoint has a size of its own"
+    model, sharing, spec = config.model, config.sharing, config.vocabulary
+    languages = len(config.all_languages)
+    scripts = {member.language.script.name for member in config.all_languages if member.language.script is not None}
+    tables = {"copied": 1 + len(scripts), "joint": 1}.get(spec.kind, languages)
+    parts = 1 if exported else languages
+    separate = sharing.embeddings == "separate"
+    words = ids or spec.size * (parts if separate else tables)
+    return ModelSize(
+        layers=model.layers,
+        hidden=model.hidden,
+        feed_forward=model.feed_forward,
+        words=words,
+        outputs=spec.size if sharing.softmax == "language" else words,
+        others=(model.positions or config.batch.length) * (parts if separate else 1)
+        + (parts if config.objective.uses_language_ids else 0),
+        copies=len(sharing.layers) * (parts - 1),
+    )
+
+
+def pretraining_flops(config: PretrainConfig, size: ModelSize) -> float:
+    """Return the operations of a whole pretraining of a model."""
+    length = config.batch.length
+    return config.tokens * size.flops_per_token(length, masked_per_row(config.objective.mask_rate, length))

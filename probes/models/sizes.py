@@ -1,0 +1,66 @@
+"""The size of models by their names, and of vocabularies of built-in text. No weights are read, nothing is fetched."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pretrain.config import PretrainConfig
+from pretrain.cost import ModelSize, size_of_run
+from probes.models.names import adjusted_from, run_config
+from synthlang.files import read_json, user_path
+from synthlang.sources import open_source
+from synthlang.sources.limited import without_limit
+from synthlang.sources.mini_english.source import MiniEnglish
+from synthlang.vocabularies.space import SMALLEST
+
+TYPE_TOKENS = 2
+"""Tokens of a BPE for each word type of the built-in source, besides bytes and specials. 500 types have some 1,200."""
+BUILTIN = "builtin:"
+KNOWN = {"bert-base-multilingual-cased": ModelSize(12, 768, 3072, words=119_547, outputs=119_547, others=512)}
+"""Sizes of the checkpoints of the catalogue, which need not be on this machine yet."""
+
+
+@cache
+def size_of_model(model: str) -> ModelSize | None:
+    """Return the size of a run, a folder or a model of Hugging Face, or None if it is unknown."""
+    try:
+        model = adjusted_from(model) or model
+        if (config := run_config(model)) is not None:
+            return size_of_run(config) if config.start is None else size_of_model(config.start.model)
+        settings = _settings_of(model)
+        layers, hidden, words = (int(settings[key]) for key in ("num_hidden_layers", "hidden_size", "vocab_size"))
+        wide, positions = int(settings["intermediate_size"]), int(settings["max_position_embeddings"])
+    except (ValueError, KeyError, TypeError):  # no model, or one with other names of its settings
+        return KNOWN.get(Path(model).name)
+    return ModelSize(layers, hidden, wide, words, words, positions)
+
+
+def _settings_of(model: str) -> Any:
+    """Return the config.json of a folder, or of a model in the cache of the hub, or {}."""
+    folder = user_path(model)
+    if folder.is_dir():
+        return read_json(folder / "config.json") if (folder / "config.json").is_file() else {}
+    from huggingface_hub import try_to_load_from_cache
+
+    path = try_to_load_from_cache(model, "config.json")
+    return read_json(Path(path)) if isinstance(path, str) else {}
+
+
+@cache
+def built_in(spec: str) -> MiniEnglish:
+    """Open a built-in source, as a whole."""
+    source = open_source(without_limit(spec)[0])
+    assert isinstance(source, MiniEnglish), "there is one built-in source"
+    return source
+
+
+def bounded(config: PretrainConfig) -> PretrainConfig:
+    """Return the settings of a run with the vocabulary that its text can fill, where the text is built in."""
+    sources = {member.source for member in config.all_languages}
+    if not all(source.startswith(BUILTIN) for source in sources):
+        return config
+    spec = config.vocabulary
+    most = SMALLEST + TYPE_TOKENS * sum(built_in(source).types for source in sources)
+    return config.model_copy(update={"vocabulary": spec.model_copy(update={"size": min(spec.size, most)})})

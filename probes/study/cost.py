@@ -1,0 +1,240 @@
+"""Cost of a study before it starts: tokens, time on a device, and disk.
+
+Time is that of pretraining, adjustment and fine-tuning at the rates of ``probes.study.devices``, without preparation of
+data and probes. Where the settings do not bound the tokens, the size of the training file does.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.filesize import decimal
+
+from pretrain.config import CheckpointConfig
+from pretrain.cost import ModelSize, pretraining_flops, size_of_run
+from pretrain.folder import kept_steps
+from probes.models.sizes import BUILTIN, bounded, built_in, size_of_model
+from probes.report.numbers import plural
+from probes.stages.adjust import AdjustStage
+from probes.stages.base import Stage, StageKeys
+from probes.stages.finetune import FinetuneStage, TuneStage
+from probes.stages.pretrain import PretrainStage, root_of
+from probes.study.devices import KNOWN_GPU, Device, device_of, gpu
+from probes.transfer.config import TransferConfig, combinations
+from synthlang.errors import InputError
+from synthlang.progress import duration, large
+from synthlang.references import local_path
+
+if TYPE_CHECKING:
+    from probes.study.runner import StudyRun
+
+DAY = 24 * 3600.0
+MOST_SECONDS = 7 * DAY
+"""Longest time that a study may be forecast to take without ``--yes``."""
+NOUNS = {"pretrain": "pretraining", "adjust": "adjustment", "fit": "fine-tuning"}
+"""Kinds of costs with tokens. A ``fit`` is a fine-tuning, which several stages may share."""
+SENTENCE = 40
+"""Tokens of a sentence of parallel text, as a guess."""
+TOKEN_BYTES = 3
+"""Fewest bytes of a token in a training file, as a guess: some four in English, and three in Chinese."""
+WEIGHT, MOMENTS = 4, 8
+"""Bytes of a weight in a file, and of its two moments in a checkpoint."""
+
+
+@dataclass(frozen=True)
+class StageCost:
+    """The cost of one stage.
+
+    Attributes:
+        kind: The kind of the stage.
+        tokens: Tokens that the model reads, at most. None if they are unknown.
+        flops: Operations, at most, or 0 if the tokens are unknown.
+        precision: Number format of the computation.
+        disk: Bytes of the checkpoints and exports that the stage keeps, or None if they are unknown.
+    """
+
+    kind: str
+    tokens: int | None = None
+    flops: float = 0.0
+    precision: str = "float32"
+    disk: int | None = 0
+
+
+@dataclass(frozen=True)
+class StudyCost:
+    """The cost of the unfinished stages of a study. ``free``: bytes that are free on the disk of the store."""
+
+    stages: tuple[StageCost, ...]
+    device: Device
+    free: int
+
+    @property
+    def seconds(self) -> float:
+        """The forecast time on the device."""
+        return self._seconds(self.device)
+
+    @property
+    def disk(self) -> int:
+        """Bytes of checkpoints and exports, as far as they are known."""
+        return sum(stage.disk or 0 for stage in self.stages)
+
+    @property
+    def excess(self) -> str:
+        """What exceeds the limits, or ""."""
+        found = [f"takes {self._forecast(self.device)}"] if self.seconds > MOST_SECONDS else []
+        if self.disk > self.free:
+            found.append(f"needs about {decimal(self.disk)} of disk, of which {decimal(self.free)} are free")
+        return ", and ".join(found)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines below the plan of a study."""
+        for kind, noun in NOUNS.items():
+            yield from self._amounts(kind, noun)
+        if any(stage.flops for stage in self.stages):
+            also = self.seconds > MOST_SECONDS and KNOWN_GPU not in self.device.name
+            for device in (self.device, gpu(KNOWN_GPU)) if also else (self.device,):
+                yield f"forecast: {self._forecast(device)}"
+        unknown = sum(stage.disk is None for stage in self.stages)
+        without = f", without {plural(unknown, 'stage')} of models of unknown size" if unknown else ""
+        yield f"disk: about {decimal(self.disk)} for checkpoints and exported models{without}"
+
+    def _seconds(self, device: Device) -> float:
+        return sum(device.seconds(stage.flops, stage.precision) for stage in self.stages)
+
+    def _forecast(self, device: Device) -> str:
+        unknown = any(stage.kind in NOUNS and not stage.flops for stage in self.stages)
+        return f"{'at least' if unknown else 'about'} {duration(self._seconds(device))} on {device.name}"
+
+    def _amounts(self, kind: str, noun: str) -> Iterator[str]:
+        """Yield a line on the tokens that the stages of a kind read, if there are any."""
+        stages = [stage for stage in self.stages if stage.kind == kind]
+        known = [stage.tokens for stage in stages if stage.tokens is not None]
+        if known:
+            upto = "" if kind == "pretrain" and len(set(known)) == 1 else "up to "
+            whole = f", {upto if kind != 'pretrain' else ''}{large(sum(known))} tokens in all" if len(known) > 1 else ""
+            yield f"to do: {plural(len(known), noun)} of {upto}{large(max(known))} tokens{whole}"
+        if unknown := len(stages) - len(known):
+            yield f"to do: {plural(unknown, noun)} on data of unknown size, without a forecast"
+
+
+def study_cost(run: StudyRun) -> StudyCost:
+    """Return the cost of the unfinished stages of a run. Nothing is written."""
+    stages, there = run.to_do(), run.store.root.absolute()
+    while not there.exists():
+        there = there.parent
+    found = tuple(stage_costs(stages, StageKeys(run.digests)))
+    return StudyCost(found, device_of(run.options, run.machine), shutil.disk_usage(there).free)
+
+
+def check_cost(run: StudyRun, name: Path) -> None:
+    """Raise InputError if the rest of a run would take longer, or more space, than a study may without ``--yes``."""
+    if run.options.yes or run.options.smoke or not run.to_do():
+        return
+    if excess := study_cost(run).excess:
+        hint = "add --yes to start it anyway; --dry-run shows the tokens, the time and the disk"
+        raise InputError(f"the study {excess}", name, hint=hint, code="resources")
+
+
+# --- stages ---
+
+
+def stage_costs(stages: Sequence[Stage], keys: StageKeys) -> Iterator[StageCost]:
+    """Yield the costs of stages. A fine-tuning that several stages share counts once."""
+    fits = set[str]()
+    for stage in stages:
+        match stage:
+            case PretrainStage():
+                yield _pretraining(stage)
+            case AdjustStage():
+                yield _adjustment(stage)
+            case TuneStage():
+                yield StageCost(stage.kind, disk=_disk(_size(root_of(stage.model)), None, 1))
+        if isinstance(stage, FinetuneStage) and (new := set(stage.finetune_keys(keys).values()) - fits):
+            fits |= new
+            yield from [_finetuning(stage)] * len(new)
+
+
+def _pretraining(stage: PretrainStage) -> StageCost:
+    config, size = stage.config, _size(stage)
+    exports = len(config.all_languages)
+    export = size if config.start is not None else size_of_run(bounded(config), exported=True)
+    disk = _disk(size, config.checkpoints, exports, config.steps, export)
+    return StageCost(
+        "pretrain", config.tokens, pretraining_flops(config, size) if size else 0.0, config.precision, disk
+    )
+
+
+def _disk(
+    size: ModelSize | None,
+    policy: CheckpointConfig | None,
+    exports: int,
+    steps: int | None = None,
+    export: ModelSize | None = None,
+) -> int | None:
+    """Return the bytes of the kept checkpoints, and of ``exports`` exported models. Unknown steps are many."""
+    if size is None:
+        return None
+    checkpoints = 0
+    if policy is not None:
+        checkpoints = policy.keep if steps is None else len(kept_steps(policy, steps))
+        checkpoints += policy.select == "best"
+    return checkpoints * size.parameters * (WEIGHT + MOMENTS) + exports * (export or size).parameters * WEIGHT
+
+
+def _adjustment(stage: AdjustStage) -> StageCost:
+    """Return the cost of an adjustment, in which the original model also reads the sentences, without backward."""
+    config, size = stage.config, _size(stage.model)
+    disk = _disk(size, config.checkpoints, 1)
+    if size is None or config.data.sentences is None:
+        return StageCost(stage.kind, disk=disk)
+    tokens = 2 * SENTENCE * config.data.sentences * len(config.texts) * config.epochs
+    flops = 4 * tokens * size.layers * size.flops_of_layer(SENTENCE, SENTENCE) / SENTENCE
+    return StageCost(stage.kind, tokens, flops, config.precision, disk)
+
+
+def _finetuning(stage: FinetuneStage) -> StageCost:
+    """Return the cost of one fine-tuning with its search. Rows count with their maximum length."""
+    config, root = stage.config, root_of(stage.model)
+    size, limits = _size(root), root.limits(lambda _: None) if isinstance(root, PretrainStage) else None
+    length = config.length or (limits.positions if limits is not None else None)
+    tokens, flops = 0, 0.0
+    for _, tried in combinations(config):
+        items = tried.fine_tune.epoch_items or config.train_items
+        epoch = items * length if items and length else _tokens_of_training(config, root, length)
+        if size is None or epoch is None:
+            return StageCost("fit")
+        passes = 3 if tried.features.tune == "all" else 1  # backward has two products for each one of forward
+        tokens += epoch * tried.fine_tune.epochs
+        row = length or SENTENCE
+        flops += passes * epoch * tried.fine_tune.epochs * size.layers * size.flops_of_layer(row, row) / row
+    return StageCost("fit", tokens, flops, config.fine_tune.precision)
+
+
+def _tokens_of_training(config: TransferConfig, root: PretrainStage | str, length: int | None) -> int | None:
+    """Return the largest number of tokens in the training items of a transfer, or None if it is unknown."""
+    own = root.config.all_languages[0].source if isinstance(root, PretrainStage) else ""
+    spec = config.train or own
+    if spec.startswith(BUILTIN):
+        sentences = built_in(spec).size("train")
+        return None if length is None else sentences * length
+    path = local_path(spec)
+    files = [path] if path is not None and path.is_file() else []
+    if path is not None and path.is_dir():
+        files = [file for file in path.iterdir() if "train" in file.name]
+    return sum(file.stat().st_size for file in files) // TOKEN_BYTES or None
+
+
+def _size(model: PretrainStage | str) -> ModelSize | None:
+    """Return the size of a model, or None if it is unknown."""
+    if isinstance(model, str):
+        return size_of_model(model)
+    start = model.config.start
+    if start is None:
+        return size_of_run(bounded(model.config))
+    size = size_of_model(start.model) if model.init_from is None else _size(model.init_from)
+    new = 0 if start.extend is None else start.extend.size
+    return None if size is None else replace(size, words=size.words + new, outputs=size.outputs + new)
