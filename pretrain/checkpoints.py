@@ -154,7 +154,7 @@ def load_checkpoint(
     state: dict[str, Any] = read_json(path / "state.json")
     if run is not None and state.get("run") != run:
         reason = f"is a checkpoint of another config (run {state.get('run')}, not {run})"
-        raise InputError(reason, path, code="changed")
+        raise InputError(reason, path, hint="restore the config of the run, or name another folder", code="changed")
     load_weights(path / "model.safetensors", model)
     if optimizer is not None:
         _unflatten(load_file(path / "optimizer.safetensors"), optimizer)
@@ -172,11 +172,16 @@ def load_weights(path: Path, model: nn.Module) -> None:
     if weights.keys() != parameters.keys():
         names = sorted(weights.keys() ^ parameters.keys())
         reason = f"does not fit the model: only one of them has the weights {', '.join(names[:3])}"
-        raise InputError(reason, path, code="conflict")
+        raise InputError(reason, path, hint="restore the config that the weights were trained with", code="conflict")
     for name, parameter in parameters.items():
         if weights[name].shape != parameter.shape:
             shapes = f"{list(weights[name].shape)}, not {list(parameter.shape)}"
-            raise InputError(f"does not fit the model: {name} has the shape {shapes}", path, code="conflict")
+            raise InputError(
+                f"does not fit the model: {name} has the shape {shapes}",
+                path,
+                hint="restore the config that the weights were trained with",
+                code="conflict",
+            )
     with torch.no_grad():
         for name, parameter in parameters.items():
             parameter.copy_(part_of(weights[name], parameter))

@@ -142,7 +142,7 @@ def _checked(folder: Path) -> Path:
     if any((folder / name).is_file() for name in PICKLED):
         hint = "save the model with save_pretrained of transformers, which writes model.safetensors"
         raise InputError("holds only pickled weights, which are not safe", folder, hint=hint, code="unsupported")
-    raise InputError(f"holds no {WEIGHTS[0]}", folder, code="missing")
+    raise InputError(f"holds no {WEIGHTS[0]}", folder, hint="name a folder with the weights of a model", code="missing")
 
 
 def weight_files(folder: Path) -> list[Path]:
@@ -185,7 +185,9 @@ def check_weights(base: Base) -> None:
         raise InputError(reason, base.folder / CONFIG, code="conflict")
     if numbers * FLOAT > (memory := memory_of_machine()):
         reason = f"the weights need {decimal(numbers * FLOAT)} of memory, and the machine has {decimal(memory)}"
-        raise InputError(reason, base.folder, code="resources")
+        raise InputError(
+            reason, base.folder, hint="use a smaller model, or a machine with more memory", code="resources"
+        )
 
 
 def _from_hub(name: str) -> Path:
@@ -231,7 +233,9 @@ def load_model(base: Base) -> PreTrainedModel:
     missing = sorted(info["missing_keys"])
     if missing:
         reason = f"lacks weights of a masked language model, which would be random: {', '.join(missing[:3])}"
-        raise InputError(reason, base.folder, code="missing")
+        raise InputError(
+            reason, base.folder, hint="use a checkpoint that was saved with its head for masked words", code="missing"
+        )
     loaded: PreTrainedModel = model
     return loaded
 
@@ -249,7 +253,7 @@ def pooler_of(base: Base) -> dict[str, torch.Tensor] | None:
 def _unreadable(folder: Path, error: Exception) -> InputError:
     reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
     reason = f"cannot be read as a masked language model: {reason}"
-    return InputError(reason, folder, code="damaged")
+    return InputError(reason, folder, hint="download the model again, or use another one", code="damaged")
 
 
 def longest_input(model: PreTrainedModel) -> int:

@@ -44,7 +44,9 @@ def prepare(config: PretrainConfig, store: Store, report: Report = silent) -> Ar
         train, dev = texts["train"], texts.get("dev")
         if not len(trained_types(train.counts, id_space.specials.all)):  # no position could be masked
             reason = f"the vocabulary has none of the words of {m.source}"
-            raise InputError(reason, f"language {m.name}", code="empty")
+            raise InputError(
+                reason, f"language {m.name}", hint="use a vocabulary that was trained on this text", code="empty"
+            )
         train.reading(id_space.specials.unk).check(f"language {m.name}", "the vocabulary")
         redrawn = [language.redrawn(number) for number in range(1, m.copies)]
         copies = tuple(_shards(source, "train", one, tokenizer, store) for one in redrawn)
@@ -132,7 +134,12 @@ def _parallel(
         if not len(pair.rows):
             names = f"{languages[pair.left].name} and {languages[pair.right].name}"
             reason = f"{names} have no sentence pair, because no sentence number occurs in both"
-            raise InputError(reason, keys="parallel", code="empty")
+            raise InputError(
+                reason,
+                keys="parallel",
+                hint="give the same number to sentences that translate each other",
+                code="empty",
+            )
     return found
 
 

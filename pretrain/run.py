@@ -231,7 +231,9 @@ def open_run(
         InputError: The data of the run has changed or is gone, so its vocabulary could not be built again.
     """
     if not (run / "config.yaml").exists():
-        raise InputError("is not a run folder: config.yaml is missing", run, code="missing")
+        raise InputError(
+            "is not a run folder: config.yaml is missing", run, hint="name the folder of a run", code="missing"
+        )
     if not (run / DONE).exists():
         hint = "run synthlang pretrain again to finish it"
         raise InputError("the run is not finished", run, hint=hint, code="missing")

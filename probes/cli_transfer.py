@@ -104,7 +104,10 @@ def compare(
     ] = "prediction",
     out: Annotated[Path | None, option("JSON file to write (default: none).")] = None,
 ) -> None:
-    """Test whether results differ from a baseline, the first file. There is a paired t-test and a permutation test."""
+    """Test whether results differ from a baseline.
+
+    The first file is the baseline. Each other file is compared with it by a paired t-test and a permutation test.
+    """
     from probes.transfer.transfer_command import show_comparison
 
     options = {"correction": correction, "swap": swap}

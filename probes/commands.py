@@ -178,7 +178,12 @@ def write_findings_page(folder: Path, keep: list[Path], out: Path | None = None)
 def _check_studies(folders: list[Path]) -> None:
     for folder in folders:
         if not (folder / STUDY).exists():
-            raise InputError(f"is not a study folder: {STUDY} is missing", folder, code="missing")
+            raise InputError(
+                f"is not a study folder: {STUDY} is missing",
+                folder,
+                hint="name the folder that synthlang study wrote",
+                code="missing",
+            )
 
 
 def collect_garbage(folders: list[Path], keep: str | None, unused: bool, dry_run: bool) -> None:

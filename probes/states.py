@@ -203,11 +203,11 @@ def sentence_pairs(
 
 @dataclass(frozen=True, eq=False)
 class WordStates:
-    """Vectors of the words of some sentences.
+    """Vectors of n words in their sentences.
 
     Attributes:
         vectors: [layers, n, d] float32, on the device of the model.
-        word: [n] int64, the index of each word among all words of the corpus.
+        word: [n] int64, the index of each word among all words of the corpus, on the CPU.
     """
 
     vectors: Tensor

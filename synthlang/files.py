@@ -64,7 +64,12 @@ def user_path(name: str | os.PathLike[str]) -> Path:
     try:
         return Path(name).expanduser()
     except RuntimeError as error:
-        raise InputError("there is no such home folder", name, code="missing") from error
+        raise InputError(
+            "there is no such home folder",
+            name,
+            hint="write the whole path, or ./~NAME for a file of that name",
+            code="missing",
+        ) from error
 
 
 def no_such(
@@ -93,7 +98,7 @@ def writing(path: Path) -> Iterator[None]:
             hint = "free some space and run the same command again"
             raise DiskError("no space is left on the disk", path, hint=hint, code="resources") from error
         reason = f"cannot be written: {error.strerror or type(error).__name__}"
-        raise DiskError(reason, path, code="failed") from error
+        raise DiskError(reason, path, hint="remove the cause and run the same command again", code="failed") from error
 
 
 def _temporary(path: Path) -> Path:
@@ -188,7 +193,9 @@ def reading(path: Path) -> Iterator[None]:
     except UnicodeDecodeError as error:
         check_is_text(error.object[:START], path)
         line = error.object[: error.start].count(b"\n") + 1
-        raise InputError("not UTF-8", path, line, code="format") from error
+        raise InputError(
+            "not UTF-8", path, line, hint="convert the file to UTF-8, for example with iconv", code="format"
+        ) from error
     except FileNotFoundError as error:
         raise no_such(path) from error
     except OSError as error:
@@ -227,11 +234,19 @@ def lines_of(handle: IO[bytes], path: Path) -> Iterator[tuple[int, str]]:
         if number == 1:
             check_is_text(raw[:START], path)
         if len(raw) == LONGEST_LINE:
-            raise InputError(f"the line has more than {LONGEST_LINE >> 20} MB", path, number, code="range")
+            raise InputError(
+                f"the line has more than {LONGEST_LINE >> 20} MB", path, number, hint="insert line breaks", code="range"
+            )
         try:
             line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
-            raise InputError(f"not UTF-8 (byte {error.start} of the line)", path, number, code="format") from error
+            raise InputError(
+                f"not UTF-8 (byte {error.start} of the line)",
+                path,
+                number,
+                hint="convert the file to UTF-8, for example with iconv",
+                code="format",
+            ) from error
         yield number, line.rstrip("\r\n")
 
 

@@ -60,5 +60,10 @@ def upload(
             api.upload_file(repo_id=repo_id, repo_type=kind, **readme)
     except Exception as error:  # anything that the library or the network may raise
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise InputError(f"cannot upload: {reason.strip()}", f"hub repository {repo_id}", code="failed") from error
+        raise InputError(
+            f"cannot upload: {reason.strip()}",
+            f"hub repository {repo_id}",
+            hint="check the name, the connection and the login (hf auth login), and run it again",
+            code="failed",
+        ) from error
     return str(address)

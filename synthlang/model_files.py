@@ -57,7 +57,13 @@ def model_config(path: Path) -> Any:
     if kind not in CONFIG_MAPPING:
         code = ", and the code in the folder that defines the type is never run" if "auto_map" in data else ""
         reason = f"transformers does not know the type {kind!r}{code}"
-        raise InputError(reason, path, keys="model_type", code="unsupported")
+        raise InputError(
+            reason,
+            path,
+            keys="model_type",
+            hint="install a newer version of transformers, or use another model",
+            code="unsupported",
+        )
     try:
         return CONFIG_MAPPING[kind].from_dict({key: value for key, value in data.items() if key not in IGNORED})
     except Exception as error:  # each class checks its own keys, with errors of many classes
@@ -78,7 +84,12 @@ def check_tokenizer_file(path: Path) -> None:
     if path.name == "tokenizer.json" and isinstance(data, dict):
         for table in _precompiled(data.get("normalizer")):
             if not _is_sound(table):
-                raise InputError("the precompiled_charsmap of the normalizer is damaged", path, code="damaged")
+                raise InputError(
+                    "the precompiled_charsmap of the normalizer is damaged",
+                    path,
+                    hint="download the model again",
+                    code="damaged",
+                )
 
 
 def _ids(name: str, data: Any) -> Iterator[Any]:

@@ -142,6 +142,10 @@ def _decode(name: str, word: str) -> str:
         try:
             return bytes(script.bytes_of[letter] for letter in match.group()).decode("utf-8")
         except UnicodeDecodeError as error:
-            raise InputError(f"{match.group()!r} does not spell UTF-8 in the script {name}", code="format") from error
+            raise InputError(
+                f"{match.group()!r} does not spell UTF-8 in the script {name}",
+                hint="invert only text that was written in this script by synthlang",
+                code="format",
+            ) from error
 
     return re.sub(f"(?:{script.pattern.pattern})+", read, word)

@@ -103,7 +103,11 @@ def write_shards(source: Source, split: str, language: Language, tokenizer: Lang
         reasons.update(remarks_of(source, split))
         offsets = np.concatenate([[0], *lengths]).cumsum(dtype=np.int64)
         if len(offsets) == 1:
-            raise InputError(f"the language {language.name} leaves no sentence of the split {split}", code="empty")
+            raise InputError(
+                f"the language {language.name} leaves no sentence of the split {split}",
+                hint="use a larger text, or transforms that keep its sentences",
+                code="empty",
+            )
         np.save(temporary / "offsets.npy", offsets)
         np.save(temporary / "sentence_ids.npy", np.concatenate(numbers).astype(np.int64))
         np.save(temporary / "counts.npy", counts)

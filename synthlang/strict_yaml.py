@@ -13,10 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.constructor import SafeConstructor
+from ruamel.yaml.composer import ComposerError
+from ruamel.yaml.constructor import ConstructorError, DuplicateKeyError, SafeConstructor
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import ScalarNode
+from ruamel.yaml.parser import ParserError
 from ruamel.yaml.representer import SafeRepresenter
+from ruamel.yaml.scanner import ScannerError
 
 from synthlang.errors import InputError
 from synthlang.files import reading
@@ -26,6 +29,14 @@ TAG = "tag:yaml.org,2002:"
 PLAIN = ("null", "bool", "int", "float", "str", "seq", "map")
 YAML_1_1 = re.compile(r"(?i)y|n|yes|no|on|off|=|<<|[-+]?[0-9][0-9_:.]*")  # strings only in version 1.2
 OTHER_VERSION = re.compile(r"\ufeff?(?:[ \t]*(?:[#%].*)?\n)*?%YAML\s+(?!1\.2\s)\S+")
+SYNTAX = "check the quotes, brackets and indentation there"
+HINTS: dict[type[MarkedYAMLError], str] = {
+    DuplicateKeyError: "write the key once",
+    ConstructorError: "write a plain value there",
+    ComposerError: "put quotes around a text that begins with *",
+    ParserError: SYNTAX,
+    ScannerError: SYNTAX,
+}
 RARE_BREAKS = re.compile("[\x85\u2028\u2029]")  # the writer would fold them
 
 
@@ -81,14 +92,16 @@ def parse_yaml(text: str, path: str | PathLike[str]) -> Any:
         return _with_text_keys(_loaded(text))  # a copy, since the loaded value is cached
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        message = " ".join(part for part in (error.context, error.problem) if part)
-        where = f" (column {mark.column + 1})" if mark else ""
+        reason = ", ".join(part for part in (error.context, error.problem) if part).replace(TAG, "!!")
+        reason += f" (column {mark.column + 1})" if mark else ""
         line = mark.line + 1 if mark else None
-        raise InputError(message.replace(TAG, "!!") + where, path, line, code="format") from error
+        hint = next((HINTS[kind] for kind in HINTS if isinstance(error, kind)), "")
+        raise InputError(f"not YAML: {reason}", path, line, hint=hint, code="format") from error
     except (YAMLError, ValueError, KeyError) as error:  # the last two: thousands of digits, !!int x, !!bool x
         raise InputError(f"not YAML: {error}", path, code="format") from error
     except RecursionError as error:
-        raise InputError("nested too deeply, or inside itself", path, code="format") from error
+        reason = "not YAML: a value is nested too deeply or contains itself"
+        raise InputError(reason, path, hint="delete the alias (*NAME) of the value inside it", code="format") from error
 
 
 @lru_cache(maxsize=64)

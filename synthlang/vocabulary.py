@@ -61,7 +61,7 @@ def train_tokenizer(texts: Iterable[str], size: int, min_frequency: int = 2) -> 
     smallest = len(SPECIAL_TOKENS) + 256
     if size < smallest:
         reason = f"a vocabulary of {size} tokens is too small: {smallest} tokens are specials and bytes"
-        raise InputError(reason, code="range")
+        raise InputError(reason, hint=f"set the size to at least {smallest}", code="range")
     tokenizer = Tokenizer(models.BPE())
     _set_pipeline(tokenizer, None)
     trainer = trainers.BpeTrainer(
@@ -190,7 +190,9 @@ class Vocabulary:
         tokenizer = read_tokenizer(path)
         if not _is_ours(tokenizer):
             reason = "is not a vocabulary that synthlang trained (a byte-level BPE of words)"
-            raise InputError(reason, path, code="unsupported")
+            raise InputError(
+                reason, path, hint="name the tokenizer folder of a run or of a derived data set", code="unsupported"
+            )
         return Vocabulary(tokenizer)
 
 
@@ -304,7 +306,7 @@ class Subwords:
         pieces = np.diff(encoded.word_offsets)
         if (pieces == 0).any():
             word = corpus.form.values()[int(np.argmax(pieces == 0))]
-            raise InputError(f"the word {word!r} has no token", code="unsupported")
+            raise InputError(f"the word {word!r} has no token", hint="use another vocabulary", code="unsupported")
         used, codes = np.unique(encoded.ids, return_inverse=True)
         form = Column(codes.astype(np.int32), tuple(self._token(i) for i in used.tolist()))
         source_index = np.repeat(corpus.position, pieces).astype(np.int32)

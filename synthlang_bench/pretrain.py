@@ -368,7 +368,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--repeats",
         type=int,
         default=3,
-        help="Number of repeats of each measurement, in turns (default: %(default)s).",
+        help="Number of repeats. The measurements take turns (default: %(default)s).",
     )
     parser.add_argument("--steps", type=int, default=13, help="Number of steps in a run (default: %(default)s).")
     parser.add_argument(

@@ -357,7 +357,11 @@ def parser_of() -> argparse.ArgumentParser:
     """Return the parser of the arguments, with the full size as default."""
     parser = argparse.ArgumentParser(prog="python -m probes.bench", description=__doc__)
     parser.add_argument("--probe", choices=[*PROBES], help="Probe to measure (default: none, fine-tuning is measured).")
-    parser.add_argument("--n", type=int, help="Number of vectors of each language of a probe (default: full size).")
+    parser.add_argument(
+        "--n",
+        type=int,
+        help="Number of vectors per language for --probe (default: 40000 for alignment, 200000 for retrieval).",
+    )
     parser.add_argument(
         "--d", type=int, default=512, help="Dimension of the vectors of a probe (default: %(default)s)."
     )
@@ -374,7 +378,9 @@ def parser_of() -> argparse.ArgumentParser:
         default=MEMORY // 2**20,
         help="Memory limit of the products of CKA in MB (default: %(default)s).",
     )
-    parser.add_argument("--task", choices=["pos", "ner", "nli"], default="pos", help="Task (default: %(default)s).")
+    parser.add_argument(
+        "--task", choices=["pos", "ner", "nli"], default="pos", help="Task to fine-tune on (default: %(default)s)."
+    )
     parser.add_argument(
         "--data", default=DATA, help="Training items, as for synthlang transfer --train (default: %(default)s)."
     )
@@ -406,7 +412,7 @@ def parser_of() -> argparse.ArgumentParser:
         "--repeats",
         type=int,
         default=3,
-        help="Number of repeats of each measurement, in turns (default: %(default)s).",
+        help="Number of repeats. The measurements take turns (default: %(default)s).",
     )
     parser.add_argument("--out", type=Path, help="JSON file for the results (default: standard output only).")
     return parser

@@ -304,7 +304,7 @@ def main(arguments: list[str] | None = None) -> int:
         type=int,
         nargs="+",
         default=[1, 2],
-        help="Numbers of worker processes of the export (default: %(default)s).",
+        help="Numbers of worker processes to time the export with (default: %(default)s).",
     )
     parser.add_argument(
         "--repeats", type=int, default=3, help="Number of repeats of each measurement (default: %(default)s)."

@@ -204,7 +204,7 @@ def test_bad_input_is_named():
     x, y, _ = cases("plain")
     y[17, 3] = float("nan")
     diverged = "row 17 of the second vectors has NaN or infinity, probably because training has diverged"
-    assert str(refusal(nearest, x, y)) == diverged
+    assert refusal(nearest, x, y).reason == diverged
     assert refused(nearest, y.nan_to_num(float("inf")), x) == ("", "damaged")
     for wrong in ({"k": 0}, {"tile": 0}, {"top": -1}):
         assert refused(nearest, x, x, **wrong) == ("", "range")

@@ -42,7 +42,7 @@ def _adjust(config: AdjustConfig, run: Path, report: Report, say: Say, stop: Fla
     base = open_base(config.model)
     if base.is_xlm:
         reason = f"{config.model} is an XLM, which can be probed and fine-tuned but not adjusted"
-        raise InputError(reason, keys="model", code="unsupported")
+        raise InputError(reason, keys="model", hint="name another model", code="unsupported")
     model = load_model(base)
     layer_numbers(config.loss.layers, encoder_of(model))  # raises an error before any work
     with process_state().main_process_first():  # the aligner runs once, in the main process

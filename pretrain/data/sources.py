@@ -239,7 +239,7 @@ class ParallelRows:
                 f"TLM has no usable sentence pair: {len(drawn)} of {len(pairs)} were drawn, of which {self.too_long} "
                 f"have a side of over {self.half - 2} tokens (half a row) and {self.empty} have an empty side"
             )
-            raise InputError(reason, self.name, code="empty")
+            raise InputError(reason, self.name, hint="raise batch.length, or give more sentence pairs", code="empty")
         return usable
 
     def _lengths(self, pairs: NDArray[np.int64]) -> NDArray[np.int64]:

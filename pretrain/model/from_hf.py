@@ -80,7 +80,7 @@ def from_hf(
         words, bias = _extended(words, bias, extension, initialise, model)
     if len(words) != size:
         reason = f"has {len(words)} word embeddings, but its tokenizer needs {size}"
-        raise InputError(reason, name, code="conflict")
+        raise InputError(reason, name, hint="put the tokenizer of this model beside its weights", code="conflict")
     with torch.no_grad():
         _fill_embeddings(model, source, f"{names.body}.embeddings", words, bias, before)
         if architecture != XLM:
@@ -91,7 +91,9 @@ def from_hf(
     left = set(source) - set(names.tied)
     if left:
         reason = f"has weights that are not part of its architecture: {', '.join(sorted(left)[:3])}"
-        raise InputError(reason, name, code="unsupported")
+        raise InputError(
+            reason, name, hint="correct model_type in its config.json, or use another model", code="unsupported"
+        )
     return model
 
 
@@ -146,7 +148,9 @@ def _config(base: Base, name: str) -> Any:
             reason = f"has {key} {found!r}, but only models with {needed!r} can be read"
             raise InputError(reason, name, code="unsupported")
     if config.pad_token_id is None:
-        raise InputError("has no pad_token_id", name, code="missing")
+        raise InputError(
+            "has no pad_token_id", name, hint="set it in config.json to the id of the padding token", code="missing"
+        )
     return config
 
 

@@ -139,7 +139,15 @@ class Comparison:
 def against_region(
     what: str, found: EstimateOrWhy, relation: Relation, margin: float = 0.0, value: float = 0.0
 ) -> Comparison:
-    """Return the comparison of an estimate with the region of a relation around ``value``."""
+    """Compare an estimate with the region that a relation expects it in.
+
+    Args:
+        what: The compared quantities, in words.
+        found: The estimate. Without one, the outcome is ``not run``.
+        relation: The relation to ``value``, for example ``greater``.
+        margin: The margin of the relation, in the unit of the estimate.
+        value: The number to compare with, in the same unit.
+    """
     if found.ours is None:
         return Comparison(what, why=found.why)
     ours, expected = replace(found.ours, mean=found.ours.mean - value), region(relation, margin)

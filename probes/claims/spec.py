@@ -276,7 +276,12 @@ class Correlate(ClaimEntry):
             hint = "give both or none: layer: each for x and y, and layer as an axis in over or by"
             raise InputError("is an axis without layer: each, or the reverse", keys="layer", hint=hint, code="conflict")
         if other := [axis for axis in self.restrict_to if axis not in (*self.over, *self.by)]:
-            raise InputError(f"{other[0]!r} is in neither over nor by", keys="restrict_to", code="no_effect")
+            raise InputError(
+                f"{other[0]!r} is in neither over nor by",
+                keys="restrict_to",
+                hint="name an axis of over or by, or add this one to by",
+                code="no_effect",
+            )
         return self
 
     def quantities(self) -> list[Quantity]:

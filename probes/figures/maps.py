@@ -33,7 +33,11 @@ def cka_map(name: str, title: str, values: ArrayLike, left: str, right: str) -> 
     table = np.asarray(values, dtype=np.float64)
     assert table.ndim == 2, table.shape
     if not table.size or not np.isfinite(table).all():
-        raise InputError("a value of CKA is NaN or infinite, or there is no layer", code="range")
+        raise InputError(
+            "a value of CKA is NaN or infinite, or there is no layer",
+            hint="measure CKA again with more sentences or another model",
+            code="range",
+        )
     rows, columns = table.shape
 
     def paint(canvas: Canvas) -> None:

@@ -99,9 +99,17 @@ def picture(
         )
     points = torch.cat([left.detach().double().cpu(), right.detach().double().cpu()])
     if not bool(points.isfinite().all()):
-        raise InputError("the word vectors hold NaN or infinity: the model has diverged or is damaged", code="range")
+        raise InputError(
+            "the word vectors hold NaN or infinity: the model has diverged or is damaged",
+            hint="use an earlier checkpoint, or train again",
+            code="range",
+        )
     if bool((points == points[0]).all()):
-        raise InputError("all word vectors of the picture are equal, so there is nothing to draw", code="empty")
+        raise InputError(
+            "all word vectors of the picture are equal, so there is nothing to draw",
+            hint="show other words or another layer",
+            code="empty",
+        )
     explained, perplexity = None, None
     if method == "pca":
         places, explained = principal(points)

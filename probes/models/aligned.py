@@ -56,7 +56,7 @@ def read_aligned(
     for reader in (left, right):
         if reader.language.on_tokens or reader.tokenizer.subwords is not None:
             reason = f"the transforms of the language {reader.language.name} with unit: token leave no words to align"
-            raise InputError(reason, keys="language", code="conflict")
+            raise InputError(reason, keys="language", hint="use a language without unit: token", code="conflict")
     cutters, numbers = (left.tokenizer.tokenizer, right.tokenizer.tokenizer), (left.number, right.number)
 
     def read(name: str, pair: PairConfig) -> Aligned:

@@ -127,7 +127,7 @@ class Pretrained:
             return replace(self.target, language=found, tokenizer=tokenizer, number=number)
         if self.source.tokenizer.fingerprint != self.target.tokenizer.fingerprint:
             reason = f"{self.name} has a tokenizer for each language, and the tokenizer of {language} is not open"
-            raise InputError(reason, code="unsupported")
+            raise InputError(reason, hint="open the model with this language", code="unsupported")
         found = Language(name=language) if natural else parse_language(language)
         return replace(self.target, language=found, number=number_of(self.numbers, found.name))
 

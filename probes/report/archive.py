@@ -132,7 +132,9 @@ def _write(content: _Content, into: Path) -> ArchivedFolder:
 def _content(folder: Path) -> _Content:
     study = read_study(folder)
     if not (folder / RESULTS).is_file():
-        raise InputError("is missing, so there is nothing to archive", folder / RESULTS, code="missing")
+        raise InputError(
+            "is missing, so there is nothing to archive", folder / RESULTS, hint="run the study first", code="missing"
+        )
     scored = read_columns(folder / RESULTS, RESULT_COLUMNS, LATER)
     sources = [None if text is None else _without_place(text) for text in scored["source"].to_pylist()]
     scored = scored.set_column(scored.column_names.index("source"), "source", pa.array(sources, pa.string()))
@@ -180,7 +182,9 @@ def _name(study: Study, folder: Path) -> str:
     words = re.findall(r"[A-Za-z0-9_.+]+", study.name if scale in study.name else f"{study.name} {scale}")
     if not words:
         reason = f"the name of the study ({study.name!r}) has no letter that a folder can have"
-        raise InputError(reason, folder, keys="name", code="format")
+        raise InputError(
+            reason, folder, keys="name", hint="give the study a name with a letter or digit", code="format"
+        )
     return "-".join(words)
 
 

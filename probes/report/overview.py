@@ -125,9 +125,10 @@ def bars_of_scores(material: Material, measures: Mapping[str, str], printed: Pri
 
 
 def _scores(material: Material, measures: Mapping[str, str], printed: Printed, is_drawn: bool) -> Table:
-    """Return a row for each condition with its scores, printed numbers, alignment and perplexity.
+    """Return the table of scores, alignment and perplexity, in percent, with a row for each combination of settings.
 
-    The majority baseline is beside SUP. Conditions that have not learned come last.
+    The scores of all tasks stand in one row, with the paper's numbers in small print. The majority baseline is beside
+    SUP. Models that failed training come last.
     """
     group = material.layout.group
     order = list(dict.fromkeys((c.has_failed, group(c.labels)) for c in material.every))

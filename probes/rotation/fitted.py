@@ -94,7 +94,7 @@ class MapFitter:
         """
         if x.shape[1] != y.shape[1]:
             reason = f"vectors of {x.shape[1]} and {y.shape[1]} dimensions cannot be mapped to each other"
-            raise InputError(reason, code="conflict")
+            raise InputError(reason, hint="use two models of the same width", code="conflict")
         # float64 keeps the precision for vectors far from 0
         normal = [side.apply(rows.detach().double()) for side, rows in zip(self.sides, (x, y), strict=True)]
         kept = ~(_nothing(x, normal[0], self.sides[0]) | _nothing(y, normal[1], self.sides[1]))
@@ -109,7 +109,7 @@ class MapFitter:
         """
         if self.zeros and not self._fitter.pairs:
             reason = f"a map cannot be fitted: each of the {self.zeros} pairs has a zero vector"
-            raise InputError(reason, code="empty")
+            raise InputError(reason, hint="use other words or sentences, or another model", code="empty")
         return NormalisedMap(*self.sides, self._fitter.fit(centre), self.zeros)
 
 

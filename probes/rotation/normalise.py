@@ -89,12 +89,20 @@ def fit_normaliser(
     steps, means = plan(method, rounds), torch.zeros(0, width, dtype=torch.float64)
     largest = torch.cat([torch.zeros(0), *(largest_of(rows)[:, 0].float().cpu() for rows in blocks())])
     if not len(largest):
-        raise InputError("there are no vectors to normalise", code="empty")
+        raise InputError("there are no vectors to normalise", hint="give at least one pair", code="empty")
     if not bool(largest.isfinite().all()):
-        raise InputError("vectors with NaN or infinity cannot be normalised", code="range")
+        raise InputError(
+            "vectors with NaN or infinity cannot be normalised",
+            hint="use an earlier checkpoint, or train again",
+            code="range",
+        )
     zeros = int((largest == 0).sum())
     if steps and zeros == len(largest):
-        raise InputError(f"vectors cannot be normalised, because all {zeros} are zero", code="empty")
+        raise InputError(
+            f"vectors cannot be normalised, because all {zeros} are zero",
+            hint="use other words or sentences, or another model",
+            code="empty",
+        )
     for at in (at for at, step in enumerate(steps) if step == "centre"):
         total, count = torch.zeros(width, dtype=torch.float64), 0
         for rows in blocks():
@@ -105,7 +113,7 @@ def fit_normaliser(
         # for unit vectors, the squared length of the mean is 1 − variance
         if at and (not count or 1.0 - float(mean @ mean) < ON_THE_MEAN**2):
             reason = "vectors cannot be centred, because all have the same direction"
-            raise InputError(reason, code="empty")
+            raise InputError(reason, hint="set normalise to none", code="empty")
         means = torch.cat([means, mean[None]])
     return Normaliser(method, rounds, means, len(largest) - zeros, zeros)
 

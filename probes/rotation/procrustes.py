@@ -109,7 +109,9 @@ class Fitter:
             InputError: There are no rows.
         """
         if not self.pairs:
-            raise InputError("a map cannot be fitted: there are no pairs of vectors", code="empty")
+            raise InputError(
+                "a map cannot be fitted: there are no pairs of vectors", hint="give at least one pair", code="empty"
+            )
         shifts = self._sums / self.pairs
         means = self._points + shifts
         centred = torch.addr(self._products, shifts[1], shifts[0], alpha=-self.pairs)

@@ -62,7 +62,8 @@ class AdjustStage(ModelStage):
     def _check_languages(self, run: PretrainConfig) -> None:
         if has_own_parts(run):
             reason = "the languages of the run have weights of their own, so there is no one model to adjust"
-            raise InputError(reason, code="unsupported")
+            hint = "adjust a run whose languages share all weights"
+            raise InputError(reason, hint=hint, code="unsupported")
         names = [language.name for language in run.all_languages]
         for name, pair in self.config.texts.items():
             tokenizer_languages(name, pair, names)

@@ -68,7 +68,12 @@ class Inputs:
                 continue
             model = CellModel.of(named.name)
             if model is CellModel.TARGET and not has_target_model:
-                raise InputError("the cell has no second model", keys=named.place, code="missing")
+                raise InputError(
+                    "the cell has no second model",
+                    keys=named.place,
+                    hint="name another model, or set target_model",
+                    code="missing",
+                )
             if model is CellModel.INIT and named.place[0] != "start":
                 reason = "the model that a run is initialised from is read by that run only"
                 hint = f"name {CellModel.ORIGINAL} or {CellModel.ADJUSTED}"

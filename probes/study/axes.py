@@ -129,7 +129,9 @@ def check_axis(part: str, axis: str, values: Any) -> None:
         check_key(axis, (axis,))
         twice = [text for text, count in Counter(map(_text, values)).items() if count > 1]
         if twice and part == "product":  # In zip a value may stand beside several values of another axis.
-            raise InputError(f"the value {twice[0]} appears twice", keys=(axis,), code="duplicate")
+            raise InputError(
+                f"the value {twice[0]} appears twice", keys=(axis,), hint="write each value once", code="duplicate"
+            )
     if not values:
         raise InputError("the axis has no values", keys=(axis,), hint="give at least one value", code="empty")
 
@@ -145,7 +147,7 @@ def check_named_axis(axis: str, labels: Mapping[Any, Any]) -> None:
         reason = f"{axis!r} is a column of the results"
         raise InputError(reason, keys=(axis,), hint="choose another name for the axis", code="conflict")
     if len({str(label) for label in labels}) < len(labels):
-        raise InputError("a label appears twice", keys=(axis,), code="duplicate")
+        raise InputError("a label appears twice", keys=(axis,), hint="write each label once", code="duplicate")
     for label, changes in labels.items():
         keys = (axis, str(label))
         if not str(label).strip():

@@ -114,7 +114,9 @@ class GridConfig(StrictModel):
                 except InputError as error:
                     raise error.inside(part) from error
         if len({len(values) for values in self.zip.values()}) > 1:
-            raise InputError("the lists have different lengths", keys="zip", code="conflict")
+            lengths = ", ".join(f"{axis} has {len(values)}" for axis, values in self.zip.items())
+            hint = "give every axis as many values"
+            raise InputError(f"the lists have different lengths ({lengths})", keys="zip", hint=hint, code="conflict")
         if both := self.product.keys() & self.zip.keys():
             reason = "the axis appears in both product and zip"
             raise InputError(reason, keys=("zip", min(both)), hint="remove one of them", code="duplicate")
@@ -247,10 +249,10 @@ def with_assignments(data: Mapping[str, Any], assignments: Sequence[str]) -> dic
 
 
 def _without(name: str, place: Sequence[str], data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the mapping at ``place`` without the axis or label ``name``.
+    """Return the mapping at ``place`` without the axis or label ``name``. A missing axis changes nothing.
 
     Raises:
-        InputError: If the label does not exist.
+        InputError: The axis has no such label.
     """
     known = keys_at(place, data)
     if name not in known and len(place) > 2:

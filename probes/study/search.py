@@ -66,7 +66,13 @@ class Search:
         labels = [point.labels for point in points]
         self.space = {axis: list(dict.fromkeys(found[axis] for found in labels)) for axis in labels[0]}
         if not self.space:
-            raise InputError("a search needs an axis", path, keys="grid.product", code="empty")
+            raise InputError(
+                "a search needs an axis",
+                path,
+                keys="grid.product",
+                hint="add an axis, such as pretrain.optimizer.learning_rate: [1e-3, 2e-3]",
+                code="empty",
+            )
         self._pretraining(points[0])
 
     @property
@@ -122,7 +128,13 @@ class Search:
         cell = self._build.cell(point)
         if cell.pretrain is None:
             reason = f"cell {cell.name} has no pretraining to search"
-            raise InputError(reason, self._build.path, keys="pretrain", code="missing")
+            raise InputError(
+                reason,
+                self._build.path,
+                keys="pretrain",
+                hint="search a study that pretrains its models",
+                code="missing",
+            )
         every = cell.pretrain.validation.every
         wrong = [rung for rung in self.options.rungs(cell.pretrain.steps) if not every or rung % every]
         if wrong:

@@ -153,7 +153,7 @@ def compare(
     every = dict.fromkeys(test for outcome in outcomes for test in outcome.tests)
     if not shared:
         reason = f"the files have no test set in common; they have {', '.join(every)}"
-        raise InputError(reason, code="conflict")
+        raise InputError(reason, hint="give files with the same test set", code="conflict")
     rows = []
     for test in [_named(shared, name, "test set that all files have") for name in tests or shared]:
         check_items(outcomes, test)
@@ -311,7 +311,9 @@ def check_alike(outcomes: Sequence[Outcome]) -> None:
         for (what, mine), theirs in zip(facts(first).items(), facts(other).values(), strict=True):
             if mine != theirs:
                 reason = f"cannot be compared with {first.path}: {what} {theirs}, but {mine} there"
-                raise InputError(reason, other.path, code="conflict")
+                raise InputError(
+                    reason, other.path, hint="compare results of the same task, scoring and seeds", code="conflict"
+                )
 
 
 def check_items(outcomes: Sequence[Outcome], test: str) -> None:

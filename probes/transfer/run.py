@@ -376,7 +376,11 @@ class Transfer:
             if words and not (examples.lengths > examples.around).any():
                 raise nothing_read(name, words, f"the tokenizer of {self.pretrained.name}")
             if all(labels == [] for labels in gold):
-                raise InputError(f"no word of {name} has a gold label for the task {self.config.task}", code="empty")
+                raise InputError(
+                    f"no word of {name} has a gold label for the task {self.config.task}",
+                    hint="use items with labels",
+                    code="empty",
+                )
             if (reading := self.reading(name)) is not None:
                 reading.check(name, f"the tokenizer of {self.pretrained.name}")
             if self.task.unknown_labels(gold, self.labels[trained]):
@@ -414,10 +418,12 @@ def check_one_model(config: TransferConfig, has_own_parts: bool, architecture: s
         reason = "cannot be saved with a model, so the saved model would differ from the tested one"
         raise InputError(reason, keys="rotation", hint="set it to null", code="conflict")
     if architecture == XLM:
-        raise InputError("saving an XLM model is not supported", code="unsupported")
+        raise InputError(
+            "saving an XLM model is not supported", hint="run the transfer without saving models", code="unsupported"
+        )
     if has_own_parts:
         reason = "saving a model with separate weights for its languages is not supported"
-        raise InputError(reason, code="unsupported")
+        raise InputError(reason, hint="run the transfer without saving models", code="unsupported")
 
 
 def rank(scores: Sequence[float], best: int) -> list[int]:

@@ -62,7 +62,12 @@ class Split:
                 break
         if not count:
             counts = sum((Counter(batch.counts) for batch in batches), Counter[str]())
-            raise InputError(f"the split {self.name} has no items{because(counts)}", self.task.name, code="empty")
+            raise InputError(
+                f"the split {self.name} has no items{because(counts)}",
+                self.task.name,
+                hint="name a source with items",
+                code="empty",
+            )
         joined = join_batches(batches)
         return joined if limit is None or count <= limit else joined.take(np.arange(limit, dtype=np.int64))
 
@@ -336,7 +341,7 @@ def _check_left(sets: Mapping[str, ItemSet], config: TransferConfig) -> None:
     for name, items in sets.items():
         if not len(items.batch):
             reason = f"no item of the task {config.task} is left in {name}{because(items.drops)}"
-            raise InputError(reason, code="empty")
+            raise InputError(reason, hint="use more or other items", code="empty")
 
 
 def _bound(language: Language, pretrained: Pretrained, task: TaskSet) -> Language:

@@ -218,7 +218,12 @@ def build_id_dictionary(
     """
     names = [language.name for language in id_space.languages]
     if len(names) < 2:
-        raise InputError("a dictionary needs two languages, but this run has one", keys=KEYS[:1], code="conflict")
+        raise InputError(
+            "a dictionary needs two languages, but this run has one",
+            keys=KEYS[:1],
+            hint="add a language, or leave the dictionary out",
+            code="conflict",
+        )
     words = word_files(spec.path, names)
     parents: dict[str, Any] = {  # languages by number, since the name of a language does not change its pairs
         "vocabulary": id_space.fingerprint,

@@ -97,10 +97,14 @@ def write_shards(plan: ExportPlan, source: Source, workers: int, progress: Progr
             records.append(record)
             progress(record["split"], record["sentences"])
     if not any(record["sentences"] for record in records):
-        raise InputError("no split of the source has a sentence", code="empty")
+        raise InputError("no split of the source has a sentence", hint="name a source with sentences", code="empty")
     if not any(record["kept"] for record in records):
         counts = sum((Counter(record["counts"]) for record in records), Counter[str]())
-        raise InputError(f"the language {plan.language.name} drops every sentence{because(counts)}", code="empty")
+        raise InputError(
+            f"the language {plan.language.name} drops every sentence{because(counts)}",
+            hint="change the transforms that drop them, or name another source",
+            code="empty",
+        )
     order = {split: rank for rank, split in enumerate(source.splits)}
     return sorted(records, key=lambda record: (order[record["split"]], record["number"]))
 

@@ -298,5 +298,9 @@ def _designs(corpus: Corpus, name: str, most_items: int, report: Report) -> dict
             report(f"order model {name}, {node}", 1, 1, note)
     if not designs:
         heads = ", ".join(CLASS_OF_HEAD)
-        raise InputError(f"{name} has no node with a {heads} head in a projective sentence", code="empty")
+        raise InputError(
+            f"{name} has no node with a {heads} head in a projective sentence",
+            hint="use a treebank with more projective trees",
+            code="empty",
+        )
     return designs

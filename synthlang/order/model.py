@@ -86,7 +86,12 @@ def read_model(path: Path) -> OrderModel:
         raise InputError(reason, path, code="format")
     if data.get("format") != FORMAT:
         reason = f"the format is {data.get('format')!r}, but this version reads format {FORMAT}"
-        raise InputError(reason, path, code="unsupported")
+        raise InputError(
+            reason,
+            path,
+            hint="fit the model again, or install the version of synthlang that wrote it",
+            code="unsupported",
+        )
     model = parse(OrderModel, data, path)
     if model.fingerprint not in (None, model.content):
         raise InputError(

@@ -93,10 +93,12 @@ def _check_node(block: Block, node: int, classes: Collection[str], path: Path) -
         reason = f"word {node} is {upos}, but the model orders the dependents of {known} only"
         raise InputError(reason, path, line, code="unsupported")
     if items == 1:
-        raise InputError(f"word {node} has no dependents to order", path, line, code="empty")
+        raise InputError(
+            f"word {node} has no dependents to order", path, line, hint="choose another word", code="empty"
+        )
     if items > MOST_ITEMS:
         reason = f"word {node} has {items - 1} dependents, but at most {MOST_ITEMS - 1} can be shown"
-        raise InputError(reason, path, line, code="range")
+        raise InputError(reason, path, line, hint="choose another word", code="range")
 
 
 def _find(path: Path, sentence: str) -> Block:
@@ -248,10 +250,15 @@ def _check_splits(splits: dict[str, list[str]]) -> None:
     for use, names in splits.items():
         if again := next((name for name in names if names.count(name) > 1), None):
             option = f"--{use.replace('_', '-')}"
-            raise InputError(f"the split {again} is named twice", option, code="duplicate")
+            raise InputError(f"the split {again} is named twice", option, hint="name each split once", code="duplicate")
     both = set(splits["train"]) & {*splits["held_out"], *splits["choose_on"]}
     if both:
-        raise InputError(f"the split {min(both)} cannot be both learned from and held out", "--train", code="conflict")
+        raise InputError(
+            f"the split {min(both)} cannot be both learned from and held out",
+            "--train",
+            hint="name it once, in --train, --held-out or --choose-on",
+            code="conflict",
+        )
 
 
 def _first_of(source: Source, names: Sequence[str], but: Sequence[str] = ()) -> tuple[str, ...]:

@@ -56,7 +56,11 @@ def align(program: Program, left: Corpus, right: Corpus, folder: Path) -> None:
     command = find_aligner(program)
     rows = np.flatnonzero((left.lengths > 0) & (right.lengths > 0))
     if not len(rows):
-        raise InputError("no sentence pair has words on both sides", code="empty")
+        raise InputError(
+            "no sentence pair has words on both sides",
+            hint="check that line n of one text translates line n of the other",
+            code="empty",
+        )
     texts = [_unspaced(corpus.take(rows)).texts() for corpus in (left, right)]
     run = _eflomal if program == "eflomal" else _fast_align
     with atomic_folder(folder) as temporary, TemporaryDirectory() as given:
@@ -65,7 +69,7 @@ def align(program: Program, left: Corpus, right: Corpus, folder: Path) -> None:
             links = read_pharaoh(path)
             if len(links) != len(rows):
                 reason = f"{program} wrote {len(links)} lines for {len(rows)} sentence pairs"
-                raise InputError(reason, code="failed")
+                raise InputError(reason, hint="run it again, or use another aligner", code="failed")
             whole = Links.build(
                 rows[links.sentence], links.left.astype(np.int64), links.right.astype(np.int64), links.sure, len(left)
             )
@@ -139,7 +143,7 @@ def symmetrise(forward: Links, reverse: Links, method: Method = "intersection") 
     """
     if len(forward) != len(reverse):
         reason = f"the two directions have {len(forward)} and {len(reverse)} sentence pairs"
-        raise InputError(reason, code="conflict")
+        raise InputError(reason, hint="align both directions of the same text", code="conflict")
     return Links.of([_joined(forward.of_pair(i), reverse.of_pair(i), method) for i in range(len(forward))])
 
 

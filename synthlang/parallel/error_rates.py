@@ -86,9 +86,13 @@ def alignment_errors(found: Links, gold: Links, blank: Blank = "wrong") -> Align
     """
     if len(found) != len(gold):
         reason = f"the alignments have {len(found)} sentence pairs, but the gold standard has {len(gold)}"
-        raise InputError(reason, code="conflict")
+        raise InputError(reason, hint="use a gold standard of the same text", code="conflict")
     if not len(gold.left):
-        raise InputError("the gold standard has no word alignment", code="empty")
+        raise InputError(
+            "the gold standard has no word alignment",
+            hint="use a gold standard with at least one alignment",
+            code="empty",
+        )
     sure_of = dict(zip(_rows(gold), gold.sure.tolist(), strict=True))
     hits = [sure_of.get(link) for link in _rows(found)]
     possible, sure = (
@@ -133,5 +137,10 @@ def read_gold(
     check_sentences(path, len(links), len(left))
     kept, outside = (links.swapped() if swapped else links).within(left, right)
     if not len(kept.left):
-        raise InputError("there is no alignment between words of the text", path, code="empty")
+        raise InputError(
+            "there is no alignment between words of the text",
+            path,
+            hint="check that it belongs to this text, and set --gold-first to 0 or 1",
+            code="empty",
+        )
     return Gold(kept, outside)

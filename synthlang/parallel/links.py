@@ -169,7 +169,9 @@ def check_sentences(path: Path, found: int, expected: int) -> None:
     """Check that a file of word alignments has as many sentence pairs as the text."""
     if found != expected:
         reason = f"the file has {found} sentence pairs, but the text has {expected}"
-        raise InputError(reason, path, code="conflict")
+        raise InputError(
+            reason, path, hint="write one line of word alignments for each sentence pair of this text", code="conflict"
+        )
 
 
 def read_counted(path: Path, first: int | None, option: str) -> Links:

@@ -53,7 +53,7 @@ class DataConfig(StrictModel):
         length = self.length or limit
         if length > limit:
             reason = f"{length} is longer than the {limit} tokens that the model reads"
-            raise InputError(reason, keys="data.length", code="range")
+            raise InputError(reason, keys="data.length", hint=f"set it to at most {limit}", code="range")
         return length
 
     def held_out(self, pairs: int) -> tuple[int, int]:

@@ -68,7 +68,9 @@ class ParseCache:
             return None  # damaged: the chunk is parsed again and overwritten
         except OSError as error:
             reason = f"the parse cache cannot be read: {error.strerror or error}"
-            raise InputError(reason, path, code="failed") from error
+            raise InputError(
+                reason, path, hint="delete the file and run the same command again", code="failed"
+            ) from error
         whole = isinstance(data, dict) and data.get("key") == path.name.partition(".")[0]
         return list(data["parses"]) if whole else None
 

@@ -195,11 +195,11 @@ def open_spacy(name: str, convert: bool = True) -> SpacyEngine:
     scheme = meta.get("labels", {}).get("parser", ())
     if "parser" not in components or not set(components) & set(TAGGERS):
         reason = f"the pipeline must have a parser and parts of speech, but it has only {', '.join(components)}"
-        raise InputError(reason, path, code="missing")
+        raise InputError(reason, path, hint="use another pipeline", code="missing")
     converts = convert and clearnlp.is_clearnlp(scheme)
     if converts and "tagger" not in components:
         reason = "a pipeline with ClearNLP labels must have a tagger (Penn Treebank tags) for the conversion to UD"
-        raise InputError(reason, path, code="missing")
+        raise InputError(reason, path, hint="use a pipeline with a tagger, or one whose labels are UD", code="missing")
     own = f"{meta.get('lang', 'xx')}_{meta.get('name', 'pipeline')}"
     libraries = {"spacy": version("spacy"), "model": str(meta.get("version", ""))}
     files = (p for p in sorted(path.rglob("*")) if p.is_file() and "__pycache__" not in p.parts)
@@ -217,7 +217,12 @@ def _folder(name: str) -> Path:
     if (path / "meta.json").is_file() and (path / "config.cfg").is_file():
         return path.resolve()
     if path.exists() or "/" in name or not name.isidentifier():
-        raise InputError("there is no spaCy pipeline: meta.json and config.cfg are missing", path, code="missing")
+        raise InputError(
+            "there is no spaCy pipeline: meta.json and config.cfg are missing",
+            path,
+            hint="name the folder of a pipeline, or an installed package",
+            code="missing",
+        )
     found = importlib.util.find_spec(name)
     roots = [Path(place) for place in (found.submodule_search_locations or ())] if found else []
     for config in (config for root in roots for config in sorted(root.glob("*/config.cfg"))):
@@ -363,7 +368,9 @@ def _packages(folder: Path, lang: str) -> dict[str, str]:
     chosen = entry.get("packages", {}).get("default", {})
     if not {"pos", "depparse"} <= set(chosen):
         reason = f"Stanza has no default parser for the language {lang!r}"
-        raise InputError(reason, folder / "resources.json", code="missing")
+        raise InputError(
+            reason, folder / "resources.json", hint="use another parser, such as spacy:NAME", code="missing"
+        )
     pairs = [(model, chosen[model]) for model in MODELS if model in chosen]
     for model, package in list(pairs):
         needed = entry.get(model, {}).get(package, {}).get("dependencies", ())

@@ -60,7 +60,7 @@ def _builtin(spec: str, rest: str) -> Source:
         if key not in BUILTIN_OPTIONS:
             raise InputError(f"{part!r} is not an option of the source", spec, hint=known, code="unknown")
         if key in options:
-            raise InputError(f"the option {key} appears twice", spec, code="duplicate")
+            raise InputError(f"the option {key} appears twice", spec, hint="delete one of the two", code="duplicate")
         if not re.fullmatch(BUILTIN_OPTIONS[key], value):
             raise InputError(f"{part!r} must be NAME=NUMBER", spec, hint=known, code="type")
         options[key] = float(value) if BUILTIN_OPTIONS[key] is DECIMAL else int(value)

@@ -92,7 +92,7 @@ def by_split(data: Any, name: str, more: Mapping[str, str] | None = None) -> dic
             other = found.setdefault(SPLITS[theirs], theirs)
             if other != theirs:
                 reason = f"{other} and {theirs} could both be the split {SPLITS[theirs]}"
-                raise InputError(reason, name, code="duplicate")
+                raise InputError(reason, name, hint="rename one of them", code="duplicate")
     for theirs, ours in (more or {}).items():
         if theirs in data:
             found.setdefault(ours, theirs)
@@ -110,7 +110,7 @@ def tables(data: Any, columns: Sequence[str]) -> Iterator[dict[str, list[Any]]]:
             values = table.to_pydict()
         except UnicodeDecodeError as error:  # Arrow's JSON reader accepts such bytes
             reason = f"the data set has text that is not UTF-8 in {' or '.join(columns)}"
-            raise InputError(reason, code="format") from error
+            raise InputError(reason, hint="convert its files to UTF-8", code="format") from error
         yield values
 
 

@@ -66,7 +66,7 @@ def without_limit(spec: str) -> tuple[str, int | None]:
     if not plain or not values or user_path(spec.partition(":")[2]).exists():
         return spec, None
     if len(values) > 1:
-        raise InputError("the option appears twice", plain, keys=LIMIT, code="duplicate")
+        raise InputError("the option appears twice", plain, keys=LIMIT, hint="delete one of the two", code="duplicate")
     if not re.fullmatch("[1-9][0-9]{0,11}", values[0]):
         raise InputError(f"must be a number of sentences from 1, not {values[0]!r}", plain, keys=LIMIT, code="range")
     rest = [part for part in parts if part.partition("=")[0] != LIMIT]

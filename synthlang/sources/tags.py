@@ -47,7 +47,7 @@ def write_misc(values: Mapping[str, str]) -> str:
 
 
 def read_misc(misc: str, name: str) -> str | None:
-    r"""Return the value of a column, or None if there is none.
+    r"""Return the tag of the column ``name`` (ner or slot) in a MISC field, or None if the field has no such tag.
 
     >>> read_misc(r"Gloss=x|NER=B-a\pb", "ner"), read_misc("_", "ner")
     ('B-a|b', None)

@@ -400,4 +400,10 @@ def _decode(raw: bytes, codec: str, path: Path, number: int) -> str:
     try:
         return raw.decode(codec)
     except UnicodeDecodeError as error:
-        raise InputError(f"not UTF-8 (byte {error.start} of the line)", path, number, code="format") from error
+        raise InputError(
+            f"not UTF-8 (byte {error.start} of the line)",
+            path,
+            number,
+            hint="convert the file to UTF-8, for example with iconv",
+            code="format",
+        ) from error

@@ -200,7 +200,12 @@ def put_back(batch: TaskBatch, sentences: Corpus, name: str, tags: str | None = 
     own = batch.corpus.take(found[found < len(batch.corpus)])
     same = np.array_equal(own.ids, sentences.ids) and np.array_equal(own.offsets, sentences.offsets)
     if not same or own.form.values() != sentences.form.values():
-        raise InputError("the parser changed words or sentences of the task", name, code="changed")
+        raise InputError(
+            "the parser changed words or sentences of the task",
+            name,
+            hint="use a parser that keeps the given words",
+            code="changed",
+        )
     missing = len(batch.corpus) - len(found)
     kept = replace(Rewrite.identity(own), source_rows=found, counts={NO_PARSE: missing} if missing else {})
     left, counts = rewrite_task(batch, kept)

@@ -288,7 +288,7 @@ class HubPairs(ReadPairs, HubTask):
         self._data = {split: rows for split, rows in self._data.items() if split not in self.left_out}
         if not self._data:
             reason = f"no split has a labelled pair ({'; '.join(self.left_out.values())})"
-            raise InputError(reason, self.name, code="empty")
+            raise InputError(reason, self.name, hint="name files with labels", code="empty")
         self.splits = tuple(self._data)
         self._check_usable()
 

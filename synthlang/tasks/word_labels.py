@@ -88,7 +88,7 @@ class WordTask(TaskSet):
         return self._labelled(split)
 
     def _labelled(self, split: str) -> Iterator[TaskBatch]:
-        """Yield the batches with the labels and names of their sentences."""
+        """Yield batches in which each sentence is an item with its intent and its id."""
         counts: Counter[str] = Counter()
         times: dict[str, int] = {}
         index = {name: code for code, name in enumerate(self.labels)}

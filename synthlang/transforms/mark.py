@@ -60,7 +60,13 @@ def edit(corpus: Corpus, form: Column, keep: Flags, insertions: Sequence[Inserti
 
 
 class Choice(NamedTuple):
-    """A kind of marker: ``which`` [words] is the index of each word's marker in ``texts``, or −1 for none."""
+    """The markers of one kind that are chosen for the words of a corpus.
+
+    Attributes:
+        name: The kind: number, case or agreement.
+        which: [words] int64, the index of each word's marker in ``texts``, or −1 for none.
+        texts: The markers of this kind.
+    """
 
     name: str
     which: Rows

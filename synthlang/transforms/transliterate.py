@@ -102,7 +102,8 @@ class Transliterate(Transform):
     def rewrite(self, corpus: Corpus, key: int) -> Rewrite:
         if self.needs_counts and self._counts is None:
             reason = f"transliterate by {self.by}, order {self.order}, needs the word counts of a training text"
-            raise InputError(reason, hint="bind the language to its source (bind_language)", code="missing")
+            hint = "call synthlang.language.bind_language with the language and its source first"
+            raise InputError(reason, hint=hint, code="missing")
         script = SCRIPTS[self.script]
         if self.unit == "token":
             return Rewrite.identity(corpus, self._tokens(corpus, script, key))
@@ -176,11 +177,13 @@ def read_types(path: Path) -> frozenset[str]:
             hint = "write one word on each line, or in the first column of a table"
             raise InputError(f"{word!r} is not one word", path, number, hint=hint, code="format")
         if not word and line.strip():
-            raise InputError("the first column is empty", path, number, code="format")
+            raise InputError(
+                "the first column is empty", path, number, hint="write a word there, or delete the line", code="format"
+            )
         words.add(one_word(word))
     words.discard("")
     if not words:
-        raise InputError("holds no word", path, code="empty")
+        raise InputError("holds no word", path, hint="write at least one word", code="empty")
     return frozenset(words)
 
 

@@ -82,7 +82,7 @@ def read_checkpoint(name: str) -> Checkpoint:
     rows = None if size is None else int(size)  # None: the folder holds only a tokenizer
     if rows is not None and used > rows:
         reason = f"the tokenizer has ids up to {used - 1}, but the model has only {rows} rows"
-        raise InputError(reason, name, code="conflict")
+        raise InputError(reason, name, hint="put the tokenizer of this model beside its weights", code="conflict")
     return Checkpoint(name, tokenizer, specials, _settings(loaded, tokenizer), max(used, rows or 0))
 
 
@@ -109,7 +109,7 @@ def _specials(loaded: Any, name: str) -> Specials:
         found = next((getattr(loaded, f"{n}_id") for n in names if getattr(loaded, n, None) is not None), None)
         if found is None:
             reason = f"the tokenizer has no {names[0]}, which a masked language model needs"
-            raise InputError(reason, name, code="missing")
+            raise InputError(reason, name, hint="use a model with such a token", code="missing")
         ids[role] = int(found)
     return Specials(**ids)
 
@@ -176,7 +176,7 @@ def words_apart(tokenizer: Tokenizer, name: str) -> Tokenizer:
         if all(_ids(made, f"{word} {word}") == _ids(made, word) * 2 for word in PROBES):
             return made
     reason = "the tokenizer splits a word differently after another one, but words must be encoded alone"
-    raise InputError(reason, name, code="unsupported")
+    raise InputError(reason, name, hint="use a model with another tokenizer", code="unsupported")
 
 
 def _add_prefix_space(step: Any) -> None:

@@ -40,10 +40,17 @@ from synthlang.vocabulary import read_tokenizer
 
 @dataclass(frozen=True)
 class Effect:
-    """Effect of new subwords on the training text of a language: counts of word types, running words and pieces.
+    """Counts before and after new tokens are added, in the training text of a language.
 
-    ``types_changed`` and ``words_changed`` count words with other ids than before. ``unknown_before`` and
-    ``unknown_after`` count running words with an unknown token.
+    Attributes:
+        types: Number of word types.
+        words: Number of running words.
+        types_changed: Number of word types whose token ids changed.
+        words_changed: Number of running words whose token ids changed.
+        pieces_before: Number of tokens of all running words before.
+        pieces_after: Number of tokens of all running words after.
+        unknown_before: Number of running words with an unknown token before.
+        unknown_after: Number of running words with an unknown token after.
     """
 
     types: int

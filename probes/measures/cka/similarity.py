@@ -8,9 +8,10 @@ is biased: with at least as many dimensions as sentences, even unrelated states 
 replaces the squared norms by HSIC₁ (Song et al. 2012), as in Murphy et al. 2024. It is about 0 for unrelated states,
 and may be negative.
 
-Both are computed from sums over sentences in float64, without an n × n kernel. Let x and y be rows of two layers, minus
-their means, with k = ‖x‖² and l = ‖y‖². The sums are C = Σ x yᵀ, T = Σ k, T′ = Σ l and V = Σ k l − T T′ / n. For the
-linear kernels K = XXᵀ and L = YYᵀ and the centring matrix H:
+Both estimators are computed from sums over the n sentences in float64, without an n × n kernel. Let x [d] and y [d′] be
+the states of one sentence in two layers, minus the means of the layers, with k = ‖x‖² and l = ‖y‖². The sums are
+C = Σ x yᵀ [d, d′] and the numbers T = Σ k, T′ = Σ l and V = Σ k l − T T′ / n. For the linear kernels K = XXᵀ and
+L = YYᵀ and the centring matrix H:
 
     biased      tr(KHLH) = ‖C‖²                                                       Kornblith et al. 2019, HSIC
     debiased    tr(K̃L̃) + 1ᵀK̃1 1ᵀL̃1 / ((n − 1)(n − 2)) − 2 / (n − 2) 1ᵀK̃L̃1            Song et al. 2012, HSIC₁
@@ -19,12 +20,16 @@ linear kernels K = XXᵀ and L = YYᵀ and the centring matrix H:
 Factors of n cancel in CKA and are left out. K̃ is K with a zero diagonal. The last line holds because HSIC₁ does not
 change when rows are shifted, and because centred rows have K1 = 0, so that K̃1 = −k.
 
-States are read once, so their means are only known at the end. The sums are therefore taken about points near the means
-("shifted data": Chan, Golub & LeVeque 1983, "Algorithms for Computing the Sample Variance", section 3). Let x be a
-state minus its point, and u the d + 2 numbers x, ‖x‖² and 1. Let v be the same for y. Everything follows from Σ u vᵀ:
-its last column and row are Σ u, Σ v and n. The rest minus Σ u Σ vᵀ / n is a matrix Q, whose first d rows and d′
-columns are C. Minus its mean x̄, a state has the squared length ‖x‖² − 2x̄ᵀx + ‖x̄‖². Hence V = (−2x̄, 1) Q (−2ȳ, 1)ᵀ
-and T = Σ ‖x‖² − n ‖x̄‖².
+States are read once, so the means are only known at the end. Each layer is therefore shifted by a fixed point near its
+mean ("shifted data": Chan, Golub & LeVeque 1983, "Algorithms for Computing the Sample Variance", section 3). Let now x
+and y be the shifted states, and x̄ and ȳ their means. C, T, T′ and V follow from one matrix of sums:
+
+    S = Σ u vᵀ  [d + 2, d′ + 2]      with u = (x, ‖x‖², 1) and v = (y, ‖y‖², 1)
+    a, b                             the last column and the last row of S without their last entry, which is n
+    Q = S without its last row and column − a bᵀ / n  [d + 1, d′ + 1]
+    C = Q without its last row and column
+    T = Σ ‖x‖² − n ‖x̄‖²
+    V = (−2x̄, 1) Q (−2ȳ, 1)ᵀ         because ‖x − x̄‖² = ‖x‖² − 2x̄ᵀx + ‖x̄‖²
 """
 
 from __future__ import annotations

@@ -261,7 +261,11 @@ def pair_blocks(batches: Iterable[Linked], seed: int, block: int = BLOCK) -> Ite
         raise InputError(told, hint="give word alignments for pairs", code="empty")
     if not bool(seen.all()):
         layer = int((~seen).nonzero()[0, 0])
-        raise InputError(f"all word vectors are zero, in layer {layer} of the layers read", code="damaged")
+        raise InputError(
+            f"all word vectors are zero, in layer {layer} of the layers read",
+            hint="read other layers, or use another model",
+            code="damaged",
+        )
     if not apart:
         told = "all aligned words belong to one sentence pair, so there are no unrelated words"
         raise InputError(told, hint="measure on at least two sentence pairs (data.dev)", code="range")

@@ -256,8 +256,11 @@ class SlurmExecutor:
                 raise FullError(
                     f"the cluster accepts no more of your jobs now (--slurm jobs=N submits fewer): {error}"
                 ) from error
-            hint = "run the same command again when the controller is back" if queue() is None else ""
-            raise InputError(f"sbatch refuses the jobs of kind {kind}: {error}", hint=hint, code="failed") from error
+            hint = f"correct the options of {kind} with --slurm"
+            if queue() is None:
+                hint = "run the same command again when the controller is back"
+            reason = f"sbatch refuses the jobs of kind {kind}: {error}"
+            raise InputError(reason, "--executor slurm", hint=hint, code="failed") from error
         self.size = min(2 * self.size, self.options.array_size)
         self.jobs |= {stage.key: str(job.job_id) for stage, job in zip(array.stages, sent, strict=True)}
         write_json(self.path, {"format": FORMAT, "jobs": self.jobs})

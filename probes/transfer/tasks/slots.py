@@ -124,5 +124,7 @@ class SlotsHead(Head):
 
 def _intents(batch: TaskBatch) -> Column:
     if batch.label is None:
-        raise InputError("the task slots needs utterances with an intent", code="missing")
+        raise InputError(
+            "the task slots needs utterances with an intent", hint="use items of the task slots", code="missing"
+        )
     return batch.label
