@@ -24,17 +24,23 @@ class Store:
         """Return the folder of an artifact, whether it exists or not."""
         return self.root / f"{kind}-{fingerprint}"
 
-    def obtain(self, kind: str, fingerprint: str, build: Callable[[Path], None]) -> Path:
-        """Return the folder of an artifact. ``build(path)`` makes it atomically if it does not exist.
+    def obtain(
+        self,
+        kind: str,
+        fingerprint: str,
+        build: Callable[[Path], None],
+        is_intact: Callable[[Path], bool] = lambda path: not damaged_files(path),
+    ) -> Path:
+        """Return the folder of an artifact. ``build(path)`` makes it atomically if it is missing or not intact.
 
         If two processes need the same artifact, the second waits. The lock belongs to the operating system, so a
         killed process does not keep it.
         """
         path = self.path(kind, fingerprint)
-        if path.exists() and not damaged_files(path):
+        if path.exists() and is_intact(path):
             return path
         with self.lock(kind, fingerprint):
-            if path.exists() and damaged_files(path):
+            if path.exists() and not is_intact(path):
                 shutil.rmtree(path)
             if not path.exists():
                 remove_leftovers(self.root, f"{path.name}-")

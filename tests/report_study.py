@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from probes.report.folder import ReportPaths, write_joined_report, write_report
-from probes.results import views
+from probes.results import views, write
 
 OBJECTIVES = {"mlm": (5.0, 22.0), "dict_mlm": (38.0, 9.0), "align_mlm": (72.0, 4.0)}
 """Alignment and Δ of each objective under the harder language; half of Δ under the easier one."""
@@ -162,6 +162,13 @@ def write_rows(folder: Path, rows: list[dict[str, Any]]) -> None:
         writer.writeheader()
         writer.writerows(rows)
     _write_parquet(folder / "results.parquet", views.RESULTS, rows)
+
+
+def write_view(folder: Path, name: str, columns: Mapping[str, pa.DataType], rows: Iterable[Mapping[str, Any]]) -> None:
+    """A view as a study writes it."""
+    with write._view_file(folder, name, columns) as file:
+        for row in rows:
+            file.add(row)
 
 
 def write_measures(folder: Path, rows: Sequence[Sequence[Any]]) -> None:

@@ -9,8 +9,8 @@ from scipy import stats
 
 from probes.correlation import CorrelateOptions, correlate_command, read_tables
 from probes.results.views import RESULTS
-from probes.results.write import write_view
 from tests.refusals import refused
+from tests.report_study import write_view
 
 
 def study_rows(seed=0):

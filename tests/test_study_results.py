@@ -20,9 +20,10 @@ from probes.results.read import read_table
 from probes.results.schema import MEASUREMENTS
 from probes.results.scores import alignment_scores, movements
 from probes.results.views import FIXED, MEASURES, RESULTS, AxisColumns, measure_row, result_rows
-from probes.results.write import write_measurements, write_view
+from probes.results.write import write_measurements
 from synthlang.files import write_json
 from synthlang.store import Store
+from tests.report_study import write_view
 
 # --- what a result declares ---
 

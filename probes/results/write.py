@@ -43,13 +43,6 @@ def write_measurements(folder: Path, measurements: Iterable[Measurement], axes: 
                 results.add(axes.of(result_row(scores)))
 
 
-def write_view(folder: Path, name: str, columns: Mapping[str, pa.DataType], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write ``NAME.csv`` and ``NAME.parquet`` atomically, in bounded memory. A column that a row lacks is null."""
-    with _view_file(folder, name, columns) as file:
-        for row in rows:
-            file.add(row)
-
-
 class _Groups(Generic[Row]):
     """Buffer that writes rows to a file in groups."""
 

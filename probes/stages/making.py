@@ -68,10 +68,7 @@ class Making:
             if self.unfinished.exists():
                 shutil.rmtree(self.unfinished)
 
-        with self.lock:
-            if self.folder.exists() and not self.is_intact:
-                shutil.rmtree(self.folder)
-        self.store.obtain(self.stage.kind, self.stage.key, whole)
+        self.store.obtain(self.stage.kind, self.stage.key, whole, lambda _: self.is_intact)
 
     def reopen_run(self) -> None:
         """Prepare a run that is unfinished or damaged to continue.
