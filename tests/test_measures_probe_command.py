@@ -13,7 +13,14 @@ from rich.console import Console
 from pretrain.config import PretrainConfig
 from pretrain.run import pretrain
 from probes.measures.page import against_retrieval
-from probes.measures.probe_command import _without_words, probe_command, probe_names, read_probe_config, run_probe
+from probes.measures.probe_command import (
+    _without_words,
+    measure,
+    probe_command,
+    probe_names,
+    read_probe_config,
+    run_probe,
+)
 from probes.measures.probe_input import ProbeInput
 from probes.measures.table import PROBES, ProbeConfig
 from probes.models.opening import open_pretrained
@@ -111,6 +118,9 @@ def test_a_probe_that_fails_does_not_cost_the_results_of_those_before_it(run, tm
     assert refused(probe_command, str(run), config, tmp_path / "out") == ("", "failed")
     saved = json.loads((tmp_path / "out" / "probes.json").read_text())
     assert list(saved["probes"]) == ["cka", "words"] and saved["settings"]["probes"] == ["words", "cka"]
+    # files in the place of a stage would be taken for the finished stage
+    given = ProbeInput(open_pretrained(str(run), None), config, run)
+    assert refused(measure, given, tmp_path / "stage") == ("", "failed") and not (tmp_path / "stage").exists()
 
 
 def test_other_keys_of_data_do_not_change_how_many_pairs_are_fitted():

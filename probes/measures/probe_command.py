@@ -76,7 +76,7 @@ def probe_command(model: str, config: ProbeConfig, out: Path | None, threads: in
     with Display() as display, only_writer(folder):
         store = store_of(run) if ours else Store(work)
         given = ProbeInput(pretrained, config, run if ours else None, store, display.report)
-        results = measure(given, folder)
+        results = measure(given, folder, keep_partial=True)
         if work.exists():
             shutil.rmtree(work)
     for role in ROLES if config.reads_sentences else ():
@@ -100,16 +100,19 @@ def _without_words(config: ProbeConfig, ours: bool, console: Console) -> ProbeCo
     return config.model_copy(update={"probes": tuple(name for name in config.probes if name != "words")})
 
 
-def measure(given: ProbeInput, folder: Path, told: InputConfig | None = None) -> dict[str, ProbeResult]:
+def measure(
+    given: ProbeInput, folder: Path, told: InputConfig | None = None, keep_partial: bool = False
+) -> dict[str, ProbeResult]:
     """Run the probes of a config, and write ``probes.json``, ``figures/`` and ``probes.html``.
 
-    Packages and sentence pairs that a probe needs are looked for first. If a probe fails nevertheless, the results of
-    the earlier ones are written.
+    Packages and sentence pairs that a probe needs are looked for first.
 
     Args:
         given: The input with the config.
         folder: The folder for the results. It replaces an earlier one in a single rename.
         told: The settings to record (default: the config of ``given``).
+        keep_partial: If a probe fails, write the results of the earlier ones. A stage of a study must not, since its
+            files would be taken for a finished stage.
     """
     given.check()
     found: dict[str, ProbeResult] = {}
@@ -118,7 +121,7 @@ def measure(given: ProbeInput, folder: Path, told: InputConfig | None = None) ->
             for name in given.config.probes:
                 found[name] = run_probe(name, given)
     finally:
-        if found:  # a probe that fails does not cost the results of those before it
+        if len(found) == len(given.config.probes) or (found and keep_partial):
             settings = (told or given.config).model_copy(update={"probes": tuple(found)})
             _write(folder, record(given, found, settings), found, given.config)
     return found
