@@ -20,12 +20,6 @@ NO_PROGRAM = {"pairs": {"x": {**TEXT, "links": {"kind": "aligner", "program": "f
 ITEMS = "pos:builtin:mini-english?sentences=50&seed=1"
 QUESTIONS = "qa:builtin:mini-english?sentences=50"
 MONOLINGUAL: dict[str, Any] = {"languages": [{"name": "fr", "source": "builtin:mini-english?sentences=50&seed=1"}]}
-TWO_TEXTS: dict[str, Any] = {
-    "pretrain__languages": [{"name": "en"}, *MONOLINGUAL["languages"]],
-    "pretrain__language": None,
-    "pretrain__objective": {"kind": "mlm"},
-    "pretrain__dictionary": {},
-}
 DERIVED = {"kind": "derived", "source": STUDY["source"], "left": "trans"}
 FRENCH = {"language": "fr", "target": {"test": ITEMS}, "length": 20}
 ADJUST: dict[str, Any] = {"pairs": {"x": DERIVED}}
@@ -110,7 +104,6 @@ CASES: list[tuple[dict[str, Any], str, str | None]] = [
     (probe(words={"dictionary": "none.txt"}), "probes.p.words.dictionary", "missing"),
     (probe(cka={"paraphrase": "cell:second"}), "probes.p.cka.paraphrase", "missing"),
     (probe(probes=["cka"], model2="./none"), "probes.p.model2", "missing"),
-    ({**TWO_TEXTS, **transfer(**FRENCH), **probe(probes=["cka"], language="fr")}, "probes.p.pairs", "missing"),
     (probe(probes=["cka"], layers=[7]), "probes.p.layers", "range"),
     (probe(probes=["distances"], distances={"layer": 7}), "probes.p.distances.layer", "range"),
     (probe(probes=["distances"], layers=[0], distances={"layer": 1}), "probes.p.distances.layer", "conflict"),

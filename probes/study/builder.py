@@ -23,6 +23,7 @@ from probes.transfer.tasks.table import TASKS
 from synthlang.catalogue import load_bases, merged
 from synthlang.config import StrictModel, override, parse
 from synthlang.errors import Code, InputError, did_you_mean
+from synthlang.files import user_path
 
 
 def setting_of(error: InputError, place: Place, point: GridPoint) -> Setting | None:
@@ -112,7 +113,9 @@ class CellBuilder:
         init_from = self._pretraining("init_from", draft, point)
         finetuned, seed = self._finetuning(draft, point)
         pretrain = self._pretraining("pretrain", draft, point, init_from)
-        run = run_config(str(draft.values["model"])) if pretrain is None else pretrain
+        model = str(draft.values["model"])
+        # the check of the stages refuses a folder that does not exist
+        run = run_config(model) if pretrain is None and user_path(model).exists() else pretrain
         return Cell(
             name=name,
             labels=point.labels,
