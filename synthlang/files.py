@@ -237,17 +237,19 @@ def lines_of(handle: IO[bytes], path: Path) -> Iterator[tuple[int, str]]:
             raise InputError(
                 f"the line has more than {LONGEST_LINE >> 20} MB", path, number, hint="insert line breaks", code="range"
             )
-        try:
-            line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            raise InputError(
-                f"not UTF-8 (byte {error.start} of the line)",
-                path,
-                number,
-                hint="convert the file to UTF-8, for example with iconv",
-                code="format",
-            ) from error
-        yield number, line.rstrip("\r\n")
+        yield number, decoded(raw, "utf-8-sig" if number == 1 else "utf-8", path, number).rstrip("\r\n")
+
+
+def decoded(raw: bytes, codec: str, path: Path, line: int) -> str:
+    """Decode a line. The error for a wrong byte names ``path`` and ``line``."""
+    try:
+        return raw.decode(codec)
+    except UnicodeDecodeError as error:
+        reason, hint = (
+            f"not UTF-8 (byte {error.start} of the line)",
+            "convert the file to UTF-8, for example with iconv",
+        )
+        raise InputError(reason, path, line, hint=hint, code="format") from error
 
 
 def count_lines(path: Path) -> int:

@@ -27,7 +27,7 @@ import numpy as np
 
 from synthlang.corpus import FORM, Corpus
 from synthlang.errors import InputError
-from synthlang.files import LONGEST_LINE, user_path
+from synthlang.files import LONGEST_LINE, decoded, user_path
 from synthlang.fingerprint import fingerprint
 from synthlang.packed import START, check_is_text, open_packed
 from synthlang.sources.base import check_split, in_batches, nothing_in
@@ -374,13 +374,13 @@ def read_pieces(
             cut = len(line) if whole else _cut(line)
             if found := control_characters(raw):
                 remarks[CONTROL_CHARACTERS] += found
-            text = _decode(line[:cut], codec, path, number)
+            text = decoded(line[:cut], codec, path, number)
             if found := count_unseen(text):
                 remarks[REMOVED] += found
             yield number, text
             number, rest, codec = number + raw.endswith(b"\n"), line[cut:], "utf-8"
         if rest:
-            text = _decode(rest, codec, path, number)
+            text = decoded(rest, codec, path, number)
             remarks[REMOVED] += count_unseen(text)
             yield number, text
 
@@ -394,16 +394,3 @@ def _cut(line: bytes) -> int:
     while cut > 1 and line[cut] & 0xC0 == 0x80:  # a byte inside a UTF-8 character
         cut -= 1
     return cut
-
-
-def _decode(raw: bytes, codec: str, path: Path, number: int) -> str:
-    try:
-        return raw.decode(codec)
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"not UTF-8 (byte {error.start} of the line)",
-            path,
-            number,
-            hint="convert the file to UTF-8, for example with iconv",
-            code="format",
-        ) from error
