@@ -51,7 +51,10 @@ class InputError(ValueError):
         hint: The remedy, which follows the reason in the message.
         code: The kind of fault.
         others: Further faults of the same input.
+        absent: The file or folder that does not exist, or "".
     """
+
+    absent = ""
 
     def __init__(
         self,

@@ -78,7 +78,9 @@ def no_such(
     """Return the error for a path that does not exist. It names the place where a relative path was looked for."""
     place = Path(path)
     where = "" if place.is_absolute() else f" (looked for {place.absolute()})"
-    return InputError(f"no such {what}{where}", path, hint=hint, keys=keys, code="missing")
+    error = InputError(f"no such {what}{where}", path, hint=hint, keys=keys, code="missing")
+    error.absent = place.as_posix()
+    return error
 
 
 class DiskError(InputError):

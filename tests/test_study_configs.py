@@ -236,6 +236,14 @@ def test_all_missing_inputs_are_listed(tmp_path, monkeypatch):
     assert error.code == "missing" and error.hint == f"{len(missing)} inputs are missing: {', '.join(missing)}"
 
 
+def test_missing_inputs_are_listed_where_cells_cannot_be_built_without_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # without the dictionaries, whose words are part of the languages
+    error = refusal(load_study, Path("emerging-table1/paper"), [])
+    assert error.code == "missing" and not error.others
+    names = {"data/muse/en-fr.txt", "data/muse/zh-en.txt", "data/text/zh", "data/ud/ru"}
+    assert names <= set(error.hint.split("missing: ")[1].split("; ")[0].split(", "))
+
+
 def test_word_vectors_of_the_tiny_study_need_no_extra(monkeypatch):
     monkeypatch.setattr("probes.static.settings.find_spec", lambda name: None)
     path = Path("cao2020-table3/tiny")

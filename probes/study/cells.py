@@ -14,6 +14,7 @@ from probes.stages.base import StageKeys
 from probes.study.axes import Choice
 from probes.study.builder import CellBuilder
 from probes.study.cell import RECORDED_AS, Cell
+from probes.study.checks import missing_inputs, with_missing
 from probes.study.compare import check_comparisons, comparisons
 from probes.study.config import LearnedConfig, StudyConfig
 from probes.study.graph import graph
@@ -120,7 +121,7 @@ def _expanded(study: StudyConfig, path: Path | None, assignments: Sequence[str])
         raise InputError("no cell is left", keys="grid", hint="remove entries from grid.exclude", code="empty")
     check_not_hidden(points, assignments)
     build = CellBuilder(study, path, assignments)
-    cells = [build.cell(point) for point in points]
+    cells = _built(build, points)
     _check_criterion(study, cells)
     check_comparisons(study.compare, [cell.labels for cell in cells])
     keys = StageKeys()
@@ -128,6 +129,28 @@ def _expanded(study: StudyConfig, path: Path | None, assignments: Sequence[str])
     _check_labels(points)
     cells = _distinctly_named(cells, points, study)
     _contain(study, cells, keys)
+    return cells
+
+
+def _built(build: CellBuilder, points: Sequence[GridPoint]) -> list[Cell]:
+    """Return the cell of each point.
+
+    A cell that needs a file to be read cannot be built without it. The other cells are, so that one error lists all
+    missing files.
+    """
+    cells, first, absent = list[Cell](), None, dict[str, None]()
+    for point in points:
+        try:
+            cells.append(build.cell(point))
+        except InputError as error:
+            found = [fault.absent for fault in (error, *error.others) if fault.absent]
+            if not found:
+                raise
+            first = first or error
+            absent |= dict.fromkeys(found)
+    if first is not None:
+        first.others = ()  # they are in the list
+        raise with_missing(first, list(absent | dict.fromkeys(missing_inputs(cells))))
     return cells
 
 

@@ -27,9 +27,14 @@ def check_cells(cells: Sequence[Cell]) -> None:
             alike = sum(str(other) == str(error) for other in errors)
             others = f" and {plural(alike, 'other cell')}" if alike else ""
             placed = in_cell(error, f"{cells[number].name}{others}")
-            if error.code == "missing" and len(absent := missing_inputs(cells)) > 1:
-                placed.hint = f"{len(absent)} inputs are missing: {', '.join(absent)}"
-            raise placed from error
+            raise with_missing(placed, missing_inputs(cells)) from error
+
+
+def with_missing(error: InputError, absent: Sequence[str]) -> InputError:
+    """Return an error for missing data with all missing files and folders, if there are several, as its hint."""
+    if error.code == "missing" and len(absent) > 1:
+        error.hint = f"{len(absent)} inputs are missing: {', '.join(absent)}"
+    return error
 
 
 def missing_inputs(cells: Sequence[Cell]) -> list[str]:
