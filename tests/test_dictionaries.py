@@ -181,6 +181,7 @@ def test_the_command(tmp_path, capsys):
     both: dict[str, Any] = {"source": f"text:{texts[0]}", "target_source": f"text:{texts[1]}"}
     (tmp_path / "s.txt").write_text("the тхе\ncat кат\ncat цат\ndog дог\n")
     natural = dictionary_command(str(tmp_path / "s.txt"), out=tmp_path / "n", coverage=1.0, by="token", **both)
+    assert "2 of 4 pairs of the dictionary are used (50 %)" in capsys.readouterr().err
     assert natural["coverage"] == {"source": {"types": 2 / 3, "tokens": 0.75}, "target": {"types": 1.0, "tokens": 1.0}}
     assert read_muse(tmp_path / "n" / "dictionary.txt") == [("the", "тхе"), ("cat", "цат")]
     muse = str(tmp_path / "d" / "dictionary.txt")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,12 @@ def test_one_command_gives_the_whole_report_of_a_run(run, capsys):
     again = probe_command(str(run), read_probe_config(None, {}, [*SMALL, "probes=[words]"]), None)
     later = json.loads((again / "probes.json").read_text())
     assert list(later["probes"]) == ["words"] and later["probes"]["words"] == saved["probes"]["words"]
-    assert "report:" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "report:" in said
+    for language in ("parent", "trans+inv"):
+        assert re.search(
+            rf"^{re.escape(language)}: [\d.]+ tokens per word, [\d.]+ % of the tokens unknown$", said, re.M
+        )
 
 
 def test_a_language_that_the_run_did_not_read_is_measured_with_a_note(run, tmp_path, capsys):

@@ -1,5 +1,6 @@
 """A model whose tokenizer has a token for no word is refused before anything is trained or measured."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from probes.transfer.run import Transfer
 from probes.transfer.splits import load_data, load_training
 from probes.transfer.transfer_command import transfer_command
 from synthlang.config import parse
+from synthlang.derive_command import derive_command
 from synthlang.errors import InputError
 from synthlang.reading import Reading
 from synthlang.store import Store
@@ -107,3 +109,10 @@ def test_a_language_of_unknown_tokens_is_refused(tmp_path):
     assert error.code == "empty" and "unknown" in error.reason
     Reading(10, 20, 17).check("x", "a tokenizer")
     assert refused(Reading(10, 20, 19).check, "x", "a tokenizer") == ("x", "empty")
+
+
+def test_derive_prints_how_the_tokenizer_reads_the_language(tmp_path, capsys):
+    derive_command(
+        "builtin:mini-english?types=500&sentences=60&dev=0&test=0", "trans", tmp_path / "d", vocabulary="300"
+    )
+    assert re.search(r"trans: [1-9]\.\d\d tokens per word, 0\.0 % of the tokens unknown", capsys.readouterr().err)
