@@ -140,7 +140,7 @@ def _naming_tiny(config: Path) -> Iterator[None]:
     except InputError as error:
         natural = config.name in SIZES and config.name != TINY
         if error.code == "missing" and natural and f"{config.parent.as_posix()}/{TINY}" in names("studies"):
-            error.hint = "; ".join(filter(None, (error.hint, f"--size {TINY} runs without data")))
+            raise error.with_hint(f"--size {TINY} runs without data") from error
         raise
 
 

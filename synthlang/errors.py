@@ -109,6 +109,16 @@ class InputError(ValueError):
             found.path, found.line = path, line
         return found
 
+    def with_hint(self, more: str) -> Self:
+        """Return a copy of this error whose hint is followed by another one.
+
+        >>> print(InputError("must be at least 1", "study.yaml").with_hint("leave it out"))
+        study.yaml: must be at least 1; leave it out
+        """
+        found = copy.copy(self)
+        found.hint = "; ".join(filter(None, (self.hint, more)))
+        return found
+
 
 def _shown(text: str) -> str:
     """Return a text, or the start and the end of a long one."""

@@ -247,10 +247,8 @@ def decoded(raw: bytes, codec: str, path: Path, line: int) -> str:
     try:
         return raw.decode(codec)
     except UnicodeDecodeError as error:
-        reason, hint = (
-            f"not UTF-8 (byte {error.start} of the line)",
-            "convert the file to UTF-8, for example with iconv",
-        )
+        reason = f"not UTF-8 (byte {error.start} of the line)"
+        hint = "convert the file to UTF-8, for example with iconv"
         raise InputError(reason, path, line, hint=hint, code="format") from error
 
 

@@ -230,5 +230,4 @@ def derived_language(spec: str) -> Language:
     try:
         return parse_language(spec)
     except InputError as error:
-        hint = "; ".join(part for part in (error.hint, NATURAL) if part)
-        raise InputError(error.reason, error.path, error.line, keys=error.keys, hint=hint, code=error.code) from error
+        raise error.with_hint(NATURAL) from error

@@ -63,7 +63,7 @@ class Inputs:
         """Raise InputError for a missing file or model, and for a model that the cell does not have."""
         for named in references(config):
             if named.kind == "file" and not user_path(str(named.name)).exists():
-                raise InputError(str(no_such(user_path(str(named.name)))), keys=named.place, code="missing")
+                raise no_such(user_path(str(named.name)), keys=named.place)
             if named.kind != "model":
                 continue
             model = CellModel.of(named.name)

@@ -81,12 +81,13 @@ class _Seed(StrictModel):
 
 
 class CellBuilder:
-    """Makes cells. Equal settings are parsed once and shared, and each base file is read once."""
+    """Makes cells. Equal settings are parsed once and shared, and each base file and each run is read once."""
 
     def __init__(self, study: StudyConfig, path: Path | None, assignments: Sequence[str] = ()) -> None:
         self.study, self.path = study, path
         self._folder = Path() if path is None else path.parent
         self._bases: dict[str, dict[str, Any]] = {}
+        self._runs: dict[str, PretrainConfig | None] = {}
         self._parsed: dict[tuple[type[pydantic.BaseModel], str], Any] = {}
         self._common: dict[Keys, Any] = {}
         for assignment in assignments:
@@ -113,9 +114,7 @@ class CellBuilder:
         init_from = self._pretraining("init_from", draft, point)
         finetuned, seed = self._finetuning(draft, point)
         pretrain = self._pretraining("pretrain", draft, point, init_from)
-        model = str(draft.values["model"])
-        # the check of the stages refuses a folder that does not exist
-        run = run_config(model) if pretrain is None and user_path(model).exists() else pretrain
+        run = self._run_of(str(draft.values["model"])) if pretrain is None else pretrain
         return Cell(
             name=name,
             labels=point.labels,
@@ -149,6 +148,12 @@ class CellBuilder:
         if init_from is not None:
             data = {**data, "start": _start_settings(root, section, data)}
         return self._parse(PretrainConfig, data, (root,), point)
+
+    def _run_of(self, model: str) -> PretrainConfig | None:
+        """Return the settings of a run, or None for any other model and for a folder that does not exist."""
+        if model not in self._runs:  # the check of the stages refuses a folder that does not exist
+            self._runs[model] = run_config(model) if user_path(model).exists() else None
+        return self._runs[model]
 
     def _adjustment(self, draft: Draft, point: GridPoint) -> AdjustConfig | None:
         section, place = draft.sections["adjust",], ("adjust",)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -159,6 +158,4 @@ def of_axis(error: InputError, setting: Setting) -> InputError:
     """Return an error that names the axis of the wrong value, unless the axis has the name of its key."""
     if setting.axis == setting.key:
         return error
-    found = copy.copy(error)
-    found.hint = "; ".join(filter(None, (error.hint, f"the axis {setting.axis!r} sets {setting.key}")))
-    return found
+    return error.with_hint(f"the axis {setting.axis!r} sets {setting.key}")

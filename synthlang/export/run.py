@@ -243,7 +243,7 @@ def _resumable(folder: Path, place: Path) -> Iterator[None]:
         raise DiskError(f"cannot write: {error.strerror or error}", folder, code="resources") from error
     except InputError as error:
         if isinstance(error, DiskError) or isinstance(error.__cause__, OSError):
-            hint = "; ".join(filter(None, (error.hint, "run the same command again to resume")))
-            raise DiskError(error.reason, error.path or folder, error.line, hint=hint, code=error.code) from error
+            told = error.with_hint("run the same command again to resume")
+            raise DiskError(told.reason, told.path or folder, told.line, hint=told.hint, code=told.code) from error
         shutil.rmtree(place)
         raise
