@@ -123,9 +123,11 @@ def test_the_device_of_a_study(monkeypatch, tmp_path):
     monkeypatch.setattr(devices, "gpu_name", lambda: "NVIDIA A100-SXM4-80GB")
     two = device_of(StudyOptions(), Machine(2, 1, ("0", "1", "2")))
     assert (two.name, two.number) == ("2 × NVIDIA A100-SXM4-80GB at 27 % of its peak", 2)
-    assert two.rates == {"bfloat16": 0.27 * 312e12} and two.seconds(54 * 3.12e12, "float32") == pytest.approx(1.0)
+    assert two.rates == {"bfloat16": 0.27 * 312e12} and two.seconds(54 * 3.12e12, "float32", 64) == pytest.approx(1.0)
     alone = device_of(StudyOptions(), Machine(2, 1))
     assert alone.name.startswith(f"{cores()} processor core") and alone.rates["float32"] == cores() * 64e9
+    assert alone.seconds(cores() * 64e9, "float32", 256) == pytest.approx(1.0)
+    assert alone.seconds(cores() * 64e9, "float32", 64) == pytest.approx(3.0)
     job = device_of(StudyOptions(executor="slurm", slurm=("cpus=3", "transfer.gpus=1")), Machine(1, 3))
     assert job.name == "3 processor cores"
     job = device_of(StudyOptions(executor="slurm", slurm=("gres=gpu:h100:1",)), Machine(1, 1))

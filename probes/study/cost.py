@@ -23,7 +23,7 @@ from probes.stages.adjust import AdjustStage
 from probes.stages.base import Stage, StageKeys
 from probes.stages.finetune import FinetuneStage, TuneStage
 from probes.stages.pretrain import PretrainStage, root_of
-from probes.study.devices import KNOWN_GPU, Device, device_of, gpu
+from probes.study.devices import KNOWN_GPU, NARROW, Device, device_of, gpu
 from probes.transfer.config import TransferConfig, combinations
 from synthlang.errors import InputError
 from synthlang.progress import duration, large
@@ -54,6 +54,7 @@ class StageCost:
         tokens: Tokens that the model reads, at most. None if they are unknown.
         flops: Operations, at most, or 0 if the tokens are unknown.
         precision: Number format of the computation.
+        width: Width of the model.
         disk: Bytes of the checkpoints and exports that the stage keeps, or None if they are unknown.
     """
 
@@ -61,6 +62,7 @@ class StageCost:
     tokens: int | None = None
     flops: float = 0.0
     precision: str = "float32"
+    width: int = NARROW
     disk: int | None = 0
 
 
@@ -103,7 +105,7 @@ class StudyCost:
         yield f"disk: about {decimal(self.disk)} for checkpoints and exported models{without}"
 
     def _seconds(self, device: Device) -> float:
-        return sum(device.seconds(stage.flops, stage.precision) for stage in self.stages)
+        return sum(device.seconds(stage.flops, stage.precision, stage.width) for stage in self.stages)
 
     def _forecast(self, device: Device) -> str:
         unknown = any(stage.kind in NOUNS and not stage.flops for stage in self.stages)
@@ -163,9 +165,9 @@ def _pretraining(stage: PretrainStage) -> StageCost:
     exports = len(config.all_languages)
     export = size if config.start is not None else size_of_run(bounded(config), exported=True)
     disk = _disk(size, config.checkpoints, exports, config.steps, export)
-    return StageCost(
-        "pretrain", config.tokens, pretraining_flops(config, size) if size else 0.0, config.precision, disk
-    )
+    if size is None:
+        return StageCost("pretrain", config.tokens, disk=disk)
+    return StageCost("pretrain", config.tokens, pretraining_flops(config, size), config.precision, size.hidden, disk)
 
 
 def _disk(
@@ -193,7 +195,7 @@ def _adjustment(stage: AdjustStage) -> StageCost:
         return StageCost(stage.kind, disk=disk)
     tokens = 2 * SENTENCE * config.data.sentences * len(config.texts) * config.epochs
     flops = 4 * tokens * size.layers * size.flops_of_layer(SENTENCE, SENTENCE) / SENTENCE
-    return StageCost(stage.kind, tokens, flops, config.precision, disk)
+    return StageCost(stage.kind, tokens, flops, config.precision, size.hidden, disk)
 
 
 def _finetuning(stage: FinetuneStage) -> StageCost:
@@ -211,7 +213,8 @@ def _finetuning(stage: FinetuneStage) -> StageCost:
         tokens += epoch * tried.fine_tune.epochs
         row = length or SENTENCE
         flops += passes * epoch * tried.fine_tune.epochs * size.layers * size.flops_of_layer(row, row) / row
-    return StageCost("fit", tokens, flops, config.fine_tune.precision)
+    assert size is not None, "there is at least one combination"
+    return StageCost("fit", tokens, flops, config.fine_tune.precision, size.hidden)
 
 
 def _tokens_of_training(config: TransferConfig, root: PretrainStage | str, length: int | None) -> int | None:
