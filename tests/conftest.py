@@ -38,15 +38,16 @@ def pytest_xdist_auto_num_workers() -> int:
     return cores() + 1
 
 
-def pytest_collection(session: pytest.Session) -> None:
-    """Let each test process begin with other files, so that it finds most of the rest compiled by others."""
-    number, count = (os.environ.get(f"PYTEST_XDIST_WORKER{name}") for name in ("", "_COUNT"))
-    if number and count and session.config.args_source == pytest.Config.ArgsSource.TESTPATHS:
-        names = sorted(path.stem for path in Path(__file__).parent.glob("test_*.py"))
-        first = len(names) * int(number.removeprefix("gw")) // int(count)
-        for name in names[first:] + names[:first]:
+def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
+    """Where all tests run, import them all here, and let each test process be a fork of this one."""
+    if config.args_source == pytest.Config.ArgsSource.TESTPATHS and sys.platform == "linux":
+        from tests.forked_workers import fork_workers  # and execnet with it, which pytest-xdist brings
+
+        for path in sorted(Path(__file__).parent.glob("test_*.py")):
             with suppress(Exception, pytest.skip.Exception):  # which the collection will come to
-                import_module(f"tests.{name}")
+                import_module(f"tests.{path.stem}")
+        gc.freeze()
+        fork_workers(len(specs))
 
 
 @pytest.fixture(scope="session", autouse=True)
