@@ -5,7 +5,10 @@ import signal
 import sys
 import threading
 from contextlib import suppress
-from multiprocessing import forkserver
+from multiprocessing import forkserver, util
+
+new_python = vars(util)["spawnv_passfds"]
+"""The function that ``forked_python`` takes the place of."""
 
 
 def forked_python(path: bytes, words: list[str], kept: list[int]) -> int:

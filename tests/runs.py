@@ -1,14 +1,17 @@
 """Helpers for tests of runs: weights, the log without times, and a comparison of two runs bit by bit."""
 
+import logging
 import multiprocessing
 import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
-from multiprocessing import util
+from collections.abc import Callable, Sequence
+from multiprocessing import forkserver, util
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -19,7 +22,10 @@ from pretrain.checkpoints import latest_checkpoint
 from pretrain.devices import process_state
 from pretrain.folder import read_metrics
 from synthlang.workers import warm_up
-from tests.forked_python import forked_python
+from tests.forked_python import forked_python, new_python
+
+OURS = ("synthlang", "pretrain", "probes", "synthlang_bench", "tests")
+ROOT = Path(__file__).parents[1]
 
 
 def forked(target: Callable[..., object], *arguments: object) -> ForkServerProcess:
@@ -35,6 +41,47 @@ def _hearing(target: Callable[..., object], *arguments: object) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     setattr(util, "spawnv_passfds", forked_python)  # noqa: B010 (the stubs do not know the function)
     target(*arguments)
+
+
+def run_anew(code: str, *arguments: object, path: Sequence[Path] = (), folder: Path, exit_code: int = 0) -> str:
+    """Run ``python -c CODE ARGUMENTS`` in a process that has the libraries loaded, but none of our modules.
+
+    It saves the seconds that imports of libraries take.
+
+    Args:
+        code: The program.
+        arguments: Its arguments.
+        path: Folders that modules are looked for first. The checkout is not on the path.
+        folder: The working folder of the process.
+        exit_code: The exit code that the process must have.
+
+    Returns:
+        The standard output, or the standard error of a process that fails.
+    """
+    with TemporaryDirectory() as told:
+        files = [Path(told, name) for name in ("out", "err")]
+        process = forked(_anew, code, [*map(str, arguments)], [*map(str, path)], folder, files)
+        process.join(300)
+        out, err = (file.read_text(encoding="utf-8") for file in files)
+    assert process.exitcode == exit_code, err
+    return err if exit_code else out
+
+
+def _anew(code: str, arguments: list[str], path: list[str], folder: Path, told: list[Path]) -> None:
+    for number, file in enumerate(told, 1):
+        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), number)
+    sys.stdout, sys.stderr = (os.fdopen(number, "w", 1, "utf-8", closefd=False) for number in (1, 2))
+    logging.getLogger().handlers.clear()  # which pytest has where the server of processes is a fork of its process
+    setattr(util, "spawnv_passfds", new_python)  # noqa: B010 (the stubs do not know the function)
+    vars(forkserver)["_forkserver"].__init__()  # its own processes are new ones
+    for name in [name for name in sys.modules if name.partition(".")[0] in OURS]:
+        del sys.modules[name]
+    os.chdir(folder)
+    os.environ["PYTHONPATH"] = os.pathsep.join(path)
+    sys.path[:] = [*path, *(place for place in sys.path if place not in ("", *path, str(ROOT)))]
+    sys.argv = ["-c", *arguments]
+    main = sys.modules["__main__"] = ModuleType("__main__")
+    exec(code, vars(main))
 
 
 def two_processes(main: Callable[[list[str]], int], *arguments: object) -> None:

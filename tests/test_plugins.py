@@ -1,11 +1,8 @@
 """A package of somebody else adds a transform, a term, a probe and a task; ours is not edited."""
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from importlib.metadata import Distribution
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +12,7 @@ import pytest
 import yaml
 
 from tests.refusals import refused
+from tests.runs import run_anew
 from tests.tiny import STUDY, changed
 
 HERE = Path(__file__).parent
@@ -49,13 +47,9 @@ def install(folder, version="1.0", entries=ENTRIES):
     (record / "entry_points.txt").write_text("".join(f"[synthlang.{group}]\n{e}\n" for group, e in entries.items()))
 
 
-def run(folder, *arguments, code=0):
-    """``python …`` with what is installed in the folder on its path; what it said."""
-    environment = os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{HERE.parent}"}
-    command = [sys.executable, *map(str, arguments)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=folder)
-    assert done.returncode == code, done.stderr
-    return done.stdout if code == 0 else done.stderr
+def run(folder, program, *arguments, code=0):
+    """The output of a program with what is installed in the folder on its path."""
+    return run_anew(program, *arguments, path=(folder, HERE.parent), folder=folder, exit_code=code)
 
 
 COMMANDS = """
@@ -87,9 +81,7 @@ reference.main(["transforms", "terms", "probes", "measures", "tasks", "language"
 
 def synthlang(folder, *commands, code=0, before="", after=""):
     """Commands one after the other in one process, which then imports once."""
-    return run(
-        folder, "-c", before + COMMANDS + after, json.dumps([list(map(str, words)) for words in commands]), code=code
-    )
+    return run(folder, before + COMMANDS + after, json.dumps([list(map(str, words)) for words in commands]), code=code)
 
 
 def test_one_of_each_kind_end_to_end(tmp_path):
@@ -155,11 +147,11 @@ print(json.dumps([
     keys.key(TransferStage(config=TransferConfig(task="length"), model="m", name="t", seed=0)),
 ]))
 """
-    without = run(tmp_path, "-c", plain)
+    without = run(tmp_path, plain)
     told = []
     for version in ("1.0", "1.1"):
         install(tmp_path / version, version)
-        *same, own = run(tmp_path / version, "-c", plain + made).splitlines(keepends=True)
+        *same, own = run(tmp_path / version, plain + made).splitlines(keepends=True)
         assert "".join(same) == without
         told.append(json.loads(own))
     assert all(one != other for one, other in zip(*told, strict=True))
@@ -178,7 +170,7 @@ for module in ("my_package", "my_package.repeat_transform", "my_package.small_te
         os._exit(0)
     assert os.wait()[1] == 0, module
 """
-    run(tmp_path, "-c", code)
+    run(tmp_path, code)
 
 
 WRONG = [

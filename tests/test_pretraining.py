@@ -4,7 +4,6 @@ import inspect
 import json
 import runpy
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -28,7 +27,7 @@ from synthlang.config import parse
 from synthlang.errors import InputError
 from synthlang.store import Store
 from tests.refusals import refused
-from tests.runs import assert_same_run, forked, weights
+from tests.runs import assert_same_run, forked, run_anew, weights
 from tests.study_graphs import write_treebank
 from tests.tiny import PRETRAIN, TRANSFER, changed
 
@@ -188,10 +187,8 @@ print(fill.tokenizer.model_max_length, len(fill.tokenizer(text, truncation=True)
 assert not any(m.split(".")[0] in ("synthlang", "pretrain", "probes") for m in sys.modules)
 """
     folders = [finished / "run" / "export" / name for name in ("parent", "trans+inv")]
-    command = [sys.executable, "-c", code, *folders]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path)
     length = str(config_of().batch.length)
-    assert done.stdout.split() == [*["RobertaForMaskedLM", "0"] * 2, length, length, "5"]
+    assert run_anew(code, *folders, folder=tmp_path).split() == [*["RobertaForMaskedLM", "0"] * 2, length, length, "5"]
 
 
 def test_an_empty_dictionary_is_an_error_before_training(finished, tmp_path):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+
+from tests.runs import run_anew
 
 setuptools = pytest.importorskip("setuptools")
 ROOT = Path(__file__).parents[1]
@@ -60,7 +61,8 @@ COMMANDS = {
     "derive builtin:mini-english?types=500&sentences=60 --language french-order --out data": "data",
 }
 RUN = """
-import sys
+import os, sys
+os.dup2(1, 2)
 import probes.cli
 print(probes.cli.__file__)
 for words in sys.argv[1:]:
@@ -74,17 +76,7 @@ for words in sys.argv[1:]:
 
 
 def test_commands_work_where_there_is_no_checkout(unzipped, tmp_path):
-    environment = {**os.environ, "PYTHONPATH": str(unzipped), "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", RUN, *COMMANDS],
-        cwd=tmp_path,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
-    assert str(unzipped) in done.stdout.splitlines()[0]
-    for told, said in zip(done.stdout.split("end of a command"), COMMANDS.values(), strict=False):
-        assert said in told
+    told = run_anew(RUN, *COMMANDS, path=(unzipped,), folder=tmp_path)
+    assert str(unzipped) in told.splitlines()[0]
+    for part, said in zip(told.split("end of a command"), COMMANDS.values(), strict=False):
+        assert said in part
