@@ -115,7 +115,7 @@ def compare(
     rounds: int = 1000,
     swap: str = "prediction",
 ) -> Comparison:
-    """Test whether results of ``run_transfer`` differ from the first one.
+    """Test whether the scores of several transfers differ from those of the first one.
 
     Args:
         results: JSON files, the baseline first. Their predictions lie beside them.
@@ -124,6 +124,9 @@ def compare(
         correction: The correction for multiple comparisons: holm, bh or none.
         rounds: Number of permutations.
         swap: The unit to permute: each ``prediction``, or an ``item`` with its predictions of all seeds.
+
+    Returns:
+        The differences with intervals and p-values, one row for each test set, metric and file.
     """
     from probes.transfer.compare import compare as compared
 
@@ -171,7 +174,7 @@ def correlate(
 ) -> list[GroupCorrelation]:
     """Correlate two columns of results, with a permutation p-value and a bootstrap interval.
 
-    Several columns of ``by``, ``block`` or ``cluster`` are separated by commas.
+    ``by``, ``block`` and ``cluster`` may each name several columns, separated by commas.
 
     Args:
         files: ``results.csv`` or ``results.parquet`` of studies, or other tables in these formats.
@@ -186,7 +189,8 @@ def correlate(
         figure: The SVG file to write.
 
     Returns:
-        A correlation for each group and coefficient, and for all rows together, without and with blocks.
+        A correlation for each group and coefficient, and one for all rows together. With ``block``, each of them is
+        computed without and with blocks.
     """
     from probes.correlation import CorrelateOptions, correlate_command
 
@@ -204,7 +208,7 @@ def run_study(
     """Run every cell of a grid, and write results, measures and ``report.html``.
 
     Finished stages are not run again. In a script, call this function under ``if __name__ == "__main__":``, because
-    multiprocessing imports the script again. The executor ``in-process`` does not need that.
+    multiprocessing imports the script again. The executor ``in-process`` does not need this guard.
 
     Args:
         config: A YAML file, or the name of a study.
@@ -225,7 +229,7 @@ def run_study(
 
 
 def write_new_study(path: str | Path) -> None:
-    """Write a commented study file as a start for a study of one's own. The file must not exist yet."""
+    """Write a small study file with comments, as a starting point for a new study. The file must not exist yet."""
     from probes.commands import write_new_study as write
 
     write(Path(path))
@@ -249,7 +253,8 @@ def search_study(
         overrides: Dotted config keys and their new values.
 
     Returns:
-        The trials, best first. ``params`` maps axes to labels, ``intermediate_values`` maps steps to perplexity.
+        The trials, best first. The attribute ``params`` maps axes to labels. The attribute ``intermediate_values`` maps
+        steps to perplexity.
     """
     from probes.study.search_command import search_command
     from synthlang.config import assignments
@@ -295,7 +300,7 @@ def collect_garbage(
 
 
 def check_installation() -> bool:
-    """Print the installed and the missing packages. Return False if a required package is missing."""
+    """Print the required packages and their installed versions. Return False if a required package is missing."""
     from probes.doctor import examine
 
     return examine()

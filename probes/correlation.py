@@ -43,8 +43,10 @@ class _Tables:
     Attributes:
         rows: The rows. A missing value is "".
         columns: The columns that all files have.
-        doubles: Number of rows left out because an earlier file has an equal row, such as a study's .csv and .parquet.
-        alike: Number of equal rows kept. Without a column ``cell`` they may be different measurements.
+        doubles: Number of rows left out because an earlier file has an equal row. This happens if both the .csv and the
+            .parquet of a study are given.
+        alike: Number of rows kept although an earlier file has an equal row. Without a column ``cell`` they may be
+            different measurements.
         excluded: Number of rows left out because the model fails the convergence criterion of its study.
     """
 
@@ -100,12 +102,13 @@ def _failed(path: Path) -> set[tuple[str, str]]:
 def _read(path: Path) -> list[Row]:
     readers = {".csv": _csv, ".parquet": _parquet}
     if path.suffix.lower() not in readers:
-        raise InputError("must end in .csv or .parquet", path, code="format")
+        hint = "give a CSV or Parquet table, such as results.csv of a study"
+        raise InputError("must end in .csv or .parquet", path, hint=hint, code="format")
     if not path.is_file():
         raise no_such(path)
     rows = readers[path.suffix.lower()](path)
     if not rows:
-        raise InputError("has no rows", path, code="empty")
+        raise InputError("has no rows", path, hint="give a table with at least one row", code="empty")
     return rows
 
 
@@ -113,16 +116,19 @@ def _csv(path: Path) -> list[Row]:
     reader = csv.DictReader(line + "\n" for _, line in read_lines(path))
     names = list(reader.fieldnames or ())
     if not names or len(set(names)) < len(names):
-        raise InputError("the first line must be a list of different column names", path, 1, code="format")
+        reason, hint = "the first line has no column names, or has one of them twice", "give each column its own name"
+        raise InputError(reason, path, 1, hint=hint, code="format")
     rows = []
     try:
         for row in reader:
             if None in row or None in row.values():
-                reason = f"must have {len(names)} values, as many as the first line"
-                raise InputError(reason, path, reader.line_num, code="format")
+                reason = f"the number of values differs from the {len(names)} columns of the first line"
+                hint = "add the missing value, or quote a value that contains a comma"
+                raise InputError(reason, path, reader.line_num, hint=hint, code="format")
             rows.append(dict(row))
     except csv.Error as error:
-        raise InputError(f"not CSV: {error}", path, reader.line_num, code="format") from error
+        reason, hint = f"cannot be read as CSV: {error}", "correct the line, or write the table again"
+        raise InputError(reason, path, reader.line_num, hint=hint, code="format") from error
     return rows
 
 
@@ -130,12 +136,13 @@ def _parquet(path: Path) -> list[Row]:
     try:
         rows = pq.read_table(path).to_pylist()
     except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"not parquet: {str(error).splitlines()[0]}", path, code="format") from error
+        reason = f"cannot be read as Parquet: {str(error).splitlines()[0]}"
+        raise InputError(reason, path, hint="write the table again", code="format") from error
     return [{name: "" if value is None else str(value) for name, value in row.items()} for row in rows]
 
 
 def why_dropped(texts: Mapping[str, str]) -> str | None:
-    """Return the first reason why values of a row are not all finite numbers, or None.
+    """Return the first reason why a value is not a finite number, or None if all values are finite numbers.
 
     >>> why_dropped({"x": "1", "y": ""})
     'y is empty'
@@ -154,7 +161,7 @@ def why_dropped(texts: Mapping[str, str]) -> str | None:
 
 @dataclass(frozen=True)
 class GroupCorrelation:
-    """The correlation in one group.
+    """A correlation over the rows of one group, or over all rows.
 
     Attributes:
         group: The name of the group, or ``all``.
@@ -190,7 +197,7 @@ def correlation_table(found: Sequence[GroupCorrelation], title: str, level: floa
 
 @dataclass(frozen=True)
 class CorrelateOptions:
-    """Options of the command, which the function ``probes.correlate`` describes.
+    """Options of ``synthlang correlate``. The docstring of ``probes.correlate`` describes them.
 
     Attributes:
         cluster: None selects the column ``cell``, if the tables have it. An empty tuple treats rows as independent.
@@ -221,7 +228,9 @@ class CorrelateOptions:
         if not 0 < level < 1:
             raise InputError("must lie between 0 and 1, for example 0.95", f"--level {level}", code="range")
         if x == y:
-            raise InputError("is the same column as --x", f"--y {y}", hint="give two columns", code="conflict")
+            raise InputError(
+                "is the same column as --x", f"--y {y}", hint="give two different columns", code="conflict"
+            )
         both = ", ".join(sorted(set(_split(by)) & set(_split(block))))
         if both:
             reason = f"{both} is also in --by, so all rows of a group have the same value"
@@ -260,7 +269,8 @@ def correlate_command(
     shown, notes = correlation_table(found, f"{options.x} and {options.y}", options.level)
     console.print(shown)
     of = f"rows of one {' × '.join(cluster)} are dependent" if cluster else "rows are treated as independent"
-    for note in (*notes, f"{of}; p is two-sided, by permutation, without a correction for multiple comparisons"):
+    of_p = "p is two-sided, from permutations, and not corrected for multiple comparisons"
+    for note in (*notes, of, of_p):
         say(note)
     if out is not None:
         columns = {"x": options.x, "y": options.y, "by": options.by, "block": options.block, "cluster": cluster}
@@ -276,7 +286,10 @@ def correlate_command(
 
 
 def correlations(rows: Sequence[Row], options: CorrelateOptions, cluster: Names) -> list[GroupCorrelation]:
-    """Correlate each group, then all rows with the groups as blocks. Both are done without and with ``block``."""
+    """Correlate the rows of each group, and all rows with the groups as blocks.
+
+    If ``options.block`` names columns, each correlation is also computed within blocks of equal values in them.
+    """
     groups = _grouped(rows, options.by)
     tasks: list[tuple[str, Names, Sequence[Row]]] = [(name, (), rows) for name, rows in groups.items() if options.by]
     if len(groups) > 1 or not options.by:

@@ -1,4 +1,4 @@
-"""The command ``synthlang doctor``: a table of the required packages, and a description of the machine."""
+"""The command ``synthlang doctor``, which prints a table of the required packages and a description of the machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ from synthlang.plugins import installed
 
 
 def examine() -> bool:
-    """Print a table of the requirements and the machine. Return False if a required package is missing."""
+    """Print the requirements, the install commands of missing ones, and facts about the machine.
+
+    Returns:
+        False if a required package is missing or has a wrong version. Packages of extras do not count.
+    """
     console = Console()
     table = Table(title="synthlang doctor")
     for column in ("package", "required", "installed"):

@@ -22,9 +22,9 @@ LOADED = 1 << 29
 class LayerCache:
     """Rows [n, width] of each layer, in one temporary file per layer.
 
-    The numbers have the type of the first rows, but at least float32. On POSIX systems the files have no name, so
-    nothing remains of them when the process ends. Blocks are read with ``fromfile``, because the pages of a memory map
-    would count as memory of the process.
+    Numbers are stored in the type of the first rows, but at least in float32. On POSIX systems the files have no name,
+    so they disappear when the process ends. Blocks are read with ``fromfile``, because the pages of a memory map would
+    count as memory of the process.
     """
 
     def __init__(self, layers: int, width: int) -> None:
@@ -45,7 +45,7 @@ class LayerCache:
             for file, layer in zip(self._files, rows.detach().to("cpu", self.dtype), strict=True):
                 file.seek(0, 2)
                 rest = memoryview(layer.numpy().tobytes())
-                while rest:  # a disk that fills up takes a part first
+                while rest:  # a write to an almost full disk may store only a part
                     rest = rest[file.write(rest) :]
         except OSError as error:
             raise InputError(

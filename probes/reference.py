@@ -1,8 +1,8 @@
 """The reference of all commands, options, kinds and keys, generated from the code.
 
-On the site, a line such as ``<!-- reference: pretrain -->`` in a page of ``docs/`` is replaced by the part with this
-name (``.ci/mkdocs_hooks.py``). ``python -m probes.reference pretrain`` prints one part. Without a name, the command
-lists all parts.
+The site replaces a line such as ``<!-- reference: pretrain -->`` in a page of ``docs/`` by the part with this name
+(``.ci/mkdocs_hooks.py``). ``python -m probes.reference pretrain`` prints one part. Without an argument, the command
+lists the names of all parts.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Schema = Mapping[str, Any]
 
 
 def configs() -> dict[str, type[pydantic.BaseModel]]:
-    """Return the model whose keys each part lists."""
+    """Return the config class of each part of the reference that lists config keys."""
     from pretrain.adjust.config import AdjustConfig
     from pretrain.config import PretrainConfig
     from probes.claims.papers import Paper
@@ -60,7 +60,7 @@ def configs() -> dict[str, type[pydantic.BaseModel]]:
 
 
 def parts() -> dict[str, Callable[[], str]]:
-    """Return the function that writes each part."""
+    """Return a function for each part of the reference, by name. The function returns the part as Markdown."""
     of_kinds: dict[str, Callable[[], str]] = {
         "commands": _commands,
         "sources": _sources,
@@ -74,7 +74,7 @@ def parts() -> dict[str, Callable[[], str]]:
 
 
 def filled(markdown: str) -> str:
-    """Replace the marked lines of a page by the parts that they name."""
+    """Replace each line ``<!-- reference: NAME -->`` of a page by the part NAME."""
     known = parts()
     return PLACE.sub(lambda found: known[found[1]](), markdown)
 
@@ -231,8 +231,8 @@ def _tasks() -> str:
 def keys(model: type[pydantic.BaseModel]) -> str:
     """Return a table of the keys of a model, and one for each inner model under its dotted key.
 
-    ``*`` stands for any name, and ``[]`` for an entry of a list. A language within another config has no table, because
-    languages have a part of their own.
+    In dotted keys, ``*`` stands for any name and ``[]`` for an entry of a list. Only the part ``language`` has the keys
+    of a language. Other configs refer to it.
     """
     schema = model.model_json_schema(schema_generator=_WithDocstrings)
     return "\n".join(_Keys(schema.get("$defs", {}), model is Language).section(schema, "", {}))
@@ -273,7 +273,7 @@ def _classes(module: str) -> dict[str, ast.ClassDef]:
 
 
 class _Keys:
-    """The sections of one schema, whose definitions are ``known``."""
+    """The sections of one JSON schema. ``known`` maps the names of its definitions to their schemas."""
 
     def __init__(self, known: Mapping[str, Schema], is_language: bool) -> None:
         self.known = known

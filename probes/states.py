@@ -98,7 +98,11 @@ def row_lengths(sentences: Sentences) -> NDArray[np.int64]:
 def link_batches(
     data: PairData, rows: NDArray[np.int64], left: StateReader, right: StateReader, report: Report, task: str
 ) -> Iterator[tuple[NDArray[np.int64], Tensor, Tensor]]:
-    """Yield the rows of some sentence pairs, and the vectors [layers, n, d] of their aligned words on both sides."""
+    """Yield the vectors of the aligned words in the sentence pairs ``rows``, in batches of similar length.
+
+    A batch is (indices [b] of its sentence pairs, left vectors, right vectors). Both are [layers, n, d] for the n word
+    alignments of the batch.
+    """
     batches = bounded_batches(np.maximum(row_lengths(data.left)[rows], row_lengths(data.right)[rows]))
     for done, chosen in enumerate(batches, 1):
         batch = word_pairs([data], [rows[chosen]], left.specials, right.specials)
@@ -151,7 +155,10 @@ def batches_by_length(
 
 
 PAIRS_AT_ONCE = 2048
-"""Sentence pairs whose vectors are in memory at once, because each side is read in its own order of lengths."""
+"""Number of sentence pairs whose vectors are in memory at once.
+
+Both sides of a pair are needed together, but each side is read in its own order of lengths.
+"""
 
 
 def sentence_means(
@@ -217,7 +224,7 @@ class WordStates:
 def word_states(
     side: LanguageSide, rows: NDArray[np.int64], report: Report = silent, task: str = ""
 ) -> Iterator[WordStates]:
-    """Yield the words with at least one token in the sentences at ``rows``. Sentences are sorted by length."""
+    """Yield the vectors of all words with at least one token in the sentences at ``rows``, longest sentences first."""
     sentences, offsets = side.sentences, side.corpus.offsets
     for at in batches_by_length(sentences, rows, report, task):
         word = words_of(offsets, at)

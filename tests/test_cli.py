@@ -185,7 +185,7 @@ WRONG = [
         "full: is not a run folder, so there is no default place for the results; give a folder with --out DIR",
     ),
     ("probe run --probe cca", "--probe: unknown probe 'cca'; choose from words, "),
-    ("transfer full", "full is no pretraining run, so its languages are not known"),
+    ("transfer full", "full is not a pretraining run, so its languages are not known"),
     ("transfer run --set fine_tune.epoch=1", "transfer: fine_tune.epoch: unknown key; did you mean epochs?"),
     ("report out store", "store: is not a study folder"),
     ("findings new", "new: no study is archived here"),

@@ -133,7 +133,7 @@ def test_rows_without_numbers_are_left_out_and_counted(tmp_path, capsys):
 def test_no_number_but_a_reason(tmp_path):
     out, figure = tmp_path / "o.json", tmp_path / "f.svg"
     (found,) = run([put(tmp_path, "x,y\n1,2\n1,3\n1,4\n")], out, figure, x="x", y="y")
-    assert found.result.reason == "the first side is constant" and figure.read_text().startswith("<?xml")
+    assert found.result.reason == "the first variable is constant" and figure.read_text().startswith("<?xml")
     assert json.loads(out.read_text())["correlations"][0]["r"] is None
 
 

@@ -60,7 +60,7 @@ def test_where_few_pairs_count_it_is_that_of_the_figure(tmp_path):
     (CKA[:2], ("context",), "2 pairs: a correlation needs at least 3"),
     (None, ("context",), "the models are read at different numbers of layers"),
     (CKA, ("types",), "words in context were not retrieved"),
-    ([0.5] * 4, ("context",), "the first side is constant"),
+    ([0.5] * 4, ("context",), "the first variable is constant"),
 ])  # fmt: skip
 def test_no_number_is_said_with_its_reason(tmp_path, cka, variants, reason):
     layers = len(cka or CKA)
@@ -85,7 +85,7 @@ def test_static_vectors_have_no_layers_and_without_one_probe_there_is_nothing(tm
 def test_counts_are_shown_where_there_are_any_and_the_page_names_its_command(tmp_path):
     found = found_of(CKA, FEW, ALL)
     page = page_of(found, None, tmp_path)
-    assert "linked words without a subword: 3" in page and "What was left out or counted" in page
+    assert "linked words without a subword: 3" in page and "Items left out or counted" in page
     assert "not drawn" not in page
     assert "Made by synthlang probe." in page
 

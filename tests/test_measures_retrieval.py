@@ -231,7 +231,7 @@ def test_every_number_is_that_of_the_slow_version(request, kind, case):
     assert ("retrieval-by-rank" in figures) == (len(bins) > 1) and (kind == "run" or len(bins) > 1)
     if len(bins) == 1:
         return
-    pairs, note = f"about {values['ranks']['links'] / len(bins):.0f} linked pairs", figures["retrieval-by-rank"].note
+    pairs, note = f"about {values['ranks']['links'] / len(bins):.0f} aligned pairs", figures["retrieval-by-rank"].note
     assert note.startswith(f"Layer {count}, words in context") and pairs in note and "equally many" not in note
 
 

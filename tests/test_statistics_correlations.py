@@ -149,10 +149,10 @@ def test_intervals_are_scipys(kind, statistic, method, monkeypatch):
 @pytest.mark.parametrize(("x", "y", "blocks", "message"), [
     ([], [], None, "0 pairs: a correlation needs at least 3"),
     ([1, 2], [2, 1], None, "2 pairs"),
-    ([1, 1, 1], [1, 2, 3], None, "the first side is constant"),
-    ([1, 2, 3, 4], [5, 5, 6, 6], list("aabb"), "the second side is constant within every block"),
-    ([1, 2, 3], [3, 2, 1], list("abc"), "the first side is constant within every block"),
-    ([0.1] * 7 + [0.3] * 7, range(14), list("aaaaaaabbbbbbb"), "the first side is constant"),  # no round numbers
+    ([1, 1, 1], [1, 2, 3], None, "the first variable is constant"),
+    ([1, 2, 3, 4], [5, 5, 6, 6], list("aabb"), "the second variable is constant within every block"),
+    ([1, 2, 3], [3, 2, 1], list("abc"), "the first variable is constant within every block"),
+    ([0.1] * 7 + [0.3] * 7, range(14), list("aaaaaaabbbbbbb"), "the first variable is constant"),  # no round numbers
 ])  # fmt: skip
 def test_no_number_but_a_reason(x, y, blocks, message):
     got = correlation(x, y, 0, "pearson", blocks=blocks)
@@ -228,7 +228,7 @@ def test_clusters_that_cannot_change_places_have_no_p():
     random = np.random.default_rng(5)
     x, y = random.normal(size=6), random.normal(size=6)
     got = correlation(x, y, 0, blocks=list("aababc"), clusters=list("uvvwww"))
-    assert got.r is not None and got.p is None and "nothing can change places" in got.no_p
+    assert got.r is not None and got.p is None and "so there is no permutation" in got.no_p
 
 
 def test_what_rises_between_conditions_and_falls_within_them_rises():

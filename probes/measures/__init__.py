@@ -1,4 +1,4 @@
-"""The probes of ``synthlang probe``, a file or a folder each.
+"""The probes of ``synthlang probe``. Each probe is a file or a folder.
 
-base.py has the base class of their settings, table.py lists them.
+``base.py`` has the base class of their settings, and ``table.py`` lists them.
 """

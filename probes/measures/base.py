@@ -9,13 +9,13 @@ from synthlang.config import StrictModel
 
 
 class ProbeSettings(StrictModel):
-    """Settings of one probe, with its description for the rest of the program.
+    """Base class for the settings of a probe. Its class attributes describe the probe.
 
     Attributes:
         title: The heading of the probe on a page.
         about: A description of the measurement, in one or two sentences.
         run: The function ``module:function`` that measures. It maps (ProbeInput, Report) to a ProbeResult.
-        measures: The numbers of the result that tables, reports and claims can read.
+        measures: The numbers of the result that become rows of the table of measurements.
         reads_sentences: True if the probe needs sentence pairs.
     """
 

@@ -44,9 +44,9 @@ def write_page(
 def _summary(
     notes: Sequence[str], found: Mapping[str, ProbeResult], table: Mapping[str, type[ProbeSettings]]
 ) -> Section:
-    """Return a section with the summary of each probe."""
+    """Return the section with the notes on the model and the summary sentence of each probe."""
     said = [(table[name].title, [result.summary]) for name, result in found.items() if result.summary]
-    blocks: list[Block] = [Terms(said)] if said else [Paragraph("The probes have no summary; their results follow.")]
+    blocks: list[Block] = [Terms(said)] if said else [Paragraph("The probes have no summary. Their results follow.")]
     blocks += [Paragraph(note, "note") for note in notes]
     return Section("Summary", blocks)
 
@@ -59,12 +59,12 @@ def _blocks(probe: type[ProbeSettings], result: ProbeResult) -> list[Block]:
         blocks.append(Figures([figure.figure() for figure in result.figures]))
     counts = [f"{reason}: {count:,}" for reason, count in (result.values.get("counts") or {}).items() if count]
     if counts:
-        blocks.append(Folded("What was left out or counted", [Bullets(counts)]))
+        blocks.append(Folded("Items left out or counted", [Bullets(counts)]))
     return blocks
 
 
 def cka_against_retrieval(found: Mapping[str, ProbeResult], seed: int) -> dict[str, Any] | None:
-    """Return Pearson's r of CKA and retrieval over layers as JSON, or None unless both probes ran.
+    """Return Pearson's r of CKA and retrieval over layers as JSON, or None if one of the two probes did not run.
 
     An undefined r is None and has a ``reason``. ``pairs`` names the set of word pairs that the retrieval figure shows
     (`drawn_kind`).
@@ -111,9 +111,10 @@ def _together(found: Mapping[str, Any]) -> str:
     """Describe the correlation of CKA and retrieval over layers in a sentence."""
     pairs = "" if found["pairs"] is None else f", {found['pairs']}"
     what = (
-        f"Pearson's r over layers of biased CKA of same-number layers and retrieval of words in context (CSLS{pairs})"
+        "Pearson's r, over layers, between biased CKA (same layer number in both languages) and retrieval of words in "
+        f"context (CSLS{pairs})"
     )
     if found["r"] is None:
-        return f"{what}: none, {found['reason']}."
+        return f"{what}: undefined, because {found['reason']}."
     bounds = "" if found["low"] is None else f", 95 % interval {found['low']:.2f} to {found['high']:.2f}"
     return f"{what}: {found['r']:.2f} (n = {found['n']} layers{bounds}). Layers are not independent of each other."

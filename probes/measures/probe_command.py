@@ -33,14 +33,14 @@ from synthlang.store import Store
 
 
 def read_probe_config(path: Path | None, options: Mapping[str, Any], overrides: list[str]) -> ProbeConfig:
-    """Read a config, apply the options of the command to it, and then the overrides."""
+    """Read a config and replace its keys by the options of the command, and then by the overrides."""
     data = {} if path is None else load_yaml(path, "probes")
     data |= {key: value for key, value in options.items() if value is not None}
     return parse(ProbeConfig, override(data, overrides), path or "probe")
 
 
 def probe_names(text: str | None, config: type[InputConfig] = ProbeConfig) -> list[str] | None:
-    """Return the names in a comma-separated list. ``all`` stands for every probe, and None stays None.
+    """Return the probes of a comma-separated list without duplicates. ``all`` selects every probe. None gives None.
 
     Raises:
         InputError: A probe is unknown.
@@ -57,7 +57,14 @@ def probe_names(text: str | None, config: type[InputConfig] = ProbeConfig) -> li
 
 
 def probe_command(model: str, config: ProbeConfig, out: Path | None, threads: int | None = None) -> Path:
-    """Probe a model, write ``probes.json``, ``figures/`` and ``probes.html``, and return their folder."""
+    """Probe a model, write ``probes.json``, ``figures/`` and ``probes.html``, and return their folder.
+
+    Args:
+        model: A run, a model folder or a name on Hugging Face.
+        config: The settings.
+        out: The folder for the results (default: ``probes`` in the folder of the run).
+        threads: Number of threads (default: chosen by the size of the model).
+    """
     run = model_path(model)
     ours = is_run(run)
     folder = out or (run / "probes" if ours else None)
@@ -66,7 +73,7 @@ def probe_command(model: str, config: ProbeConfig, out: Path | None, threads: in
         raise InputError(told, model, hint="give a folder with --out DIR", code="missing")
     _check_folder(folder)
     if config.maps.save is not None and user_path(config.maps.save).resolve().is_relative_to(folder.resolve()):
-        told = "lies in the folder of the results, which is deleted and written again"
+        told = "is inside the folder of the results, which is deleted and written again"
         raise InputError(told, folder, keys="maps.save", hint="choose a folder outside it", code="conflict")
     console = Console()
     config = _without_words(_with_language(config, run) if ours else config, ours, console)
@@ -92,11 +99,13 @@ def probe_command(model: str, config: ProbeConfig, out: Path | None, threads: in
 
 
 def _without_words(config: ProbeConfig, ours: bool, console: Console) -> ProbeConfig:
-    """Drop the probe ``words`` if it was not requested and word translations are not known."""
+    """Remove the probe ``words`` and print a note, if it was not requested and word translations are not known."""
     known = (ours and config.model2 is None) or config.words.dictionary is not None
     if known or "probes" in config.model_fields_set:
         return config
-    console.print("note: words is left out; set words.dictionary to a file of translations to run it", markup=False)
+    console.print(
+        "note: the probe words is left out; to run it, set words.dictionary to a file of translations", markup=False
+    )
     return config.model_copy(update={"probes": tuple(name for name in config.probes if name != "words")})
 
 
@@ -105,14 +114,15 @@ def measure(
 ) -> dict[str, ProbeResult]:
     """Run the probes of a config, and write ``probes.json``, ``figures/`` and ``probes.html``.
 
-    Packages and sentence pairs that a probe needs are looked for first.
-
     Args:
         given: The input with the config.
         folder: The folder for the results. It replaces an earlier one in a single rename.
         told: The settings to record (default: the config of ``given``).
-        keep_partial: If a probe fails, write the results of the earlier ones. A stage of a study must not, since its
-            files would be taken for a finished stage.
+        keep_partial: If a probe fails, write the results of the earlier probes. A stage of a study must not set this,
+            because its partial files would be taken for a finished stage.
+
+    Raises:
+        InputError: A package or sentence pairs are missing, which is checked before the first probe, or a probe fails.
     """
     given.check()
     found: dict[str, ProbeResult] = {}
@@ -146,7 +156,7 @@ def record(given: ProbeInput, found: Mapping[str, ProbeResult], told: InputConfi
     """Return the content of probes.json. The settings ``told`` are recorded in place of the config of ``given``."""
     pretrained, config = given.pretrained, told or given.config
     settings = config.model_dump(mode="json")
-    # paths of maps and sentence pairs do not matter, only the content of the pairs
+    # the fingerprint covers the content of sentence pairs, but no paths
     kept = resolved(config, lambda named: named.name)
     del kept["pairs"], kept["model2"]
     kept.get("maps", {}).pop("save", None)
@@ -171,10 +181,10 @@ def record(given: ProbeInput, found: Mapping[str, ProbeResult], told: InputConfi
 
 
 def _with_language(config: ProbeConfig, run: Path) -> ProbeConfig:
-    """Set ``language`` and ``natural`` from the languages of a run.
+    """Set ``language`` and ``natural`` in the config if the compared language of the run is a natural one.
 
     Raises:
-        InputError: The run has several natural languages and none is named, or sentence pairs are missing.
+        InputError: The run has several natural languages and the config names none, or sentence pairs are missing.
     """
     if config.natural or config.model2 is not None or not (run / "config.yaml").exists():
         return config
@@ -187,7 +197,7 @@ def _with_language(config: ProbeConfig, run: Path) -> ProbeConfig:
 
 
 def _check_folder(folder: Path) -> None:
-    """Raise InputError unless the folder is missing, empty, or has results of probes."""
+    """Raise InputError if the folder contains anything but results of probes, since it is going to be replaced."""
     if not folder.exists():
         return
     if not folder.is_dir():

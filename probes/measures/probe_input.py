@@ -29,13 +29,13 @@ ROLES: tuple[Role, Role] = ("target", "source")  # left and right of the sentenc
 class ProbeInput:
     """One or two models with the text that they are probed on.
 
-    The source language has the role ``source`` and stands on the right of the sentence pairs. The other language has
-    the role ``target`` and stands on the left.
+    The source language has the role ``source`` and is on the right of the sentence pairs. The other language has the
+    role ``target`` and is on the left.
 
     Attributes:
         run: The folder of the model, if it is a run of synthlang.
         store: The store of the run.
-        text: The sentence pairs, if they have been read already. All of them are measured.
+        text: Sentence pairs that have been read already (default: read from the settings).
     """
 
     pretrained: Pretrained
@@ -75,12 +75,12 @@ class ProbeInput:
             config.pairs, config.data, self.pretrained, config.seed, self.store, self.report, config.fits
         )
         if len(texts) > 1:
-            told = f"names {len(texts)} pairs of languages; a probe compares one pair"
+            told = f"has {len(texts)} pairs of languages, but a probe compares one pair"
             raise InputError(told, keys="pairs", hint="keep one of them", code="conflict")
         return texts[0]
 
     def check(self) -> None:
-        """Raise InputError for a missing package, and for sentence pairs that cannot be read or aligned."""
+        """Raise InputError if a package is missing, or sentence pairs cannot be read or consist of unknown tokens."""
         self.config.check_installed()
         if any(settings.needs_links for settings in self.config.chosen().values()):
             _ = self.measured
@@ -93,7 +93,7 @@ class ProbeInput:
         return self.aligned.data
 
     def reads(self, role: Role) -> Reading:
-        """Return how the model reads the sentence pairs in a language."""
+        """Return the number of words, tokens and unknown tokens of the sentence pairs in a language."""
         sentences = self.data.left if role == "target" else self.data.right
         return Reading.of_ids(sentences.ids, sentences.word_offsets, self.reader(role).specials.unk)
 
@@ -127,5 +127,5 @@ class ProbeInput:
         return LanguageSide(self.name(role), corpus, sentences, reader)
 
     def reading(self) -> AbstractContextManager[None]:
-        """Prepare the models for reading within a ``with`` block (see `reading`)."""
+        """Return a context in which both models are in evaluation mode, on a GPU if there is one (see `reading`)."""
         return reading(map(self.body, ROLES))

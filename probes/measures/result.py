@@ -39,5 +39,5 @@ def few_directions(rank: int, width: int) -> list[str]:
     if rank + 1 >= width:  # LayerNorm removes one direction
         return []
     return [
-        f"a map was fitted on pairs that span {rank} directions only; in the others it rotates as little as possible"
+        f"a map was fitted on pairs that span only {rank} directions, and it rotates the others as little as possible"
     ]

@@ -35,9 +35,11 @@ Sides = tuple[LanguageSide, LanguageSide]
 
 @dataclass(frozen=True, eq=False)
 class MovingMap:
-    """A map between two languages, with the role of the language that it moves.
+    """A map that moves the vectors of one language into the space of the other.
 
-    Without a ``map``, vectors stay unchanged.
+    Attributes:
+        map: The map, or None to leave vectors unchanged.
+        moves: The role of the language that is moved.
     """
 
     map: NormalisedMap | None
@@ -58,9 +60,10 @@ class MovingMap:
 def fit_read(
     given: ProbeInput, supervision: Literal["parallel", "sentences"], sides: Sides, config: FitSettings, report: Report
 ) -> tuple[NormalisedMap, ...]:
-    """Fit a map for each layer, on aligned words in context or on mean vectors of sentences.
+    """Fit a map for each layer on the fitted sentence pairs of ``given``.
 
-    Memory is layers · d² and one batch. ``FitSettings.words`` limits the number of words.
+    The map is fitted on aligned words in context (``parallel``), of which ``config.words`` limits the number, or on
+    mean vectors of ``sentences``. Memory is layers · d² and one batch.
     """
     readers = sides[0].reader, sides[1].reader
     if supervision == "parallel":
@@ -101,7 +104,7 @@ class Static:
 
         Args:
             moves: The role of the language to rotate.
-            name: The key of the settings, for errors.
+            name: The key of the settings that an error names.
 
         Raises:
             InputError: No word pair has a vector on both sides, or the vectors have different sizes.
@@ -139,8 +142,13 @@ def read_static(
 ) -> Static:
     """Read or train static vectors.
 
-    ``wanted`` has the codes of the measured words of each side, because fastText makes vectors for unseen words, too.
-    ``pairs`` has the codes of translations.
+    Args:
+        given: The sentence pairs to train on.
+        config: The settings of the vectors.
+        corpora: The sentences of the other language and of the source language.
+        wanted: Codes of the measured words of each side. fastText also makes vectors for those that training lacks.
+        pairs: Codes [n], [n] of translations.
+        report: Receives the progress.
 
     Raises:
         InputError: gensim is not installed, or a file has no vectors.

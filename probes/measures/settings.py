@@ -19,7 +19,7 @@ class ProbeDataConfig(DataConfig):
     """Selection of sentence pairs, as in an adjustment, with a limit on the pairs to fit on."""
 
     sentences: int | None = Field(default=20_000, ge=1)
-    """Number of sentence pairs to fit maps on, taken from the end of the text. None takes all.
+    """Maximum number of sentence pairs to fit maps on, from the end of the text (null: all).
 
     ``retrieval.seen`` and ``cka`` also read these pairs.
     """
@@ -31,7 +31,7 @@ Settings = TypeVar("Settings", bound=ProbeSettings)
 class InputConfig(StrictModel):
     """Settings of models, languages and text.
 
-    In a subclass, each field of a type `ProbeSettings` is a probe.
+    Each field of a subclass whose type is a `ProbeSettings` adds a probe.
     """
 
     probes: tuple[str, ...] = Field(default=(), min_length=1)
@@ -45,21 +45,21 @@ class InputConfig(StrictModel):
     natural: bool = False
     """True if the other language is a natural one, and not derived from the source language.
 
-    ``pairs`` must then name sentence pairs, unless ``words`` is the only probe. For a run, this key is set
-    automatically, and so is ``language`` if the run has one other language.
+    A natural language needs sentence pairs (``pairs``), unless ``words`` is the only probe. For a run, this key is set
+    automatically. If the run has only one other language, ``language`` is set, too.
     """
     model2: ModelName | None = None
     """Second model, which reads the other language. Use it to compare two monolingual models."""
     pairs: dict[str, PairConfig | None] = Field(default_factory=dict)
     """Sentence pairs with word alignments, as in an adjustment. The left side is the other language.
 
-    null stands for the pretraining text in both languages, which is aligned by construction.
+    The value null selects the pretraining text in both languages, which is aligned by construction.
     """
     data: ProbeDataConfig = ProbeDataConfig()
     """Selection of sentence pairs to measure on and to fit on.
 
-    The last ``test`` pairs are left out, the ``dev`` pairs before them are measured, and of the rest the last
-    ``sentences`` pairs are for fitting.
+    The last ``test`` pairs are left out. The ``dev`` pairs before them are measured. Maps are fitted on the last
+    ``sentences`` of the remaining pairs.
     """
     subword: Literal["start", "end", "mean"] = "end"
     """Subword whose vector stands for a word: ``start``, ``end`` (as in Cao et al. 2020), or the ``mean`` of all."""
@@ -89,7 +89,7 @@ class InputConfig(StrictModel):
     @model_validator(mode="after")
     def _sound(self) -> InputConfig:
         if self.natural and self.language is None:
-            raise ValueError("natural: also give the other language a name (language)")
+            raise ValueError("natural needs a name for the other language; set language")
         self.check_pairs()
         return self
 

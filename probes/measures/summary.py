@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 Values = Mapping[str, Any]
-FITTED = {"dictionary": "a dictionary", "parallel": "linked words", "sentences": "sentences"}
+FITTED = {"dictionary": "a dictionary", "parallel": "aligned words", "sentences": "sentences"}
 REFERENCES = {"random_target": "random weights in one language", "random_both": "random weights in both"}
 
 
 def cka_sentence(values: Values) -> str:
-    """Return the mean CKA over layers, with the references, or "" if it is not defined."""
+    """Describe the mean CKA over layers with its references. Return "" if the CKA of the languages is undefined."""
     found = {key: one["mean"]["biased"] for key, one in values["comparisons"].items() if one.get("mean")}
     found = {key: value for key, value in found.items() if value is not None}
     if "languages" not in found:
@@ -22,12 +22,12 @@ def cka_sentence(values: Values) -> str:
 
 
 def retrieval_sentence(values: Values, kind: str, told: str) -> str:
-    """Return the share of words in the set ``kind`` whose nearest word is the translation, at the last layer."""
+    """Describe retrieval at the last layer for the set of word pairs ``kind``, which the sentence calls ``told``."""
     variant = values["headline"]["variant"]
     layer = values["variants"][variant]["layers"][-1]
     accuracy = (layer["pairs"][kind]["csls"] or {}).get("mean")
     if accuracy is None:
-        return "No word could be retrieved: there are too few linked words."
+        return "No word could be retrieved, because there are too few aligned words."
     where = "in context" if variant == "context" else "without context"
     return (
         f"At layer {layer['layer']} the nearest word of the other language is the translation for "
@@ -36,7 +36,7 @@ def retrieval_sentence(values: Values, kind: str, told: str) -> str:
 
 
 def distances_sentence(values: Values) -> str:
-    """Return the AUC of translations against unrelated words, at the layer of the figures."""
+    """Describe the AUC of translations against unrelated words, at the layer of the figures."""
     model = values["models"][values["model"]]
     auc = next(one["auc"]["mean"] for one in model["layers"] if one["layer"] == model["layer"])
     return (
@@ -45,7 +45,7 @@ def distances_sentence(values: Values) -> str:
 
 
 def maps_sentence(values: Values) -> str:
-    """Return the share of words translated correctly at the last layer, without and with each map."""
+    """Describe the share of words translated correctly at the last layer, without a map and with each map."""
     before = _translated(values["before"])
     after = {name: _translated(one["layers"]) for name, one in values["maps"].items()}
     known = {name: share for name, share in after.items() if share is not None}
@@ -63,7 +63,7 @@ def _translated(layers: Any) -> float | None:
 
 
 def words_sentence(values: Values) -> str:
-    """Return the alignment of the measured word types and of the types outside the dictionary."""
+    """Describe the alignment of the measured word types and of those outside the training dictionary."""
     scores = values["scores"] or {}
     if not scores.get("all"):
         return ""

@@ -1,8 +1,8 @@
 """The table of probes.
 
-Each probe is one field of `ProbeConfig`, whose class (`ProbeSettings`) names the function that measures and the
-measures that it returns. Plugins add fields. The option ``--probe``, the keys of a config, the page, and the columns
-and figures of a study follow from this table.
+Each probe is one field of `ProbeConfig`. The class of the field (a `ProbeSettings`) names the function that measures,
+and the measures that this function returns. Plugins add fields. The option ``--probe``, the keys of a config, the page,
+and the columns and figures of a study follow from this table.
 """
 
 from __future__ import annotations

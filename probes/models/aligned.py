@@ -41,12 +41,12 @@ def read_aligned(
     Args:
         pairs: Sentence pairs by name. If there are none, the pretraining text in both languages is used, which is
             aligned by construction.
-        config: Choice of the sentence pairs.
+        config: Selection of the sentence pairs.
         pretrained: The model that reads the sentence pairs.
         seed: Seed for sampling sentence pairs.
         store: Store that keeps the word alignments of an aligner.
         report: Receives the progress.
-        fits: True if something is fitted on the pairs, so that at least one pair must be left for it.
+        fits: True if a map is fitted on the pairs, which needs at least one pair outside the measured ones.
 
     Raises:
         InputError: A pair cannot be read, nothing is aligned by construction, or no sentence pair is left to fit on.
@@ -84,8 +84,15 @@ def _constructed(pretrained: Pretrained) -> DerivedPair:
 
 
 def check_constructed(language: str | None, has_text: bool, natural: bool, same: bool) -> None:
-    """Raise InputError if the settings name no sentence pairs and none are aligned by construction."""
-    hint = "name sentence pairs"
+    """Raise InputError unless sentence pairs exist by construction. Call it for settings that name no pairs.
+
+    Args:
+        language: Name of the target language, for the message.
+        has_text: True if the pretraining text of the model is known.
+        natural: True if the target language is not derived from the source language.
+        same: True if the target language is the source language.
+    """
+    hint = "give sentence pairs in this key"
     if not has_text:
         raise InputError("the pretraining text of the model is not known", keys="pairs", hint=hint, code="missing")
     if natural:
@@ -99,8 +106,8 @@ def check_constructed(language: str | None, has_text: bool, natural: bool, same:
 def _check(name: str, pair: PairConfig, store: Store | None) -> None:
     if pair.tokenizers is not None:
         reason = "has no effect: left is read as the target language, right as the source language"
-        raise InputError(reason, keys=("pairs", name, "tokenizers"), hint="leave it out", code="no_effect")
+        raise InputError(reason, keys=("pairs", name, "tokenizers"), hint="remove this key", code="no_effect")
     if isinstance(pair, TextPair) and isinstance(pair.links, AlignerLinks) and store is None:
-        reason = "an aligner finds other alignments at each run, and there is no place to keep them"
+        reason = "an aligner gives other word alignments in each run, and this command has no place to store them"
         hint = "give a file of alignments (kind: file)"
         raise InputError(reason, keys=("pairs", name, "links"), hint=hint, code="unsupported")

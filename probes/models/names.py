@@ -1,4 +1,4 @@
-"""Facts about a model before its weights are read: its folder, its languages, its layers and its longest row."""
+"""Facts about a model that need no weights: its folder, its languages, its layers and its maximum row length."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from synthlang.files import no_such, read_json, user_path
 from synthlang.language import PARENT, Language, parse_language
 
 NATURAL = (
-    "a natural language needs sentences of its own: --target-test SOURCE in a transfer (the key target.test), "
+    "for a natural language, give sentences of its own: --target-test SOURCE (key target.test) in a transfer, or "
     "natural: true and sentence pairs in a probe"
 )
 
 
 class CellModel(StrEnum):
-    """A reference to a model of the cell that a config belongs to, in place of the name of a model.
+    """A placeholder that a config of a study uses as the name of a model of the same cell.
 
-    Study files and the keys of stages contain the text of the reference.
+    Study files and the keys of stages contain the text of the placeholder.
     """
 
     ORIGINAL = "cell:model"
@@ -34,22 +34,22 @@ class CellModel(StrEnum):
     TARGET = "cell:second"
     """The second model, which reads the target language."""
     INIT = "cell:start"
-    """The run that the pretraining is initialised from. Only the pretraining reads it."""
+    """The run from which the pretraining is initialised. Only the settings of a pretraining may name it."""
 
     @classmethod
     def of(cls, name: object) -> CellModel | None:
-        """Return the reference with the text ``name``, or None if ``name`` is the name of a model."""
+        """Return the placeholder with the text ``name``, or None for any other name."""
         return cls(name) if isinstance(name, str) and name in set(cls) else None
 
 
 @dataclass(frozen=True)
 class ModelLimits:
-    """The size of a model, as far as its settings contain it.
+    """The size of a model according to its settings.
 
     Attributes:
         layers: Number of transformer layers.
-        positions: Length of the longest row in tokens.
-        bert: True for the architecture of BERT, whose rows of two texts have one separator less.
+        positions: Maximum length of a row in tokens.
+        bert: True for the architecture of BERT, which puts one separator between two texts. RoBERTa puts two.
     """
 
     layers: int
@@ -58,14 +58,14 @@ class ModelLimits:
 
 
 def model_path(model: str) -> Path:
-    """Return a model as a path.
+    """Return the path of a model. For a name on Hugging Face, no such path exists.
 
     Raises:
-        InputError: The name cannot be one of Hugging Face, and there is no such folder.
+        InputError: ``model`` can only be a path (it is absolute or starts with ``.`` or ``~``), and does not exist.
     """
     path = user_path(model)
     if not path.exists() and (path.is_absolute() or model.startswith((".", "~"))):
-        hint = "name a run, a folder or a model of Hugging Face"
+        hint = "give a run, a model folder or a name on Hugging Face"
         raise no_such(path, "folder", hint)
     return path
 
@@ -83,7 +83,10 @@ def is_run(path: Path) -> bool:
 
 
 def adjusted_from(model: str) -> str | None:
-    """Return the name of the original of an adjusted model, or None for any other model."""
+    """Return the model that an adjusted model started from, or None if ``model`` was not adjusted.
+
+    For a chain of adjustments, this is the model before the first one.
+    """
     folder, found = user_path(model), None
     while (config := folder / "config.yaml").is_file() and not is_run(folder):
         found = load(AdjustConfig, config).model
@@ -100,7 +103,7 @@ def run_config(model: str, configs: Mapping[str, PretrainConfig] = MappingProxyT
 
 
 def source_language(model: str, configs: Mapping[str, PretrainConfig] = MappingProxyType({})) -> str:
-    """Return the name that opens the source language of a model as a natural language."""
+    """Return the name under which ``open_pretrained`` opens the source language of a model."""
     config = run_config(model, configs)
     return PARENT.name if config is None else config.all_languages[0].name
 
@@ -109,9 +112,9 @@ def source_language(model: str, configs: Mapping[str, PretrainConfig] = MappingP
 
 
 def limits_of_run(config: PretrainConfig, init_from: PretrainConfig | None = None) -> ModelLimits | None:
-    """Return the size of the model of a run, or None if a checkpoint determines it.
+    """Return the size of the model of a run, or None if it depends on a checkpoint that the run starts from.
 
-    ``init_from`` are the settings of the run in the same study from which the model is initialised.
+    If the run starts from another run of the same study, ``init_from`` has the settings of that run.
     """
     if config.start is not None:
         return None if init_from is None else limits_of_run(init_from)
@@ -150,7 +153,7 @@ def has_own_parts(config: PretrainConfig) -> bool:
 
 
 def derived_numbers(config: PretrainConfig) -> dict[str, int]:
-    """Return name → number of the languages of a run that are derived from its first one."""
+    """Return the numbers of the languages that are derived from the first language of a run, by name."""
     languages = config.all_languages
     return {languages[b].name: b for a, b in config.derived_pairs if a == 0}
 
@@ -160,13 +163,13 @@ def natural_target(run: PretrainConfig, wanted: str | None) -> str | None:
 
     Args:
         run: Settings of the run.
-        wanted: Name or spec of a language. None stands for the only other language of a run without derived ones.
+        wanted: Name or spec of a language. None selects the other language of a run with two natural languages.
 
     Returns:
         The name of the language, or None if the compared language is a derived one.
 
     Raises:
-        InputError: The run has several natural languages, and ``wanted`` names none of them.
+        InputError: ``wanted`` is None, and the run has several natural languages besides the source language.
     """
     derived, others = derived_numbers(run), [language.name for language in run.all_languages[1:]]
     if wanted is None and not derived and len(others) > 1:
@@ -189,12 +192,14 @@ def requested_language(config: PretrainConfig, wanted: str | None, natural: bool
         The number of a language of the run, or a language that the run does not have.
 
     Raises:
-        InputError: The text names no language, or a natural language without ``natural``.
+        InputError: ``wanted`` is neither a language of the run nor a spec, or is a natural language although
+            ``natural`` is False, or is None although the run has no derived language.
     """
     names, derived = [language.name for language in config.all_languages], derived_numbers(config)
     if wanted is None and not derived:
         reason = "the run has no language derived from its first one"
-        raise InputError(reason, keys="language", hint="name a language", code="missing")
+        hint = f"set it to one of {', '.join(names)}, or to the specification of a derived language"
+        raise InputError(reason, keys="language", hint=hint, code="missing")
     if wanted is None:
         return min(derived.values())
     if wanted in names and (natural or names.index(wanted) in (0, *derived.values())):
@@ -211,22 +216,25 @@ def requested_language(config: PretrainConfig, wanted: str | None, natural: bool
 
 
 def language_of(wanted: str | None, run: PretrainConfig) -> Language:
-    """Return the target language of a transfer: a language of the run by name, or any derived language by its spec."""
+    """Return the target language of a transfer. ``wanted`` is as in `requested_language`, without natural languages."""
     found = requested_language(run, wanted, natural=False)
     return run.all_languages[found].language if isinstance(found, int) else found
 
 
 def no_language(wanted: str, names: Sequence[str], reason: InputError | None = None) -> InputError:
-    """Return the error for a text that names no language of a run. ``reason`` is the error of reading it as a spec."""
-    problem = f"the run has no language {wanted!r} (it has {', '.join(names)})"
+    """Return the error for an unknown language ``wanted`` of a run with the languages ``names``.
+
+    ``reason`` is the error of parsing ``wanted`` as a spec, or None if it was not parsed.
+    """
     if reason is None:
-        return InputError(problem, keys="language", code="unknown")
-    problem += f", and it is no spec of a language either: {reason.text}"
+        hint = f"choose from {', '.join(names)}"
+        return InputError(f"the run has no language {wanted!r}", keys="language", hint=hint, code="unknown")
+    problem = f"{wanted!r} is neither a language of the run ({', '.join(names)}) nor a specification: {reason.text}"
     return InputError(problem, keys="language", hint=NATURAL, code="unknown")
 
 
 def derived_language(spec: str) -> Language:
-    """Read the spec of a derived language. The error has a hint for those who mean a natural one."""
+    """Parse the spec of a derived language. The error also has a hint on natural languages."""
     try:
         return parse_language(spec)
     except InputError as error:

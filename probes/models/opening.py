@@ -1,4 +1,4 @@
-"""Opening a model: a pretraining run, an adjusted or fine-tuned one, or a model of Hugging Face."""
+"""Opening of models: pretraining runs, adjusted and fine-tuned models, and models of Hugging Face."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from synthlang.vocabularies.checkpoint import Checkpoint
 from synthlang.vocabularies.xlm_tokenizer import XLM
 
 ENGLISH = "en"
-"""Source language of models of Hugging Face with language embeddings. They are fine-tuned in it."""
+"""Source language, for fine-tuning, of models of Hugging Face that have language embeddings."""
 Configs = Mapping[str, PretrainConfig]
-"""Model → settings of its run, where they differ from its ``config.yaml``."""
+"""Settings of runs by the name of the model. They replace the ``config.yaml`` of the run."""
 
 
 def open_pretrained(
@@ -50,16 +50,16 @@ def open_pretrained(
     Args:
         model: Folder of a run, folder of a model, or name of a model of Hugging Face.
         language: The target language. For a run it is the name or the spec of one of its languages (default: the first
-            derived one). It may also be the spec of a language that the model never saw, which is then read like the
-            source language. For other models it is any spec, or with ``natural`` any name.
+            derived one). It may also be the spec of a language that the run does not have. The model then reads this
+            language like the source language. For other models it is any spec, or with ``natural`` any name.
         natural: True if the language is natural, with sentences of its own.
         target_model: Another model, which reads the target language.
-        configs: Settings of runs, by their folders.
+        configs: Settings that replace those in the folders of runs, by folder.
         original: The model from which ``model`` was adjusted or fine-tuned. If it is a run, ``model`` has the languages
             and the text of the run.
 
     Raises:
-        InputError: There is no such model, or the model cannot have the language.
+        InputError: There is no such model, or the model cannot read the language.
     """
     if original is not None and is_run(model_path(original)):
         return _of_derived_model(model, original, language, natural, configs)
@@ -88,7 +88,7 @@ def of_run(
     language: str | None = None,
     natural: bool = False,
 ) -> Pretrained:
-    """Return the model of a pretraining run whose record has the fingerprint ``record``."""
+    """Wrap the trained model of a pretraining run that is in memory. ``record`` is the fingerprint of the run."""
     first = artifacts.languages[0]
     number, found = find_language(config, artifacts, language, natural)
     specials, bert = artifacts.id_space.specials, model.architecture == "bert"
@@ -100,7 +100,7 @@ def of_run(
 def _of_run_folder(
     path: Path, language: str | None, natural: bool, config: PretrainConfig | None, reads_target: bool
 ) -> Pretrained:
-    """Open a pretraining run. If it does not read the target language, a second model does."""
+    """Open a pretraining run. ``reads_target`` is False if a second model reads the target language."""
     config, artifacts = open_run(path, config)
     record = read_json(path / "run.json")["fingerprint"]
     wanted = language if reads_target else artifacts.languages[0].name
@@ -133,8 +133,8 @@ def _of_checkpoint(model: str, language: str | None, natural: bool) -> Pretraine
         folders = {"source": PARENT.name, "target": found.name}
         for folder in folders.values():
             if folder not in base.folders:
-                reason = f"{model} has no language {folder!r} (it has {', '.join(base.folders)})"
-                raise InputError(reason, keys="language", code="unknown")
+                hint = f"choose from {', '.join(base.folders)}"
+                raise InputError(f"{model} has no language {folder!r}", keys="language", hint=hint, code="unknown")
     checkpoints = {role: base.checkpoints[folder] for role, folder in folders.items()}
     numbers = {
         "source": number_of(base.language_numbers, ENGLISH),
@@ -152,12 +152,12 @@ def _of_checkpoint(model: str, language: str | None, natural: bool) -> Pretraine
 
 
 def _no_language_named(model: str) -> InputError:
-    """Return the error for a model with unknown languages if no target language is named."""
+    """Return the error for a model whose languages are unknown, if the settings name no target language."""
     folder = user_path(model)
     if (folder / "study.json").is_file():
-        hint = f"name a run of it, as {model}/stages/pretrain-…"
-        return InputError("is a study and no model", model, hint=hint, code="type")
-    found = "is no pretraining run" if folder.exists() else "is no folder"
+        hint = f"give one of its runs, such as {model}/stages/pretrain-…"
+        return InputError("is a study, not a model", model, hint=hint, code="type")
+    found = "is not a pretraining run" if folder.exists() else "is not a folder"
     reason = f"{model} {found}, so its languages are not known"
     return InputError(reason, keys="language", hint="name the language to compare with", code="missing")
 
@@ -166,13 +166,13 @@ def _no_language_named(model: str) -> InputError:
 
 
 def body_of(base: Base, checkpoints: Iterable[Checkpoint], languages: int = 1) -> MaskedLM:
-    """Load the body of a model.
+    """Load a model without the head of a task.
 
     Args:
-        base: The model, which has been found but not loaded.
-        checkpoints: The checkpoints whose ids the body has to read.
-        languages: Number of languages of the body, all with the same weights. A model with language embeddings has the
-            languages of these embeddings instead.
+        base: The model, whose files have been located.
+        checkpoints: The checkpoints whose token ids the body must have embeddings for.
+        languages: Number of languages of the body. All of them share the weights. For a model with language embeddings,
+            the number is that of the embeddings.
     """
     checkpoints, numbered = list(checkpoints), len(base.language_numbers)
     ids = [np.unique(np.concatenate([_ids(checkpoint) for checkpoint in checkpoints]))] * (numbered or languages)
@@ -181,7 +181,7 @@ def body_of(base: Base, checkpoints: Iterable[Checkpoint], languages: int = 1) -
 
 
 def open_original(pretrained: Pretrained) -> Base | None:
-    """Find the model f⁰ of continual learning without loading it, or return None if it is the model itself.
+    """Locate the files of the model f⁰ of continual learning. Return None if f⁰ is the model itself.
 
     Raises:
         InputError: There is no such model, or its vocabulary differs from that of the model.
@@ -212,7 +212,8 @@ def load_original(base: Base, pretrained: Pretrained) -> MaskedLM:
     body = body_of(base, base.checkpoints.values(), pretrained.model.language_count)
     sizes = [(one.shape.layers, one.shape.hidden) for one in (body, pretrained.model)]
     if sizes[0] != sizes[1]:
-        reason = f"f⁰ has {sizes[0]} layers and units, {pretrained.name} has {sizes[1]}"
+        first, second = (f"{layers} layers of {units} units" for layers, units in sizes)
+        reason = f"f⁰ has {first}, but {pretrained.name} has {second}"
         raise InputError(reason, keys="continual.before", hint="name another model", code="conflict")
     return body
 
@@ -231,11 +232,11 @@ def _ids(checkpoint: Checkpoint) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 # --- writing a model with all of its languages ---
 
 Languages = Mapping[str, tuple[LanguageTokenizer, int]]
-"""Language → its tokenizer, and its number in the body."""
+"""The tokenizer of each language and its number in the body, by the name of the language."""
 
 
 def languages_of(model: str, opened: Pretrained) -> Languages:
-    """Return all languages of a model that ``open_pretrained`` has opened, in the form that ``write_model`` takes.
+    """Return all languages of an opened model, for ``write_model``.
 
     A model of Hugging Face has one tokenizer for all languages, under the name "".
     """

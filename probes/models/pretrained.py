@@ -1,4 +1,4 @@
-"""An opened model and the two languages of a transfer, each with its way from text to token ids."""
+"""An opened model with the source and the target language, and the readers that encode their texts."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from synthlang.vocabularies import LanguageTokenizer, Specials
 from synthlang.vocabulary import Encoded
 
 ROWS, TOKENS = 256, 8192
-"""Largest number of rows, and of tokens with padding, of a batch for prediction."""
+"""Maximum number of rows and maximum number of tokens, with padding, in a batch for prediction."""
 Role = Literal["source", "target"]
 
 
 @dataclass(frozen=True)
 class Reader:
-    """Encodes texts of one language as token ids.
+    """Encoder of texts of one language as token ids.
 
     Attributes:
         language: The language of the texts.
@@ -53,8 +53,9 @@ class Reader:
         """
         if self.language.on_tokens and self.tokenizer.subwords is None:
             raise InputError(
-                f"the language {self.language.name} moves or changes tokens of another tokenizer than the model's",
-                hint="pretrain a run with the language, or leave unit: token out",
+                f"the transforms of the language {self.language.name} work on tokens of another tokenizer than that "
+                "of the model",
+                hint="pretrain a run with this language, or remove unit: token from its transforms",
                 code="conflict",
             )
         return self.tokenizer.encode(corpus)
@@ -62,11 +63,11 @@ class Reader:
 
 @dataclass(frozen=True)
 class Pretrained:
-    """A model and the two languages of a transfer.
+    """A model and the two languages of a transfer or a probe.
 
     Attributes:
         model: The model that reads the source language.
-        target_model: The model that reads the target language: the same object, or a second model with frozen features.
+        target_model: The model that reads the target language. It is ``model`` itself or a second model.
         source: The reader of the source language.
         target: The reader of the target language. The language may still have to be bound.
         name: Name of the model, or of both, in results.
@@ -117,8 +118,8 @@ class Pretrained:
         """Return the reader of a further language, given by its name or spec, in the model of the target language.
 
         Raises:
-            InputError: The run does not have the language. Of an adjusted run, only the two languages of the transfer
-                can be read.
+            InputError: The run does not have the language. Or the model has a tokenizer for each language, and that of
+                this language was not loaded.
         """
         if self.run is not None:
             number, found = find_language(*self.run, language, natural)
@@ -126,15 +127,15 @@ class Pretrained:
             number = min(number, self.target_model.language_count - 1)  # an adjusted body knows no languages
             return replace(self.target, language=found, tokenizer=tokenizer, number=number)
         if self.source.tokenizer.fingerprint != self.target.tokenizer.fingerprint:
-            reason = f"{self.name} has a tokenizer for each language, and the tokenizer of {language} is not open"
-            raise InputError(reason, hint="open the model with this language", code="unsupported")
+            reason = f"{self.name} has a tokenizer for each language, and that of {language} was not loaded"
+            raise InputError(reason, hint="use it as the target language", code="unsupported")
         found = Language(name=language) if natural else parse_language(language)
         return replace(self.target, language=found, number=number_of(self.numbers, found.name))
 
     def language_name(self, role: Role) -> str:
         """Return the name of a language in results.
 
-        Natural languages have no transforms and thus equal names. They are called as in their run.
+        Natural languages have no transforms, and therefore equal names. They get the names of their tokenizers.
         """
         reader = self.source if role == "source" else self.target
         alike = self.source.language.name == self.target.language.name
@@ -144,9 +145,10 @@ class Pretrained:
 def find_language(
     config: PretrainConfig, artifacts: Artifacts, wanted: str | None, natural: bool
 ) -> tuple[int, Language]:
-    """Return the number in the model, and the definition, of the target language of a transfer.
+    """Return the target language of a transfer and its number in the model.
 
-    A derived language that the run does not have is bound to the source text. Its number is that of the source.
+    A derived language that the run does not have is bound to the source text, and gets the number of the source
+    language.
     """
     known = artifacts.languages
     found = requested_language(config, wanted, natural)
@@ -167,8 +169,8 @@ def number_of(numbers: Mapping[str, int], language: str) -> int:
         InputError: The model has language embeddings, but none for this language.
     """
     if numbers and language not in numbers:
-        reason = f"the model has no embedding of the language {language!r} (it has {', '.join(numbers)})"
-        raise InputError(reason, keys="language", code="unknown")
+        reason, hint = f"the model has no embedding of the language {language!r}", f"choose from {', '.join(numbers)}"
+        raise InputError(reason, keys="language", hint=hint, code="unknown")
     return numbers.get(language, 0)
 
 
@@ -177,8 +179,8 @@ def bounded_batches(lengths: NDArray[np.int64], rows: int = ROWS, tokens: int = 
 
     Args:
         lengths: [n] Length of each row in tokens.
-        rows: Largest number of rows of a batch.
-        tokens: Largest number of tokens of a batch with padding. A longer row forms a separate batch.
+        rows: Maximum number of rows in a batch.
+        tokens: Maximum number of tokens in a batch, with padding. A longer row forms a batch of its own.
 
     Returns:
         The row numbers of each batch. Each row is in exactly one batch.

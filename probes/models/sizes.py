@@ -1,4 +1,4 @@
-"""The size of models by their names, and of vocabularies of built-in text. No weights are read, nothing is fetched."""
+"""Sizes of models by name, and of vocabularies of built-in text, without reading weights or downloading anything."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ from synthlang.sources.mini_english.source import MiniEnglish
 from synthlang.vocabularies.space import SMALLEST
 
 TYPE_TOKENS = 2
-"""Tokens of a BPE for each word type of the built-in source, besides bytes and specials. 500 types have some 1,200."""
+"""Number of BPE tokens for each word type of the built-in source, besides bytes and special tokens.
+
+With this estimate, a vocabulary for 500 types has about 1,200 tokens.
+"""
 BUILTIN = "builtin:"
 KNOWN = {"bert-base-multilingual-cased": ModelSize(12, 768, 3072, words=119_547, outputs=119_547, others=512)}
-"""Sizes of the checkpoints of the catalogue, which need not be on this machine yet."""
+"""Sizes of checkpoints that the catalogue names, for use before they are downloaded."""
 
 
 @cache
 def size_of_model(model: str) -> ModelSize | None:
-    """Return the size of a run, a folder or a model of Hugging Face, or None if it is unknown."""
+    """Return the size of a model by its run, its folder or its name on Hugging Face, or None if it is unknown."""
     try:
         model = adjusted_from(model) or model
         if (config := run_config(model)) is not None:
@@ -32,7 +35,7 @@ def size_of_model(model: str) -> ModelSize | None:
         settings = _settings_of(model)
         layers, hidden, words = (int(settings[key]) for key in ("num_hidden_layers", "hidden_size", "vocab_size"))
         wide, positions = int(settings["intermediate_size"]), int(settings["max_position_embeddings"])
-    except (ValueError, KeyError, TypeError):  # no model, or one with other names of its settings
+    except (ValueError, KeyError, TypeError):  # there is no such model, or its settings have other names
         return KNOWN.get(Path(model).name)
     return ModelSize(layers, hidden, wide, words, words, positions)
 
@@ -50,14 +53,17 @@ def _settings_of(model: str) -> Any:
 
 @cache
 def built_in(spec: str) -> MiniEnglish:
-    """Open a built-in source, as a whole."""
+    """Open a built-in source without the limit in its specification."""
     source = open_source(without_limit(spec)[0])
     assert isinstance(source, MiniEnglish), "there is one built-in source"
     return source
 
 
 def bounded(config: PretrainConfig) -> PretrainConfig:
-    """Return the settings of a run with the vocabulary that its text can fill, where the text is built in."""
+    """Return the settings of a run with the vocabulary reduced to the size that built-in text can fill.
+
+    Settings with other text are returned unchanged.
+    """
     sources = {member.source for member in config.all_languages}
     if not all(source.startswith(BUILTIN) for source in sources):
         return config

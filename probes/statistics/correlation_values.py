@@ -33,7 +33,7 @@ NUMBERS = 4_000_000
 
 
 def permuted(x: Floats, y: Floats, blocks: Sequence[Rows], kind: Kind) -> Floats:
-    """Return correlations [r] of x [r, n] or [1, n] with y [n]. They are NaN if a side is constant in every block."""
+    """Return correlations [r] of x [r, n] or [1, n] with y [n]. They are NaN if x or y is constant in every block."""
     return _cosine([SUMS[kind][0](x[:, rows], y[rows]) for rows in blocks])
 
 

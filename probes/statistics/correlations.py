@@ -1,12 +1,12 @@
 """Correlation with blocks and clusters, a permutation p-value and a bootstrap interval.
 
-Rows are compared within ``blocks`` only, so that differences between blocks (such as pretraining objectives) do not
-count. ``clusters`` are groups of dependent rows, such as the seeds of a cell. The correlation is over clusters: in each
-block, a cluster is one point at its mean x and mean y. An association within clusters (a good seed and a good score)
-therefore does not count. Equations are in ``correlation_values.py``.
+Rows are compared within ``blocks`` only. Differences between blocks, such as pretraining objectives, have no effect.
+``clusters`` are groups of dependent rows, such as the seeds of a cell. The correlation is over clusters: in each block,
+a cluster is one point at its mean x and mean y. An association within clusters (a good seed and a good score) therefore
+has no effect. Equations are in ``correlation_values.py``.
 
-Permutations exchange the x of clusters that have points in the same blocks, block by block. The bootstrap draws
-clusters. Rows without a cluster are clusters of one row.
+A permutation exchanges the x values of clusters that have points in the same blocks, block by block. The bootstrap
+draws clusters. A row without a cluster is a cluster of one row.
 
 ``scipy.stats.permutation_test`` and ``bootstrap`` support neither blocks nor clusters.
 """
@@ -41,9 +41,18 @@ Codes = Sequence[str] | Sequence[int] | None
 
 @dataclass(frozen=True)
 class Correlation:
-    """A correlation over ``clusters`` clusters of ``n`` rows in ``blocks`` blocks, or a ``reason`` for its absence.
+    """A correlation with its p-value and interval. A missing number is None and has a reason.
 
-    Clusters are not counted if they only have rows in blocks where a side is constant.
+    Attributes:
+        n: Number of rows.
+        blocks: Number of blocks.
+        clusters: Number of clusters, without those whose rows are all in blocks where x or y is constant.
+        low: Lower bound of the confidence interval of ``r``.
+        high: Upper bound of the confidence interval of ``r``.
+        level: Confidence level, 0 to 1.
+        reason: The reason for a missing ``r``.
+        no_p: The reason for a missing ``p``.
+        no_interval: The reason for missing bounds.
     """
 
     kind: Kind
@@ -78,18 +87,19 @@ def correlation(
 ) -> Correlation:
     """Correlate pairs x [n], y [n], with a permutation p and a bootstrap interval.
 
-    p is the share of permutations of x whose |r| reaches the observed one. All permutations are counted if there are at
-    most EXACT_ARRANGEMENTS. Otherwise p is (1 + hits) / (1 + PERMUTATIONS) over random ones (Phipson & Smyth 2010).
+    p is the share of permutations of x whose |r| is at least the observed |r|. If there are at most EXACT_ARRANGEMENTS
+    permutations, all of them are used. Otherwise p is (1 + hits) / (1 + PERMUTATIONS) over random permutations, where
+    hits is the number of those with such an |r| (Phipson & Smyth 2010).
 
-    The interval comes from BOOTSTRAP_ROUNDS draws of clusters within their strata. Draws with a constant side are left
-    out. For ``pearson`` it is BCa (Efron 1987; Davison & Hinkley 1997, section 5.3), with the jackknife over clusters.
-    For rank correlations it is the percentile interval, because clusters that are drawn twice cause ties, for which BCa
-    cannot correct. Such ties pull draws towards 0, so the interval is extended to include r. With few clusters it is
-    too narrow.
+    The interval comes from BOOTSTRAP_ROUNDS draws of clusters within their strata (`Units.strata`). Draws in which x or
+    y is constant are left out. For ``pearson`` it is the BCa interval (Efron 1987; Davison & Hinkley 1997, section 5.3)
+    with the jackknife over clusters. For rank correlations it is the percentile interval, because BCa cannot correct
+    for the ties of clusters that are drawn twice. Such ties pull draws towards 0, so the interval is extended to
+    include r. With few clusters it is too narrow.
 
     Args:
-        x: [n]
-        y: [n]
+        x: [n] the first variable.
+        y: [n] the second variable.
         key: The key of the random draws.
         kind: The coefficient.
         blocks: [n] the names of the blocks (default: one block).
@@ -113,7 +123,7 @@ def correlation(
     for side, values in (("first", left), ("second", right)):
         if all(np.ptp(values[rows]) == 0 for rows in parts):
             where = " within every block" if len(parts) > 1 else ""
-            reason = f"the {side} side is constant{where}"
+            reason = f"the {side} variable is constant{where}"
             return Correlation(kind, n, count, len(units.rows), level=level, reason=reason)
     telling = _telling(left, right, units, parts)
     r = float(permuted(left[None], right, parts, kind)[0])
@@ -159,7 +169,7 @@ def _permutation_p(
     groups = units.groups
     total = arrangements(groups)
     if total == 1:
-        return None, False, "no two clusters are in the same blocks: nothing can change places"
+        return None, False, "no two clusters are in the same blocks, so there is no permutation"
     exact = total <= EXACT_ARRANGEMENTS
     chunks = every_arrangement(groups, len(x)) if exact else drawn_arrangements(groups, len(x), PERMUTATIONS, random)
     hits = sum(int((np.abs(permuted(x[rows], y, parts, kind)) >= abs(r) - ROUNDING).sum()) for rows in chunks)
@@ -180,11 +190,11 @@ def _bounds(
     if count < SMALLEST_BOOTSTRAP:
         return None, None, f"{count} clusters: a bootstrap needs at least {SMALLEST_BOOTSTRAP}"
     if kind == "kendall" and max(map(len, parts)) > KENDALL_ROWS:
-        return None, None, f"a block has more than {KENDALL_ROWS:,} rows: too many pairs to draw anew"
+        return None, None, f"a block has more than {KENDALL_ROWS:,} rows, too many for a bootstrap of Kendall's τ"
     drawn = _in_chunks(x, y, drawn_weights(units, BOOTSTRAP_ROUNDS, random), parts, kind)
     drawn = drawn[np.isfinite(drawn)]
     if len(drawn) < BOOTSTRAP_ROUNDS / 2:
-        return None, None, "a side is constant in more than half of the draws"
+        return None, None, "a variable is constant in more than half of the draws"
     quantiles = np.array([(1 - level) / 2, (1 + level) / 2])
     if kind == "pearson":
         one_less = (1 - np.eye(len(units.rows)))[:, units.cluster]  # [units, n] all rows but those of one cluster
@@ -256,7 +266,7 @@ class Units:
 
     @cached_property
     def groups(self) -> list[Rows]:
-        """Groups of exchangeable clusters, [members, blocks] points each."""
+        """Groups of exchangeable clusters, which have points in the same blocks. Each group is [members, blocks]."""
         members: dict[tuple[int, ...], list[Rows]] = {}
         for rows in self.rows:
             ordered = rows[np.argsort(self.block[rows])]
@@ -276,14 +286,14 @@ def arrangements(groups: Sequence[Rows]) -> int:
 
 
 def every_arrangement(groups: Sequence[Rows], n: int) -> Iterator[Rows]:
-    """Yield all permutations in chunks [r, n], which name the point that each point gets its x from."""
+    """Yield all permutations in chunks [r, n]. Entry i of a permutation is the point whose x is moved to point i."""
     choices = product(*(permutations(range(len(points))) for points in groups))
     while chunk := list(islice(choices, max(1, CHUNK // n))):
         yield _placed(groups, [np.array(orders, np.intp) for orders in zip(*chunk, strict=True)], n)
 
 
 def drawn_arrangements(groups: Sequence[Rows], n: int, rounds: int, random: np.random.Generator) -> Iterator[Rows]:
-    """Yield ``rounds`` random permutations in chunks of [r, n]."""
+    """Yield ``rounds`` random permutations in chunks [r, n], in the form of ``every_arrangement``."""
     size = max(1, CHUNK // n)
     for start in range(0, rounds, size):
         r = min(size, rounds - start)

@@ -34,9 +34,9 @@ def values_of(values: ArrayLike, dimensions: tuple[int, ...]) -> Floats:
     array = np.asarray(values, dtype=np.float64)
     assert array.ndim in dimensions, array.shape
     if not array.size:
-        raise InputError("there are no values to average", code="empty")
+        raise InputError("there are no values to average", hint="give at least one value", code="empty")
     if not np.isfinite(array).all():
-        raise InputError("the values contain NaN or infinity", code="range")
+        raise InputError("the values contain NaN or infinity", hint="give finite values only", code="range")
     return array
 
 
@@ -98,14 +98,14 @@ def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
 
 @lru_cache(maxsize=4096)
 def _quantile(share: float, degrees: int) -> float:
-    """Return a quantile of Student's t. It is cached, since a report needs few quantiles often."""
+    """Return a quantile of Student's t distribution. A report needs the same few quantiles often, hence the cache."""
     return float(stats.t.ppf(share, degrees))
 
 
 def wilson_interval(share: float, n: int, level: float = 0.95) -> Interval:
     """Return Wilson's score interval (1927) in percent for a ``share`` (0 to 1) of ``n`` ≥ 1 draws.
 
-    SciPy's function only takes whole numbers of hits, but ties give fractional ones.
+    SciPy's function only accepts whole numbers of hits, but ties give fractional ones.
     """
     z = float(stats.norm.ppf((1 + level) / 2))
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)

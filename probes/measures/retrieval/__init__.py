@@ -30,7 +30,7 @@ class RotationSettings(FitSettings):
 
 
 class RetrievalConfig(ProbeSettings):
-    """Settings of word retrieval, which searches for translations of words (Cao et al. 2020, section 3.2).
+    """Settings of word retrieval, the search for the translation of each word (Cao et al. 2020, section 3.2).
 
     Three sets of word pairs are scored. ``linked`` has all aligned words of the measured sentences. ``unlike`` leaves
     out pairs by ``exact_matches``. ``counted`` also leaves out pairs by ``seen``, and gives the main score.
@@ -89,7 +89,7 @@ class RetrievalConfig(ProbeSettings):
     Some occurrences of each are listed with their sentence and the nearest word of the other language.
     """
     rotation: RotationSettings | None = None
-    """Map of the states before words are compared: "Word-aligned BERT (rotation)" in table 3 (null: no map)."""
+    """Map to apply to the states before retrieval, as in table 3, "Word-aligned BERT (rotation)" (null: none)."""
     static: StaticSettings | None = None
     """Static word vectors in place of the states: "Aligned fastText + sentence" in table 3 (section 3.4).
 
@@ -103,7 +103,7 @@ class RetrievalConfig(ProbeSettings):
     @model_validator(mode="after")
     def _one(self) -> RetrievalConfig:
         if self.rotation is not None and self.static is not None:
-            raise ValueError("rotation and static exclude each other, because rotation is for states of the model")
+            raise ValueError("rotation and static exclude each other: rotation maps states of the model; remove one")
         return self
 
     @property

@@ -1,4 +1,4 @@
-"""Examples to read: words in context with the nearest word of the other language (Cao et al. 2020, appendix A.3)."""
+"""Examples of words in context, each with the nearest word of the other language (Cao et al. 2020, appendix A.3)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHOWN = 5
 
 
 def asking(corpus: Corpus, candidates: Numbers, words: Sequence[str]) -> Numbers:
-    """Return the first SHOWN occurrences of each of ``words`` among the ascending candidates. Case is ignored."""
+    """Return the first SHOWN occurrences of each of ``words`` among ``candidates`` (ascending). Case is ignored."""
     names = [name.casefold() for name in corpus.form.names or ()]
     found = []
     for word in words:
@@ -40,10 +40,10 @@ def examples_of(
     k: int,
     report: Report = silent,
 ) -> list[dict[str, Any]]:
-    """Return occurrences of ``words`` of the source language with their nearest words of the other language.
+    """Return occurrences of ``words`` of the source language, each with the nearest word of the other language.
 
-    An example has both words, their sentences with the word in guillemets, the similarity ``csls``, and ``linked``,
-    which is true for aligned words.
+    The keys of an example are ``word`` and ``nearest``, their sentences ``sentence`` and ``in`` with the word in
+    guillemets, the similarity ``csls``, and ``linked``, which is true if the two words are aligned.
 
     Args:
         corpora: The sentences of the left and the right side.
@@ -79,7 +79,7 @@ def examples_of(
 
 
 def in_context(corpus: Corpus, word: int) -> tuple[str | None, str | None]:
-    """Return a word and its sentence with the word in guillemets. For the number −1, return (None, None)."""
+    """Return the word with the index ``word`` and its sentence, in which it has guillemets. −1 gives (None, None)."""
     if word < 0:
         return None, None
     sentence = int(np.searchsorted(corpus.offsets, word, side="right")) - 1
@@ -89,10 +89,13 @@ def in_context(corpus: Corpus, word: int) -> tuple[str | None, str | None]:
 
 
 def example_table(found: Sequence[dict[str, Any]], names: tuple[str, str], read: str) -> Table:
-    """Return the examples as a table. ``names`` are the names of the source and the other language."""
+    """Return the examples as a table.
+
+    ``names`` are the names of the source and the other language. ``read`` is the name of the vectors in the title.
+    """
     header = [f"word of {names[0]}", f"nearest word of {names[1]}", "linked", "CSLS"]
     rows = [[one["sentence"], one["in"] or "–", "yes" if one["linked"] else "no", _score(one["csls"])] for one in found]
-    return Table(f"Words in context and the nearest one, {names[0]} → {names[1]}, {read}", header, rows, texts=3)
+    return Table(f"Words in context and their nearest words, {names[0]} → {names[1]}, {read}", header, rows, texts=3)
 
 
 def _score(score: float | None) -> str:

@@ -41,7 +41,7 @@ from synthlang.progress import Report, silent
 
 @dataclass(frozen=True, eq=False)
 class _Measured:
-    """The words and word pairs of each variant, and the source of their vectors."""
+    """The inputs that all layers share: the words and word pairs of each variant, and the source of their vectors."""
 
     given: ProbeInput
     config: RetrievalConfig
@@ -63,16 +63,19 @@ class _Measured:
 def retrieval_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     """Measure the accuracy at every layer, by part of speech and by difference of frequency rank.
 
-    All scores are in percent (0 to 100), or None without words to measure. ``forward`` has the queries of the source
-    language, ``backward`` those of the other language. A bin of ``ranks`` stands at the median of its differences, but
-    at 1 or more.
+    All scores are in percent (0 to 100), or None without words to measure. The queries of ``forward`` are words of the
+    source language, and those of ``backward`` are words of the other language. The ``difference`` of a bin of ``ranks``
+    is the median of the bin, but at least 1.
 
-    Memory holds the vectors of one layer, or tiles of a large layer, because the vectors of all layers lie in temporary
-    files. Fitting a rotation needs 2 · layers · d² more, and static vectors are held whole.
+    The vectors of all layers are stored in temporary files. Memory holds the vectors of one layer, or parts of a large
+    layer. Fitting a rotation needs 2 · layers · d² numbers more. Static vectors are in memory as a whole.
+
+    Raises:
+        InputError: Fewer than two sentence pairs are measured, the models do not fit together, or vectors are NaN.
     """
     config, text, rows = given.config.of(RetrievalConfig), given.aligned.text, np.sort(given.measured)
     if len(rows) < 2:
-        told = "must leave at least two sentence pairs to measure, so that other sentences provide wrong candidates"
+        told = "leaves fewer than two sentence pairs to measure, so no other sentence provides wrong candidates"
         raise InputError(told, keys="data.dev", hint="increase it, or give more sentence pairs", code="range")
     source = source_of(given, rows, report)
     tagged = text.right if config.tag_words == "parent" else text.left
@@ -117,7 +120,7 @@ def retrieval_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
 def _by_layer(
     measured: _Measured, report: Report
 ) -> tuple[dict[Variant, list[dict[str, Any]]], dict[Variant, Retrieved], list[dict[str, Any]]]:
-    """Return the scores by variant and layer, with the credits and examples of the last layer."""
+    """Return the scores by variant and layer, and the credits and the examples of the last layer."""
     given, source = measured.given, measured.source
     found: dict[Variant, list[dict[str, Any]]] = {variant: [] for variant in measured.items}
     best: dict[Variant, Retrieved] = {}
@@ -168,7 +171,7 @@ def _candidates(
 def _retrieve(
     one: Items, vectors: tuple[Matrix, Matrix], at: tuple[Numbers, Numbers], k: int, report: Report
 ) -> Retrieved:
-    """Search among the candidates. ``at`` has the row of each candidate in ``vectors``."""
+    """Find the nearest candidates of each word. ``at`` has the row of each candidate in ``vectors``."""
     links = -1 - one.links  # a negative row for a word without a vector
     for i, words in enumerate((one.left, one.right)):
         linked = one.links[:, i]
@@ -178,7 +181,7 @@ def _retrieve(
 
 
 def _summary(one: Items, found: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the numbers of candidates and word pairs, the accuracy of chance, and the scores of each layer."""
+    """Return the numbers of candidates and word pairs, the accuracy by chance in percent, and the scores by layer."""
     sizes = {"left": len(one.left), "right": len(one.right)}
     chance = 50 * sum(1 / size for size in sizes.values()) if all(sizes.values()) else None
     links = {name: int(chosen.sum()) for name, chosen in one.sets.items()}

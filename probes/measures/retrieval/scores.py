@@ -230,7 +230,7 @@ def retrieve(
         links: [q, 2] rows of ``left`` and ``right``. A negative number stands for a word without a row.
         k: Number of neighbours in the densities of CSLS.
         report: Receives the progress.
-        lost: [q] the mask of pairs with a word that has no row. Their credit is 0.
+        lost: [q] the mask of pairs that have a word without a row (default: none). Their credit is 0.
     """
     there = np.ones(len(links), bool) if lost is None else ~lost
     found = nearest(right, left, torch.from_numpy(links[there, ::-1].copy()), k=k, report=report)
@@ -299,9 +299,9 @@ def tags_of(corpus: Corpus, rows: NDArray[np.int64], parser: str | None, report:
 def by_tag(retrieved: Retrieved, chosen: NDArray[np.bool_], tag: NDArray[np.int64], names: Sequence[str]) -> Any:
     """Return the accuracy under CSLS by part of speech and by groups of parts of speech.
 
-    The ``average`` of a group is the mean over its tags, as in the table of the paper. The accuracy over all words of
-    the group is ``pooled``. ``left_out`` counts pairs with another tag or without one. ``chosen`` [q] is the mask of
-    the pairs that count, and ``tag`` [q] has indices into ``names``.
+    ``chosen`` [q] is the mask of the pairs that count, and ``tag`` [q] has indices into ``names``. In the result, the
+    ``average`` of a group is the mean over its tags, as in the table of the paper. ``pooled`` is the accuracy over all
+    words of the group. ``left_out`` counts the pairs whose tag is in no group, and those without a tag.
     """
     groups: dict[str, Any] = {}
     seen = np.zeros(len(chosen), bool)

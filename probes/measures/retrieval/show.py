@@ -65,8 +65,9 @@ def _by_layer(values: Values, variant: str, names: Names, kinds: Kinds) -> Table
     return Table(
         f"Word retrieval, {names[0]} ↔ {names[1]}, {VARIANTS[variant]}: % that find their translation, of {sizes}",
         [
-            *("vectors", f"CSLS, {kinds['counted']} (95 % interval)", f"{names[0]} asks", f"{names[1]} asks"),
-            *("cosine, the same", f"CSLS, {kinds['unlike']}", f"CSLS, {kinds['linked']}"),
+            *("vectors", f"CSLS, {kinds['counted']} (95 % interval)", f"queries in {names[0]}"),
+            *(f"queries in {names[1]}", f"cosine, {kinds['counted']}"),
+            *(f"CSLS, {kinds['unlike']}", f"CSLS, {kinds['linked']}"),
         ],
         rows,
     )
@@ -140,10 +141,10 @@ def drawings(values: Values, ranks: Series | None, names: Names, kinds: Kinds) -
 
 def _rank_note(ranks: Values, read: str) -> str:
     return (
-        f"{read}, {VARIANTS[ranks['variant']]}, CSLS, both directions averaged. Each point: about "
-        f"{ranks['links'] / len(ranks['bins']):,.0f} linked pairs, at the median of their differences of frequency "
-        "rank in the sentences read; pairs with the same difference share a point; bands: 95 % intervals. A "
-        "falling line means that words used equally often in both languages are found more often "
+        f"{read}, {VARIANTS[ranks['variant']]}, CSLS, mean of both directions. A point has about "
+        f"{ranks['links'] / len(ranks['bins']):,.0f} aligned pairs, at the median of their differences in frequency "
+        "rank. Ranks are from the sentences read. Pairs with the same difference share a point. Bands are 95 % "
+        "intervals. A falling line means that words used equally often in both languages are found more often "
         "(Cao et al. 2020, figure 3)."
     )
 
@@ -152,7 +153,7 @@ PAIRS = {"counted": "pairs that count", "unlike": "pairs not written alike", "li
 
 
 def drawn_kind(values: Values) -> str:
-    """Return the smallest set of word pairs with at least FEW pairs in each variant, for the figures."""
+    """Return the smallest set of word pairs with at least FEW pairs in each variant. Figures show this set."""
     for kind in ("counted", "unlike"):
         if all(found["links"][kind] >= FEW for found in values["variants"].values()):
             return kind
@@ -205,8 +206,8 @@ def notes_of(values: Values, settings: RetrievalConfig, unit: str, same_model: b
         if (count := sum(layer["zero_vectors"].values()))
     ]
     if values["tags"] is None:
-        reason = "word alignments are of subwords" if unit == "subword" else "the text has none; set retrieval.parser"
-        notes.append(f"retrieval: there are no results by part of speech: {reason}")
+        reason = "word alignments are of subwords" if unit == "subword" else "the text has none (set retrieval.parser)"
+        notes.append(f"retrieval: there are no results by part of speech, because {reason}")
     found_words = {one["word"].casefold() for one in values.get("examples", ())}
     notes += [
         f"retrieval.examples: {word} does not occur in the measured sentences"
@@ -214,14 +215,17 @@ def notes_of(values: Values, settings: RetrievalConfig, unit: str, same_model: b
         if word.casefold() not in found_words
     ]
     if values["ranks"] is None:
-        notes.append("retrieval: there are no results by frequency rank: the set retrieval.rank_pairs is empty")
+        notes.append(
+            "retrieval: there are no results by frequency rank, because no word pair is in the set "
+            f"{settings.rank_pairs} (retrieval.rank_pairs)"
+        )
     elif len(values["ranks"]["bins"]) < 2:
-        notes.append("retrieval: there is no figure by frequency rank: aligned words have almost the same rank")
+        notes.append("retrieval: there is no figure by frequency rank, because aligned words have almost equal ranks")
     if not same_model and not settings.fits:
         notes.append("retrieval: vectors of two models are compared without a map between their spaces")
     if values["rotation"] is not None:
         notes += few_directions(min(fit["rank"] for fit in values["rotation"]["fit"]), width)
-    # misses of words without a static vector say nothing about the vectors
+    # words without a static vector are misses for another reason than the quality of the vectors
     return notes + [
         f"retrieval, {SHORT[variant]}: {lost:,} of the {found['links']['counted']:,} counted word pairs have a word "
         "without a static vector, and count as not found"

@@ -27,7 +27,7 @@ from synthlang.errors import InputError
 from synthlang.progress import Report, silent
 
 Layer = tuple[int, int]
-"""Numbers of a layer in the model of the left and of the right language."""
+"""A layer of the model of the left language, and the layer of the model of the right language to compare it with."""
 Known = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 """Masks [words of the left corpus] and [words of the right corpus] of the words with a vector."""
 
@@ -56,10 +56,10 @@ class Source:
 
 
 def source_of(given: ProbeInput, measured: NDArray[np.int64], report: Report = silent) -> Source:
-    """Return the source of vectors in the settings. Fit its maps, if it has any.
+    """Return the source of vectors that the settings select. Maps are fitted here.
 
     Raises:
-        InputError: The states of two models cannot be compared, or no measured word has a static vector.
+        InputError: The models differ in hidden size or number of layers, or no measured word has a static vector.
     """
     config = given.config.of(RetrievalConfig)
     if config.static is not None:
@@ -96,8 +96,8 @@ def _static(
     """Return static vectors, with the other language rotated onto the source language (section 3.4).
 
     The rotation is fitted on a dictionary, or on all word alignments of the fitted sentences. As in the paper, the
-    vector of the sentence is appended to every word vector: "during word retrieval, we concatenate each word vector
-    with a vector representing its sentence". With ``pools: []`` the words stand alone.
+    vector of the sentence is appended to every word vector ("during word retrieval, we concatenate each word vector
+    with a vector representing its sentence"). With ``pools: []``, nothing is appended.
     """
     corpora = given.aligned.text.left, given.aligned.text.right
     words = [words_of(corpus.offsets, measured) for corpus in corpora]
@@ -139,7 +139,7 @@ class WordVectors:
         Raises:
             InputError: A vector contains NaN or infinity, or the disk is full.
         """
-        wanted = np.zeros(int(words.max(initial=-1)) + 2, bool)  # the extra last entry stands for all later words
+        wanted = np.zeros(int(words.max(initial=-1)) + 2, bool)  # the last entry is for all words after the last one
         wanted[words] = True
         written = [self._words]
         for batch in batches:
@@ -157,7 +157,7 @@ class WordVectors:
         """Return the row of each word in a layer. All words must have been stored."""
         order = np.argsort(self._words, kind="stable")
         found = order[np.searchsorted(self._words, words, sorter=order)]
-        assert np.array_equal(self._words[found], words), "words that were kept"
+        assert np.array_equal(self._words[found], words), "all words must have been stored"
         return found
 
     def layer(self, number: int) -> Matrix:

@@ -17,14 +17,14 @@ from synthlang.references import OmitDefaultFromHash, UserFile
 def no_rows(wanted: str, names: Sequence[str]) -> InputError:
     """Return the error for a language that cannot be compared with the source language of a run."""
     what = "is the source language" if wanted == names[0] else "is not a language of the run"
-    others = f"choose from {', '.join(names[1:])}" if names[1:] else "the run has no other language"
-    reason = f"the probe words has nothing to compare: {wanted} {what}"
-    return InputError(reason, keys="language", hint=others, code="unknown")
+    reason = f"the probe words has nothing to compare, because {wanted} {what}"
+    hint = f"choose from {', '.join(names[1:])}" if names[1:] else "remove the probe words; the run has one language"
+    return InputError(reason, keys="language", hint=hint, code="unknown")
 
 
 def no_dictionary() -> InputError:
     """Return the error for models without known word translations."""
-    reason = "must be set, because word translations are only known for one run with both languages"
+    reason = "must be set, because word translations are known only for a run that has both languages"
     return InputError(reason, keys="words.dictionary", hint="give a file of translations", code="missing")
 
 
@@ -34,15 +34,15 @@ class WordsConfig(ProbeSettings):
     title: ClassVar[str] = "Word embeddings"
     about: ClassVar[str] = (
         "Percentage of words whose nearest word embedding in the other language belongs to their translation. Every "
-        "word of the other language that occurs in training is a candidate. Words of the training dictionary were "
-        "aligned on purpose; held-out words show what the model learned by itself."
+        "word of the other language that occurs in training is a candidate. Words of the training dictionary may have "
+        "been aligned by the objective. Held-out words measure alignment that the model learned without a dictionary."
     )
     run: ClassVar[str] = "probes.measures.words.probe:words_probe"
     measures: ClassVar[Tree] = WORDS
     reads_sentences: ClassVar[bool] = False
 
     bands: tuple[int, ...] = (100, 1000, 5000)
-    """Last frequency rank of each band. The remaining words form one more band."""
+    """Last frequency rank of each band of words. Words of higher rank numbers form one more band."""
     checkpoints: bool = True
     """Also measure the checkpoints of the run, to see when alignment emerges."""
     language_ids: Annotated[bool, OmitDefaultFromHash()] = False
@@ -51,10 +51,10 @@ class WordsConfig(ProbeSettings):
     The released code of ALIGN-MLM does this for models with language ids (XLM). The paper describes the rows alone.
     """
     dictionary: UserFile | None = None
-    """MUSE file of translations, source words first (null: the translations that the run knows).
+    """MUSE file of translations, source words first (null: the translations that follow from the derivation).
 
-    Words that are one token in both languages are compared, without bands and checkpoints. A word is found if the
-    nearest word is one of its translations, as in MUSE.
+    Only words that are one token in both languages are compared. Bands and checkpoints are not measured. A word counts
+    as found if the nearest word is one of its translations, as in MUSE.
     """
 
     @field_validator("bands")

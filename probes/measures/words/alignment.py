@@ -25,7 +25,7 @@ from synthlang.store import Store
 
 NOTHING: Mapping[str, Any] = {"types": 0, "candidates": None, "scores": None, "bands": [], "counts": {}}
 BANDS = (100, 1000, 5000)
-"""The last frequency rank of each band. The remaining words form one more band."""
+"""The last frequency rank of each band of words. Words of higher rank numbers form one more band."""
 
 
 def alignment_of_run(run: Path, config: PretrainConfig, store: Store, report: Report = silent) -> dict[str, Any]:
@@ -47,14 +47,14 @@ def probe_alignment(
     """Return the alignment of each language in percent, over all types, dictionary types and held-out types.
 
     Types are the ids, except special ones, that occur in the training text of both languages. ``in_dictionary`` refers
-    to the dictionary of the config, even if no objective used it, so that objectives are compared on the same types. A
-    language with the vocabulary of the source language and no dictionary has no word pairs. Then ``scores`` and
-    ``candidates`` are null, and ``bands`` is empty.
+    to the dictionary of the config, even if no objective used it, so that objectives are compared on the same types. If
+    a language has the vocabulary of the source language and there is no dictionary, there are no word pairs. Then
+    ``scores`` and ``candidates`` are null, and ``bands`` is empty.
 
-    ``candidates`` has the number of rows of the ``parent`` and the ``other`` language in which translations are
-    searched. Rows of both languages are also counted as ``shared``. A shared row is a candidate for every word except
-    its own (``pretrain/word_pairs.py``). ``counts`` has the number of items left out, by reason, and the number of zero
-    rows, which have no nearest row.
+    ``candidates`` has the numbers of embedding rows among which translations are searched, for the source language
+    (``parent``) and the ``other`` language. A row of both languages is also counted as ``shared``. It is a candidate
+    for every word except its own (``pretrain/word_pairs.py``). ``counts`` has the number of items left out, by reason,
+    and the number of zero rows, which have no nearest row.
 
     ``bands`` has the same scores by frequency rank of the source type in the training text:
     ``{"from": 101, "to": 1000, "types": …, "scores": …}``. "to" is included in the band, and null in the last one. Ties
@@ -73,7 +73,7 @@ def probe_alignment(
     """
     dictionary = artifacts.dictionary
     if dictionary is None and any(len(c.pairs) for c in artifacts.candidates):
-        # also where no term of the objective reads it
+        # no term of the objective needs the dictionary, so it was not built yet
         train = [language.train for language in artifacts.languages]
         dictionary = build_id_dictionary(config.dictionary, artifacts.id_space, train, store, artifacts.own_rows)
     languages: dict[str, Any] = {}
@@ -84,7 +84,7 @@ def probe_alignment(
     first: Mapping[str, Any] = NOTHING if chosen is None else languages[chosen]
     result: dict[str, Any] = {"probe": "alignment", **first, "languages": languages}
     if first["scores"] is None:
-        result["reason"] = "no pairs of words: the languages share one vocabulary, and there is no dictionary"
+        result["reason"] = "no word pairs, because the languages share one vocabulary and there is no dictionary"
     return result
 
 
@@ -162,7 +162,8 @@ def subset_table(values: Mapping[str, Any], names: Names) -> Table:
 def band_table(bands: Sequence[Mapping[str, Any]], language: str) -> Table:
     """Return a table of the words by their frequency rank in the text of the source language."""
     rows = [[f"{band['from']:,} – {band['to'] or '…'}", *_cells(band["scores"]["all"])] for band in bands]
-    return Table(f"The same by frequency rank in the parent's text, {language} (%)", ("ranks", *SCORES), rows)
+    title = f"Word-embedding alignment by frequency rank in the text of the source language, {language} (%)"
+    return Table(title, ("ranks", *SCORES), rows)
 
 
 def _cells(scores: Mapping[str, Any] | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""Measures of word-embedding alignment, of the probe ``words`` and of the alignment of every run."""
+"""Measures of word-embedding alignment, for the probe ``words`` and for the alignment that every run logs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FOUND = Measure("percent", "word types", PERCENT)
 TYPES = Measure("word types", "word types", AT_LEAST_ZERO)
 DIRECTIONS: Tree = {"forward": FOUND, "backward": FOUND, "mean": replace(FOUND, main=True)}
 SCORES: Tree = {ANY: {"cosine": DIRECTIONS, "csls": DIRECTIONS}}
-"""The scores of all words, of those in the dictionary and of those held out."""
+"""The scores of each subset of words: all, those in the dictionary, and held-out ones."""
 
 
 def _ranks(band: Mapping[str, Any]) -> str:
@@ -22,6 +22,6 @@ def _ranks(band: Mapping[str, Any]) -> str:
 
 OF_LANGUAGE: Tree = {"types": TYPES, "scores": SCORES, "bands": Entries({"types": TYPES, "scores": SCORES}, _ranks)}
 ALIGNMENT: Tree = {**OF_LANGUAGE, "languages": {ANY: OF_LANGUAGE}}
-"""The measures of the alignment of a run, first of its second language and then of each language."""
+"""The measures of the alignment of a run: at the top level for one language, and in ``languages`` for each."""
 WORDS: Tree = {**ALIGNMENT, "checkpoints": Entries({"languages": {ANY: OF_LANGUAGE}})}
-"""The measures of the probe."""
+"""The measures of the probe ``words``, which also measures checkpoints."""

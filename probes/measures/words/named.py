@@ -65,7 +65,7 @@ class _Candidates:
 def words_of_dictionary(given: ProbeInput, name: str, report: Report) -> ProbeResult:
     """Measure the alignment of the words in a MUSE file that are one token in both languages.
 
-    For a run of synthlang, the candidates are the ids in its training text. For other models they are all ids of the
+    The candidates for a run of synthlang are the ids in its training text, and for other models all ids of the
     tokenizer. Special tokens are never candidates.
 
     Raises:
@@ -119,7 +119,7 @@ def _candidates(given: ProbeInput, role: Role) -> _Candidates:
 
 
 def _pairs(path: Path, sides: tuple[_Candidates, _Candidates], same_model: bool) -> tuple[Ids, dict[str, int], str]:
-    """Return the id pairs [n, 2] to compare, counts of dropped pairs by reason, and a summary."""
+    """Return the id pairs [n, 2] to compare, counts of dropped pairs by reason, and a note on the use of the file."""
     words = read_muse(path)
     ids = np.stack([single_tokens(side.reader, [pair[i] for pair in words]) for i, side in enumerate(sides)], axis=1)
     left, counts = np.ones(len(ids), bool), dict[str, int]()

@@ -1,7 +1,7 @@
 """The probe ``words``: word-embedding alignment, by bands of frequency and over the checkpoints of a run.
 
-A run of synthlang knows the embeddings of a word and its translation (``pretrain/word_pairs.py``), also after an
-adjustment or fine-tuning. For other models a dictionary gives the translations (``named.py``).
+In a run of synthlang, the embeddings of a word and of its translation are known (``pretrain/word_pairs.py``), also
+after an adjustment or fine-tuning. For other models, a dictionary file gives the translations (``named.py``).
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def _over_checkpoints(
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the scores of each checkpoint, and notes on damaged ones.
 
-    An entry is ``{"step", "languages": language → all scores}``. Only checkpoints that the run's own config keeps are
-    read.
+    An entry is ``{"step": step, "languages": {language: scores}}``. Only checkpoints that the config of the run keeps
+    are read.
     """
     folder, model = run / "checkpoints", new_model(config, artifacts)
     over, notes = [], []
