@@ -93,7 +93,7 @@ def test_what_is_not_defined_is_said_and_not_drawn(runs, tmp_path):
     found = probe(subject_of(runs["shared"], sentences=20, pooling="first", random=[]))
     held = found.values["comparisons"]["languages"]
     assert held["undefined"][0] == "trans+inv, layer 0: all 20 sentences have the same vector"
-    assert any("left out: trans+inv, layer 0" in note for note in found.notes)
+    assert any("undefined for trans+inv, layer 0" in note for note in found.notes)
     assert held["mean"]["biased"] is not None and held["same_layer"]["biased"][0] is None
     (layers,) = [figure for figure in found.figures if figure.name == "cka-languages"]
     assert "layer 0" not in layers.alt
@@ -269,7 +269,7 @@ def test_the_model_itself_is_the_upper_bound(run):
         assert held["same_layer"]["debiased"] == pytest.approx([1.0] * 3, abs=1e-5)
         assert held["items"] == (items or found.values["comparisons"]["languages"]["items"])
         assert found.values["comparisons"]["languages"]["mean"]["debiased"] < 0.999
-        assert any("is the model itself" in note for note in found.notes)
+        assert any("is the probed model itself" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("pooling", ["mean", "words"])
@@ -312,6 +312,6 @@ def test_another_model_reads_the_same_sentences(run, hub, pooling):
         assert held["biased"][i][j] == pytest.approx(biased, abs=2e-5)
         assert held["debiased"][i][j] == pytest.approx(debiased, abs=2e-5)
     assert held["same_layer"]["biased"] is None is held["mean"]["biased"]
-    assert any("paraphrase: parent by bert: the models have different numbers" in note for note in found.notes)
+    assert any("paraphrase: parent by bert: there is no mean over layers" in note for note in found.notes)
     assert [figure.name for figure in found.figures] == ["cka-languages", "cka-paraphrase", "cka-layers"]
     assert len(found.tables[0].header) == 2

@@ -257,7 +257,7 @@ def test_pictures_show_frequent_open_class_words_at_one_of_their_places(run):
 
 @pytest.mark.parametrize(("values", "message"), [
     ({"before": ["a/run", "b/run"]}, "the same name"),
-    ({"dimensions": [0]}, "different counts of at least 1"),
+    ({"dimensions": [0]}, "different numbers of at least 1"),
     ({"layer": 9}, "no layer 9"),
     ({"before": {"bert": "OLD"}}, r"set distances\.name"),
     ({"before": {"old": "NONE"}}, r"distances.before.old: .*no such folder"),

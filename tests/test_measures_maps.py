@@ -248,11 +248,11 @@ def test_a_model_of_hugging_face_with_natural_text(tmp_path):
     assert len(found.tables) == len(found.figures) == 4
     assert values["counts"]["pairs to fit on with a word that is not in the sentences"] == 1
     assert values["counts"]["words to measure on that are not in the sentences (parent)"] == 1
-    said = "3 of the 4 test words of the parent (75 %) are measured: 1 do not occur in the sentences"
+    said = "3 of the 4 test words of the source language (75 %) are measured: 1 do not occur in the sentences"
     assert any(note.startswith(said) for note in found.notes)
     low, high = values["before"][-1]["intervals"]["words"]
     assert low <= values["before"][-1]["words"]["csls"]["mean"]["p@1"] <= high and high - low > 40
-    assert any("directions only" in note for note in found.notes)  # three pairs of words for 16 dimensions
+    assert any("span only" in note for note in found.notes)  # three pairs of words for 16 dimensions
     for drawing in found.figures:
         assert drawing.figure().svg
 

@@ -304,7 +304,7 @@ def test_examples_are_the_nearest_words_in_context(natural):
             assert [one[key] for key in keys] == [slow.form(side, at), " ".join(words)]
         assert one["linked"] == ((best, word) in slow.links)
         assert one["csls"] == pytest.approx(slow.csls[:, slow.sides[1].index(word)].max(), abs=1e-5)
-    assert "nearest one, parent → other" in found.tables[-1].caption and len(found.tables[-1].rows) == len(asked)
+    assert "nearest words, parent → other" in found.tables[-1].caption and len(found.tables[-1].rows) == len(asked)
     assert "retrieval.examples: nowhere does not occur in the measured sentences" in found.notes
 
 

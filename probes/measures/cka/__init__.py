@@ -40,7 +40,7 @@ Random = Literal["target", "both"]
 
 
 class CkaConfig(ProbeSettings):
-    """Settings of the states to compare, and of the references (Conneau et al. 2020, section 5.2)."""
+    """Settings of CKA: the states to compare and the references (Conneau et al. 2020, section 5.2)."""
 
     smoke: ClassVar[Mapping[str, Any]] = {"sentences": 40}
 
@@ -53,21 +53,21 @@ class CkaConfig(ProbeSettings):
     measures: ClassVar[Tree] = MEASURES
 
     sentences: int = Field(default=10_000, ge=2)
-    """Number of sentence pairs, drawn from all pairs outside ``data.test``.
+    """Maximum number of sentence pairs, drawn from all pairs outside ``data.test``.
 
-    CKA fits nothing, so pairs for fitting are measured as well. Only ``pooling: words`` needs word alignments.
+    CKA fits no map, so the pairs for fitting are measured as well. Only ``pooling: words`` needs word alignments.
     """
     pooling: Pooling = "mean"
     """Items to compare: sentences by the ``mean`` of their tokens or by the ``first`` token, or aligned ``words``."""
     random: tuple[Random, ...] = ("target", "both")
-    """Languages read by an encoder with random weights, as lower references: ``target`` (figure 7) or ``both``.
+    """Lower references, in which an encoder with random weights reads the ``target`` language (figure 7) or ``both``.
 
-    With ``both``, the similarity comes from the tokens alone.
+    With ``both``, the similarity comes from the tokens alone. An empty list means no such reference.
     """
     paraphrase: ModelName | None = Field(default=None, min_length=1)
     """Second model of the source language, as an upper reference, such as a model with another seed (null: none).
 
-    It is a run, a folder or a name on Hugging Face, and reads the same source sentences.
+    Give a run, a folder or a name on Hugging Face. The model reads the same sentences of the source language.
     """
     estimator: Estimator = "biased"
     """Estimator in the figures: ``biased`` (as in the paper) or ``debiased``. Results contain both."""

@@ -92,7 +92,7 @@ def random_pairing(given: ProbeInput, pairing: Pairing, both: bool) -> Pairing:
         return replace(side, name=f"{side.name}, random", reader=replace(side.reader, body=body))
 
     seed = given.config.seed
-    # a key of its own, so that no model was initialised with these weights
+    # this key belongs to the probe alone, so no pretraining started from these weights
     left = random_encoder(pairing.left.reader.body, key_of("cka-random", seed, "target"))
     drawn = replace(pairing, left=read_by(pairing.left, left))
     if not both:
@@ -103,7 +103,7 @@ def random_pairing(given: ProbeInput, pairing: Pairing, both: bool) -> Pairing:
 
 
 def paraphrase_pairing(given: ProbeInput, pairing: Pairing, model: str) -> tuple[Pairing, Pretrained, dict[str, int]]:
-    """Pair the source sentences, read by the right model of ``pairing``, with the same sentences read by ``model``.
+    """Pair the states of the source sentences in the right model of ``pairing`` with their states in ``model``.
 
     Returns:
         The pairing, the opened ``model``, and the number of dropped sentences by reason.
@@ -118,9 +118,9 @@ def paraphrase_pairing(given: ProbeInput, pairing: Pairing, model: str) -> tuple
     side, rows = pairing.right, pairing.rows
     first, unit = given.pretrained.source, given.aligned.text.unit
     if unit == "subword" and opened.source.tokenizer.fingerprint != first.tokenizer.fingerprint:
-        told = f"cka.paraphrase: word alignments are of subwords, and {model} has different subwords"
-        raise InputError(told, hint="align words instead of subwords")
-    corpus = side.corpus.take(rows)  # its sentences and words have new numbers
+        told = f"word alignments are of subwords, and {model} has different subwords"
+        raise InputError(told, keys="cka.paraphrase", hint="align words instead of subwords")
+    corpus = side.corpus.take(rows)  # renumbers sentences and words
     body = opened.model.to(side.reader.body.norm.weight.device).eval()
     sentences = [encode(reader.tokenizer.tokenizer, corpus, unit, reader.number) for reader in (first, opened.source)]
     layers = given.config.numbers(body.shape.layers)
@@ -144,7 +144,7 @@ def paraphrase_pairing(given: ProbeInput, pairing: Pairing, model: str) -> tuple
 
 
 CHANCE = 0.05
-"""Biased CKA of unrelated states above which a note is added."""
+"""Expected biased CKA of unrelated states above which the result has a note."""
 ESTIMATORS: tuple[Estimator, Estimator] = ("biased", "debiased")
 
 
@@ -195,7 +195,9 @@ class Compared:
         }
 
     def notes(self) -> list[str]:
-        found = [f"cka, {self.label}: left out: {'; '.join(self.result.undefined)}"] if self.result.undefined else []
+        found = (
+            [f"cka, {self.label}: undefined for {'; '.join(self.result.undefined)}"] if self.result.undefined else []
+        )
         n, width = self.result.n, max(self.widths)
         # unrelated rows spread evenly over d dimensions: E‖YᵀX‖² / (E‖XᵀX‖ E‖YᵀY‖) = n d² / (n² d + n d²)
         chance = width / (n + width)
@@ -204,12 +206,10 @@ class Compared:
         if chance > CHANCE:
             found.append(
                 f"cka: with only {n:,} items for {width} dimensions, the biased CKA of unrelated states can reach "
-                f"{chance:.2f}; use the debiased one"
+                f"{chance:.2f}; use the debiased estimator"
             )
         if self.layers[0] != self.layers[1]:
-            found.append(
-                f"cka, {self.label}: the models have different numbers of layers, so there is no mean over them"
-            )
+            found.append(f"cka, {self.label}: there is no mean over layers, because the models have different layers")
         return found
 
 

@@ -33,7 +33,7 @@ NOT_DRAWN = "sentence pairs not drawn"
 def cka_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     """Measure the CKA of the two languages, and the CKA of the references.
 
-    Comparisons run one after another, so that memory holds one of them.
+    Comparisons run one after another, so memory holds the sums of one comparison.
 
     Raises:
         InputError: There are fewer than 2 sentences, or states are not finite.
@@ -63,7 +63,7 @@ def cka_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
 def drawn_rows(given: ProbeInput) -> tuple[NDArray[np.int64], int]:
     """Return the sentence pairs to compare, ascending, and the number of pairs that were not drawn."""
     unlinked = [] if given.config.of(CkaConfig).needs_links else [given.data.unlinked]
-    every = np.sort(np.concatenate([given.data.dev, given.fitted, *unlinked]))  # CKA fits nothing
+    every = np.sort(np.concatenate([given.data.dev, given.fitted, *unlinked]))  # CKA fits no map
     if not len(every):
         hint = "reduce data.test, or increase data.length"
         raise InputError("no sentence pair is left", keys="cka", hint=hint, code="empty")
@@ -97,7 +97,7 @@ def _comparisons(
         other, opened, dropped = paraphrase_pairing(given, pairing, settings.paraphrase)
         counts |= dropped
         if opened.fingerprint == given.pretrained.fingerprint:
-            notes.append(f"cka.paraphrase: {opened.name} is the model itself, so it is no reference")
+            notes.append(f"cka.paraphrase: {opened.name} is the probed model itself, so it is not a reference")
         yield compare("paraphrase", f"paraphrase: {right} by {opened.name}", other, pooling, report)
 
 
@@ -150,7 +150,7 @@ def layer_map(one: Compared, estimator: Estimator, unit: str) -> Drawing | None:
             places = range(0, len(numbers), 1 + (len(numbers) - 1) // CELLS)
             axis.set_ticks([i + 0.5 for i in places], [str(numbers[i]) for i in places])
 
-    note = f"How alike the representations of the same {unit} are, layer by layer. Layer 0: the embeddings."
+    note = f"Similarity of the representations of the same {unit}, layer by layer. Layer 0 is the embeddings."
     return replace(drawing, paint=paint, alt=alt, note=note)
 
 
@@ -163,7 +163,8 @@ def layer_lines(found: Sequence[Compared], estimator: Estimator) -> Drawing | No
         lines += [Series(one.label, [x for x, _ in known], [y for _, y in known])] if known else []
     title = "CKA of same-number layers" + (" (debiased)" if estimator == "debiased" else "")
     note = (
-        "How alike the representations of the same text are. Random encoders: what tokens alone give, a lower "
-        "reference; paraphrase: the source language read by another model, an upper one. Layer 0: the embeddings."
+        "Similarity of the representations of the same text. Random encoders are a lower reference, which depends on "
+        "tokens alone. Paraphrase is an upper reference: another model reads the source language. Layer 0 is the "
+        "embeddings."
     )
     return lines_over("cka-layers", title, lines, ("layer", "CKA (0 = unlike, 1 = alike)"), note) if lines else None

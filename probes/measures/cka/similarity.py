@@ -2,11 +2,11 @@
 
     CKA(X, Y) = ‖YᵀX‖² / (‖XᵀX‖ ‖YᵀY‖)        with columns centred over the sentences, and Frobenius norms
 
-(Kornblith et al. 2019; Conneau et al. 2020, "Emerging cross-lingual structure", section 5.2, which uses mean-pooled
-subword states without special tokens.) CKA does not change when a side is rotated, shifted, or scaled by one factor. It
-is biased: with at least as many dimensions as sentences, even unrelated states come near 1. The debiased estimator
-replaces the squared norms by HSIC₁ (Song et al. 2012), as in Murphy et al. 2024. It is about 0 for unrelated states,
-and may be negative.
+Sources are Kornblith et al. 2019 and Conneau et al. 2020, "Emerging cross-lingual structure", section 5.2, which uses
+mean-pooled subword states without special tokens. CKA does not change when a side is rotated, shifted, or scaled by one
+factor. CKA is biased: with at least as many dimensions as sentences, even unrelated states come near 1. The debiased
+estimator replaces the squared norms by HSIC₁ (Song et al. 2012), as in Murphy et al. 2024. The debiased CKA is about 0
+for unrelated states, and may be negative.
 
 Both estimators are computed from sums over the n sentences in float64, without an n × n kernel. Let x [d] and y [d′] be
 the states of one sentence in two layers, minus the means of the layers, with k = ‖x‖² and l = ‖y‖². The sums are
@@ -60,8 +60,8 @@ Pair = tuple[int, int]
 class Sums:
     """The sums Σ u vᵀ for some pairs of layers.
 
-    States are summed in blocks of fixed size, so that the result does not depend on the sizes of batches. ``layers``
-    are the layers that occur in a pair, ascending.
+    States are summed in blocks of fixed size, so that the result does not depend on the sizes of batches. The attribute
+    ``layers`` has the layers that occur in a pair, ascending.
     """
 
     def __init__(self, pairs: Sequence[Pair], widths: Sequence[int], device: torch.device) -> None:
@@ -99,9 +99,9 @@ class Sums:
         self._waiting = 0
 
     def hsic(self) -> Iterator[tuple[Pair, Tensor]]:
-        """Yield the biased and the debiased estimate of each pair. The debiased one needs at least 4 sentences.
+        """Yield each pair of layers with its HSIC [2], biased and debiased. The debiased one needs 4 sentences.
 
-        The estimate of a layer with itself is NaN if its states differ by rounding errors only.
+        The HSIC of a layer with itself is NaN if its states differ only by rounding errors.
         """
         self._take()
         for (i, j), products in self._products.items():
@@ -123,12 +123,20 @@ class Sums:
 
 
 class CKA:
-    """Collects states batch by batch and computes CKA. ``result`` may be called at any time.
+    """Collector of states that computes CKA. ``result`` may be called at any time.
 
     There are P = L · R + L + R pairs of layers, because each layer is also paired with itself. Their products take
-    8 P d d′ bytes. If this and a block of all layers exceed ``memory`` (bytes), states are stored in temporary files,
-    which ``result`` reads once for each group of pairs that fits. ``device`` must support float64. ``names`` are the
-    names of the layers of each side in messages.
+    8 P d d′ bytes. If the products and a block of all layers exceed ``memory``, states are stored in temporary files,
+    which ``result`` reads once for each group of pairs that fits.
+
+    Args:
+        left_layers: Number L of left layers.
+        right_layers: Number R of right layers.
+        width_left: Size d of the left states.
+        width_right: Size d′ of the right states.
+        memory: Memory for products and blocks, in bytes.
+        device: The device for products, which must support float64.
+        names: The names of the layers of each side, for messages.
     """
 
     def __init__(
@@ -157,13 +165,13 @@ class CKA:
         """Add states [L, n, d] and [R, n, d′] of n sentences.
 
         Raises:
-            InputError: A state is not finite. Then nothing is added.
+            InputError: A state is not finite. No state of this call is added then.
         """
         assert left.shape[1] == right.shape[1], (left.shape, right.shape)
         states = [*left, *right]
         for name, x in zip(self._names, states, strict=True):
             if not bool(x.isfinite().all()):
-                told = f"CKA is not defined, because the states of {name} contain NaN or infinity"
+                told = f"CKA is undefined, because the states of {name} contain NaN or infinity"
                 raise InputError(told, hint="use an earlier checkpoint")
         self._n += left.shape[1]
         if self._sums:
@@ -173,9 +181,9 @@ class CKA:
                 files.write(side)
 
     def result(self, report: Report = silent) -> CKAResult:
-        """Return the similarities so far.
+        """Return the similarities of the states added so far.
 
-        The similarity of a layer with the same vector for all sentences is NaN, with a line in ``undefined``. The
+        A layer that has the same vector for all sentences has the similarity NaN and a line in ``undefined``. The
         debiased similarity is also NaN if all sentences of a layer have the same distance from each other.
 
         Args:

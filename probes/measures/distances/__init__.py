@@ -26,7 +26,7 @@ TOPS = (1, 3, 10, 100)
 
 
 class DistancesConfig(ProbeSettings):
-    """Settings of distances between related and unrelated words (Impact of Cross-Lingual Adjustment, section 5.4)."""
+    """Settings of distances of related and unrelated words ("The Impact of Cross-Lingual Adjustment", section 5.4)."""
 
     title: ClassVar[str] = "Distances"
     about: ClassVar[str] = (
@@ -39,7 +39,8 @@ class DistancesConfig(ProbeSettings):
     before: dict[str, ModelName] = Field(default_factory=dict)
     """Other models to compare on the same sentence pairs, such as the model before adjustment.
 
-    Give a mapping from names to runs, folders or Hugging Face names, or a list, which takes the names of the folders.
+    Give a mapping from names to models, or a list of models. A model is a run, a folder or a name on Hugging Face. In a
+    list, each model has the name of its folder.
     """
     name: str | None = Field(default=None, min_length=1)
     """Name of the probed model in comparisons (null: its own name)."""
@@ -48,9 +49,9 @@ class DistancesConfig(ProbeSettings):
     bins: int = Field(default=BINS, ge=2, le=1000)
     """Number of bins of the histograms."""
     dimensions: tuple[int, ...] = TOPS
-    """Numbers of largest dimensions to leave out, to show how much the distances depend on them.
+    """Numbers of largest dimensions to leave out, which shows how much the distances depend on them.
 
-    With an empty list, the sentences are read once instead of twice.
+    An empty list skips this measurement, and the sentences are read once instead of twice.
     """
     picture: Literal["pca", "tsne", "none"] = "pca"
     """Picture of word pairs: principal components (``pca``), ``tsne`` (Cao et al. 2020, figure 1) or ``none``.
@@ -60,8 +61,8 @@ class DistancesConfig(ProbeSettings):
     pairs: int = Field(default=40, ge=2, le=MOST_PAIRS)
     """Number of word pairs in the picture.
 
-    They are drawn from the most frequent pairs, ten times as many, and one occurrence of each is shown. If parts of
-    speech are known, only open classes are used.
+    The pairs are a random sample of the most frequent ones, of which there are ten times as many. One occurrence of
+    each pair is shown. If parts of speech are known, only open classes are used.
     """
 
     def check_installed(self) -> None:
@@ -88,12 +89,12 @@ class DistancesConfig(ProbeSettings):
             return value
         names = [Path(str(model)).name or str(model) for model in value]
         if len(set(names)) < len(names):
-            raise ValueError("two folders have the same name; give each a name, as in {NAME: MODEL, …}")
+            raise ValueError("two folders have the same name; give each model a name, as in {NAME: MODEL, …}")
         return {name: str(model) for name, model in zip(names, value, strict=True)}
 
     @field_validator("dimensions")
     @classmethod
     def _counts(cls, value: tuple[int, ...]) -> tuple[int, ...]:
         if any(top < 1 for top in value) or len(set(value)) < len(value):
-            raise ValueError("dimensions must be different counts of at least 1")
+            raise ValueError("dimensions must be different numbers of at least 1, such as [1, 10]")
         return tuple(sorted(value))

@@ -10,7 +10,7 @@ sentence are not independent, and an unrelated pair belongs to two sentences. Co
 sentence first (Obuchowski 1997, "Nonparametric Analysis of Clustered ROC Curve Data"), with all products of two pairs
 that share a sentence on either side (Fafchamps & Gubert 2007, "The Formation of Risk Sharing Networks", equation 2.6).
 
-A bootstrap over sentences gives similar intervals. It would need random numbers, thousands of sorts, and a choice of
+A bootstrap over sentences gives similar intervals, but it needs random numbers, thousands of sorts, and a choice of
 weight for pairs of two sentences.
 """
 
@@ -75,13 +75,14 @@ def auc(a: Floats, b: Floats) -> float:
 
 
 def standard_error(influence: Influence) -> float | None:
-    """Return √V with V = G / (G − 1) Σ ψ_p ψ_q over all p, q that share a sentence, or None with one sentence.
+    """Return the standard error of an estimate from clustered word pairs, or None with only one sentence.
 
-    Here p and q are word pairs. Let S_c be the sum of ψ over the pairs with sentence c. Then Σ_c S_c² counts p, q once
-    for each shared sentence, so products of pairs that share both sentences are subtracted once.
+    It is √V with V = G / (G − 1) Σ ψ_p ψ_q over all word pairs p, q that share a sentence. G is the number of
+    sentences. Let S_c be the sum of ψ over the pairs with sentence c. Then Σ_c S_c² counts p, q once for each shared
+    sentence, so products of pairs that share both sentences are subtracted once.
 
     V may be 0 or negative, and with fewer than FEW sentences it is too small on average. In these cases V is at least
-    the variance that clusters by the first sentence only, which is conservative.
+    the variance clustered by the first sentence only, which is conservative.
     """
     psi, first, second = influence.values, influence.first, influence.second
     size = int(max(first.max(), second.max())) + 1

@@ -40,7 +40,7 @@ def largest(contributions: Tensor, top: int) -> Tensor:
 
 
 class ContributionSums:
-    """Sums of contributions over a stream of blocks, in float64: [distances, kinds, layers, d]."""
+    """Sums of the contributions of each dimension over a stream of blocks, [distances, kinds, layers, d] float64."""
 
     def __init__(self) -> None:
         self._sums: Tensor | None = None
@@ -70,12 +70,12 @@ class ContributionSums:
 
 @dataclass(frozen=True)
 class Top:
-    """The largest dimensions over unrelated pairs, taken together.
+    """The ``count`` dimensions with the largest shares over unrelated pairs, taken together.
 
     Attributes:
-        share: Their share over unrelated pairs.
-        of_sum: Their share of the signed sum over all dimensions (None if the sum is 0).
-        related_share: Their share over related pairs.
+        share: Sum of their shares over unrelated pairs.
+        of_sum: Their part of the signed sum over all dimensions, or None if the sum is 0.
+        related_share: Sum of their shares over related pairs.
         auc_without: The AUC without these dimensions.
     """
 
@@ -92,10 +92,10 @@ class Dominance:
 
     Attributes:
         mean: The mean squared L2 distance, or the mean cosine, of unrelated pairs.
-        dimensions: The indices of the ten largest dimensions.
-        shares: The shares of the ten largest dimensions.
+        dimensions: The indices of the ten largest dimensions, largest first.
+        shares: The shares of these ten dimensions.
         auc: The AUC with all dimensions.
-        tops: The largest dimensions together, for each count.
+        tops: The largest dimensions taken together, for each count in the settings.
     """
 
     layer: int

@@ -1,7 +1,7 @@
 """Related word pairs that several models read, and unrelated word pairs drawn from them.
 
 Related pairs are aligned words (x_i, y_i). For an unrelated pair, x_i is combined with a word y_j of another sentence.
-All models read the same pairs in the same order.
+All models read equal pairs in the same order.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from synthlang.progress import Report, silent
 from synthlang.rng import key_of, permutation, uniform
 
 BLOCK = 2048
-"""Word alignments per block. Unrelated words are drawn within a block, and at most two blocks are in memory."""
+"""Number of word alignments in a block. Unrelated words are drawn within a block, and memory holds two blocks."""
 ROWS = 256  # pairs that are in memory as float64 at once
 
 
@@ -52,8 +52,8 @@ class SharedText:
 
     Attributes:
         text: The words and word alignments.
-        rows: [n] the indices of the measured sentence pairs.
-        data: The token ids by model.
+        rows: [n] the indices of the measured sentence pairs in ``text``.
+        data: The token ids by the name of the model.
         counts: Number of alignments and sentence pairs left out, by reason.
     """
 
@@ -99,7 +99,8 @@ def shared_text(given: ProbeInput, models: Mapping[str, PairReaders]) -> SharedT
     for all models.
 
     Raises:
-        InputError: No pair is left, tokens are words, or alignments are of subwords and the tokenizers differ.
+        InputError: No pair is left, a language has tokens as words, or alignments are of subwords that differ between
+            the models.
     """
     rows, whole = given.measured, given.aligned.text
     links = given.data.links.take(rows)
@@ -113,8 +114,8 @@ def shared_text(given: ProbeInput, models: Mapping[str, PairReaders]) -> SharedT
     for name, sides in readers.items():
         for reader, _ in sides:
             if reader.tokenizer.subwords is not None:
-                told = f"the language {reader.language.name} of {name} has tokens as words, so its words have no states"
-                raise InputError(told, keys="distances", hint="remove this probe", code="unsupported")
+                told = f"the language {reader.language.name} of {name} has tokens in place of words (unit: token)"
+                raise InputError(told, keys="distances", hint="remove the probe distances", code="unsupported")
         encoded[name] = [encode(one.tokenizer.tokenizer, corpus, text.unit, one.number) for one, corpus in sides]
         longest = min(given.config.data.length or models[name].length, models[name].length)
         for side, words in zip(encoded[name], (links.left, links.right), strict=True):
@@ -140,8 +141,8 @@ class Linked:
         left: [layers, n, d].
         right: [layers, n, d].
         sentence: [n] the index of the sentence pair.
-        word: [n] the type of the right word, or None. Two pairs of the same type do not give an unrelated pair, because
-            "the" in one sentence also translates the article in another.
+        word: [n] the type of the right word, or None. Two pairs with the same type are not combined to an unrelated
+            pair, because "the" in one sentence also translates the article in another.
     """
 
     left: Tensor
@@ -245,7 +246,7 @@ def pair_blocks(batches: Iterable[Linked], seed: int, block: int = BLOCK) -> Ite
         bad = ~(linked.left.isfinite() & linked.right.isfinite()).flatten(1).all(1)
         if bool(bad.any()):
             layer = int(bad.nonzero()[0, 0])
-            told = f"word vectors contain NaN or infinity, in layer {layer} of the layers read"
+            told = f"word vectors contain NaN or infinity (layer at index {layer} of the layers read)"
             raise InputError(told, hint="use an earlier checkpoint", code="damaged")
         query, other = unrelated(linked.sentence.numpy(), key, number)
         apart, drawn = apart + len(query), len(query)
@@ -257,12 +258,12 @@ def pair_blocks(batches: Iterable[Linked], seed: int, block: int = BLOCK) -> Ite
         number += len(linked)
         yield PairBlock(linked, torch.from_numpy(query), torch.from_numpy(other), drawn - len(query))
     if seen is None:
-        told = "the sentence pairs have no aligned words to measure"
-        raise InputError(told, hint="give word alignments for pairs", code="empty")
+        told = "the measured sentence pairs have no aligned words"
+        raise InputError(told, hint="give sentence pairs with word alignments (pairs)", code="empty")
     if not bool(seen.all()):
         layer = int((~seen).nonzero()[0, 0])
         raise InputError(
-            f"all word vectors are zero, in layer {layer} of the layers read",
+            f"all word vectors are zero (layer at index {layer} of the layers read)",
             hint="read other layers, or use another model",
             code="damaged",
         )
@@ -272,7 +273,7 @@ def pair_blocks(batches: Iterable[Linked], seed: int, block: int = BLOCK) -> Ite
 
 
 def unrelated(sentence: NDArray[np.int64], key: int, number: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Draw for each of n word pairs one pair of another sentence, uniformly.
+    """Draw for each of n word pairs one pair from another sentence, uniformly at random.
 
     Args:
         sentence: [n] the sentence of each pair.
@@ -280,8 +281,8 @@ def unrelated(sentence: NDArray[np.int64], key: int, number: int = 0) -> tuple[N
         number: Number of earlier pairs in the stream.
 
     Returns:
-        The indices [m] of the pairs, and the indices [m] of the drawn pairs. Pairs without another sentence are left
-        out.
+        The indices [m] of the pairs, and the indices [m] of the drawn pairs. If there is no other sentence, a pair is
+        left out.
     """
     _, own, counts = np.unique(sentence, return_inverse=True, return_counts=True)
     order = np.argsort(sentence, kind="stable")

@@ -1,4 +1,4 @@
-"""Pictures of word pairs in a plane: selection of pairs, their vectors in each model, and the figures."""
+"""Figures of word pairs in a plane: the selection of pairs, their vectors in each model, and the drawings."""
 
 from __future__ import annotations
 
@@ -27,11 +27,13 @@ POINTS = 2  # minimum number of pairs in a picture
 
 @dataclass(frozen=True, eq=False)
 class ChosenPairs:
-    """The n word pairs of a picture, most frequent first, with one word alignment of the text for each.
+    """The n word pairs of a picture, most frequent first, with one occurrence of each.
 
     Attributes:
-        links: [n] indices of the word alignments.
+        links: [n] indices of the word alignments of the occurrences.
         types: [n] codes of the right words, all different.
+        left: The left words.
+        right: The right words.
     """
 
     links: NDArray[np.int64]
@@ -127,7 +129,7 @@ def pictures(
             drawn = picture(*sides, chosen.left, chosen.right, method, seed)
         except InputError as error:
             values[name] = None
-            notes.append(f"{name}: no picture of word pairs: {error}")
+            notes.append(f"{name} has no picture of word pairs: {error}")
             continue
         values[name] = drawn.to_json()
         title = f"Word pairs in layer {layers[name]} of {name}"

@@ -31,7 +31,7 @@ def distances_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     """Measure L2 and cosine distances of aligned words and of words of different sentences, at every layer.
 
     The models in ``before`` read the same pairs, one model after another, and are compared with the probed model.
-    Memory is two models, some thousand word vectors at all layers, and a number for each pair, distance and layer.
+    Memory holds two models, a few thousand word vectors at all layers, and a number for each pair, distance and layer.
 
     Raises:
         InputError: The models differ in hidden size or number of layers, vectors contain NaN, or a model in ``before``
@@ -43,7 +43,7 @@ def distances_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
         told = f"{name} is also the name of the probed model"
         raise InputError(told, keys="distances.before", hint="set distances.name to another one", code="duplicate")
     _layers(given)
-    # all tokenizers first, since they decide the pairs; only one model at a time is in memory
+    # open all tokenizers first, since the pairs depend on them; only one other model at a time is in memory
     readers = {label: PairReaders.of(open_other(model, given, label)) for label, model in config.before.items()}
     shared = shared_text(given, {**readers, name: PairReaders.of(given.pretrained)})
     chosen = None if config.picture == "none" else choose(shared, config.pairs, given.config.seed)
@@ -60,7 +60,7 @@ def distances_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
 
 
 def _layers(given: ProbeInput) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    """Return the ascending layers of target and source model, and the index of the drawn layer."""
+    """Return the layers of the target and of the source model, ascending, and the index of the layer of the figures."""
     target, source = (tuple(sorted(given.layers(role))) for role in ROLES)
     widths = [given.body(role).shape.hidden for role in ROLES]
     if widths[0] != widths[1]:
@@ -76,7 +76,10 @@ def _layers(given: ProbeInput) -> tuple[tuple[int, ...], tuple[int, ...], int]:
 def _measure_one(
     label: str, model: str | None, given: ProbeInput, shared: SharedText, chosen: ChosenPairs | None, report: Report
 ) -> tuple[Measured, Vectors | None]:
-    """Measure another model, or the probed one if ``model`` is None."""
+    """Return the distances in the model called ``label``, and the vectors for its picture.
+
+    ``model`` is the run, folder or name of another model, or None for the probed model.
+    """
     opened = given.pretrained if model is None else open_other(model, given, label)
     one = replace(given, pretrained=opened, text=shared.aligned(label))
     with one.reading():
@@ -105,7 +108,7 @@ def _measure(
 def _changes(measured: Sequence[Measured]) -> dict[str, list[Change]]:
     """Compare each other model with the probed model, which is the last one, layer by layer.
 
-    Models with different layers are compared at the drawn layer only.
+    Models with different layers are compared only at the layer of the figures.
     """
     main = measured[-1]
     found = {}

@@ -1,8 +1,8 @@
 """Distances of related and unrelated words, and their separation before and after a change of the model.
 
-The histograms follow "The Impact of Cross-Lingual Adjustment" (2022), section 5.4 and figures 1 and 2. The AUC puts a
-number on them: the probability that a related pair is closer than an unrelated one (1 for separate distributions, ½ for
-equal ones).
+The histograms follow "The Impact of Cross-Lingual Adjustment" (2022), section 5.4 and figures 1 and 2. The AUC
+summarises them: it is the probability that a related pair is closer than an unrelated one (1 for separate
+distributions, ½ for equal ones).
 """
 
 from __future__ import annotations
@@ -94,7 +94,12 @@ def _short(value: float) -> float:
 
 
 class DistanceSums:
-    """Collects the distances of a stream of blocks. ``kept`` is a mask [layers, d] of the dimensions to use."""
+    """Collector of the distances of a stream of blocks.
+
+    Args:
+        distances: The distances to measure.
+        kept: The mask [layers, d] of the dimensions to use (default: all).
+    """
 
     def __init__(self, distances: Sequence[Distance] = DISTANCES, kept: Tensor | None = None) -> None:
         self.distances, self.kept = tuple(distances), kept
@@ -143,7 +148,7 @@ class DistanceSums:
 
 
 def row_lengths(rows: Tensor) -> Tensor:
-    """Return the length of each row of [n, d] as [n] float64. Rows are processed in parts that fit into the cache."""
+    """Return the L2 norm of each row of [n, d] as [n] float64. Rows are processed in parts that fit into the cache."""
     parts = [torch.linalg.vector_norm(part.double(), dim=-1) for part in torch.split(rows, ROWS)]
     return torch.cat(parts)
 

@@ -20,7 +20,13 @@ from synthlang.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """The results of one model. ``shown`` is the layer of its histograms."""
+    """The results of one model.
+
+    Attributes:
+        separations: The distances by layer, then by kind of distance.
+        dominance: The largest dimensions, in the same order.
+        shown: The layer of the histograms.
+    """
 
     name: str
     separations: Sequence[Separation]
@@ -40,9 +46,9 @@ class Measured:
 
 
 def distance_histograms(name: str, title: str, found: Sequence[tuple[str, Separation]], bins: int = BINS) -> Drawing:
-    """Draw a panel for each model, one below the other with common bins."""
+    """Draw the histograms of each model, one panel below the other, with common bins."""
     if not found:
-        raise InputError("no distances to draw", code="empty")
+        raise InputError("there are no distances to draw", hint="give at least one model", code="empty")
     panels = []
     for (label, one), counts in zip(found, histograms([one for _, one in found], bins), strict=True):
         medians = float(np.median(one.related)), float(np.median(one.unrelated))
@@ -62,11 +68,11 @@ def figures(measured: Sequence[Measured], bins: int) -> list[Drawing]:
         drawings.append(distance_histograms(f"distances-{distance}", title, panels, bins))
     if len(measured) == 1:
         lines = [_line(NAMES[distance], main.of(distance)) for distance in DISTANCES]
-        drawings.append(auc_by_layer("distances-auc", "How far apart related and unrelated words are, by layer", lines))
+        drawings.append(auc_by_layer("distances-auc", "Separation of related and unrelated words by layer", lines))
     else:
         for distance in DISTANCES:
             lines = [_line(model.name, model.of(distance)) for model in measured]
-            title = f"How far apart related and unrelated words are by {NAMES[distance]}, by layer"
+            title = f"Separation of related and unrelated words by layer, {NAMES[distance]} distance"
             drawings.append(auc_by_layer(f"distances-auc-{distance}", title, lines))
     return [*drawings, *_without_dimensions(main)]
 
@@ -139,30 +145,32 @@ def bounds(interval: Interval, form: str = ".3f") -> str:
 
 def notes(settings: DistancesConfig, measured: Sequence[Measured], same_model: bool) -> list[str]:
     said = [
-        "Related words are the linked words of the measured sentence pairs. For each left word one unrelated "
-        "right word is drawn at random, by the seed, from about two thousand linked words of other sentences."
+        "Related words are the aligned words of the measured sentence pairs. For each left word, one unrelated right "
+        "word is drawn at random from about two thousand aligned words of other sentences."
     ]
     if not same_model:
         said.append(
-            "Two models read the languages: distances between their vectors mean nothing unless they are mapped."
+            "Each language is read by another model. Distances between the vectors of two models mean nothing unless "
+            "the models share one space."
         )
     main = measured[-1]
     said += [
-        f"{model.name} and {main.name} have different layers: layers {model.shown} and {main.shown} are compared."
+        f"{model.name} and {main.name} have different layers, so only layers {model.shown} and {main.shown} are "
+        "compared."
         for model in measured[:-1]
         if model.layers != main.layers
     ]
     if len(measured) > 1:
         said.append(
-            "All models read the same pairs. If one was adjusted on this text, they are held out from it only if its "
-            "data.dev and data.test were those of this probe."
+            "All models read the same pairs. If a model was adjusted on this text, the pairs are held out only if the "
+            "adjustment had the data.dev and data.test of this probe."
         )
     zero = {model.name: sum(one.zero for one in model.of("l2")) for model in measured}
     said += [
-        f"{name}: {count} word vectors are zero; their cosine distance is taken as 1."
+        f"{name}: {count} word vectors are zero. Their cosine distance counts as 1."
         for name, count in zero.items()
         if count
     ]
     if settings.dimensions and len(main.dominance[0].tops) < len(settings.dimensions):
-        said.append("The vectors have fewer dimensions than some of distances.dimensions, which are left out.")
+        said.append("Numbers in distances.dimensions that reach the size of the vectors are left out.")
     return said

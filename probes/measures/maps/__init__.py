@@ -39,17 +39,17 @@ class MapsConfig(FitSettings, ProbeSettings):
     measures: ClassVar[Tree] = MEASURES
 
     supervision: tuple[Supervision, ...] = Field(default=SUPERVISIONS, min_length=1)
-    """Vectors to fit a map on: ``dictionary``, ``parallel`` or ``sentences``. Each gives a map of its own.
+    """Vectors to fit maps on. A map of its own is fitted for each entry.
 
     ``dictionary`` uses the mean over all occurrences of each dictionary word, ``parallel`` aligned words in context,
-    and ``sentences`` mean vectors of parallel sentences (Emerging Cross-lingual Structure, sections 5.1.1 to 5.1.3).
+    and ``sentences`` mean vectors of parallel sentences ("Emerging Cross-lingual Structure", sections 5.1.1 to 5.1.3).
     """
     dictionary: UserFile | None = None
     """MUSE file of translations, source words first (null: the most frequent alignment of each word)."""
     test_dictionary: UserFile | None = None
-    """MUSE file to measure on (null: a share ``held_out`` of the dictionary).
+    """MUSE file of translations to measure on (null: a share ``held_out`` of the dictionary).
 
-    Pairs of ``dictionary`` that have a measured word are not used for fitting.
+    A pair of ``dictionary`` with a measured word is not used for fitting.
     """
     held_out: float = Field(default=0.2, gt=0, lt=1)
     """Share of the dictionary words to measure on, drawn at random."""
@@ -58,16 +58,17 @@ class MapsConfig(FitSettings, ProbeSettings):
     min_count: int = Field(default=1, ge=1)
     """Minimum count of a candidate in the sentence pairs."""
     candidates: Literal["all", "linked"] = "all"
-    """Candidates in retrieval of words in context: ``all`` words of the measured sentences, or only aligned ones.
+    """Candidates in retrieval of words in context: ``all`` words of the measured sentences, or only ``linked`` ones.
 
-    Aligned words are called ``linked``.
+    Linked words are words with a word alignment.
     """
     sentences: SentenceFiles | None = None
     """Additional parallel sentences for sentence retrieval."""
     embeddings: bool = False
     """Also measure rows of the embedding matrix, which have no context (section 5.1.1, figure 4a).
 
-    Words must be one subword in both languages. With ``static``, static vectors of the same words are measured, too.
+    Only words that are one subword in both languages are measured. With ``static``, static vectors of the same words
+    are measured, too.
     """
     static: StaticSettings | None = None
     """Static word vectors to measure in addition to the states of the model."""
@@ -81,7 +82,7 @@ class MapsConfig(FitSettings, ProbeSettings):
     @classmethod
     def _once(cls, value: tuple[Supervision, ...]) -> tuple[Supervision, ...]:
         if len(set(value)) < len(value):
-            raise ValueError("must not contain a supervision twice")
+            raise ValueError("must not contain a supervision twice; remove the repeated one")
         return value
 
     @property

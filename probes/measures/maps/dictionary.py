@@ -33,12 +33,12 @@ Types = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 @dataclass(frozen=True)
 class Split:
-    """Pairs (source word, word of the other language), divided so that no word is both fitted on and measured.
+    """Pairs (source word, word of the other language), divided so that no word is in both parts.
 
     Attributes:
         fit: The pairs to fit on.
         test: The pairs to measure on.
-        mixed: Number of pairs in neither part.
+        mixed: Number of pairs in neither part, because they share a word with ``test``.
     """
 
     fit: list[Pair]
@@ -52,7 +52,8 @@ class Dictionary:
 
     Attributes:
         corpora: The sentences of both sides, lower-cased if case is ignored.
-        types: The codes of the candidates of each side. Matrices of vectors have their rows in this order.
+        types: The codes of the candidates of each side. Rows of vectors are in this order.
+        split: The pairs of words that the translations are from.
         fitted: Translations from the source to the other language, to fit on.
         forward: Translations from the source to the other language, to measure on.
         backward: Translations from the other to the source language, to measure on.
@@ -81,20 +82,20 @@ class Dictionary:
         }
 
     def only(self, config: MapsConfig, kept: tuple[NDArray[np.bool_], NDArray[np.bool_]], what: str) -> Dictionary:
-        """Return the dictionary with only the candidates that the masks ``kept`` select. ``counts`` do not change.
+        """Return the dictionary restricted to the candidates at the masks ``kept`` [types]. ``counts`` do not change.
 
         Raises:
-            InputError: No pair is left to fit on or to measure on. The error calls the candidates ``what``.
+            InputError: No pair is left to fit on or to measure on. ``what`` names the candidates in the message.
         """
         types = self.types[0][kept[0]], self.types[1][kept[1]]
         return _laid(config, self.corpora, types, self.split, self.counts, f" between {what}")
 
 
 def read_dictionary(given: ProbeInput) -> Dictionary:
-    """Return the dictionary of the settings.
+    """Return the dictionary of the settings, restricted to words of the fitted sentences.
 
     Raises:
-        InputError: No word of a file occurs in the text.
+        InputError: A file cannot be read, or no pair is left to fit on or to measure on.
     """
     config, text, data = given.config.of(MapsConfig), given.aligned.text, given.data
     corpora = (text.left, text.right)
@@ -160,7 +161,8 @@ def _split(config: MapsConfig, text: Aligned, seed: int) -> Split:
     fit = [(a, b) for a, b in pairs if a not in of_test and b not in answers]
     if not fit or not test:
         raise InputError(
-            f"of {len(pairs):,} translations {len(fit)} are left to fit on and {len(test):,} to measure on",
+            f"of {len(pairs):,} translations, {len(fit):,} are left to fit on and {len(test):,} to measure on, but "
+            "each part needs one",
             user_path(config.dictionary) if config.dictionary else None,
             keys="maps.dictionary" if config.dictionary else "maps",
             hint="give a larger dictionary, or more sentence pairs",

@@ -1,6 +1,7 @@
 """The probe ``maps``: an orthogonal map between two languages at each layer, and retrieval before and after it.
 
-With two monolingual models it measures how similar their spaces are (Emerging Cross-lingual Structure, section 5.1).
+With two monolingual models, the probe measures how similar their spaces are ("Emerging Cross-lingual Structure",
+section 5.1).
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class _Measured:
     Attributes:
         layers: The layers of the target and of the source model. Layers at the same index are mapped to each other.
         dictionary: The translations to fit on and to measure on.
+        text: The words and sentences to measure on.
     """
 
     given: ProbeInput
@@ -60,8 +62,8 @@ class _Measured:
 def maps_probe(given: ProbeInput, report: Report = silent) -> ProbeResult:
     """Fit maps, and measure word translation and the retrieval of words in context and of sentences.
 
-    Scores are in percent. ``forward`` is the direction from the source language to the other one. ``before`` has the
-    scores without map and normalisation.
+    Scores are in percent (0 to 100). ``forward`` is the direction from the source language to the other one. ``before``
+    has the scores without a map and without normalisation.
 
     Raises:
         InputError: The models differ in hidden size or number of layers, a dictionary has no word of the text, a file
@@ -97,7 +99,7 @@ def _prepare(given: ProbeInput) -> _Measured:
     layers = given.layers("target"), given.layers("source")
     if len(layers[0]) != len(layers[1]):
         depths = [len(numbers) - 1 for numbers in layers]
-        told = f"the models have {depths[1]} and {depths[0]} layers"
+        told = f"the two models have different numbers of layers: {depths[1]} and {depths[0]}"
         raise InputError(told, keys="layers", hint="list layers that both models have, such as [-1]", code="conflict")
     config = given.config.of(MapsConfig)
     return _Measured(given, config, layers, read_dictionary(given), measured_text(given, config.sentences))
@@ -129,7 +131,7 @@ def _fit(
 def _scores(
     measured: _Measured, group: range, vectors: Vectors, maps: Sequence[NormalisedMap] | None, report: Report
 ) -> list[Values]:
-    """Return the scores of each layer in a group. With ``maps``, they include measures of the fit."""
+    """Return the scores of each layer in a group, without a map or with ``maps`` and their measures of the fit."""
     config, found = measured.config, []
     device = measured.given.body("source").norm.weight.device
     for place, at in enumerate(group):

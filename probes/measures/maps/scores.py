@@ -115,7 +115,7 @@ def intervals(scores: Mapping[str, Any], asking: Mapping[str, int]) -> Values:
 
 
 def main_number(measure: str, scores: Mapping[str, Any] | None) -> float | None:
-    """Return the number that figures and tables compare: P@1 under CSLS, averaged over both directions."""
+    """Return the accuracy (P@1) under CSLS, averaged over both directions, which figures and tables compare."""
     if scores is None:
         return None
     mean = scores["csls"]["mean"]

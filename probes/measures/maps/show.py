@@ -20,15 +20,15 @@ TITLES = {
     "sentences": "Retrieval of the measured sentence pairs",
     "files": "Retrieval of the sentences of maps.sentences",
 }
-SENTENCES = "How often the nearest sentence of the other language is the translation, both ways, under CSLS."
+SENTENCES = "Share of sentences whose nearest sentence is the translation (CSLS, mean of both directions)."
 NOTES = {
-    "words": "How often the nearest type of the other language is a translation, in both directions, under CSLS.",
-    "context": "How often the nearest word of the other language's sentences is the linked one, both ways, under CSLS.",
+    "words": "Share of words whose nearest word type is a translation (CSLS, mean of both directions).",
+    "context": "Share of words whose nearest word in context is the aligned one (CSLS, mean of both directions).",
     "sentences": SENTENCES,
     "files": SENTENCES,
 }
-BANDS = "Bands: 95 % intervals, as if words and sentences were drawn independently."
-FITTED = {"dictionary": "dictionary", "parallel": "linked words", "sentences": "parallel sentences"}
+BANDS = "Bands are 95 % intervals that treat words and sentences as independent."
+FITTED = {"dictionary": "dictionary", "parallel": "aligned words", "sentences": "parallel sentences"}
 STATIC = {
     "words": {"words": "static vectors"},
     "context": {"context": "static, with sentence", "alone": "static, alone"},
@@ -41,11 +41,13 @@ def notes(values: Values, config: MapsConfig, width: int) -> list[str]:
     found = ["the best layer is chosen on the measured data, so its number is slightly optimistic"]
     if config.supervision != ("dictionary",):
         found.append(
-            "words of the test dictionary are held out from the dictionary, but they occur in the sentences on which "
-            "the maps of linked words and of sentences are fitted"
+            "words of the test dictionary are held out from the dictionary, but they occur in the sentences that maps "
+            "of aligned words and of sentences are fitted on"
         )
     if config.test_dictionary is None and config.dictionary is None:
-        found.append("translations are the most frequent links of the sentence pairs, not a dictionary made by people")
+        found.append(
+            "translations are the most frequent word alignments of the sentence pairs, and not from a dictionary"
+        )
     found += _coverage(values["measured"])
     if values["measured"]["sentence_pairs"] < 2 or (values["files"] is not None and values["files"] < 2):
         found.append("sentence retrieval is left out, because it needs at least two sentences")
@@ -61,7 +63,7 @@ def notes(values: Values, config: MapsConfig, width: int) -> list[str]:
 
 def _coverage(measured: Values) -> Iterator[str]:
     """Yield a note for each language with dictionary words that cannot be measured."""
-    for language, key in (("the parent", "translations"), ("the other language", "translations_backward")):
+    for language, key in (("the source language", "translations"), ("the other language", "translations_backward")):
         found = measured[key]
         if found["queries"] < found["words"]:
             yield (
@@ -103,9 +105,9 @@ def sizes(values: Values, measure: str) -> str:
         return words_and_types(measured)
     if measure == "context":
         if values["candidates"] == "linked":
-            return f"{measured['linked_words']:,} links, among linked words"
+            return f"{measured['linked_words']:,} word alignments, among aligned words"
         among = [measured["words"][side] for side in ("other", "parent")]
-        return f"{measured['linked_words']:,} links, among {among[0]:,} and {among[1]:,} words"
+        return f"{measured['linked_words']:,} word alignments, among {among[0]:,} and {among[1]:,} words"
     return f"{values['files'] if measure == 'files' else measured['sentence_pairs']:,} sentence pairs"
 
 
@@ -113,7 +115,7 @@ def words_and_types(measured: Values) -> str:
     """Return the numbers of query words and of candidate types as text."""
     asking = [measured[key]["queries"] for key in ("translations", "translations_backward")]
     among = [measured["types"][side] for side in ("other", "parent")]
-    return f"{asking[0]:,} → and {asking[1]:,} ← words ask, among {among[0]:,} and {among[1]:,} types"
+    return f"{asking[0]:,} (→) and {asking[1]:,} (←) query words, among {among[0]:,} and {among[1]:,} types"
 
 
 def tables(values: Values) -> list[Table]:
@@ -149,7 +151,8 @@ def _embeddings(found: Values) -> Table:
 
 def _table(title: str, first: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     """Return a table with columns for both directions."""
-    return Table(f"{title}; → from the parent, ← to it; mean: of CSLS", [*first, *COLUMNS], rows)
+    title = f"{title}; → from the source language, ← to the source language; the mean is of CSLS"
+    return Table(title, [*first, *COLUMNS], rows)
 
 
 def _cells(measure: str, scores: Values, interval: Sequence[float] | None) -> list[str]:
@@ -173,6 +176,6 @@ def figures(values: Values) -> list[Drawing]:
         for name, scores, _ in _static_rows(values, measure):
             lines.append(Series(name, lines[0].x, [main_number(measure, scores) or 0.0] * len(lines[0].x)))
         drawing = retrieval_by_layer(f"maps-{measure}", TITLES[measure], lines)
-        note = f"{NOTES[measure]} {sizes(values, measure)}. Layer 0: the embeddings. {BANDS}"
+        note = f"{NOTES[measure]} {sizes(values, measure)}. Layer 0 is the embeddings. {BANDS}"
         drawn.append(replace(drawing, note=note))
     return drawn

@@ -21,7 +21,7 @@ from synthlang.parallel.prepare import SENTENCE_TOKENS, Sentences, encode
 from synthlang.parallel.text import read_parallel
 from synthlang.progress import Report
 
-AT_ONCE = 1 << 30  # bytes of vectors in memory at once; if all layers need more, they are read in groups
+AT_ONCE = 1 << 30  # maximum size of vectors in memory, in bytes; if all layers need more, they are read in groups
 Rows = NDArray[np.int64]
 Vectors = Mapping[str, tuple[Tensor, Tensor]]
 """Vectors [layers, n, d] of the other language and of the source language, by measure.
@@ -39,7 +39,7 @@ class MeasuredText:
 
     Attributes:
         rows: [s] the measured sentence pairs, ascending.
-        words: [words] the words of each side, numbered through all words of the side.
+        words: [words] the words of each side, as indices among all words of the side.
         links: [links, 2] indices into ``words`` of the source word and the other word of each alignment.
         files: The sentences of the files as ids, or None.
         lines: [n] the lines of the files that are used.
@@ -85,15 +85,16 @@ def _read_files(given: ProbeInput, files: SentenceFiles) -> tuple[tuple[Sentence
     empty, long = (lengths == 0).any(0), (lengths + SENTENCE_TOKENS > most).any(0)
     rows = np.flatnonzero(~empty & ~long)
     if not len(rows):
-        told = f"maps.sentences: each of the {len(text)} pairs of lines is empty or longer than {most} tokens"
-        raise InputError(told, user_path(files.left), hint="increase data.length, or give shorter sentences")
+        told = f"each of the {len(text)} pairs of lines is empty or longer than {most} tokens"
+        hint = "increase data.length, or give shorter sentences"
+        raise InputError(told, user_path(files.left), keys="maps.sentences", hint=hint)
     counts = {"lines that are empty": int(empty.sum()), f"lines over {most} tokens": int((long & ~empty).sum())}
     return (left, right), rows, counts
 
 
 def layer_groups(count: int, width: int, dictionary: Dictionary, text: MeasuredText) -> list[range]:
-    """Cut ``count`` layers into groups of at most ``AT_ONCE`` bytes of vectors, but at least one layer."""
-    # the approximate size of one layer, with the copies that are made of it
+    """Cut ``count`` layers into groups whose vectors need at most AT_ONCE bytes. A group has at least one layer."""
+    # the approximate size of one layer and of its copies
     types, others = sum(map(len, dictionary.types)), 2 * (len(text.rows) + len(text.lines)) + sum(map(len, text.words))
     size = max(1, AT_ONCE // max(1, width * (3 * 8 * types + 2 * 4 * others)))
     return [range(first, min(first + size, count)) for first in range(0, count, size)]

@@ -46,7 +46,7 @@ def static_of(given: ProbeInput, dictionary: Dictionary, report: Report) -> Stat
         pairs = types[0][known[:, 1]], types[1][known[:, 0]]
     else:
         pairs = linked_codes(given, corpora)
-    # words measured in context, and words measured alone, which may be too rare to be trained
+    # words measured in context, and words measured alone, which may be too rare to have a trained vector
     wanted = [
         np.union1d(corpus.form.codes[words_of(corpus.offsets, given.measured)], own)
         for corpus, own in zip(corpora, types, strict=True)
@@ -151,7 +151,10 @@ def embedding_scores(
 
 
 def subwords_of_types(given: ProbeInput, dictionary: Dictionary, side: int) -> tuple[NDArray[np.int64], dict[str, int]]:
-    """Return the id of each type of a side, or −1 unless it is one subword, and the number of such types by reason."""
+    """Return the token id [types] of each type of a side, and the number of types without an id by reason.
+
+    A type that is not exactly one known subword has −1.
+    """
     reader, text = given.reader(ROLES[side]), given.aligned.text
     written, small = (text.left, text.right)[side], dictionary.corpora[side]
     place = np.full(len(small.form.names or ()), -1, np.int64)
@@ -184,7 +187,7 @@ def _rotated(
     left, right = vectors[0][known[:, 1]], vectors[1][known[:, 0]]
     there = (left != 0).any(1) & (right != 0).any(1)
     if int(there.sum()) < 2:
-        told = f"needs at least two pairs of {WHAT} to fit a rotation on, and found {int(there.sum())}"
+        told = f"a rotation needs at least two pairs of {WHAT}, but there are {int(there.sum())}"
         raise InputError(told, keys=name, hint="give a larger dictionary, or more sentence pairs", code="range")
     x, y = (left[there], right[there]) if config.moves == "target" else (right[there], left[there])
     fitted = fit_map(x, y, config.normalise, rounds=config.rounds)
