@@ -51,11 +51,17 @@ class Comparison:
     """Comparison of each result file with the first one.
 
     Attributes:
-        rows: The comparisons. ``mean``, ``against_mean`` and ``difference`` are means over seeds in percent, and
-            ``low`` and ``high`` the 95 % bootstrap interval of the difference over seeds and items. ``statistic`` is t,
-            or the difference over all predictions. A missing p has a ``reason``.
+        task: The task of all files.
+        files: The result files, the baseline first.
+        seeds: Number of seeds in each file.
+        correction: The correction for multiple comparisons: holm, bh or none.
+        rounds: Number of permutations.
+        swap: The unit that permutations swap: prediction or item.
+        rows: The comparisons. ``mean``, ``against_mean`` and ``difference`` are means over seeds in percent. ``low`` and
+            ``high`` bound the 95 % bootstrap interval of the difference, over seeds and items. ``statistic`` is t, or
+            the difference over all predictions. A missing p has a ``reason``.
         left_out: Test sets that are missing in some file.
-        about: An explanation of the metrics, if their names do not suffice.
+        about: An explanation of the metrics, or None if their names suffice.
     """
 
     task: str
@@ -75,7 +81,7 @@ class Comparison:
     def table(self) -> Table:
         names = short_names(self.files)
         caption = (
-            f"percent, means over {self.seeds} seed{'s' * (self.seeds > 1)}; differences to {names[self.files[0]]} "
+            f"Percent, means over {self.seeds} seed{'s' * (self.seeds > 1)}; differences from {names[self.files[0]]} "
         )
         caption += f"({self.files[0]}) with 95 % bootstrap intervals; p by "
         caption += ", ".join(f"{by}, n = {n}" for by, n in dict.fromkeys((row["by"], row["n"]) for row in self.rows))
@@ -100,7 +106,10 @@ class Comparison:
 
 
 def short_names(files: Sequence[str]) -> dict[str, str]:
-    """Return the distinguishing parts of the path of each file. A single file keeps its whole path.
+    """Return a short name for each file, from the parts of its path that not all paths have.
+
+    A single file keeps its whole path.
+
 
     >>> list(short_names(["runs/mlm/transfer/pos-trans.json", "runs/xlm/transfer/pos-trans.json"]).values())
     ['mlm', 'xlm']
@@ -129,8 +138,8 @@ def compare(
         tests: The test sets to compare: parent, zs, sup, mixed, … (default: the sets in all files).
         correction: The correction for multiple comparisons.
         rounds: Number of permutations.
-        swap: The unit to permute: ``prediction``, as in the paper, or ``item`` with its predictions of all seeds, which
-            does not treat them as independent.
+        swap: The unit to permute: ``prediction``, as in the paper, or ``item`` with its predictions of all seeds. With
+            ``item``, predictions of different seeds are not treated as independent.
 
     Raises:
         InputError: The files differ in task, rules of scoring, seeds or test items, or a file was changed.
@@ -152,8 +161,8 @@ def compare(
     shared = {test: test for test in first.tests if all(test in outcome.tests for outcome in outcomes)}
     every = dict.fromkeys(test for outcome in outcomes for test in outcome.tests)
     if not shared:
-        reason = f"the files have no test set in common; they have {', '.join(every)}"
-        raise InputError(reason, hint="give files with the same test set", code="conflict")
+        reason = f"no test set is in all files (they have {', '.join(every)})"
+        raise InputError(reason, hint="give files with a common test set", code="conflict")
     rows = []
     for test in [_named(shared, name, "test set that all files have") for name in tests or shared]:
         check_items(outcomes, test)
@@ -200,8 +209,8 @@ def item_test(
 ) -> PairedTest:
     """Test the difference of two systems on their statistics [runs, items, k] for the same items.
 
-    A mean over items gets a t-test over the items that count. Other scores get a permutation test, for which both
-    systems must have the same number of runs.
+    A metric that is a mean over items gets a paired t-test over the items that count. Other metrics get a permutation
+    test, for which both systems must have the same number of runs.
     """
     if not metric.of_items:
         left, right = (s.sum(axis=0) if swap == "item" else s.reshape(-1, s.shape[-1]) for s in (before, after))
@@ -217,7 +226,7 @@ def _shown(p: float | None) -> str:
 
 
 class _Seed(BaseModel):
-    """The scores of one seed: test → metric → score."""
+    """The scores of one seed in percent, by test set and metric."""
 
     seed: StrictInt
     scores: dict[str, dict[str, StrictInt | StrictFloat | None]]
@@ -240,7 +249,7 @@ class Outcome:
     """A result file with its settings and its predictions.
 
     Attributes:
-        tests: Test set → (seed, setting) → predictions.
+        tests: The predictions by test set, then by (seed, setting).
     """
 
     path: Path
@@ -249,10 +258,10 @@ class Outcome:
     tests: Mapping[str, Mapping[Run, Predictions]]
 
     def stats(self, test: str, metric: Metric) -> Floats:
-        """Return the statistics [runs, items, k] of a test set.
+        """Return the contributions [runs, items, k] of the items of a test set to the sums of a metric.
 
         Raises:
-            InputError: The recorded score does not follow from the predictions.
+            InputError: A recorded score differs from the score of the predictions.
         """
         by_run = {run: metric.stats(part.gold, part.predicted) for run, part in sorted(self.tests[test].items())}
         for record in self.result.seeds:
@@ -260,8 +269,8 @@ class Outcome:
             found = [float(metric.score(s.sum(axis=0))) for run, s in by_run.items() if run[0] == record.seed]
             if said is not None and not abs(float(np.mean(found)) - said) <= ROUNDING:
                 reason = (
-                    f"has {metric.name} {said} for {test}, seed {record.seed}, but its predictions give "
-                    f"{np.mean(found):.4f}, so one of the two files was changed"
+                    f"has the score {metric.name} = {said} for {test}, seed {record.seed}, but its predictions have "
+                    f"the score {np.mean(found):.4f}, so one of the two files was changed"
                 )
                 raise InputError(reason, self.path, hint="run the transfer again", code="damaged")
         return np.stack(list(by_run.values()))
@@ -279,7 +288,7 @@ def read_outcome(path: Path) -> Outcome:
         hint = "give a JSON file that synthlang transfer wrote"
         raise InputError("is not a result of synthlang transfer", path, hint=hint, code="format") from error
     if result.format != RESULT_FORMAT:
-        reason = f"has format {result.format}, and this version reads {RESULT_FORMAT}"
+        reason = f"has format {result.format}, but this version reads format {RESULT_FORMAT}"
         raise InputError(reason, path, hint="run the transfer again", code="unsupported")
     config = parse(TransferConfig, {**result.settings, "task": result.task}, path)
     beside = path.with_name(result.predictions)
@@ -293,7 +302,7 @@ def read_outcome(path: Path) -> Outcome:
     for test, runs in tests.items():
         if (seeds := {seed for seed, _ in runs}) != known:
             found = ", ".join(map(str, sorted(seeds)))
-            reason = f"its predictions {beside.name} have other seeds for {test} ({found}), so one file was changed"
+            reason = f"its predictions in {beside.name} have other seeds for {test} ({found}), so one file was changed"
             raise InputError(reason, path, hint="run the transfer again", code="damaged")
     return Outcome(path, result, config, tests)
 
@@ -304,13 +313,15 @@ def check_alike(outcomes: Sequence[Outcome]) -> None:
     def facts(outcome: Outcome) -> dict[str, Any]:
         seeds = sorted(record.seed for record in outcome.result.seeds)
         rules = outcome.config.score.model_dump(exclude={"metric"}, exclude_defaults=True)
-        return {"it has task": outcome.result.task, "it scores by": rules, "it has seeds": ", ".join(map(str, seeds))}
+        return {"task": outcome.result.task, "rules of scoring": rules, "seeds": ", ".join(map(str, seeds))}
 
     first = outcomes[0]
     for other in outcomes[1:]:
         for (what, mine), theirs in zip(facts(first).items(), facts(other).values(), strict=True):
             if mine != theirs:
-                reason = f"cannot be compared with {first.path}: {what} {theirs}, but {mine} there"
+                reason = f"cannot be compared with {first.path}: its {what} is {theirs} instead of {mine}"
+                if what != "task":
+                    reason = f"cannot be compared with {first.path}: its {what} are {theirs} instead of {mine}"
                 raise InputError(
                     reason, other.path, hint="compare results of the same task, scoring and seeds", code="conflict"
                 )
@@ -324,7 +335,7 @@ def check_items(outcomes: Sequence[Outcome], test: str) -> None:
     for outcome in outcomes:
         if outcome.tests[test].keys() != runs.keys():
             reason = f"has other combinations of settings for {test} than {first.path}"
-            hint = "compare transfers with the same search and best"
+            hint = "compare transfers with the same values of search and best"
             raise InputError(reason, outcome.path, hint=hint, code="conflict")
         for part in outcome.tests[test].values():
             if (part.ids, part.gold) == (reference.ids, reference.gold):

@@ -40,7 +40,7 @@ class TargetData(StrictModel):
     """Labelled sentences of a natural target language."""
 
     train: ItemsSpec | None = None
-    """Training set. Without one there is neither SUP nor Δ."""
+    """Training set (default: none, and then neither SUP nor Δ is measured)."""
     dev: ItemsSpec | None = None
     """Dev set (default: the dev split of ``train``)."""
     test: ItemsSpec
@@ -57,23 +57,23 @@ class DevSet(StrictModel):
 
 
 class FeaturesConfig(StrictModel):
-    """The input of the head, and the weights to train."""
+    """The features that the head reads, and the weights to fine-tune."""
 
     tune: Literal["all", "none"] = "all"
-    """Weights of the body: ``all`` are fine-tuned, or ``none``, which keeps its states as fixed features."""
+    """Weights of the pretrained model to fine-tune: ``all``, or ``none`` to use its states as fixed features."""
     layers: tuple[int, ...] = Field(default=(-1,), min_length=1)
     """Layers whose outputs are read: 1 … N, 0 for the embeddings, −1 for the last layer."""
     combine: Literal["mean", "concat"] = "mean"
     """Combination of several layers: their ``mean``, or ``concat`` for concatenation."""
     freeze_embeddings: bool = False
-    """Keep the word embeddings fixed while the body is tuned.
+    """Keep the word embeddings fixed during fine-tuning.
 
-    Otherwise embeddings of words in the training text move away from their translations, which do not move.
+    If they are trained, embeddings of words in the training text move away from their translations, which do not move.
     """
     freeze_language_parts: bool = True
-    """Keep the parts of single languages fixed (Conneau et al. 2020, section 4.3).
+    """Keep weights that belong to one language fixed (Conneau et al. 2020, section 4.3).
 
-    A head that was trained through the parts of one language can then be tested through those of another.
+    A head trained with the weights of one language can then be tested with the weights of another.
     """
     top_layers: int = Field(default=0, ge=0)
     """Number of new transformer layers between features and head (Conneau et al. 2020, section 5.1.2: four)."""
@@ -82,7 +82,7 @@ class FeaturesConfig(StrictModel):
 
 
 class HeadConfig(StrictModel):
-    """The prediction head. ``kind`` is for tasks on words (ner, pos, slots). Other tasks have a head of their own."""
+    """The prediction head. ``kind`` applies to ner, pos and slots. Every other task has only one head."""
 
     smoke: ClassVar[Mapping[str, Any]] = {"hidden": 16, "arc": 16, "relation": 16}
 
@@ -91,8 +91,8 @@ class HeadConfig(StrictModel):
     pooler: Annotated[bool, OmitDefaultFromHash()] = False
     """Put BERT's pooler (a dense layer and tanh) below the linear map of ``<s>`` (nli).
 
-    The weights come from the checkpoint, for an adjusted model from the model before the adjustment. For a checkpoint
-    without a pooler, such as RoBERTa, they are initialised randomly.
+    The weights are those of the checkpoint. An adjusted model takes them from the model before the adjustment. If the
+    checkpoint has no pooler (such as RoBERTa), the weights are initialised randomly.
     """
     dropout: float = Field(default=0.1, ge=0.0, lt=1.0)
     """Dropout below the head."""
@@ -111,7 +111,7 @@ class HeadConfig(StrictModel):
 class FineTuneConfig(StrictModel):
     """The optimizer (AdamW) and the length of fine-tuning.
 
-    The rate rises linearly over ``warmup_share`` of the steps. Then it falls to 0 or stays, by ``schedule``.
+    The learning rate rises linearly over ``warmup_share`` of the steps. Then it follows ``schedule``.
     """
 
     smoke: ClassVar[Mapping[str, Any]] = {"epochs": 1, "epoch_items": lambda _: None, "patience": lambda _: None}
@@ -119,22 +119,23 @@ class FineTuneConfig(StrictModel):
     epochs: int = Field(default=10, ge=1)
     """Number of epochs. The weights of the best epoch on the dev set are kept."""
     epoch_items: Annotated[int | None, Field(ge=1), OmitDefaultFromHash()] = None
-    """Number of items in an epoch (default: the whole training set; in the library of Conneau et al. 2020: 20,000).
+    """Number of items in an epoch (default: the whole training set).
 
-    Each epoch starts in the training set where the last one ended.
+    Each epoch continues in the training set where the previous one ended. The library of Conneau et al. 2020 uses
+    20,000.
     """
     rows: int = Field(default=32, ge=1)
     """Number of rows in a step."""
     learning_rate: float = Field(default=2e-5, gt=0.0)
-    """Peak learning rate of the body."""
+    """Peak learning rate of the pretrained weights."""
     head_learning_rate: float | None = Field(default=None, gt=0.0)
     """Peak learning rate of the head and of new layers (default: ``learning_rate``)."""
     schedule: Literal["linear", "constant"] = "linear"
     """Learning rate after the warm-up: ``linear`` decay to 0, or ``constant``."""
     warmup_share: float = Field(default=0.1, ge=0.0, lt=1.0)
-    """Share of the steps that are warm-up."""
+    """Share of the steps in which the learning rate rises, 0 to 1."""
     weight_decay: float = Field(default=0.0, ge=0.0)
-    """Weight decay of matrices."""
+    """Weight decay of AdamW. It applies to matrices only, not to biases and norms."""
     beta1: float = Field(default=0.9, ge=0.0, lt=1.0)
     """AdamW's β₁."""
     beta2: float = Field(default=0.999, ge=0.0, lt=1.0)
@@ -146,7 +147,7 @@ class FineTuneConfig(StrictModel):
     patience: int | None = Field(default=None, ge=1)
     """Number of epochs without a better dev score after which training stops (default: all epochs run)."""
     precision: Literal["float32", "bfloat16"] = "float32"
-    """Precision of the body. The head always uses float32."""
+    """Precision of the pretrained model. The head always uses float32."""
 
 
 class ScoreConfig(StrictModel):
@@ -180,11 +181,10 @@ class ContinualConfig(StrictModel):
     data: DataConfig = DataConfig(dev=0)
     """Filters for the sentence pairs."""
     before: Annotated[ModelName | None, OmitDefaultFromHash()] = None
-    """Model f⁰ of the regularizer: a run, a folder or a name (default: the original model).
+    """Model f⁰ of the regularizer: a run, a folder or a name (default: the model before any adjustment).
 
-    The original model of an adjusted model is the one before its adjustment, as in the paper ("initial values in the
-    'original' mBERT", equation 1). In a study, ``cell:model`` is the model of the cell before its adjustment, and
-    ``cell:adjusted`` the model after it.
+    The default follows the paper ("initial values in the 'original' mBERT", equation 1). In a study, ``cell:model`` is
+    the model of the cell before its adjustment, and ``cell:adjusted`` is the model after it.
     """
 
     @property
@@ -219,8 +219,9 @@ class TransferConfig(StrictModel):
     mixed: bool | Literal["random"] = False
     """Also test pairs with one text in each language (Impact, section 4.2).
 
-    ``true`` tests every item twice, with either text in the target language. ``random`` tests every item once and
-    draws this text. With a ``target``, item i of its test set must translate item i of the source test set.
+    ``true`` tests every item twice, each time with another text in the target language. ``random`` tests every item
+    once, and draws the text. With a ``target``, its test set must be a translation of the source test set, with the
+    same ids or in the same order.
     """
     chosen_by: Annotated[Literal["source", "target", "mean"], OmitDefaultFromHash()] = "source"
     """Dev sets to select the model trained on the source language: ``source``, ``target`` or ``mean``.
@@ -230,7 +231,7 @@ class TransferConfig(StrictModel):
     the dev set of that language.
     """
     dev_also: Annotated[tuple[DevSet, ...], OmitDefaultFromHash()] = ()
-    """Dev sets of additional languages for ``chosen_by: mean``. A set that is given twice counts once."""
+    """Dev sets of additional languages for ``chosen_by: mean``. A dev set that is listed twice counts once."""
     tested_on: Annotated[Literal["test", "dev", "both"], OmitDefaultFromHash()] = "test"
     """Sets to score: ``test``, ``dev`` (Kulshreshtha et al. 2020, section 4.2), or ``both``.
 
@@ -238,9 +239,9 @@ class TransferConfig(StrictModel):
     from the test sets.
     """
     sup: Annotated[bool, OmitDefaultFromHash()] = True
-    """Also train a model on the target language, if it has training items.
+    """Also fine-tune a model on the target language, if it has training items.
 
-    Without this model there is neither SUP nor Δ, and a transfer takes half the time.
+    If false, neither SUP nor Δ is measured, and a transfer takes half the time.
     """
     parser: ParserSpec | None = None
     """Parser, such as ``spacy:NAME``, for derived languages that need trees (default: none)."""
@@ -258,7 +259,7 @@ class TransferConfig(StrictModel):
     stride: int = Field(default=64, ge=0)
     """Overlap of two windows of a paragraph, in tokens (qa)."""
     features: FeaturesConfig = FeaturesConfig()
-    """Input of the head, and the weights to train."""
+    """Features that the head reads, and the weights to fine-tune."""
     head: HeadConfig = HeadConfig()
     """Prediction head."""
     fine_tune: FineTuneConfig = FineTuneConfig()
@@ -266,7 +267,10 @@ class TransferConfig(StrictModel):
     score: ScoreConfig = ScoreConfig()
     """Rules of scoring."""
     search: dict[str, list[Any]] = Field(default_factory=dict)
-    """Grid search: dotted keys with lists of values. Every combination is fine-tuned, and ``chosen_by`` ranks them."""
+    """Grid search: dotted keys with lists of values.
+
+    Every combination is fine-tuned. The dev sets of ``chosen_by`` rank the combinations.
+    """
     best: int = Field(default=1, ge=1)
     """Number of best combinations to average scores over (Conneau et al. 2020, section 3.2)."""
     continual: ContinualConfig | None = None
@@ -278,14 +282,14 @@ class TransferConfig(StrictModel):
 
     @property
     def aligning(self) -> ContinualConfig | None:
-        """``continual`` if its loss has a weight, else None."""
+        """The settings ``continual``, or None if the weight of their loss is 0."""
         return self.continual if self.continual is not None and self.continual.alpha else None
 
     @property
     def of_source(self) -> TransferConfig:
-        """The settings that the fit on the source language and its dev score depend on.
+        """The settings with defaults for all keys that do not affect the fit on the source language or its dev score.
 
-        All other settings have their defaults. The target language is kept only for continual learning.
+        The target language is kept only for continual learning.
         """
         unread: dict[str, Any] = {
             "target": None,
@@ -299,9 +303,9 @@ class TransferConfig(StrictModel):
         return self.model_copy(update=unread | ({"language": None} if self.aligning is None else {}))
 
     def of_fit(self, trained: Literal["source", "target"]) -> TransferConfig:
-        """Return the settings that the fit on one language and its dev score depend on.
+        """Return the settings with defaults for all keys that do not affect the fit on one language or its dev score.
 
-        All other settings have their defaults. Transfers with equal results share the fit.
+        Transfers for which this result is equal share the fit.
         """
         rotation = self.rotation
         if rotation is not None and (rotation.map or rotation.normalise or rotation.moves == trained):
@@ -328,7 +332,7 @@ class TransferConfig(StrictModel):
         for key, values in value.items() if isinstance(value, dict) else ():
             if isinstance(values, dict):
                 hint = f"write a dotted key with a list of values, as in {{{key}.NAME: [1, 2]}}"
-                raise InputError("is a section of keys", keys=[str(key)], hint=hint, code="type")
+                raise InputError("is a section, not a list of values", keys=[str(key)], hint=hint, code="type")
             if str(key).split(".")[0] not in ("fine_tune", "head", "features"):
                 hint = "give a dotted key such as fine_tune.learning_rate"
                 reason = "is not a key of fine_tune, head or features"
@@ -347,7 +351,7 @@ class TransferConfig(StrictModel):
             ("continual", "trains the body, but features.tune is none", "set features.tune to all"): (
                 self.continual and frozen
             ),
-            ("mixed", "is for tasks of pairs", f"use it with {' or '.join(pairs)}"): (
+            ("mixed", "is only for tasks on two texts", f"use it with {' or '.join(pairs)}"): (
                 self.mixed and self.task not in pairs
             ),
             ("mixed", "needs one model that reads both texts", "remove target_model"): (

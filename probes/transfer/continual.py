@@ -19,9 +19,9 @@ from synthlang.rng import key_of
 class Continual:
     """The loss α · (L + λR) on ``config.rows`` sentence pairs per step, which keeps the alignment during fine-tuning.
 
-    The sentence pairs and the dropout of a step depend only on (seed, step). ``before`` is the model f⁰ in R, such as
-    the original of an adjusted model (equation 1). Its default is a copy of ``body``, the model that is fine-tuned, so
-    create this object before the first step.
+    The sentence pairs and the dropout of a step depend only on (seed, step). ``body`` is the model that is fine-tuned.
+    ``before`` is the model f⁰ in R, such as the original of an adjusted model (equation 1). The default is a copy of
+    ``body``, so create this object before the first step.
 
     Raises:
         InputError: The model lacks a layer, or cannot read both languages.
@@ -37,8 +37,9 @@ class Continual:
         before: MaskedLM | None = None,
     ) -> None:
         if pretrained.source.specials != pretrained.target.specials:
-            reason = "needs a model with the same special tokens in both languages"
-            raise InputError(reason, keys="continual", code="conflict")
+            reason = "the two languages have different special tokens in the model"
+            hint = "choose a model with the same special tokens in both languages, or remove this key"
+            raise InputError(reason, keys="continual", hint=hint, code="conflict")
         self.config, self.body, self.seed = config, body, seed
         self._align = AlignmentLoss(body, before, config.loss)
         self.batches = PairBatches([text.data for text in texts], pretrained.source.specials, config.rows, 1, seed)

@@ -1,4 +1,4 @@
-"""The input of a head: a state for each word from the layers of a body, fine-tuned or frozen."""
+"""The input of a head: a state for each word, from layers of a model that is fine-tuned or frozen."""
 
 from __future__ import annotations
 
@@ -23,11 +23,14 @@ from probes.transfer.tasks.base import Batch, Examples, Head
 from synthlang.errors import InputError
 from synthlang.rng import key_of
 
-MOST = 1 << 31  # bytes of cached states per set; larger sets are computed again in each epoch
+MOST = 1 << 31  # maximum size of cached states, in bytes; the states of larger sets are computed in each epoch
 
 
 def pick_words(states: Tensor, words: Tensor, subword: str) -> Tensor:
-    """Return the state of ``<s>`` and of each of ``words`` [r, k, 2] from ``states`` [r, w, d], [r, 1 + k, d]."""
+    """Return the states [r, 1 + k, d] of ``<s>`` and of k words, from the states [r, w, d] of all columns.
+
+    ``words`` [r, k, 2] has the first and the last column of each word.
+    """
     if subword != "mean":
         return at_columns(states, word_slots(words, subword))
     columns = torch.arange(states.shape[1], device=states.device)
@@ -37,22 +40,22 @@ def pick_words(states: Tensor, words: Tensor, subword: str) -> Tensor:
 
 
 def word_slots(words: Tensor, subword: str) -> Tensor:
-    """Return column 0, then the first or the last column of each of ``words`` [r, k, 2], [r, 1 + k]."""
+    """Return the columns [r, 1 + k] to read: 0 for ``<s>``, then the first or last column of ``words`` [r, k, 2]."""
     return F.pad(words[..., 1 if subword == "last" else 0], (1, 0))
 
 
 class Features(nn.Module):
     """States [r, 1 + k, width] of a batch: the state of ``<s>`` (column 0), then one state for each word.
 
-    A batch without words gives the states of all columns, [r, w, width]. Unused weights, such as the output and the
-    layers above the last one that is read, are not trained. New layers on top have the proportions of the body and are
-    initialised by PyTorch's random generator.
+    A batch without words gives the states of all columns, [r, w, width]. Unused weights, such as the output layer and
+    the layers above the last one that is read, are not trained. New layers on top have the proportions of the model.
+    Their weights are drawn from PyTorch's random generator.
 
     Args:
-        bodies: The model for each role. Models are copied, so the originals do not change.
+        bodies: The pretrained model for each role. The models are copied, so the originals do not change.
         config: The settings.
         rotations: The map or normalisation for each role, which is applied to each layer before layers are combined.
-        also_read: Layers that an additional loss reads, so that they must be trained.
+        also_read: Further layers to train, because an additional loss reads them.
 
     Raises:
         InputError: A body lacks a layer, or two bodies differ in hidden size.
@@ -113,7 +116,10 @@ class Features(nn.Module):
         return self.finish(self.read(batch), batch)
 
     def read(self, batch: Batch) -> Tensor:
-        """Return the combined states of the body for words, or for all columns with ``reads_all`` or without words."""
+        """Return the combined layers of the model, for words only or for all columns.
+
+        All columns are returned if ``reads_all`` is true or the batch has no words. ``finish`` then selects words.
+        """
         body, layers = self.body(batch.role), self.layers[batch.role]
         columns = None
         if batch.words is not None and not self.reads_all:
@@ -165,8 +171,8 @@ def _new_layer(body: MaskedLM, parts: int) -> Layer:
 class TaskModel(nn.Module):
     """Features and a head.
 
-    ``precision`` is for the features, and the head uses float32. Methods take the result of `Features.read` as ``read``
-    if it is already known.
+    The features are computed in ``precision``, and the head in float32. Methods accept the result of `Features.read`
+    as ``read``, so that cached states are not computed again.
     """
 
     def __init__(self, features: Features, head: Head, precision: str = "float32") -> None:
@@ -200,7 +206,7 @@ class TaskModel(nn.Module):
 
 
 class FrozenStates:
-    """The results of `Features.read` for all rows of a set, [n, d] each without padding, in memory."""
+    """Cache in memory of the results of `Features.read` for all rows of a set, [n, d] each, without padding."""
 
     def __init__(self, rows: list[Tensor], reads_all: bool) -> None:
         self._rows, self._reads_all = rows, reads_all
@@ -215,7 +221,7 @@ class FrozenStates:
 
 
 def frozen_states(model: TaskModel, examples: Examples, most: int = MOST) -> FrozenStates | None:
-    """Return the states of a set if they do not change and fit into ``most`` bytes, else None.
+    """Return the states of a set if the features are frozen and the states fit into ``most`` bytes, else None.
 
     The batches for reading do not depend on the training batches, so a resumed fit gets the same states. Rows of two
     languages are not cached, because their padding in the middle depends on the batch.

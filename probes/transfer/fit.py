@@ -1,6 +1,6 @@
-"""Fine-tuning of a body and a head on a task, and prediction.
+"""Fine-tuning of a pretrained model and a head on a task, and prediction.
 
-An interrupted fit continues from its folder. FOLDER/step-N/ has the present weights, the best weights and the state of
+An interrupted fit continues from its folder. FOLDER/step-N/ has the current weights, the best weights and the state of
 the optimizer after epoch N. At the end only the best weights remain.
 """
 
@@ -49,8 +49,10 @@ class Fitted:
     """The result of a fit.
 
     Attributes:
-        history: An entry {"epoch", "loss", "dev"} for each epoch, from 1. "loss" is the mean over its steps.
-        best: The first epoch with the best dev score, whose weights the model has.
+        history: An entry {"epoch", "loss", "dev"} for each epoch, from 1. "loss" is the mean over the steps of the
+            epoch, and "dev" is the score on the dev sets in percent.
+        best: The first epoch with the best dev score. The model has the weights of this epoch.
+        steps: Number of steps of all epochs.
     """
 
     history: History
@@ -80,9 +82,17 @@ def fine_tune(
 
     The order of rows and the dropout depend only on (seed, step). PyTorch's random generators do not change.
 
-    With additional dev sets ``also``, the score of an epoch is the mean over all dev sets. ``folder`` is for the state
-    after each epoch, from which an interrupted fit continues. ``extra`` maps a step to a loss that is added to the loss
-    of the task.
+    Args:
+        model: The model with its head. Its weights change.
+        train: The training items.
+        dev: The items that select the best epoch.
+        metric: The metric on the dev items.
+        config: The settings.
+        seed: The seed of the order of rows and of the dropout.
+        also: Additional dev sets. The score of an epoch is the mean over all dev sets.
+        folder: The folder for the state after each epoch, from which an interrupted fit continues.
+        extra: A function from a step to a loss that is added to the loss of the task.
+        report: Receives the progress.
 
     Raises:
         InputError: The loss is not finite, or the state in the folder is damaged or belongs to another fit.
@@ -106,7 +116,10 @@ def fine_tune(
 def predict(
     model: TaskModel, examples: Examples, rows: int = ROWS, tokens: int = TOKENS, frozen: FrozenStates | None = None
 ) -> list[Any]:
-    """Predict every item, in batches of at most ``rows`` rows and ``tokens`` tokens with padding."""
+    """Return the prediction for each item, from batches of at most ``rows`` rows and ``tokens`` tokens with padding.
+
+    ``frozen`` are cached states of the items, if they are known.
+    """
     model.eval()
     outputs: list[Any] = [None] * len(examples)
     with torch.inference_mode():
@@ -245,12 +258,13 @@ def training_batches(count: int, rows: int, items: int, seed: int, epoch: int) -
 
 @dataclass
 class Progress:
-    """The history of a fit and the weights of its best epoch.
+    """The history of a fit and the weights of its best epoch, in memory and in a folder.
 
     Attributes:
         trained: The trained parameters by name.
-        folder: The folder for the state, or None.
+        folder: The folder for the state, or None to keep it in memory only.
         run: The fingerprint of the fit. The state of another fit is refused.
+        history: The entries of the finished epochs, as in `Fitted`.
     """
 
     trained: Mapping[str, nn.Parameter]
@@ -309,7 +323,7 @@ class Progress:
         save_checkpoint(self.folder, weights, optimizer, state, KEPT)
 
     def _weights(self) -> nn.Module:
-        """Return the weights for a checkpoint: the best ones, and during the fit also the present ones."""
+        """Return the weights for a checkpoint: the best ones, and during the fit also the current ones."""
         if self.finished:
             return _Weights({"best": self.trained})
         return _Weights({"now": self.trained, "best": self._best})
@@ -329,9 +343,10 @@ class _Weights(nn.Module):
 def fit_fingerprint(
     model: nn.Module, sets: Sequence[Examples], metric: str, config: FineTuneConfig, seed: int, further: bool
 ) -> str:
-    """Return the fingerprint of a fit that starts from the present weights of ``model``.
+    """Return the fingerprint of a fit that starts from the current weights of ``model``.
 
-    ``sets`` are the training set, the dev set and additional dev sets.
+    ``sets`` are the training set, the dev set and additional dev sets. ``further`` is True if a loss is added to that
+    of the task.
     """
     weights = hashlib.sha256()
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):

@@ -1,4 +1,4 @@
-"""Movement of a body during fine-tuning: of its word embeddings by row, and of its layers as one vector."""
+"""Movement of the weights of a model during fine-tuning: word embeddings by row, and all layers as one vector."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from torch import Tensor
 from pretrain.model.encoder import MaskedLM
 
 ROWS = 8192
-"""Rows of the word embeddings that are compared at once."""
+"""Number of rows of the word embeddings that are compared at once."""
 
 
 def movement(before: MaskedLM, after: MaskedLM) -> dict[str, float]:
-    """Return the relative movement of a body from ``before`` to its trained copy ``after``.
+    """Return the relative movement of the weights from ``before`` to the trained copy ``after``.
 
         embeddings   the mean of ‖e′ᵢ − eᵢ‖₂ / ‖eᵢ‖₂ over the rows i of the word embeddings that changed
         layers       ‖W′ − W‖₂ / ‖W‖₂, where W is the vector of all parameters of all layers
 
     The value is 0 without movement, and 1 if the movement is as long as the original vector. Word embeddings include
-    the rows of all languages. Only rows of tokens in the training text change, or all rows with weight decay. Zero rows
-    are left out. Layers include unused ones, and the copies of a separate layer for all languages. Position and
-    language embeddings, the norm below the layers and the output layer are not measured.
+    the rows of all languages, without zero rows. Without weight decay, only rows of tokens in the training text change.
+    Layers include unused layers, and all copies of a layer that each language has separately. Position and language
+    embeddings, the norm below the layers and the output layer are not measured.
 
     Computation is in float32 on the device of ``after``.
     """

@@ -26,7 +26,7 @@ SCHEMA = pa.schema({**COLUMNS, **dict.fromkeys(("id", "gold", "prediction"), pa.
 
 
 def seed_record(result: SeedResult, metric: str) -> dict[str, Any]:
-    """Return the result of one seed for JSON: the main scores, Δ, all scores, and facts about the fits."""
+    """Return the result of one seed for JSON: scores of the main metric, Δ, all scores, and records of the fits."""
     main = {key: result.scores[key][metric] if key in result.scores else None for key in KEYS}
     delta = None if main["sup"] is None else round(main["sup"] - main["zs"], DIGITS)  # type: ignore[operator]
     return {"seed": result.seed, **main, "delta": delta, "scores": dict(result.scores), "fits": dict(result.fits)}
@@ -38,7 +38,11 @@ def predictions_path(path: Path) -> Path:
 
 
 class ResultFile:
-    """A result on disk, to which seeds can be added. ``name`` is the fingerprint of the transfer.
+    """A result on disk, to which seeds can be added.
+
+    Args:
+        path: The JSON file, which need not exist.
+        name: The fingerprint of the transfer.
 
     Raises:
         InputError: The file exists and is not a result of this transfer.
@@ -60,7 +64,7 @@ class ResultFile:
                 self.predictions.setdefault(part.seed, []).append(part)
 
     def add(self, transfer: Transfer, result: SeedResult) -> None:
-        """Add a seed and write both files. Predictions come first, so that every seed in the JSON file has them."""
+        """Add a seed and write both files, predictions first, so that every seed in the JSON file has predictions."""
         self.seeds[result.seed] = seed_record(result, transfer.main.name)
         self.predictions[result.seed] = list(result.predictions)
         order = {test: i for i, test in enumerate(transfer.tests)}
@@ -81,7 +85,7 @@ class ResultFile:
 
 
 def facts(transfer: Transfer) -> dict[str, Any]:
-    """Return the facts of a transfer: its task, model, language, metric, settings and parents."""
+    """Return the task, model, language, metrics, labels, settings and parents of a transfer, for JSON."""
     pretrained, config = transfer.pretrained, transfer.config
     return {
         "task": config.task,
@@ -97,7 +101,7 @@ def facts(transfer: Transfer) -> dict[str, Any]:
 
 
 def of_sets(transfer: Transfer) -> dict[str, Any]:
-    """Return the majority baseline and the counts of the sets."""
+    """Return the majority baseline, and the numbers of items and words in each set, for JSON."""
     sets = {name: items.batch for name, items in transfer.data.sets.items()}
     counts = {name: {"items": len(batch), "words": int(batch.corpus.offsets[-1])} for name, batch in sets.items()}
     return {"majority": transfer.majority, "counts": counts, "drops": drops(transfer)}
@@ -114,10 +118,11 @@ def drops(transfer: Transfer) -> dict[str, dict[str, int]]:
 
 
 def summary(metric: Metric, parts: Sequence[Predictions], name: str) -> dict[str, Any]:
-    """Return the mean over seeds for each test and for Δ, with two 95 % intervals.
+    """Return the mean over seeds in percent for each test and for Δ, with two 95 % intervals.
 
-    ``low`` and ``high`` are from a crossed bootstrap over seeds and items, and cover other seeds and other test sets.
-    ``seeds_low`` and ``seeds_high`` are Student's t interval over seeds only, and null for one seed.
+    ``low`` and ``high`` come from a crossed bootstrap over seeds and items, and account for both as random.
+    ``seeds_low`` and ``seeds_high`` are Student's t interval over seeds only, or null for one seed. ``name`` is the
+    fingerprint of the transfer, which seeds the bootstrap.
     """
     stats: dict[str, list[Floats]] = {}
     ids: dict[str, tuple[str, ...]] = {}
@@ -176,7 +181,7 @@ def read_predictions(path: Path) -> list[Predictions]:
         table = pq.read_table(path)
         if table.schema != SCHEMA or any(table[column].null_count for column in SCHEMA.names):
             reason = "is not a file of predictions: its columns have wrong types or missing values"
-            raise InputError(reason, path, code="format")
+            raise InputError(reason, path, hint="run the transfer again", code="format")
         parts: dict[tuple[str, int, int], tuple[list[str], list[Any], list[Any]]] = {}
         for test, seed, setting, name, gold, predicted in zip(*table.to_pydict().values(), strict=True):
             values = parts.setdefault((test, seed, setting), ([], [], []))
@@ -184,5 +189,5 @@ def read_predictions(path: Path) -> list[Predictions]:
                 column.append(value)
     except (pa.ArrowException, OSError, json.JSONDecodeError) as error:
         reason = f"is not a file of predictions: {str(error).splitlines()[0]}"
-        raise InputError(reason, path, code="format") from error
+        raise InputError(reason, path, hint="run the transfer again", code="format") from error
     return [Predictions(*key, tuple(ids), right, said) for key, (ids, right, said) in parts.items()]

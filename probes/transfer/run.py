@@ -63,8 +63,12 @@ class Predictions:
     """The predictions of one fine-tuned model on a test set.
 
     Attributes:
-        test: ``parent``, ``zs``, ``sup``, ``mixed …`` or ``… dev``.
-        setting: The rank, from 0, among the kept settings of a search.
+        test: Name of the test: ``parent``, ``zs``, ``sup``, ``mixed …`` or ``… dev``.
+        seed: The seed of the fine-tuning.
+        setting: Rank of the model among the settings that a search kept, from 0 for the best.
+        ids: The ids of the items.
+        gold: The gold value of each item, in the JSON form of the task.
+        predicted: The prediction for each item, in the same form.
     """
 
     test: str
@@ -80,8 +84,10 @@ class SeedResult:
     """The scores and predictions of one seed.
 
     Attributes:
-        scores: Test → metric → percent, averaged over the kept settings of a search. A score is None if no item counts.
-        fits: A record for each kept setting, under ``source`` and ``target`` for the language of training.
+        scores: The scores in percent by test and metric, averaged over the settings that a search kept. A score is None
+            if no item counts.
+        predictions: The predictions for each test and each kept setting.
+        fits: A record of the fit for each kept setting, by the language of training (``source`` or ``target``).
     """
 
     seed: int
@@ -93,8 +99,13 @@ class SeedResult:
 class Transfer:
     """A transfer of one model. Call ``run`` for each seed.
 
-    ``store`` keeps aligned text (continual learning, rotations). ``shared`` has folders for fits that other transfers
-    need as well, by the language of training.
+    Args:
+        pretrained: The model and the two languages.
+        data: All sets of items.
+        config: The settings.
+        report: Receives the progress.
+        store: The store for the word alignments of aligned text (continual learning, rotations).
+        shared: Folders for fits that other transfers need as well, by the language of training.
     """
 
     def __init__(
@@ -127,7 +138,7 @@ class Transfer:
     @cached_property
     def fingerprint(self) -> str:
         """The fingerprint of model, data, aligned text and settings. It does not depend on the seed."""
-        settings = resolved(self.config, lambda _: None)  # paths of data do not matter, only the content
+        settings = resolved(self.config, lambda _: None)  # the content of data counts, not its paths
         readers = self.pretrained.source, self.pretrained.target
         parents = {
             "model": self.pretrained.fingerprint,
@@ -163,7 +174,7 @@ class Transfer:
 
     @cached_property
     def _pooler(self) -> dict[str, Tensor] | None:
-        """The pooler of the checkpoint, or of the original of an adjusted model. None means random weights."""
+        """The pooler of the checkpoint, or of the model before an adjustment, or None for random weights."""
         known = (self.pretrained.checkpoint, self.pretrained.original) if self.config.head.pooler else ()
         found = (pooler_of(open_base(name)) for name in known if name is not None)
         return next((one for one in found if one is not None), None)
@@ -172,7 +183,7 @@ class Transfer:
         return [[text.data.name, text.text.fingerprint] for text in self._aligned(settings)]
 
     def _aligned(self, settings: ContinualConfig | RotationConfig, seed: int = 0) -> tuple[Aligned, ...]:
-        """Return the aligned text, which is read once. The seed decides which sentence pairs are drawn."""
+        """Return the aligned text, which is read once for each seed. The seed selects the sentence pairs."""
         key = repr((settings.pairs, settings.data, seed))
         if key not in self._texts:
             self._texts[key] = read_aligned(
@@ -189,7 +200,7 @@ class Transfer:
         return {**({"aligned": found} if found else {}), **({"rotations": fits} if fits else {})}
 
     def examples(self, name: str, trained: Role = "source") -> Examples:
-        """Return a set, encoded with the labels of the language of training."""
+        """Return the set ``name`` as encoded items. ``trained`` is the language whose training labels are used."""
         key = (name, trained if self.labels["target"] is not self.labels["source"] else "source")
         if key not in self._encoded:
             items = self.data.sets[name]
@@ -197,7 +208,7 @@ class Transfer:
         return self._encoded[key]
 
     def reading(self, name: str) -> Reading | None:
-        """Return how the model reads the words of a set. A set in two languages has none."""
+        """Return the numbers of words, tokens and unknown tokens of a set, or None for a set in two languages."""
         items = self.data.sets[name]
         first, *others = items.readers
         if any(other.role != first.role for other in others):
@@ -206,7 +217,7 @@ class Transfer:
 
     @property
     def tests(self) -> dict[str, tuple[tuple[str, ...], Role]]:
-        """The sets and the language of training for each test. Without test sets it is empty."""
+        """The sets of each test and the language of training, by the name of the test. Empty without test sets."""
         if "source test" not in self.data.sets:
             return {}
         mixed = tuple(name for name in self.data.sets if name.startswith(MIXED))
@@ -236,13 +247,13 @@ class Transfer:
         return ("source dev", *target, *(name for name in self.data.sets if name.startswith(DEV)))
 
     def run(self, seed: int, folder: Path | None = None, keep: Path | None = None) -> SeedResult:
-        """Fine-tune with one seed, and test.
+        """Fine-tune with one seed, and predict all test sets.
 
         Args:
             seed: The seed.
             folder: The folder for fits in progress, from which an interrupted fit continues.
-            keep: The folder for the bodies fine-tuned on the source language: ``seed-N``, or ``seed-N-setting-K`` if a
-                search keeps several settings.
+            keep: The folder for the models fine-tuned on the source language (default: they are not saved). Their
+                names are ``seed-N``, or ``seed-N-setting-K`` if a search keeps several settings.
         """
         kept = self._tuned(seed, folder)
         models: dict[Role, list[TaskModel]] = {"source": [model for _, _, model, _ in kept], "target": []}
@@ -275,7 +286,8 @@ class Transfer:
         """Fine-tune on the source language as `run` does, without tests.
 
         Returns:
-            The body and the record of its fit. For a search, these are of the best setting on the dev set.
+            The model without its head, and the record of its fit. A search returns those of the best setting on the dev
+            set.
         """
         label, _, model, fitted = self._tuned(seed, folder)[0]
         return model.features.body("source"), self._record(label, "source", model, fitted)
@@ -285,7 +297,7 @@ class Transfer:
         kept: list[Kept] = []
         for label, config in combinations(self.config):
             kept.append((label, config, *self._fit(config, "source", seed, label, folder)))
-            # drop models early, so that memory holds at most ``best`` of them
+            # drop models now, so that memory holds at most ``best`` of them and the current one
             kept = [kept[i] for i in rank([fitted.dev for *_, fitted in kept], self.config.best)]
         return kept
 
@@ -337,11 +349,11 @@ class Transfer:
 
     @property
     def bodies(self) -> dict[Role, MaskedLM]:
-        """The model of each language before fine-tuning."""
+        """The pretrained model of each language, before fine-tuning."""
         return {"source": self.pretrained.model, "target": self.pretrained.target_model}
 
     def build(self, config: TransferConfig, trained: Role, seed: int) -> TaskModel:
-        """Build the model for training, on the device for training."""
+        """Build the untrained task model on a GPU if there is one. The seed determines its new weights."""
         also = () if config.continual is None else config.continual.loss.layers
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(key_of("transfer", seed) >> 1)  # torch takes signed 64-bit seeds
@@ -385,7 +397,7 @@ class Transfer:
                 reading.check(name, f"the tokenizer of {self.pretrained.name}")
             if self.task.unknown_labels(gold, self.labels[trained]):
                 reason = f"no label of {name} occurs in training, so every prediction would be wrong"
-                raise InputError(reason, hint="name the labels alike in both sets", code="conflict")
+                raise InputError(reason, hint="use the same names of labels in both sets", code="conflict")
             sums = self.main.stats(gold, self.task.majority(gold, gold)).sum(axis=0)
             if _nothing_counts(self.main, sums):
                 hint = "set score.metric to another metric"
@@ -394,7 +406,7 @@ class Transfer:
 
     @cached_property
     def majority(self) -> dict[str, float]:
-        """The main score of the majority baseline on each test set."""
+        """The score of the majority baseline on each test in percent, by the main metric."""
         found = {}
         for test, (names, trained) in self.tests.items():
             train = self.examples(f"{trained} train", trained).gold
@@ -404,7 +416,7 @@ class Transfer:
 
 
 def check_one_model(config: TransferConfig, has_own_parts: bool, architecture: str = "") -> None:
-    """Raise InputError if the fine-tuned body cannot be saved as one model for both languages.
+    """Raise InputError if the fine-tuned model cannot be saved as one model for both languages.
 
     Args:
         config: The settings of the transfer.

@@ -1,4 +1,4 @@
-"""Fits that several transfers share. The first transfer trains the fit, and the others load it."""
+"""Fine-tunes that several transfers share. The first transfer trains the model, and the others load its weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class SharedPlace:
     """A folder for the state of a shared fit.
 
     Attributes:
-        lock: A lock that a process holds while it trains there.
+        lock: A lock that a process holds while it trains in the folder.
     """
 
     folder: Path
@@ -24,10 +24,10 @@ class SharedPlace:
 
     @contextmanager
     def taken(self) -> Iterator[Path | None]:
-        """Yield the folder, or None if another process trains there or the folder is gone."""
+        """Yield the folder, or None if another process trains in it or the folder does not exist."""
         try:
             self.lock.acquire(timeout=0)
-        except Timeout:  # waiting would take as long as training without sharing
+        except Timeout:  # to wait would take as long as to train without sharing
             yield None
             return
         try:
@@ -36,7 +36,7 @@ class SharedPlace:
             self.lock.release()
 
     def delete(self) -> bool:
-        """Delete the folder unless a process trains there. Return whether it was deleted."""
+        """Delete the folder unless a process trains in it. Return whether it was deleted."""
         with self.taken() as folder:
             if folder is not None:
                 shutil.rmtree(folder)

@@ -2,8 +2,8 @@
 
 source train, dev, test   items in the source language
 target train, dev, test   the same items derived, or items of a natural target language
-mixed FIELD               test items whose text FIELD is in the target language, the other text in the source
-                          language; with ``mixed: random``, only items for which this text was drawn
+mixed FIELD               test items with the text FIELD in the target language and the other text in the source
+                          language (with ``mixed: random`` only the items for which FIELD was drawn)
 dev LANGUAGE              dev items of an additional language for model selection (``dev_also``)
 """
 
@@ -32,14 +32,14 @@ from synthlang.tasks import TaskSet, choose, derive_task, split_for
 from synthlang.tasks.batch import TaskBatch, join_batches
 
 DEV_SHARE = 10  # without a dev split, one in ten training items is held out
-COMMON = 0.9  # minimum share of the smaller set with ids in both, and of these with equal labels
+COMMON = 0.9  # minimum share of ids of the smaller set that are in both sets, and minimum share of equal labels there
 DEV, MIXED = "dev ", "mixed "  # prefixes of the names of sets
 ONE_ONLY, OTHER_LABEL = "items of one language only", "items of another label in the other language"
 
 
 @dataclass(frozen=True)
 class Split:
-    """A split of an opened task whose items have not been read yet."""
+    """A split of an opened task set. Its items are read when they are needed."""
 
     task: TaskSet
     name: str
@@ -65,7 +65,7 @@ class Split:
             raise InputError(
                 f"the split {self.name} has no items{because(counts)}",
                 self.task.name,
-                hint="name a source with items",
+                hint="use a source with items in this split",
                 code="empty",
             )
         joined = join_batches(batches)
@@ -73,11 +73,11 @@ class Split:
 
 
 Splits = Mapping[str, Split]
-"""The sets of one language: some of train, dev and test. A missing dev set is the last tenth of train."""
+"""The sets of one language by name: train, dev and test. If dev is missing, the last tenth of train replaces it."""
 
 
 class OpenedSplits(NamedTuple):
-    """The sets of a transfer that are read from data, and not derived.
+    """The sets of a transfer that are read from data. Derived sets are not among them.
 
     Attributes:
         source: The sets of the source language.
@@ -158,7 +158,7 @@ def _check_apart(trained: Splits, test: Split, config: TransferConfig) -> None:
                 hint = "set it to another source, or to another split such as SOURCE#dev"
                 reason = f"is missing, and the only items ({where}) are for training"
                 raise InputError(reason, keys="test", hint=hint, code="missing")
-            reason = f"the {name} and the test set of the task {config.task} are the same items ({where})"
+            reason = f"the {name} set and the test set of the task {config.task} are the same items ({where})"
             hint = f"change {name} or test to another source, or to another split such as SOURCE#dev"
             raise InputError(reason, keys="test", hint=hint, code="conflict")
 
@@ -199,7 +199,8 @@ class ItemSet:
     """The items of one set, with a reader for each text of an item.
 
     Attributes:
-        drops: Number of items left out or changed, by reason. It may include items beyond limits like ``train_items``.
+        readers: The reader of each text of an item.
+        drops: Number of items left out or changed, by reason. Items beyond limits like ``train_items`` may be included.
     """
 
     batch: TaskBatch
@@ -213,7 +214,8 @@ class TransferData:
 
     Attributes:
         sets: The sets by name, as listed at the top of this file.
-        language: The target language, bound to the word counts that it needs.
+        language: The target language, with the word counts that its transforms need.
+        fingerprints: The fingerprints of all data that the sets depend on, for the fingerprint of the transfer.
     """
 
     task: Task
@@ -297,10 +299,10 @@ def _drawn(mixed: Mapping[str, ItemSet]) -> dict[str, ItemSet]:
 def _further(
     config: TransferConfig, pretrained: Pretrained, own: Splits, known: Set[str], train: TaskSet, dev: ItemSet
 ) -> dict[str, tuple[ItemSet, str]]:
-    """Return the dev sets of additional languages with their fingerprints.
+    """Return the dev sets of the languages in ``dev_also`` with their fingerprints, by name.
 
-    A set is one of ``own``, or is derived from the dev set of the source language. Own sets whose fingerprint is
-    ``known`` are left out.
+    Sets read from data are in ``own``. They are left out if their fingerprint is ``known``, because they count once.
+    For the other languages, the dev set ``dev`` of the source language is derived.
     """
     found = {}
     for also in config.dev_also:
@@ -340,19 +342,22 @@ def _fingerprints(splits: Splits) -> dict[str, str]:
 def _check_left(sets: Mapping[str, ItemSet], config: TransferConfig) -> None:
     for name, items in sets.items():
         if not len(items.batch):
-            reason = f"no item of the task {config.task} is left in {name}{because(items.drops)}"
-            raise InputError(reason, hint="use more or other items", code="empty")
+            reason = f"no item of the task {config.task} is left in the set {name}{because(items.drops)}"
+            raise InputError(reason, hint="use more or other items for this set", code="empty")
 
 
 def _bound(language: Language, pretrained: Pretrained, task: TaskSet) -> Language:
-    """Bind a language that needs word counts to those of the pretraining text or training items."""
+    """Bind a language to the word counts of the pretraining text, or of the training items if the text is unknown.
+
+    A language that needs no counts is returned unchanged.
+    """
     if not language.needs_counts:
         return language
     return bind_language(language, task.as_source() if pretrained.text is None else open_source(pretrained.text))
 
 
 def _natural(role: Role, splits: Splits, reader: Reader, config: TransferConfig) -> dict[str, ItemSet]:
-    """Return the sets of one language. A missing dev set is held out from the training set."""
+    """Read the sets of one language. If there is no dev set, a part of the training set is held out for it."""
     limits = {"train": config.train_items, "dev": config.dev_items, "test": config.test_items}
     items = {name: split.items(limits[name]) for name, split in splits.items()}
     if "train" in items and "dev" not in items:
@@ -386,8 +391,8 @@ def mixed_batches(source: TaskBatch, target: TaskBatch, limit: int | None = None
     """Return, for each field, the items with this text from the target set and the other text from the source set.
 
     The two test sets must be translations of each other. Items are matched by id, or by line number in files without
-    ids. A set may have only some of the items of the other, as in XNLI, XQuAD and MLQA. Answers belong to the text that
-    contains them.
+    ids. Either set may lack some items of the other, as in XNLI, XQuAD and MLQA. Answers follow the text that contains
+    them.
 
     Args:
         source: The test set of the source language.

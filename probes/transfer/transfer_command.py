@@ -1,4 +1,4 @@
-"""The command ``synthlang transfer``."""
+"""The command ``synthlang transfer``, which fine-tunes a model and tests it on another language."""
 
 from __future__ import annotations
 
@@ -34,12 +34,15 @@ from synthlang.store import Store
 def read_transfer_config(
     path: Path | None, options: Mapping[str, str | None], target: Mapping[str, str | None], overrides: list[str]
 ) -> TransferConfig:
-    """Read a config, apply the options of the command to it, and then the overrides."""
+    """Read a config and replace its keys by the options of the command, and then by the overrides.
+
+    ``target`` has the items of a natural target language by split (train, dev, test).
+    """
     data = {} if path is None else load_yaml(path, "transfer")
     data |= {key: value for key, value in options.items() if value is not None}
     named = {key: value for key, value in target.items() if value is not None}
     if named and "test" not in named and "test" not in (data.get("target") or {}):
-        reason = "is missing, although the target language has training or dev items"
+        reason = "is missing, but a target language with training or dev items also needs test items"
         raise InputError(reason, "--target-test", hint="add --target-test SOURCE", code="missing")
     if named:
         data["target"] = {**(data.get("target") or {}), **named}
@@ -55,22 +58,22 @@ def transfer_command(
     smoke: bool = False,
     threads: int | None = None,
 ) -> Path:
-    """Transfer a model with seeds 0 … ``seeds`` − 1 and return the file of the result.
+    """Transfer a model with the seeds 0 … ``seeds`` − 1, and return the path of the result file.
 
     Seeds that are already in ``out`` are not run again.
 
     Args:
-        model: A run, a folder or a name.
+        model: A run, a folder or a name on Hugging Face.
         config: The settings.
         seeds: Number of fine-tuning seeds.
-        out: The file for the result (default: in the folder of the run).
+        out: The JSON file for the result (default: ``RUN/transfer/TASK-LANGUAGE.json``).
         keep: The folder for the fine-tuned models (default: models are not saved).
-        smoke: Use tiny settings and another file name.
+        smoke: True to use tiny settings, one seed and another file name.
         threads: Number of threads (default: chosen by the size of the model).
     """
     natural = config.target is not None
     if natural and config.language is None:
-        reason = "must name the natural target language"
+        reason = "is missing, but results need a name for the natural target language"
         raise InputError(reason, "--language", hint="give any name, such as de", code="missing")
     pretrained = open_pretrained(model, config.language, natural, config.target_model)
     if config.aligning is not None and config.aligning.before is not None:
@@ -117,12 +120,12 @@ def transfer_command(
 
 
 def fitted_to(config: TransferConfig, reads: int) -> tuple[TransferConfig, list[str]]:
-    """Limit the config to a model that reads ``reads`` tokens at once, and return notes on the changes."""
+    """Reduce ``length`` and ``stride`` to a model that reads ``reads`` tokens at once, and return notes on changes."""
     update: dict[str, int | None] = {}
     if config.length is not None and config.length > reads:
         update["length"] = None
     rows = update.get("length", config.length) or reads
-    if config.task == "qa" and config.stride >= rows // 2:  # windows would hardly move on, or not at all
+    if config.task == "qa" and config.stride >= rows // 2:  # windows would advance by little, or not at all
         update["stride"] = rows // 4
     notes = [
         f"{key} is {value or reads} instead of {getattr(config, key)}, because the model reads {reads} tokens at once"
@@ -165,8 +168,8 @@ def _work_folder(path: Path) -> Path:
 def result_table(result: Mapping[str, Any], about: str | None = None) -> Table:
     """Return a result as a table of means, two 95 % intervals and the scores of each seed.
 
-    The first interval is over seeds and items, the second over seeds only. ``about`` is the caption, which explains the
-    metric.
+    The first interval is over seeds and items, and the second over seeds only. ``about`` is the caption, which explains
+    the metric.
     """
     items = result["counts"]["target test"]["items"]
     title = f"{result['task']}, {result['model']} → {result['language']} ({result['metric']}, %; {items:,} test items)"
