@@ -1,7 +1,7 @@
 """Drawings of results.
 
-The limit below is in a module without matplotlib, since settings are checked against it without drawing.
+The limit below is in a module that does not import matplotlib, because settings are checked against it.
 """
 
 MOST_PAIRS = 2_000
-"""Largest number of word pairs in a picture. More cannot be told apart, and t-SNE takes longer than linear time."""
+"""Maximum number of word pairs in a picture. More cannot be distinguished, and the time of t-SNE grows faster."""

@@ -18,7 +18,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Bar:
-    """Accuracy in % over the ``n`` words of a ``tag``, such as a part of speech. An empty ``group`` has no heading."""
+    """A bar with the accuracy of a model.
+
+    Attributes:
+        group: Heading above the tags of a group, or "" for no heading.
+        tag: The part of speech or the condition.
+        model: Name in the legend, which has a colour.
+        accuracy: Accuracy in percent, with its interval.
+        n: Number of words, if it is known.
+    """
 
     group: str
     tag: str
@@ -30,8 +38,8 @@ class Bar:
 def retrieval_by_tag(name: str, title: str, bars: Sequence[Bar]) -> Drawing:
     """Draw a bar of every model for each part of speech, under the headings of their groups."""
     note = (
-        "How often the nearest word of the other language is the translation, by part of speech; in brackets the "
-        "number of words. Lines: 95 % intervals, where known."
+        "Share of words whose nearest word of the other language is the translation, by part of speech. The number of "
+        "words is in brackets. Lines are 95 % intervals, where known."
     )
     return retrieval_bars(name, title, bars, note)
 
@@ -74,10 +82,16 @@ def _with_number(tag: str, models: Sequence[Bar]) -> str:
 def under_headings(
     axes: Axes, groups: Mapping[str, Sequence[tuple[str, T]]], told: Callable[[str, T], str], length: int
 ) -> list[tuple[float, T]]:
-    """Write the names of all items at the left, under the name of their group in bold.
+    """Write the labels of all items on the vertical axis, under the headings of their groups in bold.
+
+    Args:
+        axes: The axes to draw on.
+        groups: Heading → (label, item) of each item. An empty heading is left out.
+        told: A function from the label and the item to the text on the axis.
+        length: Maximum number of letters of a text.
 
     Returns:
-        The position of each item.
+        The vertical position of each item.
     """
     y = 0.0
     ticks, headings, places = list[tuple[float, str]](), list[int](), list[tuple[float, T]]()

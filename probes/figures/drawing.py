@@ -1,9 +1,9 @@
 """Drawings as SVG inside a page and as SVG and PNG files: colour-blind safe, and byte-identical for equal input.
 
 The module uses matplotlib's object interface, so it needs no pyplot state and no display. All text and axes have one
-ink colour. In a page this becomes ``currentColor``, so that the figure follows the page into dark mode. A figure in a
-file has a white ground. Text is drawn as shapes, so it is the same on every machine. Only a label that the font cannot
-write remains text, and the reader's own fonts show it.
+colour, ``INK``. In a page, this colour becomes ``currentColor``, so that the figure follows the page into dark mode. A
+figure in a file has a white background. Text is drawn as shapes, so it is the same on every machine. Only a label with
+letters that the font lacks remains text, which the fonts of the reader display.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ WIDTH = 4.8  # inches; text of 9.5 points stays readable at the width of a phone
 DPI = 250  # so a PNG is 1,200 pixels wide
 NOTE_POINTS = 7.5
 TITLE_WRAP = 11.5  # a bold line of 10 points is as wide as a plain one of this
-CHARACTERS = 18  # of a note in an inch of width
+CHARACTERS = 18  # letters of a note in an inch of width
 WORDS, NAME = 30, 6
-"""Largest number of words of an alternative text, and of a name in it."""
+"""Maximum number of words in an alternative text, and in a name in it."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Figure:
 
 
 class _Renderer(RendererSVG):
-    """SVG renderer that draws text without glyphs in the reader's fonts, at an estimated width."""
+    """SVG renderer that keeps text without glyphs as text, for the fonts of the reader, at an estimated width."""
 
     def draw_text(self, gc: Any, x: float, y: float, s: str, *args: Any, **options: Any) -> None:
         with mpl.rc_context({} if writable(s) else {"svg.fonttype": "none"}):
@@ -96,7 +96,7 @@ class _Renderer(RendererSVG):
         return measure(s, prop, ismath)
 
 
-_RENDERER: Callable[..., Any] = _Renderer  # whose base class has no types
+_RENDERER: Callable[..., Any] = _Renderer  # the base class of _Renderer has no types
 
 
 class _Canvas(FigureCanvasSVG):
@@ -110,9 +110,9 @@ class _Canvas(FigureCanvasSVG):
 
 @lru_cache(maxsize=10_000)
 def writable(text: str) -> bool:
-    """Return whether the font has each letter, and none needs shaping or runs from right to left.
+    """Return whether the font can draw a text: it has each letter, and none needs shaping or right-to-left layout.
 
-    Shaping depends on how matplotlib was built. Without it Arabic or Devanagari are drawn wrong, not left out.
+    Shaping depends on how matplotlib was built. Without shaping, Arabic and Devanagari are drawn incorrectly.
     """
     return all(
         unicodedata.bidirectional(letter) not in ("R", "AL")
@@ -138,7 +138,7 @@ def _painted(
 ) -> Iterator[tuple[Canvas, Any]]:
     """Yield a canvas that ``paint`` has filled, and its backend. The size is in inches.
 
-    Settings of the user's matplotlibrc are ignored, since they would change the bytes.
+    Settings of the user's matplotlibrc are ignored, because they would change the bytes.
     """
     with mpl.rc_context():
         mpl.rcdefaults()
@@ -164,7 +164,7 @@ def draw(width: float, height: float, paint: Callable[[Canvas], None]) -> str:
 
 
 def png(width: float, height: float, paint: Callable[[Canvas], None]) -> bytes:
-    """Return the PNG of a canvas, white, in the style of the SVG figures, without a date or version."""
+    """Return a canvas as PNG with a white background, in the style of the SVG figures, without date or version."""
     with _painted(width, height, paint, FigureCanvasAgg, dpi=DPI) as (canvas, _):
         buffer = io.BytesIO()
         canvas.savefig(buffer, format="png", dpi=DPI, facecolor="white", metadata={"Software": None})
@@ -180,7 +180,7 @@ def inline_svg(figure: Figure) -> str:
 
 
 def standalone_svg(figure: Figure) -> str:
-    """Return the SVG for use as a file: with a white ground, a title and its caption as a description."""
+    """Return the SVG for use as a file, with a white background, a title, and the caption as its description."""
     head, _, rest = figure.svg.partition(">")
     about = f"<title>{escape(figure.alt)}</title>"
     about += f"<desc>{escape(figure.caption)}</desc>" if figure.caption else ""
@@ -209,7 +209,7 @@ def shorten(text: str, length: int = 34) -> str:
 
 
 def alternative(what: str, values: Iterable[tuple[str, float]], form: str = "{:.1f}") -> str:
-    """Return an alternative text of at most WORDS words: what is drawn, and the lowest and the highest value.
+    """Return an alternative text of at most WORDS words with the subject, the lowest value and the highest value.
 
     >>> alternative("Bars of Δ", [("MLM", 19.2), ("XLM", 7.1), ("DICT-MLM", 9.0)])
     'Bars of Δ: from 7.1 (XLM) to 19.2 (MLM).'
@@ -238,7 +238,17 @@ def markers(names: Sequence[str]) -> dict[str, str]:
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """A figure before it is drawn: ``paint`` fills a canvas of ``height`` inches."""
+    """A figure before it is drawn.
+
+    Attributes:
+        name: The file name without its ending.
+        title: The title.
+        paint: The function that draws on a canvas.
+        note: Text after the title in the caption.
+        alt: The alternative text.
+        height: Height in inches.
+        width: Width in inches.
+    """
 
     name: str
     title: str
@@ -252,15 +262,15 @@ class Drawing:
         safe_name(self.name, "name of a figure")
 
     def figure(self) -> Figure:
-        """Draw the figure for a page, where title and note stand beside it as its caption."""
+        """Draw the figure for a page. Title and note become its caption."""
         svg = draw(self.width, self.height, self.paint)
         return Figure(self.name, svg, self.alt, f"{self.title}. {self.note}")
 
     def write(self, folder: Path) -> list[Path]:
         """Write ``name``.svg and ``name``.png atomically.
 
-        Equal input gives equal bytes. Only the bytes of a PNG, and of an SVG in which text is measured, may differ
-        between versions of matplotlib.
+        Equal input gives equal bytes. Between versions of matplotlib, the bytes of a PNG may differ, and those of an
+        SVG in which text is measured.
         """
         lines = len(self._lines(self.title, TITLE_WRAP)), len(self._lines(self.note, NOTE_POINTS))
         height = self.height + 0.17 * lines[0] + 0.135 * lines[1] + 0.1
@@ -283,14 +293,14 @@ class Drawing:
 
 
 def legend_above(axes: Axes, handles: Sequence[Artist] | None = None) -> None:
-    """Put a legend in two columns above the axes, where no line runs, and below the title."""
+    """Put a legend in two columns between the title and the axes, where it covers no line."""
     handles = axes.get_legend_handles_labels()[0] if handles is None else handles
     place: Any = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 2}
     axes.legend(handles=list(handles), borderaxespad=0.2, fontsize=8.5, handletextpad=0.5, **place)
 
 
 def grid(axes: Axes, axis: Literal["both", "x", "y"]) -> None:
-    """Draw faint lines behind the data."""
+    """Draw faint grid lines behind the data."""
     axes.grid(axis=axis, color=INK, alpha=0.12, linewidth=0.7)
     axes.set_axisbelow(True)
 
@@ -307,9 +317,9 @@ def place_labels(
 ) -> list[tuple[float, float, float, float]]:
     """Place labels greedily, each on one of eight sides of its point, ``gap`` points away.
 
-    A label is placed inside the frame, where it covers no label before it and none of the boxes ``taken``. If several
-    sides are possible, it takes the one where it covers the fewest points of ``lines``, or the first of equal ones. A
-    label without a possible side is left out. The canvas must have been laid out.
+    A label must be inside the frame, and must cover neither an earlier label nor one of the boxes ``taken``. Among the
+    possible sides, the one that covers the fewest points of ``lines`` is used, or the first of equal ones. A label
+    without a possible side is left out. The layout of the canvas must be done before the call.
 
     Args:
         axes: The axes that the points are on.
@@ -318,7 +328,7 @@ def place_labels(
         **style: Further keywords of matplotlib's ``annotate``.
         taken: [n, 4] boxes as x0 y0 x1 y1 in pixels.
         lines: [m, 2] points of lines in pixels.
-        most: Largest number of labels that are placed.
+        most: Maximum number of labels to place (default: all).
 
     Returns:
         The boxes of the labels.

@@ -18,17 +18,26 @@ NAMES: Mapping[Distance, str] = {"l2": "L2", "cosine": "cosine"}
 UNITS = {"l2": "L2 distance (units of the vectors)", "cosine": "cosine distance (1 − cos)"}
 RELATED, UNRELATED = COLOURS[0], COLOURS[5]
 LABEL = {1: 40, 2: 30, 3: 20}
-"""Largest number of columns of panels → characters of a label."""
+"""Maximum number of characters of a label, by the number of columns of panels."""
 NOTE = (
-    "Related: words that are linked as translations. Unrelated: words of two different sentences. Each colour has area "
-    "1. Dashed: medians. AUC: how probably a related pair is closer than an unrelated one (0.5 = mixed up, 1 = apart), "
-    "in brackets its {level:g} % interval over sentences."
+    "Related words are aligned as translations. Unrelated words are from two different sentences. The area of each "
+    "colour is 1. Dashed lines are medians. AUC is the probability that a related pair is closer than an unrelated one "
+    "(0.5 = mixed, 1 = separate), with its {level:g} % interval over sentences in brackets."
 )
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Counts [bins] of pairs between ``edges`` [bins + 1], the medians of related and unrelated pairs, and the AUC."""
+    """The histograms of one model.
+
+    Attributes:
+        label: The name of the panel.
+        edges: [bins + 1] the edges of the bins.
+        related: [bins] the number of related pairs.
+        unrelated: [bins] the number of unrelated pairs.
+        medians: The medians of related and of unrelated pairs.
+        auc: The AUC with its interval.
+    """
 
     label: str
     edges: Sequence[float]
@@ -39,13 +48,13 @@ class Panel:
 
 
 def histogram_panels(name: str, title: str, distance: Distance, rows: Sequence[Sequence[Panel | None]]) -> Drawing:
-    """Draw rows of panels with common axes. None is an empty place.
+    """Draw rows of panels with common axes. None leaves a place empty.
 
-    The density is drawn, so panels may have other bins.
+    Densities are drawn, so the bins of panels may differ.
     """
     columns, known = len(rows[0]), [panel for row in rows for panel in row if panel is not None]
-    assert known and all(len(row) == columns for row in rows), "a panel at least, in rows of one length"
-    assert columns in LABEL, "few columns"
+    assert known and all(len(row) == columns for row in rows), "at least one panel, in rows of equal length"
+    assert columns in LABEL, "at most three columns"
 
     def paint(canvas: Canvas) -> None:
         places = canvas.subplots(len(rows), columns, sharex=True, sharey=True, squeeze=False)
@@ -56,9 +65,9 @@ def histogram_panels(name: str, title: str, distance: Distance, rows: Sequence[S
             else:
                 _paint(axes, panel, columns)
                 drawn.append(axes)
-        for column in range(columns):  # below the last panel that is there: the lowest place may be empty
+        for column in range(columns):  # tick labels below the last panel, since the lowest place may be empty
             _lowest(list(places[:, column]), [row[column] for row in rows]).tick_params(labelbottom=True)
-        drawn[0].set_ylim(bottom=0)  # once all is drawn, since it ends the scaling; the axes are shared
+        drawn[0].set_ylim(bottom=0)  # after all drawing, because it ends automatic scaling of the shared axes
         canvas.supxlabel(UNITS[distance], fontsize=9.5)
         canvas.supylabel("density of pairs of words", fontsize=9.5)
         drawn[0].legend(fontsize=8.5 if columns == 1 else 7)

@@ -1,6 +1,6 @@
 """Figures of lines: measures over layers, steps, doses or differences of rank, and the logs of runs.
 
-The input is plain data, with intervals as bands. Nothing is computed here except by ``rank_series``, which bins.
+The input is plain data, with intervals as bands. Only ``rank_series`` computes something: it sorts items into bins.
 """
 
 from __future__ import annotations
@@ -32,33 +32,38 @@ from probes.statistics import Floats, Interval, wilson_interval
 HEADROOM = 1.05
 STEP = "pretraining step"
 TICKS = 8
-"""Largest number of values of an axis that each have a tick."""
+"""Maximum number of values on an axis for which each value has a tick."""
 LOG_RATIO = 20.0
-"""Ratio of positive doses from which their axis is logarithmic. On a linear axis the small ones would coincide."""
+"""Ratio of the largest to the smallest positive dose from which the axis is logarithmic.
+
+On a linear axis, small doses would coincide.
+"""
 
 NOT_A_LOSS = {
     *("step", "lr", "tokens_per_second", "sentence_pairs_per_second", "tokens_seen", "alignment", "seconds", "epoch"),
     *("grad_norm", "memory"),
 }
 OF_ADJUSTMENT = ("pull", "hold")
-"""Terms of an adjustment for each word: squared distances, or distances (Cao et al. 2020, section 3.3)."""
+"""Terms of an adjustment, which are distances or squared distances per word (Cao et al. 2020, section 3.3)."""
 DISTANCES = ("related", "unrelated")
 """Measures that are logged during an adjustment (Impact, section 5.4)."""
 ALIGNMENT = ("alignment", "alignment_held_out")
 CURVE_POINTS = 300
-"""Largest number of points of a curve. More would be wider than the figure and fill the page with bytes."""
+"""Maximum number of points of a curve. More points are not visible at the width of the figure, and enlarge the page."""
 CURVE_LOG_RATIO = 4.0
-"""Ratio of the values of a positive curve from which its scale is logarithmic."""
+"""Ratio of the largest to the smallest value of a positive curve from which its axis is logarithmic."""
 Records = Sequence[Mapping[str, float]]
 """Lines of the log of a run."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """A line: ``y`` [n] over ``x`` [n], with bounds where they are known.
+    """A line: ``y`` [n] over ``x`` [n].
 
     Attributes:
-        pair: The line is drawn dashed in the colour of the line before it, and the legend does not name it.
+        low: [n] lower bounds, or () if no bounds are known. A single missing bound is None.
+        high: [n] upper bounds, in the same form.
+        pair: True to draw the line dashed, in the colour of the line before it, and without an entry in the legend.
     """
 
     name: str
@@ -79,8 +84,8 @@ def auc_by_layer(name: str, title: str, series: Sequence[Series]) -> Drawing:
     """Draw the AUC (0 to 1) of each model or distance over layers."""
     low = min(0.5, *(y for line in series for y in line.y))
     note = (
-        "AUC: how probably a related pair of words is closer than an unrelated one; dotted: chance (0.5). "
-        "Bands: 95 % intervals over sentences. Layer 0: the embeddings."
+        "AUC is the probability that a related pair of words is closer than an unrelated one. The dotted line is "
+        "chance (0.5). Bands are 95 % intervals over sentences. Layer 0 is the embeddings."
     )
     return _lines(name, title, series, ("layer", "AUC of related against unrelated"), (low - 0.03, 1.02), note, 0.5)
 
@@ -88,15 +93,15 @@ def auc_by_layer(name: str, title: str, series: Sequence[Series]) -> Drawing:
 def retrieval_by_layer(name: str, title: str, series: Sequence[Series]) -> Drawing:
     """Draw the retrieval accuracy (0 to 100) of each model, direction or method over layers."""
     note = (
-        "Accuracy: how often the nearest word of the other language is the translation. Layer 0: the embeddings. "
-        "Bands: 95 % intervals, where given."
+        "Accuracy is the share of words whose nearest word of the other language is the translation. Layer 0 is the "
+        "embeddings. Bands are 95 % intervals, where given."
     )
     return _lines(name, title, series, ("layer", "retrieval accuracy (%)"), (0, None), note)
 
 
 def emergence(name: str, title: str, series: Sequence[Series], label: str = "alignment (%)") -> Drawing:
     """Draw scores over the steps of pretraining, one line for each score."""
-    note = "Each point is a checkpoint of the run: when the line rises, the languages become aligned."
+    note = "Each point is a checkpoint of the run. Where the line rises, the languages become aligned."
     return _lines(name, title, series, (STEP, label), (0, None), note)
 
 
@@ -116,7 +121,7 @@ def lines_over(
         series: The lines.
         axes: Labels of the horizontal and of the vertical axis.
         note: Text after the title in the caption.
-        written: Label of each number of an axis of a study. Without it the places are layers or steps.
+        written: Labels of the numbers on the horizontal axis, for an axis of a study (default: layers or steps).
     """
     if written is None:
         return _lines(name, title, series, axes, _limits(series), note)
@@ -144,12 +149,16 @@ def accuracy_by_rank(name: str, title: str, series: Sequence[Series], note: str)
 
 
 def rank_series(name: str, difference: ArrayLike, correct: ArrayLike, bins: int) -> Series:
-    """Return the accuracy in % in at most ``bins`` bins of equally many items by |difference| of rank.
+    """Return the accuracy in percent over |difference| of rank, in at most ``bins`` bins of equally many items.
 
-    Items of equal difference share a bin. Bounds are Wilson's score interval (1927), which takes the items as
-    independent. A bin is at its median difference, at least 1, so that a logarithmic axis can show it.
+    Items of equal difference share a bin. Bounds are Wilson's score interval (1927), which treats items as independent.
+    The x value of a bin is its median difference, but at least 1, for a logarithmic axis.
 
-    ``correct`` [n] has values from 0 to 1.
+    Args:
+        name: The name of the line.
+        difference: [n] the difference of rank of each item.
+        correct: [n] the score of each item, from 0 to 1.
+        bins: Maximum number of bins.
     """
     size = np.abs(np.asarray(difference, dtype=np.float64))
     hits = np.asarray(correct, dtype=np.float64)
@@ -224,11 +233,14 @@ def _line(axes: Axes, line: Series, colour: str, marker: str) -> None:
 
 
 def curve_figures(name: str, records: Records, number: int) -> list[Figure]:
-    """Draw small figures of the log of a run. A kind that was not logged has no figure."""
+    """Draw small figures of the log of a run: losses, perplexity, alignment and more, each if it was logged.
+
+    ``number`` makes the file names unique.
+    """
     keys = dict.fromkeys(key for record in records for key in record)
     losses = [key for key in keys if key not in {*NOT_A_LOSS, *OF_ADJUSTMENT} and "/" not in key]
     if len(losses) == 2 and "loss" in losses:
-        losses.remove("loss")  # the total of one loss is that loss
+        losses.remove("loss")  # with a single term, the total equals the term
     positive = [key for key in losses if min(_curve(records, key)[1]) > 0]
     signed, terms = [k for k in losses if k not in positive], [k for k in keys if k in OF_ADJUSTMENT]
     distances, aligned = ([k for k in keys if k.split("/")[0] in kinds] for kinds in (DISTANCES, ALIGNMENT))

@@ -15,9 +15,9 @@ from probes.statistics import Floats
 from synthlang.errors import InputError
 
 CELLS = 13
-"""A map with more rows or columns has no numbers in its cells, since they could not be read."""
+"""Maximum number of rows or columns of a map with numbers in its cells. In larger maps they would be too small."""
 LINE = 8
-"""Letters in a line of the label of the colour bar for each row of the map."""
+"""Number of letters, for each row of the map, in a line of the label of the colour bar."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def cka_map(name: str, title: str, values: ArrayLike, left: str, right: str) -> 
     assert table.ndim == 2, table.shape
     if not table.size or not np.isfinite(table).all():
         raise InputError(
-            "a value of CKA is NaN or infinite, or there is no layer",
+            "the map of CKA has no layers, or a value that is NaN or infinite",
             hint="measure CKA again with more sentences or another model",
             code="range",
         )
@@ -49,7 +49,7 @@ def cka_map(name: str, title: str, values: ArrayLike, left: str, right: str) -> 
             every = list(range(0, size, 1 + (size - 1) // CELLS))
             axis.set_ticks([i + 0.5 for i in every], [str(i) for i in every])
 
-    note = "How alike the representations of the same sentences are, layer by layer. Layer 0: the embeddings."
+    note = "Similarity of the representations of the same sentences, layer by layer. Layer 0 is the embeddings."
     best = np.unravel_index(int(table.argmax()), table.shape)
     alt = f"{title}. Largest CKA {table.max():.3f}, layer {best[0]} of {left} with layer {best[1]} of {right}."
     return Drawing(name, title, paint, note, alt, min(6.0, 0.75 + 3.4 * rows / columns))
@@ -65,9 +65,17 @@ def settings_map(
     note: str,
     limits: tuple[float, float],
 ) -> Drawing:
-    """Draw a measure [U, A] over the settings ``up`` and ``across``, with U and A labels. NaN gives an empty place.
+    """Draw a measure as colours over two settings.
 
-    ``label`` names the colours, which run over ``limits``.
+    Args:
+        name: Name of the file.
+        title: Title of the figure.
+        values: [U, A] the measure. NaN leaves a cell empty.
+        up: The setting on the vertical axis, with U labels.
+        across: The setting on the horizontal axis, with A labels.
+        label: Label of the colour bar.
+        note: Text after the title in the caption.
+        limits: The values of the first and the last colour.
     """
     table = np.asarray(values, dtype=np.float64)
     assert table.shape == (len(up.labels), len(across.labels)), table.shape

@@ -1,4 +1,4 @@
-"""Our numbers beside those of a paper: bars with intervals, and a diamond where the paper prints a number."""
+"""Our numbers beside those of a paper: bars with intervals, and a diamond for each number that the paper prints."""
 
 from __future__ import annotations
 
@@ -16,25 +16,29 @@ from probes.figures.drawing import INK, Figure, alternative, colours, draw, grid
 from probes.statistics import Interval
 
 PANEL, ALONE, NAMES = 1.3, 3.3, 1.35
-"""Width in inches of a panel, of a panel that stands alone, and of the names at the left.
+"""Width in inches of one of several panels, of a single panel, and of the names at the left.
 
-Together they are as wide as a phone, on which text of 9.5 points can be read.
+A row of panels is as wide as a phone, on which text of 9.5 points can be read.
 """
 ACROSS = 3
-"""Largest number of panels side by side."""
+"""Maximum number of panels side by side."""
 ROW, HEADING = 0.215, 1.4
-"""Inches of a bar, and height of a heading in bars."""
+"""Height of a bar in inches, and height of a heading in bars."""
 MOST = 60
-"""Largest number of bars of a panel. More bars would be taller than a page."""
+"""Maximum number of bars in a panel. More bars would be taller than a page."""
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A number of ours, called ``name``, in a ``group`` of a ``panel``.
+    """A bar with our number, and the number of the paper if it prints one.
 
     Attributes:
+        panel: The panel, such as a task.
+        group: Heading above the bars of a group, or "" for no heading.
+        name: Name of the bar.
+        ours: Our number with its interval.
         printed: The number of the paper, or None.
-        values: Our number of each model or seed, where they are known.
+        values: Our number for each model or seed, if they are known.
     """
 
     panel: str
@@ -60,13 +64,13 @@ def bars_beside(
 
     Args:
         file: File name of the figure.
-        title: Title, which the alternative text starts with.
+        title: Title of the figure.
         bars: All bars, with the panel and the group of each.
         note: Text after the title in the caption.
-        most: Largest number of panels.
-        palette: Colour for each name of a bar, if it is the same in several figures.
-        one_scale: True if all panels have one unit, so that their bars can be compared.
-        axis: The measure, if all panels have the same one.
+        most: Maximum number of panels.
+        palette: Colour for each name of a bar (default: by order of appearance). It gives figures the same colours.
+        one_scale: True to give all panels the same scale, if they have the same unit.
+        axis: Label of the horizontal axis (default: none).
     """
     every = list(dict.fromkeys(bar.panel for bar in bars))
     panels = every[:most]
@@ -112,7 +116,7 @@ def _of(bars: Sequence[Bar], panel: str, places: Mapping[tuple[str, str], float]
 
 
 def _paint(axes: Axes, bars: Sequence[tuple[float, Bar]], palette: Mapping[str, str]) -> None:
-    """Draw bars, intervals, seeds and diamonds. Each kind is one artist for speed."""
+    """Draw bars, intervals, seeds and diamonds. For speed, each of these kinds is one artist of matplotlib."""
     shades = [palette[bar.name] for _, bar in bars]
     axes.barh([y for y, _ in bars], [bar.ours.mean for _, bar in bars], height=0.66, color=shades, alpha=0.75)
     shown = [(y, bar.ours.shown) for y, bar in bars]

@@ -1,8 +1,8 @@
 """Pictures of word pairs in a plane: a line joins translations, and words are labelled where there is room.
 
 Positions are principal components or t-SNE. Cao et al. 2020 draw t-SNE (figure 1). Principal components are the
-default, since they are linear, exact and without settings: a distance in the picture is never larger than the one in
-the space.
+default, because they are linear, exact and have no settings. A distance in the picture is never larger than the
+distance of the vectors.
 """
 
 from __future__ import annotations
@@ -39,20 +39,22 @@ Method = Literal["pca", "tsne"]
 PERPLEXITY = 30.0  # van der Maaten & Hinton 2008: the picture hardly changes from 5 to 50
 LEFT, RIGHT = COLOURS[0], COLOURS[5]
 LABEL_POINTS = 7.5
-LINE_POINTS = 24  # where a line is taken to be
-GAP = 4.0  # points from a word's place to its label
+LINE_POINTS = 24  # number of points that represent a line when labels are placed
+GAP = 4.0  # distance of a label from its word, in points of 1/72 inch
 HEIGHT = 5.0  # inches
 MOST_LABELS = 240
-"""Largest number of words that are labelled. More labels do not fit, and measuring them takes time."""
+"""Maximum number of words with a label. More labels do not fit, and measuring them takes time."""
 
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """Coordinates [n, 2] float64 of the words of n pairs.
+    """Positions of the words of n pairs in a plane.
 
     Attributes:
-        explained: Share of the variance that each axis shows, of ``pca``.
-        perplexity: Perplexity of ``tsne``.
+        left: [n, 2] float64, the positions of the left words.
+        right: [n, 2] float64, the positions of the right words.
+        explained: Share of the variance on each axis, 0 to 1, for ``pca``.
+        perplexity: Perplexity, for ``tsne``.
     """
 
     method: Method
@@ -64,7 +66,7 @@ class Picture:
     perplexity: float | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the words with their positions, to draw the picture elsewhere."""
+        """Return the words with their positions for JSON, so that other programs can draw the picture."""
         sides = {
             side: [[float(f"{x:.6g}") for x in point] for point in places.tolist()]
             for side, places in (("left", self.left), ("right", self.right))
@@ -83,8 +85,8 @@ def picture(
 ) -> Picture:
     """Place n word pairs in a plane, where row i of ``left`` and of ``right`` [n, d] are translations.
 
-    Both languages are placed in one plane: principal axes and neighbours are computed over all 2 n vectors. Vectors are
-    not normalised. To show cosine distances, pass unit vectors.
+    Both languages are in one plane, because principal axes and neighbours are computed over all 2 n vectors. Vectors
+    are not normalised. To show cosine distances, pass unit vectors.
 
     Raises:
         InputError: There is no pair or more than MOST_PAIRS, a value is NaN, or all vectors are equal. ``tsne`` also
@@ -95,12 +97,14 @@ def picture(
     assert len(left_words) == len(right_words) == n, (len(left_words), len(right_words), n)
     if not 1 <= n <= MOST_PAIRS:
         raise InputError(
-            f"a picture shows 1 to {MOST_PAIRS} word pairs, not {n}", hint="choose fewer words", code="range"
+            f"a picture has 1 to {MOST_PAIRS} word pairs, not {n}",
+            hint="change the number of pairs (distances.pairs)",
+            code="range",
         )
     points = torch.cat([left.detach().double().cpu(), right.detach().double().cpu()])
     if not bool(points.isfinite().all()):
         raise InputError(
-            "the word vectors hold NaN or infinity: the model has diverged or is damaged",
+            "the word vectors contain NaN or infinity, so the model has diverged or is damaged",
             hint="use an earlier checkpoint, or train again",
             code="range",
         )
@@ -121,8 +125,8 @@ def picture(
 def principal(points: Tensor) -> tuple[Tensor, tuple[float, float]]:
     """Return the coordinates [m, 2] of points [m, d] on their first two principal axes, and their shares of variance.
 
-    The sign of an axis makes its (first) largest component positive, so that the picture does not depend on the
-    machine. An axis whose variance is only rounding has zeros.
+    The sign of an axis is chosen so that its largest component is positive (the first of equal ones). The picture
+    therefore does not depend on the machine. If the variance of an axis is only rounding, its coordinates are 0.
     """
     centred = points - points.mean(0)
     u, sizes, axes = torch.linalg.svd(centred, full_matrices=False)
@@ -155,9 +159,9 @@ def _tsne(points: Tensor, seed: int) -> tuple[Tensor, float]:
 def word_pairs(name: str, title: str, drawn: Picture, left: str, right: str) -> Drawing:
     """Draw both words of each pair, of the languages ``left`` and ``right``, with a line between translations.
 
-    A label is placed on a side of its point where it covers nothing. A label without room is left out, so the most
-    important words should come first. A word that the font cannot write, such as one in a derived script or in letters
-    that need shaping, is labelled by its translation in ‹ ›.
+    A label is placed where it covers nothing. A label without room is left out, so the most important words should come
+    first. If the font cannot write a word (a derived script, or letters that need shaping), the label is its
+    translation in ‹ ›.
     """
     labels = [label_pair(a, b, i) for i, (a, b) in enumerate(zip(drawn.left_words, drawn.right_words, strict=True))]
     points = np.stack([drawn.left.numpy(), drawn.right.numpy()])  # [2, n, 2]
@@ -184,13 +188,16 @@ def word_pairs(name: str, title: str, drawn: Picture, left: str, right: str) -> 
         _label(canvas, axes, points, labels)
 
     apart, spread = (np.median(np.linalg.norm(points[0] - places, axis=1)) for places in (points[1], points[0].mean(0)))
-    note = "A line joins a word and its translation; labels without room are left out. "
+    note = "A line joins a word and its translation. Labels without room are left out. "
     if any("‹" in label for pair in labels for label in pair):
-        note += "‹word›: the translation of a word that the font cannot write. "
+        note += "‹word› is the translation of a word that the font cannot write. "
     if drawn.perplexity is None:
-        note += "Principal components: distances are those of the vectors, seen from their broadest side."
+        note += "The axes are the first two principal components of the vectors."
     else:
-        note += f"t-SNE, perplexity {drawn.perplexity:.3g}: neighbours are near; distances between groups mean little."
+        note += (
+            f"Positions are by t-SNE with perplexity {drawn.perplexity:.3g}. Neighbours are near, but distances "
+            "between groups have little meaning."
+        )
     alt = alternative(
         f"Plane of {len(labels)} word pairs of {left} and {right}; median distance",
         [("translations", apart), (f"{left} from its middle", spread)],

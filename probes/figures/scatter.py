@@ -1,4 +1,4 @@
-"""Scatters: Δ against a measure of the models, and any two columns of results in groups."""
+"""Scatter plots of Δ against a measure of the models, and of any two columns of results in groups."""
 
 from __future__ import annotations
 
@@ -28,22 +28,27 @@ from probes.figures.drawing import (
 from probes.statistics import Correlation, Interval
 
 LABELLED = 24
-"""Largest number of conditions that are labelled. With more, hardly any label has room."""
+"""Maximum number of conditions with labels. With more conditions, hardly any label has room."""
 SINGLE = 16
 """Number of points above which markers are smaller."""
 INTERVALS = 100
-"""Number of points above which no intervals are drawn, since they would form a hatching."""
+"""Number of points above which intervals are not drawn, because they would overlap."""
 NAMES = 7
-"""Largest number of names of a legend, which is the number of colours."""
+"""Maximum number of names in a legend, which is the number of colours."""
 ACROSS = 3
 MOST = 12
-"""Largest number of panels. The table has the rest."""
+"""Maximum number of panels. The table has all groups."""
 SYMBOLS = {"spearman": "ρ", "kendall": "τ", "pearson": "r"}
 
 
 @dataclass(frozen=True)
 class Across:
-    """The measure on the horizontal axis, and the label of the axis."""
+    """The measure on the horizontal axis.
+
+    Attributes:
+        name: The name of the measure in the alternative text.
+        label: The label of the axis.
+    """
 
     name: str
     label: str
@@ -51,7 +56,15 @@ class Across:
 
 @dataclass(frozen=True)
 class Point:
-    """A cell: the measure, its Δ, its name, and the name and the group of its condition."""
+    """A cell of a study.
+
+    Attributes:
+        x: The measure on the horizontal axis.
+        delta: Δ with its interval.
+        cell: The name of the cell.
+        name: The name of its condition, which has a colour.
+        group: The group of its condition, which has a marker.
+    """
 
     x: float
     delta: Interval
@@ -63,7 +76,10 @@ class Point:
 def delta_scatter(
     file: str, task: str, points: Sequence[Point], palette: Mapping[str, str], axis: str, across: Across
 ) -> Figure:
-    """Draw a point for each cell: the measure ``across`` against mean Δ, whose axis is called ``axis``."""
+    """Draw a point for each cell, with the measure ``across`` on the horizontal axis and mean Δ on the vertical axis.
+
+    ``axis`` is the label of the vertical axis, and ``palette`` has a colour for each condition.
+    """
     groups = list(dict.fromkeys(point.group for point in points))
     shapes = markers(groups if len(groups) <= len(MARKERS) else ["" for _ in groups])
     conditions = list(dict.fromkeys((point.name, point.group) for point in points))
@@ -115,9 +131,9 @@ def _legend(canvas: Canvas, palette: Mapping[str, str], shapes: Mapping[str, str
 
 
 def _label(canvas: Canvas, axes: Axes, points: Sequence[Point], conditions: Sequence[tuple[str, str]]) -> None:
-    """Name each condition once, beside one of its points where there is room.
+    """Label each condition once, beside one of its points with room for the label.
 
-    Without room, its colour and marker in the legend identify the condition.
+    If no point has room, the colour and the marker in the legend identify the condition.
     """
     canvas.draw_without_rendering()
     taken = []
@@ -135,7 +151,7 @@ def _label(canvas: Canvas, axes: Axes, points: Sequence[Point], conditions: Sequ
 
 @dataclass(frozen=True)
 class Panel:
-    """Rows of one group, (x, y, block) each, and their correlation."""
+    """The rows of one group as (x, y, block), and their correlation."""
 
     name: str
     points: tuple[tuple[float, float, str], ...]
@@ -143,7 +159,10 @@ class Panel:
 
 
 def scatter(x: str, y: str, panels: Sequence[Panel], block: str) -> Figure:
-    """Draw the first MOST panels side by side, with a legend of the blocks if there are several."""
+    """Draw the first MOST groups side by side, with a legend of the blocks if there are several.
+
+    ``x`` and ``y`` are the names of the columns, and ``block`` is the title of the legend.
+    """
     shown = panels[:MOST]
     blocks = [name for panel in shown for _, _, name in panel.points]
     palette, shapes = colours(blocks), markers(blocks)

@@ -32,9 +32,9 @@ class TranslationSet:
         queries: [q] int64, the distinct rows of source words.
         offsets: [q + 1] int64. The answers of query i are offsets[i] … offsets[i + 1] − 1.
         answers: [n] int64, the rows of target words, distinct for each query.
-        counts: The numbers of distinct ``pairs`` and source ``words`` in the dictionary, of pairs with two ``known``
-            words, of words without a row (``unknown_source``, ``unknown_target``), and of known source words without a
-            known translation (``unanswered``).
+        counts: The number of distinct ``pairs`` and of source ``words`` in the dictionary, of ``known`` pairs (both
+            words have a row), of words without a row (``unknown_source``, ``unknown_target``), and of source words that
+            have a row but no translation with a row (``unanswered``).
     """
 
     queries: NDArray[np.int64]
@@ -43,13 +43,13 @@ class TranslationSet:
     counts: Mapping[str, int]
 
     def pairs(self) -> NDArray[np.int64]:
-        """Return the rows [n, 2] of known pairs, source and target, to fit a map on."""
+        """Return the rows [n, 2] of the source and the target word of each known pair."""
         return np.stack([np.repeat(self.queries, np.diff(self.offsets)), self.answers], axis=1)
 
     def right(self, neighbours: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return the mask [q, k] of correct answers among ``neighbours`` [q, k].
 
-        Row i has the target rows nearest to query i, nearest first, and −1 for none.
+        Row i of ``neighbours`` has the target rows nearest to query i, nearest first, and −1 for none.
         """
         assert neighbours.ndim == 2 and len(neighbours) == len(self.queries), (neighbours.shape, len(self.queries))
         size = int(max(self.answers.max(initial=0), neighbours.max(initial=0))) + 1
@@ -62,15 +62,15 @@ class TranslationSet:
     ) -> NDArray[np.float64]:
         """Return the probability [q] that a correct answer is among the first ``at`` neighbours.
 
-        Ties are broken at random. Ties that continue beyond the end of the list are cut there, except for ties of the
-        nearest neighbours.
+        The probability is over random orders of ties. Ties that continue beyond the end of the list are cut there,
+        except for ties of the nearest neighbours.
 
         Args:
-            neighbours: [q, k'] the nearest target rows.
+            neighbours: [q, k'] the nearest target rows, nearest first, and −1 for none.
             scores: [q, k'] the similarities of the neighbours.
-            at: Number of neighbours that count.
+            at: Number of neighbours that count, from 1 to k'.
             credit: [n] for each of ``pairs``, 1/t if its answer is one of t tied nearest neighbours
-                (``pretrain.nearest``), else 0. This covers ties that are longer than the list.
+                (``pretrain.nearest``), else 0. From it follows the number of such ties, also beyond the list.
         """
         width = neighbours.shape[1]
         assert 1 <= at <= width, (at, width)
@@ -97,9 +97,9 @@ class TranslationSet:
         candidates: int,
         at: Sequence[int] = (1, 5, 10),
     ) -> dict[str, float]:
-        """Return ``{"p@1": percent, …}``, the mean credit of queries for their first k neighbours (see `earned`).
+        """Return ``{"p@1": percent, …}``, the mean over queries of `earned` for each k in ``at``.
 
-        If there are fewer ``candidates`` than k, the list must have all of them.
+        ``candidates`` is the number of target rows. If there are fewer than k, the lists must have all of them.
         """
         width = neighbours.shape[1]
         assert width >= min(max(at), candidates), (width, at, candidates)
@@ -126,7 +126,7 @@ def translation_set(
 ) -> TranslationSet:
     """Look up the pairs of a dictionary in two vocabularies, which map words to rows. Case matters.
 
-    Errors call the dictionary ``key`` and name its file ``path``.
+    ``key`` is the name of the dictionary in errors, and ``path`` is its file.
 
     Raises:
         InputError: No pair has both words in the vocabularies.
@@ -141,7 +141,7 @@ def translation_set(
     queries = [word for word, rows in answers.items() if rows]
     if not queries:
         reason = f"none of the {len(distinct):,} pairs of {key} has both words in the vocabularies"
-        hint = "check that languages, direction and case of the dictionary fit the text"
+        hint = "give a dictionary with the languages, the direction and the case of the text"
         raise InputError(reason, path, hint=hint, code="empty")
     lengths = [len(answers[word]) for word in queries]
     flat = [row for word in queries for row in answers[word]]

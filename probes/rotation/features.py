@@ -34,7 +34,7 @@ SUBWORDS: dict[Literal["first", "last", "mean"], Subword] = {"first": "start", "
 
 
 class Read(Protocol):
-    """The part of the feature settings that a rotation depends on."""
+    """Settings of features that a rotation depends on, as in `FeaturesConfig`."""
 
     @property
     def layers(self) -> tuple[int, ...]: ...
@@ -49,8 +49,9 @@ class Rotation:
 
     Attributes:
         moves: The language whose states are mapped.
-        maps: The map of each layer. With linear maps, states of the other language stay unchanged. With other maps,
-            they are normalised.
+        layers: The layers of the features.
+        maps: The map of each layer. If the maps are linear, states of the other language stay unchanged. Other maps
+            also normalise the states of the other language.
         counts: Number of sentence pairs left out, by reason.
         name: The fingerprint of everything that the maps depend on.
     """
@@ -69,7 +70,7 @@ class Rotation:
 
     @property
     def reads(self) -> tuple[Role, ...]:
-        """The languages whose states ``apply`` is for."""
+        """The languages whose states must pass through ``apply``."""
         other: Role = "source" if self.moves == "target" else "target"
         return (self.moves,) if self.maps[0].is_linear else (self.moves, other)
 
@@ -109,9 +110,18 @@ def fit_rotation(
 ) -> Rotation:
     """Fit a map for each layer of the features, on vectors of words or sentences that are translations of each other.
 
-    Vectors come from the models before fine-tuning. If there are more than ``config.words``, the vectors of randomly
-    drawn sentence pairs are used. With dictionary supervision, these are the first words in the file, or the most
-    frequent words. ``texts`` are the sentence pairs, if they have been read already.
+    Vectors come from the models before fine-tuning. At most ``config.words`` pairs of vectors are used, from sentence
+    pairs in a random order. With ``supervision: dictionary``, they are the first pairs of the file, or the most
+    frequent word alignments.
+
+    Args:
+        config: The settings of the rotation.
+        features: The layers and subwords that the transfer reads.
+        pretrained: The models and the two languages.
+        seed: The seed of the random order.
+        store: The store for word alignments of an aligner.
+        report: Receives the progress.
+        texts: The sentence pairs (default: read from the settings).
 
     Raises:
         InputError: Sentence pairs or a dictionary cannot be read, no dictionary word occurs in the sentences, models
@@ -120,7 +130,7 @@ def fit_rotation(
     bodies: dict[Role, MaskedLM] = {"target": pretrained.target_model, "source": pretrained.model}
     sizes = {body.shape.hidden for body in bodies.values()}
     if len(sizes) > 1:
-        reason = f"needs two models with the same hidden size, not {' and '.join(map(str, sorted(sizes)))}"
+        reason = f"the two models have different hidden sizes, {' and '.join(map(str, sorted(sizes)))}"
         hint = "choose a target_model with the same hidden size"
         raise InputError(reason, keys="rotation", hint=hint, code="conflict")
     numbers = {role: layer_numbers(features.layers, body, "features.layers") for role, body in bodies.items()}
@@ -173,13 +183,13 @@ def _saved(
     about, subword = saved.about, SUBWORDS[features.subword]
     if (about.model, about.language) != (pretrained.fingerprint, pretrained.target.language.name):
         hint = "run the probe maps for this model and language"
-        raise InputError("has maps for another model or language", folder, hint=hint, code="conflict")
+        raise InputError("has maps of another model or language", folder, hint=hint, code="conflict")
     if about.moves != config.moves or about.subword != subword:
         reason = (
-            f"has maps of the {about.moves} language for the subword {about.subword}, "
-            f"but the transfer maps the {config.moves} language and reads the subword {subword}"
+            f"has maps that move the {about.moves} language, for the subword {about.subword}, but the transfer moves "
+            f"the {config.moves} language and reads the subword {subword}"
         )
-        hint = "change rotation.moves or features.subword"
+        hint = "change rotation.moves or features.subword, or run the probe maps again"
         raise InputError(reason, folder, hint=hint, code="conflict")
     maps = []
     for source, target in zip(numbers["source"], numbers["target"], strict=True):

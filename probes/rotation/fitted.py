@@ -79,7 +79,7 @@ class NormalisedMap:
 
 
 class MapFitter:
-    """Collects pairs of rows batch by batch, normalises both sides and fits a map. Memory is d² and a batch."""
+    """Fitter of a map on normalised pairs of rows, which are added batch by batch. Memory is d² and one batch."""
 
     def __init__(self, left: Normaliser, right: Normaliser) -> None:
         self.sides = left, right
@@ -94,7 +94,7 @@ class MapFitter:
         """
         if x.shape[1] != y.shape[1]:
             reason = f"vectors of {x.shape[1]} and {y.shape[1]} dimensions cannot be mapped to each other"
-            raise InputError(reason, hint="use two models of the same width", code="conflict")
+            raise InputError(reason, hint="use two models with the same hidden size", code="conflict")
         # float64 keeps the precision for vectors far from 0
         normal = [side.apply(rows.detach().double()) for side, rows in zip(self.sides, (x, y), strict=True)]
         kept = ~(_nothing(x, normal[0], self.sides[0]) | _nothing(y, normal[1], self.sides[1]))
@@ -102,7 +102,7 @@ class MapFitter:
         self._fitter.update(normal[0][kept], normal[1][kept])
 
     def fit(self, centre: bool = False) -> NormalisedMap:
-        """Fit the map.
+        """Fit the map on the pairs that were added. ``centre`` is as in `procrustes`.
 
         Raises:
             InputError: Every pair has a zero vector.

@@ -10,8 +10,8 @@
 Each ``centre`` subtracts the mean of all rows after the previous steps. These means are fitted once, and later
 subtracted from other rows as well. As k grows, the fitted rows approach unit length and mean 0.
 
-Zero rows are counted, belong to no mean and stay zero, so that their cosine with every vector is 0. A unit row within
-``ON_THE_MEAN`` of the mean becomes a zero row, because only rounding is left of it.
+Zero rows are counted and left out of means. They stay zero, so that their cosine with every vector is 0. A unit row
+whose distance from the mean is below ``ON_THE_MEAN`` becomes a zero row, because the difference is only rounding.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Normaliser:
 
     @staticmethod
     def fit(rows: Tensor, method: Method = "iterative", rounds: int = ROUNDS) -> Normaliser:
-        """Fit to the rows [n, d] of one language."""
+        """Fit a normalisation to the rows [n, d] of one language."""
         return fit_normaliser(lambda: torch.split(rows.detach(), FITTED_ROWS), rows.shape[-1], method, rounds)
 
     def apply(self, rows: Tensor) -> Tensor:
@@ -80,7 +80,9 @@ class Normaliser:
 def fit_normaliser(
     blocks: Callable[[], Iterable[Tensor]], width: int, method: Method, rounds: int = ROUNDS
 ) -> Normaliser:
-    """Fit to rows [n, d] in blocks. ``blocks`` must return the same blocks each time. Memory is one block.
+    """Fit a normalisation to rows [n, d] that are read in blocks. Memory is one block.
+
+    ``blocks`` must return the same blocks in each call.
 
     Raises:
         InputError: There are no rows, a row is not finite, all rows are zero, or all rows have the same direction and

@@ -70,7 +70,7 @@ class Fit:
 
 
 class Fitter:
-    """Collects pairs of rows batch by batch. ``fit`` may be called at any time.
+    """Fitter of an orthogonal map on pairs of rows, which are added batch by batch. ``fit`` may be called repeatedly.
 
     Sums are taken about the mean of the first batch, so that a mean far from 0 does not cost precision ("shifted data":
     Chan, Golub & LeVeque 1983, "Algorithms for Computing the Sample Variance", section 3).
@@ -93,7 +93,7 @@ class Fitter:
         rows = torch.stack([x, y]).detach().double()
         if not bool(rows.isfinite().all()):
             reason = "a map cannot be fitted: vectors contain NaN or infinity, so the model has probably diverged"
-            raise InputError(reason, hint="check its loss, or use an earlier checkpoint", code="range")
+            raise InputError(reason, hint="use an earlier checkpoint, or train again", code="range")
         if not self.pairs:
             self._points = rows.mean(1).cpu()
         rows -= self._points.to(rows.device)[:, None]
@@ -103,7 +103,7 @@ class Fitter:
         self._squares += float(rows.square().sum())
 
     def fit(self, centre: bool = False) -> Fit:
-        """Return the best map from x to y (see `procrustes`).
+        """Return the best map from x to y for the rows that were added (see `procrustes`).
 
         Raises:
             InputError: There are no rows.

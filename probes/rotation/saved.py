@@ -1,6 +1,7 @@
 """Folders with the maps of all layers, which a transfer can read.
 
-A folder has ``maps.json`` with a description and a checksum, and ``maps.safetensors`` with ``LAYER.matrix`` and so on.
+A folder has two files: ``maps.json`` with a description and a checksum, and ``maps.safetensors`` with the tensors of
+each layer, such as ``3.matrix``.
 """
 
 from __future__ import annotations
@@ -36,8 +37,9 @@ class About(StrictModel):
         moves: The language whose states are mapped.
         source: The layers in the model of the source language, in the order of the maps.
         target: The layers in the model of the other language.
-        subword: The subword that stands for a word.
-        supervision: The vectors that the maps were fitted on.
+        subword: The subword whose vector represents a word.
+        supervision: The kind of vectors that the maps were fitted on.
+        model: The fingerprint of the models.
         language: The name of the other language.
     """
 
@@ -80,10 +82,10 @@ class _Folder(StrictModel):
 
 
 def check_place(folder: Path) -> None:
-    """Raise InputError if the folder exists and is not a folder of maps."""
+    """Raise InputError if the folder exists but has no maps, since saving replaces it."""
     if folder.exists() and not (folder / ABOUT).is_file():
         hint = "set maps.save to another folder"
-        raise InputError("exists, and is not a folder of maps", folder, hint=hint, code="exists")
+        raise InputError("exists but is not a folder of maps", folder, hint=hint, code="exists")
 
 
 def save_maps(folder: Path, maps: Sequence[NormalisedMap], about: About) -> None:
@@ -112,6 +114,8 @@ class SavedMaps:
 
     Attributes:
         maps: The map of each layer, by its number in the model of the source language.
+        about: The models, layers and settings that the maps belong to.
+        name: The fingerprint of the maps.
     """
 
     maps: Mapping[int, NormalisedMap]
@@ -153,7 +157,7 @@ def _read(folder: Path) -> _Folder:
         raise InputError(f"has no {ABOUT}", folder, hint=hint, code="missing")
     found = read_json(folder / ABOUT)
     if isinstance(found, dict) and found.get("format") != FORMAT:
-        reason = f"has format {found.get('format')!r}, and this version reads format {FORMAT}"
+        reason = f"has format {found.get('format')!r}, but this version reads format {FORMAT}"
         raise InputError(reason, folder, hint="run the probe maps again", code="unsupported")
     return parse(_Folder, found, folder / ABOUT)
 

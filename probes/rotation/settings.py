@@ -18,7 +18,7 @@ ROUNDS = 5  # Zhang et al. 2019 and their code
 
 
 class FitSettings(StrictModel):
-    """Settings of the orthogonal map of each layer."""
+    """Settings of orthogonal maps, one for each layer."""
 
     normalise: Method = "iterative"
     """Normalisation of both languages before a map is fitted and applied.
@@ -33,19 +33,23 @@ class FitSettings(StrictModel):
     words: int | None = Field(default=100_000, ge=2)
     """Maximum number of aligned words or translations to use (null: all).
 
-    A normalisation with centring stores their vectors in a temporary file (TMPDIR), 8 · layers · d bytes for each word.
+    A normalisation with centring stores their vectors in temporary files (in TMPDIR), with 8 · layers · d bytes for
+    each word.
     """
 
 
 class RotationConfig(StrictModel):
     """An orthogonal map between the languages at each layer (Kulshreshtha et al. 2020, section 2).
 
-    The map is fitted before fine-tuning and then fixed. The body below it may be fine-tuned (``features.tune: all``, as
-    in Cao et al. 2020, table 1) or frozen (``none``).
+    The map is fitted before fine-tuning and then fixed. The pretrained weights may be fine-tuned (``features.tune:
+    all``, as in Cao et al. 2020, table 1) or frozen (``none``).
     """
 
     pairs: dict[str, PairConfig | None] = Field(default_factory=dict)
-    """One pair of languages: target ``left``, source ``right`` (default: the pretraining text and its derived copy)."""
+    """Sentence pairs of one pair of languages (default: the pretraining text and its derived copy).
+
+    The target language is ``left``, and the source language is ``right``.
+    """
     moves: Literal["source", "target"] = "source"
     """Language to map: ``source`` (Kulshreshtha et al.) or ``target`` (Conneau et al. 2020, section 5.1.2)."""
     centre: bool = True
@@ -53,8 +57,8 @@ class RotationConfig(StrictModel):
     normalise: Annotated[ToUnitLength | None, OmitDefaultFromHash()] = None
     """Normalisation to unit length in place of ``centre``, such as ``iterative`` (Conneau et al. 2020, section 5.1).
 
-    It applies to both languages, when the map is fitted and when features are read, so the head is trained on
-    normalised states. For each language, the means of the fitted words are subtracted.
+    Both languages are normalised when the map is fitted and when features are read, so the head is trained on
+    normalised states. The means that are subtracted are those of the fitted words of each language.
     """
     supervision: Literal["parallel", "dictionary", "sentences"] = "parallel"
     """Vectors to fit the map on: aligned words in context (``parallel``), ``dictionary`` words, or ``sentences``.
@@ -73,7 +77,7 @@ class RotationConfig(StrictModel):
     map: UserFile | None = None
     """Folder of maps that the probe ``maps`` saved for the same models and languages (SAVE/SUPERVISION).
 
-    Nothing is fitted then, and all other keys except ``moves`` are ignored.
+    With a folder, no map is fitted, and all other keys except ``moves`` are ignored.
     """
 
     @property
@@ -85,5 +89,5 @@ class RotationConfig(StrictModel):
     def _read(self) -> RotationConfig:
         if self.dictionary is not None and self.supervision != "dictionary":
             told = f"dictionary has no effect with supervision: {self.supervision}"
-            raise ValueError(f"{told}; set supervision: dictionary, or remove the file")
+            raise ValueError(f"{told}; set supervision: dictionary, or remove the key dictionary")
         return self

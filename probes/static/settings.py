@@ -24,10 +24,10 @@ class StaticConfig(StrictModel):
     smoke: ClassVar[Mapping[str, Any]] = {"size": 16, "epochs": 1, "min_count": 1, "buckets": 1000}
 
     kind: Literal["fasttext", "word2vec", "ppmi"] = "fasttext"
-    """Method: ``fasttext``, ``word2vec``, or ``ppmi``, which factorises counts and does not need gensim.
+    """Method: ``fasttext``, ``word2vec`` or ``ppmi``.
 
-    ``fasttext`` represents a word by the mean vector of the word and its character n-grams. ``ppmi`` uses only
-    ``size``, ``window`` and ``min_count``.
+    ``fasttext`` represents a word by the mean vector of the word and its character n-grams. ``ppmi`` factorises counts
+    of nearby words. It does not need gensim, and uses only ``size``, ``window`` and ``min_count``.
     """
     size: int = Field(default=300, ge=1)
     """Number of dimensions. Cao et al. 2020 use 300."""
@@ -36,9 +36,9 @@ class StaticConfig(StrictModel):
     window: int = Field(default=5, ge=1)
     """Number of context words on each side."""
     min_count: int = Field(default=5, ge=1)
-    """Minimum number of occurrences of a word."""
+    """Minimum number of occurrences of a word. Rarer words have no vector."""
     negative: int = Field(default=5, ge=1)
-    """Number of negative samples."""
+    """Number of negative samples for each word."""
     sample: float = Field(default=1e-3, ge=0, le=1)
     """Relative frequency above which words are downsampled."""
     learning_rate: float = Field(default=0.025, gt=0)
@@ -60,7 +60,7 @@ class StaticConfig(StrictModel):
     @model_validator(mode="after")
     def _lengths(self) -> StaticConfig:
         if self.max_n < self.min_n:
-            raise ValueError(f"max_n ({self.max_n}) must not be smaller than min_n ({self.min_n})")
+            raise ValueError(f"max_n ({self.max_n}) is smaller than min_n ({self.min_n}); increase max_n")
         return self
 
     @property
@@ -81,14 +81,15 @@ class StaticBaseline(StrictModel):
 
 
 def no_gensim() -> InputError:
+    """Return the error for training without gensim."""
     hint = f"run {install_command('probe')}, or set vectors.kind: ppmi"
     return InputError("training word vectors needs gensim", keys="vectors.kind", hint=hint, code="extra")
 
 
 class TrainedVectors(StaticBaseline):
-    """Vectors that are trained on each side of the sentence pairs separately.
+    """Static vectors that are trained on each side of the sentence pairs separately.
 
-    All kinds except ``ppmi`` need gensim, which the extra ``probe`` installs.
+    All methods except ``ppmi`` need gensim, which the extra ``probe`` installs.
     """
 
     kind: Literal["train"] = "train"
@@ -96,8 +97,8 @@ class TrainedVectors(StaticBaseline):
     text: Literal["fitted", "apart"] = "fitted"
     """Training text: the ``fitted`` sentence pairs, or different sentences for the two languages (``apart``).
 
-    ``apart`` gives each language every other sentence before the measured ones. This resembles vectors of two
-    Wikipedias. Vectors trained on translations have almost the same shape from the start.
+    ``apart`` divides the sentences before the measured ones between the two languages. The vectors then resemble those
+    of two Wikipedias. Vectors trained on translations of each other have almost the same shape before any rotation.
     """
     vectors: StaticConfig = StaticConfig()
     """Settings of the training."""
@@ -109,7 +110,7 @@ class TrainedVectors(StaticBaseline):
 
 
 class LoadedVectors(StaticBaseline):
-    """Vectors from ``.vec`` files."""
+    """Static vectors from ``.vec`` files."""
 
     kind: Literal["load"]
     """Load the vectors."""
@@ -118,7 +119,7 @@ class LoadedVectors(StaticBaseline):
     right: UserFile
     """File of the source language."""
     words: int | None = Field(default=200_000, ge=1)
-    """Number of words to read from the start of each file (null: all)."""
+    """Maximum number of words to read from the start of each file (null: all)."""
     lower: bool = False
     """Give a word without a vector the vector of its lower-cased form, for files in lower case."""
 
@@ -130,7 +131,7 @@ StaticSettings = Annotated[TrainedVectors | LoadedVectors, Field(discriminator="
 
 
 def check_static(static: StaticSettings | None) -> None:
-    """Raise InputError at the key ``static`` if a required package is not installed."""
+    """Raise InputError with the key ``static`` if a package that the settings need is not installed."""
     if static is not None:
         try:
             static.check_installed()

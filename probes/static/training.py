@@ -1,7 +1,8 @@
 """Reproducible training of word vectors on a corpus: fastText or word2vec with gensim, or PPMI with SciPy.
 
-Sources: fastText, Bojanowski et al. 2017, "Enriching Word Vectors with Subword Information"; word2vec, Mikolov et al.
-2013; PPMI, singular vectors of the positive pointwise mutual information of nearby words, Levy, Goldberg & Dagan 2015.
+fastText   Bojanowski et al. 2017, "Enriching Word Vectors with Subword Information"
+word2vec   Mikolov et al. 2013
+PPMI       singular vectors of the positive pointwise mutual information of nearby words (Levy, Goldberg & Dagan 2015)
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ def train_vectors(
 ) -> StaticVectors:
     """Train vectors for the words of a corpus. The most frequent words come first.
 
-    The result depends only on the corpus and the settings, for one version of gensim and one type of processor. With
-    ``fasttext``, words in ``also`` that were not seen get the mean vector of their n-grams.
+    For one version of gensim and one type of processor, the result depends only on the corpus and the settings. With
+    ``fasttext``, words in ``also`` that training lacks get the mean vector of their n-grams.
 
     Raises:
         InputError: gensim is not installed, no word is frequent enough, or training diverges.
@@ -61,7 +62,7 @@ def train_vectors(
     if extra:
         rows = np.concatenate([rows, np.stack([model.wv.get_vector(word) for word in extra])])
     if not np.isfinite(rows).all():
-        raise InputError("the training of word vectors diverged", hint="reduce learning_rate", code="failed")
+        raise InputError("the training of word vectors diverged", hint="reduce vectors.learning_rate", code="failed")
     facts = {
         "source": f"gensim {importlib.import_module('gensim').__version__}",
         "settings": config.model_dump(mode="json"),
@@ -73,7 +74,7 @@ def train_vectors(
 
 
 class _Sentences:
-    """The sentences of a corpus as lists of words, for several passes."""
+    """The sentences of a corpus as lists of words, which can be iterated several times and report the progress."""
 
     def __init__(self, corpus: Corpus, passes: int, report: Report) -> None:
         self._words, self._bounds = corpus.form.values(), corpus.offsets.tolist()
@@ -105,8 +106,8 @@ def _model(config: StaticConfig) -> Any:
 
 
 def _too_rare(least: int) -> InputError:
-    reason = f"no word of the corpus occurs {least} times"
-    return InputError(reason, hint="reduce min_count, or give more text", code="empty")
+    reason = f"no word of the text occurs {least} times (min_count)"
+    return InputError(reason, hint="reduce vectors.min_count, or give more text", code="empty")
 
 
 def count_vectors(
@@ -114,10 +115,13 @@ def count_vectors(
 ) -> tuple[tuple[str, ...], NDArray[np.float32]]:
     """Return the words, most frequent first, and their PPMI vectors [words, size].
 
-    Let U S Vᵀ have the ``size`` largest singular values of max(0, log p(w, c) / (p(w) p(c)^0.75)), where c is at most
-    ``window`` words away in the sentence. The vectors are U √S (Levy et al., section 3.3). Missing dimensions are 0, so
-    that two languages have vectors of one size. The largest number of a dimension is positive. Words rarer than
-    ``min_count`` are not contexts either. Memory grows with the number of pairs of nearby types.
+    Let M have the entries max(0, log(p(w, c) / (p(w) p(c)))) for words w and contexts c that are at most ``window``
+    words apart in a sentence. p(c) is smoothed with the exponent 0.75. With the truncated singular value decomposition
+    U S Vᵀ of M, the vectors are U √S (Levy et al., section 3.3).
+
+    If M has fewer than ``size`` singular values, the other dimensions are 0, so that two languages have vectors of one
+    size. The sign of a dimension makes its largest absolute value positive. Words rarer than ``min_count`` are left
+    out, also as contexts. Memory grows with the number of pairs of nearby types.
 
     Raises:
         InputError: No word is frequent enough, or no two words occur together more often than by chance.
@@ -136,7 +140,7 @@ def count_vectors(
         raise _too_rare(min_count)
     table = _ppmi(csr_array((near + near.T)[kept][:, kept]))
     if not table.nnz:
-        reason = "no two words of the corpus occur near each other more often than by chance"
+        reason = "no two words of the text occur near each other more often than by chance"
         raise InputError(reason, hint="give more text", code="empty")
     return tuple(names[i] for i in kept.tolist()), _singular(table, size)
 

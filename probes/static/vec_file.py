@@ -1,7 +1,7 @@
 """Word vectors in the text format of word2vec and fastText (``.vec``, also gzipped).
 
-The first line is ``words dimensions``. A line with a word and its numbers follows for each word, separated by spaces.
-Binary and pickled files cannot be read. Export them as text with the program that wrote them.
+The first line has the number of words and the number of dimensions. Each further line has a word and its numbers,
+separated by spaces. Binary and pickled files cannot be read. Export them as text with the program that wrote them.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def read_vec(path: Path, words: int | None = None, report: Report = silent) -> S
             if wanted < count:
                 break
             if line.strip():
-                reason = f"continues after the {count} words that its first line announces"
-                raise InputError(reason, path, number, code="format")
+                reason = f"the file continues after the {count} words that its first line announces"
+                raise InputError(reason, path, number, hint="correct the first line", code="format")
             continue
         seen += 1
         word, row = _entry(line, width, path, number)
@@ -58,7 +58,7 @@ def read_vec(path: Path, words: int | None = None, report: Report = silent) -> S
             report("word vectors", seen, wanted, "")
     if seen < wanted:
         reason = f"ends after {seen} of the {count} words that its first line announces"
-        raise InputError(reason, path, hint="download it again", code="damaged")
+        raise InputError(reason, path, hint="download the file again", code="damaged")
     rows = torch.from_numpy(vectors[: len(index)])
     zeros = int((rows == 0).all(1).sum())
     return StaticVectors(tuple(index), rows, {"source": "file", "duplicates": seen - len(index), "zeros": zeros})
@@ -72,10 +72,12 @@ def _header(line: str, path: Path) -> tuple[int, int]:
         raise InputError(reason, path, 1, hint=hint, code="format")
     count, width = map(int, fields)
     if not count or not width:
-        raise InputError(
-            f"must have at least one word and one dimension, not {count} and {width}", path, 1, code="range"
-        )
+        reason = f"the first line announces {count} words of {width} dimensions, but both must be at least 1"
+        raise InputError(reason, path, 1, hint="correct the line, or give another file", code="range")
     return count, width
+
+
+MEND = "correct or remove the line, or export the vectors again"
 
 
 def _entry(line: str, width: int, path: Path, number: int) -> tuple[str, NDArray[np.float32]]:
@@ -85,19 +87,19 @@ def _entry(line: str, width: int, path: Path, number: int) -> tuple[str, NDArray
     if not word or row is None or len(row) != width:
         parts = line.rstrip(" ").rsplit(" ", width)
         if len(parts) != width + 1 or not parts[0]:
-            reason = f"must have a word and {width} numbers, but has {len(parts)} fields"
-            raise InputError(reason, path, number, code="format")
+            reason = f"the line has {len(parts)} fields instead of a word and {width} numbers"
+            raise InputError(reason, path, number, hint=MEND, code="format")
         word, row = parts[0], _numbers(" ".join(parts[1:]))
         if row is None or len(row) != width:
-            reason = f"must have a word and {width} numbers, but one field is not a number"
-            raise InputError(reason, path, number, code="format")
+            reason = f"one of the {width} fields after the word is not a number"
+            raise InputError(reason, path, number, hint=MEND, code="format")
         # an extra number would become part of the word
         if " " in word and _numbers(word.rsplit(" ", 1)[1]) is not None:
-            raise InputError(f"has more than {width} numbers", path, number, code="format")
+            raise InputError(f"the line has more than {width} numbers", path, number, hint=MEND, code="format")
     with np.errstate(over="ignore"):
         short = row.astype(np.float32)
     if not np.isfinite(short).all():
-        raise InputError(f"the vector of {word!r} contains NaN or infinity", path, number, code="range")
+        raise InputError(f"the vector of {word!r} contains NaN or infinity", path, number, hint=MEND, code="range")
     return word, short
 
 

@@ -46,11 +46,11 @@ class StaticVectors:
         return {word: row for row, word in enumerate(self.words)}
 
     def rows_of(self, words: Sequence[str]) -> NDArray[np.int64]:
-        """Return the row [n] of each word, or −1 without a vector."""
+        """Return the row [n] of each word, or −1 for a word without a vector."""
         return np.fromiter((self.index.get(word, -1) for word in words), np.int64, len(words))
 
     def vectors_of(self, words: Sequence[str]) -> Tensor:
-        """Return the vector [n, d] of each word, with zeros for missing ones."""
+        """Return the vector [n, d] of each word, with zeros for words without a vector."""
         rows = self.rows_of(words)
         found = self.vectors[torch.from_numpy(np.maximum(rows, 0))]
         return found.masked_fill(torch.from_numpy(rows < 0)[:, None], 0.0)
@@ -63,7 +63,7 @@ class StaticVectors:
         return StaticVectors((*self.words, *more), torch.cat([self.vectors, self.vectors[rows]]), facts)
 
     def without_zeros(self) -> StaticVectors:
-        """Return the words whose vector is not zero."""
+        """Return the vectors without those that are zero."""
         kept = (self.vectors != 0).any(1)
         words = tuple(word for word, there in zip(self.words, kept.tolist(), strict=True) if there)
         return self if bool(kept.all()) else StaticVectors(words, self.vectors[kept], self.facts)
@@ -85,10 +85,10 @@ ROWS = 8192  # vectors that are mapped at once
 def augmented(vectors: StaticVectors, corpus: Corpus, pools: Sequence[Pool] = POOLS) -> Iterator[Tensor]:
     """Yield word vectors with sentence vectors appended, [words, d · (1 + pools)] float32, in batches of sentences.
 
-    A sentence vector is the element-wise mean, maximum or minimum of the vectors of its words (Rücklé et al. 2018), so
-    300 dimensions become 1,200. Words without a vector are left out of it, and are zero themselves so that they count
-    as misses. As in the paper, ``vectors`` must be normalised and rotated before, because a rotation does not preserve
-    maximum and minimum.
+    A sentence vector is the element-wise mean, maximum or minimum of the vectors of its words (Rücklé et al. 2018).
+    With all three, 300 dimensions become 1,200. Words without a vector do not contribute to sentence vectors. Their own
+    rows are zero, so that they count as misses. As in the paper, ``vectors`` must already be normalised and rotated,
+    because a rotation does not preserve maximum and minimum.
     """
     for start in range(0, len(corpus), SENTENCES):
         part = corpus.between(start, start + SENTENCES)
@@ -103,9 +103,9 @@ def augmented(vectors: StaticVectors, corpus: Corpus, pools: Sequence[Pool] = PO
 
 
 def pool_rows(rows: Tensor, offsets: NDArray[np.int64], pools: Sequence[Pool]) -> Tensor:
-    """Return the concatenated pools of the rows offsets[i] … offsets[i + 1] − 1, [segments, d · pools] float32.
+    """Return the pools of each segment of rows side by side, [segments, d · pools] float32.
 
-    A segment without rows is zero.
+    Segment i has the rows offsets[i] … offsets[i + 1] − 1. A segment without rows is zero.
     """
     values, lengths = rows.numpy(), np.diff(offsets)
     filled = lengths > 0

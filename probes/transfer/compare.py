@@ -57,9 +57,9 @@ class Comparison:
         correction: The correction for multiple comparisons: holm, bh or none.
         rounds: Number of permutations.
         swap: The unit that permutations swap: prediction or item.
-        rows: The comparisons. ``mean``, ``against_mean`` and ``difference`` are means over seeds in percent. ``low`` and
-            ``high`` bound the 95 % bootstrap interval of the difference, over seeds and items. ``statistic`` is t, or
-            the difference over all predictions. A missing p has a ``reason``.
+        rows: The comparisons. ``mean``, ``against_mean`` and ``difference`` are means over seeds in percent. The 95 %
+            bootstrap interval of the difference over seeds and items is from ``low`` to ``high``. ``statistic`` is t,
+            or the difference over all predictions. A missing p has a ``reason``.
         left_out: Test sets that are missing in some file.
         about: An explanation of the metrics, or None if their names suffice.
     """

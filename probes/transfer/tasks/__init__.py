@@ -1,1 +1,1 @@
-"""The downstream tasks. ``base.py`` defines a task, and ``entry.py`` and ``table.py`` list the tasks."""
+"""The downstream tasks. ``base.py`` has their base class, and ``entry.py`` and ``table.py`` list them."""

@@ -32,7 +32,7 @@ HAN = re.compile("([\u4e00-\u9fa5])")
 
 @dataclass(frozen=True)
 class Rules:
-    """Rules for comparing answers.
+    """Rules for the comparison of answers.
 
     Attributes:
         words: A function from a text to its normalised words.
@@ -86,9 +86,10 @@ def _words(articles: str, wide: bool, letters: bool) -> Callable[[str], list[str
 
 
 def answer_metrics(answers: str = "squad") -> dict[str, Metric]:
-    """Return F1 and exact match over all questions, over answerable ones, and accuracy over unanswerable ones.
+    """Return the metrics of answers: F1 and exact match, and accuracy over unanswerable questions.
 
-    The best score over the gold answers counts. An empty prediction is correct only for an unanswerable question.
+    F1 and exact match are over all questions, and over answerable ones only (``…_has_answer``). Of several gold
+    answers, the one with the best score counts. An empty prediction is correct only for an unanswerable question.
     ``answers`` names the rules of normalisation (`rules_of`).
     """
     rules = rules_of(answers)

@@ -6,9 +6,9 @@ cycle is left. NetworkX does not limit the children of the root and is far slowe
 
 A large penalty on the arcs of the root would lose digits of the scores, and one run for each child of the root would
 cost a factor n. Here a score is a pair (level, score), and levels are compared first. The level is 1 for an arc of the
-root, n + 2 for a forbidden arc and 0 for others, and the lowest sum of levels wins. The algorithm only compares, adds
-and subtracts, so it works on pairs. It finds a tree with the fewest forbidden arcs, then the fewest children of the
-root, then the highest score.
+root, n + 2 for a forbidden arc and 0 for other arcs. The lowest sum of levels wins. The algorithm only compares, adds
+and subtracts, so it works on such pairs. The result is the tree with the fewest forbidden arcs, then the fewest
+children of the root, then the highest score.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def arborescences(scores: ArrayLike, lengths: ArrayLike) -> list[Heads]:
     columns = np.concatenate([np.ones((len(sizes), 1), bool), here], axis=1)
     real = here[:, :, None] & columns[:, None, :]
     if np.isnan(table[real]).any() or np.isposinf(table[real]).any():
-        hint = "use a lower learning rate"
-        raise InputError("training of the parser diverged: arc scores are NaN", hint=hint, code="failed")
+        hint = "reduce fine_tune.learning_rate"
+        raise InputError("training of the parser diverged: arc scores are NaN or infinite", hint=hint, code="failed")
     table[~real] = -np.inf
     heads: Heads = table.argmax(axis=2)
     finite = np.isfinite(np.take_along_axis(table, heads[:, :, None], axis=2)[:, :, 0]) | ~here
@@ -105,7 +105,7 @@ def _best_tree(scores: NDArray[np.float64]) -> Heads:
         best = heads
     if np.isneginf(scores[np.arange(len(scores)), best[1:]]).any() or (best[1:] == 0).sum() != 1:
         reason = "every tree with one child of the root has a forbidden arc (score −inf)"
-        raise InputError(reason, hint="allow more arcs", code="range")
+        raise InputError(reason, hint="give a finite score to more arcs", code="range")
     return best[1:]
 
 

@@ -32,13 +32,15 @@ class Batch:
     """The rows of a step.
 
     Attributes:
+        text: The token ids of the rows, as input of the encoder.
         words: [rows, k, 2] int64, the first and the last column of the subwords of each word to predict. It is None if
-            the items to predict are columns.
-        mask: [rows, k] bool, the words that exist. Without ``words``, [rows, width], the columns to predict.
+            the head predicts columns instead of words.
+        mask: [rows, k] bool, False for padding. Without ``words``, it is [rows, width] with the columns to predict.
         targets: The targets by name, [rows] or [rows, k]. NO_LABEL marks a missing target.
+        role: The language of the rows, which selects the model.
         rows: [rows] the indices of the rows in the Examples.
         word_of: [rows, width] the index of the word that a column belongs to, or None if each column is a word.
-        packed: The positions of words in ``mask``, which saves work at padding, or None.
+        packed: The positions of words in ``mask``, or None. With them, a head skips padding.
     """
 
     text: Text
@@ -82,7 +84,7 @@ class Examples(ABC):
 
     @property
     def around(self) -> int:
-        """Number of special tokens in a row."""
+        """The number of special tokens in a row."""
         return 2
 
     @abstractmethod
@@ -101,11 +103,11 @@ Labels = Mapping[str, tuple[str, ...]]  # the labels to predict, such as "tags" 
 
 
 class Head(nn.Module, ABC):
-    """The base class of a head.
+    """The base class of prediction heads.
 
     A head reads states [rows, 1 + k, d] in float32: the state of ``<s>``, then one state for each word. For a batch
     without words it reads the states of all columns, [rows, width, d]. Heads run outside autocast, because log-sums and
-    arc scores need the precision.
+    arc scores need float32.
     """
 
     @abstractmethod
@@ -122,9 +124,13 @@ READS = 512
 
 
 class Task(ABC):
-    """A downstream task.
+    """The base class of downstream tasks.
 
     Gold values and predictions are JSON values, one for each item, in a form that the task defines.
+
+    Args:
+        config: The settings of the transfer.
+        reads: Maximum length of a row that the model reads, in tokens.
     """
 
     name: ClassVar[str]
@@ -170,7 +176,7 @@ class Task(ABC):
         """Predict the items of ``test`` from label frequencies in ``train`` only. Both are gold values."""
 
     def unknown_labels(self, gold: Sequence[Any], labels: Labels) -> bool:
-        """Return whether a field of the gold values has labels, and none of them is one of ``labels``."""
+        """Return whether the gold values have a field with labels, none of which is among ``labels``."""
         known = {name for names in labels.values() for name in names}
         fields: dict[str, set[str]] = {}
         for value in gold if self.predicts_labels else ():
@@ -203,7 +209,7 @@ def task_of(config: TransferConfig, reads: int = READS) -> Task:
     """Return the task of a config, for a model that reads rows of ``reads`` tokens.
 
     Raises:
-        InputError: The config has longer rows.
+        InputError: ``length`` in the config exceeds ``reads``.
     """
     if (config.length or 0) > reads:
         reason = f"{config.length} exceeds the {reads} tokens that the model reads"
@@ -213,13 +219,16 @@ def task_of(config: TransferConfig, reads: int = READS) -> Task:
 
 
 def most_frequent(names: Iterable[str]) -> str:
-    """Return the most frequent name, or "" without names. Ties are broken alphabetically."""
+    """Return the most frequent name, or "" if there are no names. Ties are broken alphabetically."""
     counts = names if isinstance(names, Counter) else Counter(names)
     return min(counts, key=lambda name: (-counts[name], name), default="")
 
 
 def classes_of(column: Column, names: Sequence[str]) -> tuple[NDArray[np.int64], int]:
-    """Return the index [labels] of each label in ``names``, or NO_LABEL, and the number of labels not in ``names``."""
+    """Return the class [labels] of each label of a column, and the number of labels that are not in ``names``.
+
+    The class is the index in ``names``, or NO_LABEL for a label that is not there.
+    """
     index = {name: i for i, name in enumerate(names)}
     table = np.asarray([index.get(name, NO_LABEL) for name in column.names or ()], np.int64)
     classes = table[column.codes]

@@ -14,9 +14,9 @@ class TaskEntry:
     """A line of the table of tasks.
 
     Attributes:
-        place: The class of the task as ``module:class``, which is imported when the task runs.
-        settings: The dotted keys of TransferConfig that are specific to this task.
-        pairs: True if an item has two texts, which may then be in two languages (``mixed``).
+        place: The class of the task as ``module:class``. The module is imported when the task runs.
+        settings: The dotted keys of TransferConfig that have an effect on some tasks only, this one included.
+        pairs: True if an item has two texts. They may be in different languages (``mixed``).
     """
 
     place: str

@@ -26,9 +26,10 @@ def mean_loss(scores: Tensor, target: Tensor) -> Tensor:
 
 
 class ClassifyHead(Head):
-    """A class for each row: a linear map of the state of ``<s>``, with dropout and optionally a pooler below.
+    """Head that predicts a class for each row by a linear map of the state of ``<s>``.
 
-    The pooler computes tanh(W · state + b). ``target`` is the name of the target in a batch.
+    Dropout and optionally a pooler come before the linear map. The pooler computes tanh(W · state + b). ``target`` is
+    the name of the target in a batch.
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class ClassifyHead(Head):
         self.linear = nn.Linear(hidden, classes)
 
     def take_pooler(self, weights: Mapping[str, Tensor]) -> None:
-        """Copy the pooler of a checkpoint, ``weight`` [d, d] and ``bias`` [d], unless its width differs."""
+        """Copy ``weight`` [d, d] and ``bias`` [d] of a pooler. Weights of another width are ignored."""
         for name, parameter in self.pooler.named_parameters():
             given = weights[name.rpartition(".")[2]]
             if given.shape == parameter.shape:
@@ -64,10 +65,10 @@ class ClassifyHead(Head):
 
 
 class TagHead(Head):
-    """A class for each word: linear, with a CRF, or with a BiLSTM and a CRF (``config.kind``).
+    """Head that predicts a class for each word: linear, with a CRF, or with a BiLSTM and a CRF (``config.kind``).
 
-    Words without a label, such as words with a tag that does not occur in training, are left out of the loss of a
-    linear head. A CRF needs a whole path, so it sums over all tags of such a word.
+    Some words have no label, such as words with a tag that does not occur in training. The loss of a linear head leaves
+    them out. A CRF needs a whole path, so it sums over all tags of such a word.
     """
 
     def __init__(self, *, hidden: int, classes: int, config: HeadConfig) -> None:
@@ -80,7 +81,7 @@ class TagHead(Head):
         self.crf = None if config.kind == "linear" else Crf(classes)
 
     def scores(self, states: Tensor, mask: Tensor) -> Tensor:
-        """Return the scores [r, k, classes] for states [r, 1 + k, d]. They are the emissions of a CRF."""
+        """Return the scores [r, k, classes] for states [r, 1 + k, d]. A CRF uses them as emissions."""
         words = states[:, 1:]
         if self.lstm is not None:
             words = self.lstm(words, mask)
@@ -88,7 +89,7 @@ class TagHead(Head):
         return y
 
     def loss(self, states: Tensor, batch: Batch) -> Tensor:
-        """Return the cross entropy, or −log p of the paths, divided by the number of labelled words."""
+        """Return the cross entropy, or −log p of the paths, in nats per labelled word."""
         tags = batch.targets["tags"].masked_fill(~batch.mask, NO_LABEL)
         scores = self.scores(states, batch.mask)
         if self.crf is None:

@@ -1,6 +1,6 @@
-"""Metrics as a score of sums over items, so that intervals and tests can resample items.
+"""Metrics in the form of a score of sums over items, so that intervals and tests can resample items.
 
-This file has the metrics that several tasks share. Metrics of one task are in the file of the task.
+This file has the metrics that several tasks share. A metric of one task is in the file of the task.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ class Metric:
             of each item to each sum.
         score: A function from sums [..., k] to scores [...]. The score is 0 if there is nothing to find.
         of_items: True if the metric is a mean of scores of single items, so that tests over items apply. ``stats``
-            [items, 2] are then the score of the item from 0 to 1, and 1. Both are 0 for an item that does not count.
-        about: An explanation for captions, if the name does not suffice.
+            [items, 2] then has the score of each item from 0 to 1, and the number 1. Both are 0 for an item that does
+            not count.
+        about: An explanation for captions, or "" if the name suffices.
     """
 
     name: str
@@ -53,12 +54,15 @@ def named(*metrics: Metric) -> dict[str, Metric]:
 
 
 def defined(metrics: Iterable[Metric]) -> str | None:
-    """Return the explanation of the metrics for the caption of a table, or None if every name explains itself."""
+    """Return the explanations of the metrics for the caption of a table, or None if no metric has one."""
     return "; ".join(f"{metric.name}: {metric.about}" for metric in metrics if metric.about) or None
 
 
 def item_metric(name: str, values: Callable[[Sequence[Any], Sequence[Any]], ArrayLike], about: str = "") -> Metric:
-    """Make a metric of a function (gold, predictions) → scores [items] from 0 to 1, or UNCOUNTED."""
+    """Return the mean of item scores as a metric.
+
+    ``values`` maps (gold, predictions) to scores [items] from 0 to 1, with UNCOUNTED for items that do not count.
+    """
 
     def stats(gold: Sequence[Any], predictions: Sequence[Any]) -> Floats:
         assert len(gold) == len(predictions), (len(gold), len(predictions))
@@ -126,7 +130,7 @@ class WordLabels:
 
 
 def word_accuracy(name: str = "accuracy") -> Metric:
-    """Return the share of labelled words with the correct label, as a metric."""
+    """Return the percentage of labelled words with the correct label, as a metric."""
 
     def hits(gold: Sequence[Any], predictions: Sequence[Any]) -> Floats:
         words = WordLabels.of(gold, predictions).with_gold()
@@ -160,7 +164,7 @@ def word_macro_f1() -> Metric:
 def class_counts(labels: WordLabels) -> Floats:
     """Return the number of correct, gold and predicted words of each class in each item, [items, 3 · classes].
 
-    Classes that are never gold have no column, because macro F1 does not need them.
+    Only classes that occur among the gold labels have columns, because macro F1 needs no others.
     """
     number = {name: i for i, name in enumerate(sorted(set(labels.gold) - {NOTHING}))}
     right, said = (
@@ -228,7 +232,7 @@ def _kind_codes(tags: Sequence[str], kinds: Sequence[str]) -> Codes:
 def _ends(tags: Sequence[str], item: Codes, kind: Codes) -> Codes:
     """Return the index after the mention that starts at each word, or −1 if none starts, [words]."""
     begins = np.fromiter((tag[:2] == "B-" for tag in tags), bool)
-    # a mention starts with B and goes on over words of the same type until the next B
+    # a mention starts with B and continues over words of the same type until the next B
     goes_on = np.zeros(len(kind), bool)
     goes_on[1:] = (kind[1:] == kind[:-1]) & (item[1:] == item[:-1]) & ~begins[1:]
     starts = np.flatnonzero(~goes_on)
@@ -242,15 +246,15 @@ def _ends(tags: Sequence[str], item: Codes, kind: Codes) -> Codes:
 def repaired(tags: Sequence[str], repair: Repair = "final-type") -> list[str]:
     """Return the tags of a sentence with every run of tags turned into one legal mention.
 
-    A run starts at B, or at an I after O or at the start, and continues through every I of any type. The mention has
-    the type of the last tag. A standalone I-X becomes B-X, and B-X I-Y I-Z becomes B-Z I-Z I-Z (Conneau et al. 2020,
-    "Emerging Cross-lingual Structure", section 3.2).
+    A run starts at a B, or at an I that follows an O or begins the sentence. The run continues through every I of any
+    type. The mention has the type of the last tag. A standalone I-X becomes B-X, and B-X I-Y I-Z becomes B-Z I-Z I-Z
+    (Conneau et al. 2020, "Emerging Cross-lingual Structure", section 3.2).
 
     >>> repaired(["I-LOC", "O", "B-PER", "I-ORG", "I-LOC", "B-PER"])
     ['B-LOC', 'O', 'B-LOC', 'I-LOC', 'I-LOC', 'B-PER']
     """
     result = list(tags)
-    final: str | None = None  # type of the present run, read from its end
+    final: str | None = None  # type of the current run, read from its end
     if repair == "none":
         return result
     for i in range(len(result) - 1, -1, -1):

@@ -46,7 +46,7 @@ class Ner(TagTask):
         """Return ``tags``: O, and B and I of every type of entity in training."""
         tags = span_tags(train.corpus.columns["ner"], self.has_gold(train.corpus))
         if len(tags) == 1:
-            hint = "check the column of the tags, or use other training items"
+            hint = "use training items with tags such as B-PER in the column ner"
             raise InputError("the training set has no entities", hint=hint, code="empty")
         return {"tags": tags}
 
@@ -78,7 +78,12 @@ class Ner(TagTask):
 
 
 def best_guess(train: Sequence[Sequence[str]]) -> tuple[str, bool]:
-    """Return the best type of entity to predict everywhere, and whether to predict whole sentences, by strict F1."""
+    """Return the constant prediction with the best strict F1 on ``train``.
+
+    Returns:
+        The type of entity to predict everywhere. The second value is True if an entity is a whole sentence, and False
+        if it is a single word.
+    """
     right: Counter[tuple[str, bool]] = Counter()
     mentions = 0
     for tags in train:

@@ -1,4 +1,4 @@
-"""Classification of pairs of texts: XNLI, MNLI, SICK, RTE and other labelled pairs.
+"""Classification of pairs of texts, as in XNLI, MNLI, SICK and RTE.
 
 Gold values and predictions are names of classes such as ``"entailment"``.
 """

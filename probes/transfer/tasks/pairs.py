@@ -3,8 +3,8 @@
     <s> a </s> </s> b </s>          RoBERTa (Liu et al. 2019, section 2.1)
     <s> a </s> b </s>               BERT (Devlin et al. 2019, section 3), token type 1 from ``b`` on
 
-Two texts in different languages stand in two blocks of columns, and each block has its own padding. Every column then
-belongs to one language, which separate layers and embeddings need. Positions are numbered without a gap, so a row has
+Two texts in different languages are in two blocks of columns, and each block has its own padding. Every column then
+belongs to one language, as separate layers and embeddings require. Positions are numbered without a gap, so a row has
 the same result in every batch.
 
     <s> a a </s> .  .  | </s> b b b </s> .          positions  0 1 2 3 - - | 4 5 6 7 8 -
@@ -97,15 +97,15 @@ class PairExamples(Examples):
 
 
 def separators(bert: bool) -> int:
-    """Return the number of special tokens in a row."""
+    """Return the number of special tokens in a row of two texts."""
     return 3 if bert else 4
 
 
 def longest_first(a: Ints, b: Ints, room: int) -> tuple[Ints, Ints]:
     """Return the lengths to which two texts of ``a`` and ``b`` tokens are cut to fit into ``room``.
 
-    The longer text is cut first, and both in turn once they are equal, as with ``longest_first`` in the tokenizers of
-    Hugging Face. If ``room`` is odd, the longer text (or the second of equal ones) gets the extra token.
+    The longer text is cut until both are equally long, and then both are cut in turn, as with ``longest_first`` in the
+    tokenizers of Hugging Face. If ``room`` is odd, the longer text (or the second of equal ones) gets the extra token.
     """
     short = np.where(np.minimum(a, b) > room // 2, room // 2, np.minimum(a, b))
     long = np.minimum(np.maximum(a, b), room - short)
@@ -122,7 +122,7 @@ class PairRows:
         size: [rows, 2] the number of tokens of each text in the row.
         readers: The readers of the two fields, which belong to one model.
         length: The maximum length of a row.
-        block: The width of the block of first texts, if languages differ. None adapts it to each batch.
+        block: The width of the block of first texts, if languages differ. With None, each batch has its own width.
     """
 
     ids: tuple[NDArray[np.int32], NDArray[np.int32]]
@@ -153,7 +153,7 @@ class PairRows:
 
     @property
     def in_blocks(self) -> bool:
-        """True if the two texts have different languages and stand in two blocks."""
+        """True if the two texts have different languages, so that they are in two blocks."""
         return self.readers[0].number != self.readers[1].number
 
     def begin(self, rows: Ints) -> Ints:
@@ -212,7 +212,7 @@ def _rounded(width: int) -> int:
 
 
 class PairTask(Task):
-    """A task on two texts. Its data must have this ``kind`` and these ``fields``."""
+    """The base class of tasks on two texts. The data of a task must have its ``kind`` and its ``fields``."""
 
     kind: ClassVar[Kind]
     fields: ClassVar[tuple[str, str]]
@@ -226,5 +226,6 @@ class PairTask(Task):
         task = open_task(spec if is_task(spec) else f"{self.name}:{spec}")
         if task.kind != self.kind or task.fields != self.fields:
             reason = f"has items of {task.name}, but the task {self.name} needs {' and '.join(self.fields)}"
-            raise InputError(reason, spec, code="conflict")
+            hint = "use items of this task, or set the task to that of the items"
+            raise InputError(reason, spec, hint=hint, code="conflict")
         return task

@@ -46,7 +46,7 @@ class Parsing(WordTask):
         return is_named(corpus.columns["deprel"])
 
     def labels(self, train: TaskBatch) -> Labels:
-        """Return all ``relations`` in training with subtypes, and as ``root`` the most frequent relation of a root."""
+        """Return ``relations`` (all in training, with subtypes) and ``root`` (the most frequent relation of a root)."""
         column, heads = train.corpus.columns["deprel"], train.corpus.columns["head"].codes
         named = self.has_gold(train.corpus)
         roots = np.bincount(column.codes[named & (heads == 0)], minlength=len(column.names or ()))
@@ -112,9 +112,9 @@ class Parsing(WordTask):
     def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:
         """Attach every word to its left neighbour, or every word to its right neighbour.
 
-        The word without a neighbour is the root. The side is the one with more correct heads in ``train``. The relation
-        is the most frequent one among the words that are correct there, and for the root the most frequent one of
-        roots.
+        The word without such a neighbour is the root. The side is the one with more correct heads in ``train``. The
+        predicted relation is the most frequent relation of words whose head is on this side. The root has the most
+        frequent relation of roots.
         """
         right: dict[int, Counter[str]] = {side: Counter() for side in (LEFT, RIGHT)}
         roots: Counter[str] = Counter()
@@ -142,7 +142,7 @@ class TreeExamples(WordExamples):
     relations: tuple[str, ...]
 
     def predictions(self, outputs: Sequence[Any]) -> list[Any]:
-        """Return head and relation of each word of each item. ``outputs`` cover the words that were read."""
+        """Return the head and the relation of each word, by item. ``outputs`` has those of the words that were read."""
         words = self.words
         pairs = np.asarray(list(chain.from_iterable(outputs)), np.int64).reshape(-1, 2)
         read = np.flatnonzero(words.read)  # [read words] the index of each among all words
@@ -150,7 +150,7 @@ class TreeExamples(WordExamples):
         shift, before = np.repeat(words.read_offsets[:-1], counts), np.repeat(words.offsets[:-1], counts)
         heads = np.full(len(words.read), -1, np.int64)
         relations = np.full(len(words.read), len(self.relations), np.int64)
-        # the lookup for roots is not used
+        # for roots, the looked-up index is ignored
         heads[read] = np.where(pairs[:, 0] > 0, read[np.maximum(pairs[:, 0] - 1, 0) + shift] + 1 - before, 0)
         relations[read] = pairs[:, 1]
         names = (*self.relations, "")
@@ -165,7 +165,7 @@ def _heads(words: LabelledWords) -> NDArray[np.int64]:
 
 
 def _targets(words: LabelledWords, heads: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Renumber heads [words] among the words that were read. Heads that were not read get NO_LABEL."""
+    """Renumber heads [words] among the words that were read. A head that was not read becomes NO_LABEL."""
     counts = np.diff(words.offsets)
     number: NDArray[np.int64] = np.cumsum(words.read) - np.repeat(words.read_offsets[:-1], counts)
     place = np.maximum(heads - 1, 0) + np.repeat(words.offsets[:-1], counts)
@@ -179,7 +179,7 @@ def _neighbour(number: int, side: int, size: int) -> int:
 
 
 def attached(part: Callable[[Any], Any], punctuation: bool) -> Stats:
-    """Return a function that counts, for each item, the words whose ``part`` is correct and the words that count."""
+    """Return a function to [items, 2]: the numbers of words whose ``part`` is correct, and of words that count."""
 
     def stats(gold: Sequence[Any], predictions: Sequence[Any]) -> Floats:
         words = WordLabels.of(gold, predictions)
@@ -208,7 +208,7 @@ class ParserHead(Head):
         self.relation = nn.Parameter(torch.zeros(relations, config.relation + 1, config.relation + 1))
 
     def arcs(self, states: Tensor, mask: Tensor) -> Tensor:
-        """Return the score of every word under the root and every word, [r, k, 1 + k], −inf for impossible arcs."""
+        """Return the score [r, k, 1 + k] of each head for each word. Head 0 is the root. Impossible arcs have −inf."""
         dependents, heads = with_one(self.arc_dependent(states[:, 1:])), self.arc_head(states)
         scores: Tensor = dependents @ self.arc @ heads.transpose(1, 2)
         words = mask.shape[1]

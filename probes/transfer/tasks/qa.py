@@ -1,6 +1,7 @@
 """Extractive question answering: SQuAD 1.1 and 2.0, XQuAD, MLQA (Rajpurkar et al. 2016, 2018; Lewis et al. 2020).
 
-A row is a question and a window of its context. In a language of tokens, answers are compared token by token.
+A row is a question and a window of its context. If the words of a language are tokens, answers are compared token by
+token.
 
 A gold value has the form ``{"answers": ["the cat", …], "opening": …}``, with an empty list for an unanswerable
 question. ``opening`` has the first words of the context, for the majority baseline. A prediction has the form
@@ -110,9 +111,9 @@ class Qa(PairTask):
         return answer_metrics(self.config.score.answers)
 
     def majority(self, train: Sequence[Any], test: Sequence[Any]) -> list[Any]:
-        """Predict the first words of every context, or no answer, whichever has the better F1 in training.
+        """Predict the first words of every context, or no answer. The choice has the better F1 on ``train``.
 
-        The number of words is that of the median answer, but at most 8.
+        The number of words is the median length of an answer, but at most 8.
         """
         lengths = [len(gold["answers"][0].split(" ")) for gold in train if gold["answers"]]
         words = int(np.median(lengths)) if lengths else 0
@@ -186,9 +187,9 @@ class AnswerExamples(PairExamples):
 def _first_answers(
     batch: TaskBatch, context: FieldTokens, windows: Windows, head: HeadConfig
 ) -> tuple[Ints, dict[str, int]]:
-    """Return the first answer of each item in its windows, and counts of answers not learned.
+    """Return the span [windows, 2] of the first gold answer in each window, and counts of answers not learned.
 
-    The spans [windows, 2] are (−1, −1) where the window does not contain the whole answer.
+    A window that does not contain the whole answer has (−1, −1).
     """
     found = np.full((len(batch), 2), -1, np.int64)
     item, which = np.unique(batch.answers.item, return_index=True)
@@ -270,10 +271,10 @@ def longest_question(length: int, stride: int, separators: int) -> int:
 def best_answer(start: Ints, size: Ints, found: Sequence[Sequence[Candidate]]) -> Candidate:
     """Return the best span of one item as (score, first, last), or (−∞, 0, −1) without candidates.
 
-    A span only counts in the window where it has most context. If no candidate meets this condition, all count. Ties go
+    A span counts only in the window where it has most context. If no candidate meets this condition, all count. Ties go
     to the first window. The released script for SQuAD (Devlin et al. 2019, ``max_context``) chooses the window by the
-    first token of the span only. With small overlaps, this window often lacks the end of the answer, which could then
-    never be predicted.
+    first token of the span only. With small overlaps, that window often lacks the end of the answer, so that the answer
+    could never be predicted.
 
     Args:
         start: [windows] the first token of each window.
@@ -303,12 +304,14 @@ def _widest(start: Ints, size: Ints, first: int, last: int) -> int:
 
 
 class AnswerHead(Head):
-    """A start and a stop score for each column (Devlin et al. 2019, section 4.3). Column 0 stands for no answer.
+    """Head that scores each column as start and as stop of the answer (Devlin et al. 2019, section 4.3).
+
+    Column 0 represents no answer.
 
     Args:
         hidden: The width of the states.
         dropout: The dropout rate.
-        best: Number of best spans that are kept for each row.
+        best: Maximum number of spans that are returned for each row.
         words: Maximum number of words in an answer.
         tokens: Maximum number of tokens in an answer (default: no limit).
     """

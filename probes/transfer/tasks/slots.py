@@ -26,8 +26,8 @@ from synthlang.tasks.batch import TaskBatch
 
 UNSEEN_INTENT = "items with an intent that training does not have"
 FRAME = (
-    "share of utterances with the correct intent and exactly the gold slots, compared as spans with type and both "
-    "ends; an I tag without a B tag is not a slot, unless score.repair makes it one"
+    "share of utterances with the correct intent and exactly the gold slots, which are compared by type and both ends "
+    "(an I tag without a B tag is not a slot, unless score.repair makes it one)"
 )
 
 

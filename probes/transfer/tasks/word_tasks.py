@@ -1,4 +1,4 @@
-"""Tasks that label the words of a text: the words with a label, their rows, and tasks with one tag per word.
+"""Base classes of tasks that label the words of a text, and the encoding of labelled words as rows.
 
 text     the cats .               words      the   cats   .
 tokens   <s> Ġthe Ġcat s Ġ. </s>  columns    1 1   2 3    4 4
@@ -45,14 +45,15 @@ class LabelledWords:
     """The words of items that have a gold label, and the rows that contain them.
 
     Attributes:
+        reader: The reader that encoded the words.
         ids: [tokens + 1] the tokens of all rows with their ``<s>`` and ``</s>``, and one padding token.
         bounds: [rows + 1] the first token of each row.
-        corpus: Only these words. Heads and tags refer to sentences without the other words.
+        corpus: The sentences with only these words. Heads and tags are renumbered accordingly.
         index: [words] the index of each word in ``corpus``.
         offsets: [items + 1] the first word of each item.
-        starts: [words of corpus] the position of the first word of the sentence in its text, from 0.
+        starts: [words of corpus] for each word, the position in its text of the first word of its sentence, from 0.
         columns: [words, 2] the first and the last column of the subwords of each word.
-        read: [words] whether the word has subwords, and all of them are in the row.
+        read: [words] True if the word has subwords, and all of them are in the row.
         counts: Number of words that were not read or have no label, by reason.
     """
 
@@ -89,8 +90,8 @@ class LabelledWords:
 def words_of(batch: TaskBatch, reader: Reader, length: int, has_gold: NDArray[np.bool_]) -> LabelledWords:
     """Return the words of a batch with a gold label, in rows that are cut to ``length`` tokens.
 
-    ``has_gold`` [words] is the mask of words with a label. In a language of tokens, the first token of a word has the
-    label, and the other tokens are ignored.
+    ``has_gold`` [words] is the mask of words with a label. If the words of the language are tokens, the first token of
+    a source word has the label, and its other tokens are ignored.
 
     Raises:
         InputError: The language has tokens as words, which the model cannot read.
@@ -194,7 +195,7 @@ class WordExamples(Examples):
 
 
 class WordTask(Task):
-    """A task that labels words. ``requires`` has the columns that its items must have."""
+    """The base class of tasks that label words. ``requires`` names the columns that the items must have."""
 
     requires: ClassVar[tuple[str, ...]]
 
@@ -202,7 +203,7 @@ class WordTask(Task):
         """Open a task set, or any source that has the required columns."""
         scheme = spec.partition(":")[0]
         if is_task(spec) and scheme not in (self.name, "slots"):  # slots: is a source too
-            reason = f"has items of the task {scheme}, but the task is {self.name}"
+            reason = f"has items of the task {scheme}, not of the task {self.name}"
             raise InputError(reason, spec, hint=f"set the task to {scheme}, or use other items", code="conflict")
         task = open_task(spec if scheme == self.name and ":" in spec else f"{self.name}:{spec}")
         require_columns(task.as_source(), self.requires, task.name, f"the task {self.name}")
@@ -224,8 +225,7 @@ def is_named(column: Column) -> NDArray[np.bool_]:
 def not_inserted(corpus: Corpus) -> NDArray[np.bool_]:
     """Return the mask [words] of words that no transform inserted.
 
-    An inserted word has no head, and ``_`` as its UPOS tag and relation. BIO tags do not show this, because it has the
-    tag ``O``.
+    An inserted word has no head, and ``_`` as its UPOS tag and relation. Its BIO tag is ``O``, as for other words.
     """
     inserted = np.ones(len(corpus.form.codes), bool)
     for name in ("upos", "deprel"):
@@ -259,7 +259,7 @@ class TagExamples(WordExamples):
 
 
 class TagTask(WordTask):
-    """A task with a tag for each word, in the first column of ``requires``.
+    """The base class of tasks with a tag for each word, in the first column of ``requires``.
 
     ``unread`` is the prediction for a word that was not read.
     """
