@@ -89,7 +89,7 @@ def read_tables(paths: Sequence[Path]) -> _Tables:
 
 
 def _failed(path: Path) -> set[tuple[str, str]]:
-    """Return the (cell, task) pairs that a study excludes. An empty task stands for the whole model.
+    """Return the (cell, task) pairs that a study excludes. An empty task means the whole model.
 
     The limits are read from the study.json beside the table.
     """

@@ -197,7 +197,7 @@ def _measures() -> str:
 
 
 def declared(node: Node) -> Iterator[tuple[str, Measure]]:
-    """Yield the names and measures in a tree of declarations. `*` stands for any part of a name."""
+    """Yield the names and measures in a tree of declarations. `*` in a name matches any part."""
     if isinstance(node, Measure):
         yield "", node
     elif isinstance(node, PerLayer):
@@ -231,7 +231,7 @@ def _tasks() -> str:
 def keys(model: type[pydantic.BaseModel]) -> str:
     """Return a table of the keys of a model, and one for each inner model under its dotted key.
 
-    In dotted keys, ``*`` stands for any name and ``[]`` for an entry of a list. Only the part ``language`` has the keys
+    In dotted keys, ``*`` means any name and ``[]`` means an entry of a list. Only the part ``language`` has the keys
     of a language. Other configs refer to it.
     """
     schema = model.model_json_schema(schema_generator=_WithDocstrings)

@@ -33,7 +33,7 @@ class StateReader:
 
     Attributes:
         layers: The layers to read, 0 … N.
-        subword: The subword that stands for a word.
+        subword: The subword whose vector represents a word: start, end or mean.
     """
 
     body: MaskedLM

@@ -33,8 +33,11 @@ class ProbeInput:
     role ``target`` and is on the left.
 
     Attributes:
+        pretrained: The models and the two languages.
+        config: The settings.
         run: The folder of the model, if it is a run of synthlang.
-        store: The store of the run.
+        store: The store for word alignments of an aligner: that of the run, or a temporary one.
+        report: Receives the progress.
         text: Sentence pairs that have been read already (default: read from the settings).
     """
 

@@ -84,7 +84,7 @@ def fit_moving(pairs: Batches, sides: Sides, config: FitSettings) -> tuple[Norma
 class Static:
     """Static word vectors of two languages, with word pairs to fit a rotation on.
 
-    The other language stands before the source language.
+    The other language comes before the source language.
 
     Attributes:
         pairs: [n], [n] codes of words that are translations of each other.

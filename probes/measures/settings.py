@@ -62,7 +62,7 @@ class InputConfig(StrictModel):
     ``sentences`` of the remaining pairs.
     """
     subword: Literal["start", "end", "mean"] = "end"
-    """Subword whose vector stands for a word: ``start``, ``end`` (as in Cao et al. 2020), or the ``mean`` of all."""
+    """Subword whose vector represents a word: ``start``, ``end`` (as in Cao et al. 2020), or the ``mean`` of all."""
     layers: tuple[int, ...] | None = Field(default=None, min_length=1)
     """Layers to read: 0 for the embeddings, 1 … N, negative numbers from the end (null: all)."""
     seed: int = Field(default=0, ge=0)

@@ -118,7 +118,7 @@ def _of_derived_model(model: str, original: str, language: str | None, natural: 
     base = open_base(model)
     body = body_of(base, base.checkpoints.values())
     opened = of_run(config, artifacts, body, fingerprint("model", **base.parents()), language, natural)
-    # the model has one body, which knows no languages
+    # an adjusted model has the same weights for all languages
     return replace(opened, name=Path(model).name, target=replace(opened.target, number=0))
 
 
@@ -141,7 +141,7 @@ def _of_checkpoint(model: str, language: str | None, natural: bool) -> Pretraine
         "target": number_of(base.language_numbers, found.name),
     }
     body = body_of(base, checkpoints.values())
-    bert = body.architecture in ("bert", XLM)  # XLM's rows of two texts are as BERT's, and it knows no token types
+    bert = body.architecture in ("bert", XLM)  # XLM's rows of two texts are as those of BERT, but it has no token types
     source, target = (
         Reader(read, tokenizer_of(role, checkpoint), numbers[role], base.specials, role, bert)
         for (role, checkpoint), read in zip(checkpoints.items(), (PARENT, found), strict=True)
@@ -241,7 +241,7 @@ def languages_of(model: str, opened: Pretrained) -> Languages:
     A model of Hugging Face has one tokenizer for all languages, under the name "".
     """
     if opened.run is not None:
-        is_own = is_run(model_path(model))  # an adjusted model has one body, which knows no languages
+        is_own = is_run(model_path(model))  # an adjusted model has the same weights for all languages
         numbered = enumerate(opened.run[1].languages)
         return {language.name: (language.tokenizer, number if is_own else 0) for number, language in numbered}
     checkpoints = open_base(model).checkpoints

@@ -76,10 +76,10 @@ class Pretrained:
         natural: True if the target language has sentences of its own and is not derived from the source language.
         run: Settings and data of the pretraining run of the model, or of the run from which it was adjusted or
             fine-tuned.
-        original: Name of f⁰ of continual learning, which is the model before its adjustment. None stands for the model
-            itself.
+        original: Name of the model f⁰ of continual learning, which is the model before its adjustment. None means that
+            f⁰ is the model itself.
         checkpoint: Name of the model, unless it is a pretraining run.
-        numbers: Language → its number in an XLM with language embeddings. Other models have no numbers.
+        numbers: The number of each language, by name, in an XLM with language embeddings. Other models have none.
     """
 
     model: MaskedLM
@@ -124,7 +124,7 @@ class Pretrained:
         if self.run is not None:
             number, found = find_language(*self.run, language, natural)
             tokenizer = self.run[1].languages[number].tokenizer
-            number = min(number, self.target_model.language_count - 1)  # an adjusted body knows no languages
+            number = min(number, self.target_model.language_count - 1)  # an adjusted model has no language numbers
             return replace(self.target, language=found, tokenizer=tokenizer, number=number)
         if self.source.tokenizer.fingerprint != self.target.tokenizer.fingerprint:
             reason = f"{self.name} has a tokenizer for each language, and that of {language} was not loaded"

@@ -48,6 +48,7 @@ class Normaliser:
     """A fitted normalisation.
 
     Attributes:
+        method: The name of the method, as in the table of this file.
         rounds: Number of rounds of an iterative method.
         means: The mean that each step ``centre`` subtracts, [steps, d] float64.
         rows: Number of rows that the means were fitted on.

@@ -85,7 +85,7 @@ def correlation(
     clusters: Codes = None,
     level: float = 0.95,
 ) -> Correlation:
-    """Correlate pairs x [n], y [n], with a permutation p and a bootstrap interval.
+    """Correlate two variables, with a permutation p-value and a bootstrap interval.
 
     p is the share of permutations of x whose |r| is at least the observed |r|. If there are at most EXACT_ARRANGEMENTS
     permutations, all of them are used. Otherwise p is (1 + hits) / (1 + PERMUTATIONS) over random permutations, where
@@ -248,7 +248,7 @@ class Units:
 
     @cached_property
     def rows(self) -> tuple[Rows, ...]:
-        """Points of each cluster."""
+        """The points of each cluster, by the code of the cluster."""
         return groups_of(self.cluster)
 
     @property

@@ -81,12 +81,12 @@ class Comparison:
     def table(self) -> Table:
         names = short_names(self.files)
         caption = (
-            f"Percent, means over {self.seeds} seed{'s' * (self.seeds > 1)}; differences from {names[self.files[0]]} "
+            f"Percent, means over {self.seeds} seed{'s' * (self.seeds > 1)}. Differences are from "
+            f"{names[self.files[0]]} ({self.files[0]}), with 95 % bootstrap intervals. p is by "
         )
-        caption += f"({self.files[0]}) with 95 % bootstrap intervals; p by "
         caption += ", ".join(f"{by}, n = {n}" for by, n in dict.fromkeys((row["by"], row["n"]) for row in self.rows))
         corrected = self.correction != "none" and len(self.rows) > 1
-        caption += f"; corrected by {CALLED[self.correction]} for {len(self.rows)} comparisons" if corrected else ""
+        caption += f", corrected by {CALLED[self.correction]} for {len(self.rows)} comparisons" if corrected else ""
         table = Table(
             title=f"{self.task} against {names[self.files[0]]}",
             caption=caption + (f". {self.about}" if self.about else ""),

@@ -151,7 +151,7 @@ class FineTuneConfig(StrictModel):
 
 
 class ScoreConfig(StrictModel):
-    """Rules of scoring."""
+    """The main metric, and the rules of normalisation before predictions are scored."""
 
     metric: str | None = None
     """Main metric, which selects epochs and settings and gives Δ (default: the usual metric of the task)."""
@@ -265,7 +265,7 @@ class TransferConfig(StrictModel):
     fine_tune: FineTuneConfig = FineTuneConfig()
     """Optimizer and length of fine-tuning."""
     score: ScoreConfig = ScoreConfig()
-    """Rules of scoring."""
+    """Main metric and rules of scoring."""
     search: dict[str, list[Any]] = Field(default_factory=dict)
     """Grid search: dotted keys with lists of values.
 

@@ -115,7 +115,7 @@ def open_training(config: TransferConfig, text: str | None, length: int) -> tupl
 
 
 class _Opener:
-    """Opener of the sets of a task. Each source is opened once."""
+    """Opener of the item sets of a transfer, which opens each source once."""
 
     def __init__(self, config: TransferConfig, text: str | None, length: int) -> None:
         self.task = task_of(config, length)
@@ -210,9 +210,10 @@ class ItemSet:
 
 @dataclass(frozen=True)
 class TransferData:
-    """All sets of a transfer.
+    """All sets of items of a transfer, read or derived.
 
     Attributes:
+        task: The downstream task.
         sets: The sets by name, as listed at the top of this file.
         language: The target language, with the word counts that its transforms need.
         fingerprints: The fingerprints of all data that the sets depend on, for the fingerprint of the transfer.

@@ -36,9 +36,11 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Pairing:
-    """Two sides to compare.
+    """Two sides whose states CKA compares.
 
     Attributes:
+        left: One side: its sentences and the model that reads them.
+        right: The other side. Row i of its sentences corresponds to row i of the left side.
         rows: The indices of the sentence pairs to compare.
         links: The word alignments of all sentence pairs, between words that have tokens.
     """

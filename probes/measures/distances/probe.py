@@ -106,7 +106,7 @@ def _measure(
 
 
 def _changes(measured: Sequence[Measured]) -> dict[str, list[Change]]:
-    """Compare each other model with the probed model, which is the last one, layer by layer.
+    """Return the changes from each other model to the probed model (the last one), layer by layer.
 
     Models with different layers are compared only at the layer of the figures.
     """

@@ -48,8 +48,11 @@ class Separation:
     """Distances at one layer. The cosine distance is 1 − cos, from 0 to 2, and 1 for a zero vector.
 
     Attributes:
+        layer: The number of the layer.
+        distance: The kind of distance: l2 or cosine.
         related: [n] distances of aligned words.
         unrelated: [m] distances of words of different sentences.
+        pairs: The word pairs that the distances belong to.
         zero: Number of zero vectors among the 2 n aligned words.
     """
 

@@ -35,7 +35,7 @@ files       the means of additional parallel sentences, if there are any
 
 @dataclass(frozen=True, eq=False)
 class MeasuredText:
-    """The measured sentence pairs and sentence files. The other language stands before the source language.
+    """The measured sentence pairs and sentence files. The other language comes before the source language.
 
     Attributes:
         rows: [s] the measured sentence pairs, ascending.

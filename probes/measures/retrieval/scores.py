@@ -222,12 +222,12 @@ def retrieve(
     report: Report = silent,
     lost: NDArray[np.bool_] | None = None,
 ) -> Retrieved:
-    """Search for nearest neighbours in both directions.
+    """Find the nearest neighbours of all words in both directions, and credit each word pair.
 
     Args:
         left: [n, d] vectors.
         right: [m, d] vectors.
-        links: [q, 2] rows of ``left`` and ``right``. A negative number stands for a word without a row.
+        links: [q, 2] rows of ``left`` and ``right``. A negative number marks a word without a row.
         k: Number of neighbours in the densities of CSLS.
         report: Receives the progress.
         lost: [q] the mask of pairs that have a word without a row (default: none). Their credit is 0.
@@ -255,7 +255,8 @@ class Tags:
 
     Attributes:
         codes: [words of the corpus] indices into ``names``, or −1 for unknown.
-        source: The origin of the tags: the text, or a parser.
+        names: The names of the tags, sorted.
+        source: The origin of the tags: the text, or the version of the parser.
     """
 
     codes: NDArray[np.int64]

@@ -218,7 +218,7 @@ class WordTask(Task):
 
 
 def is_named(column: Column) -> NDArray[np.bool_]:
-    """Return the mask [words] of labels other than ``_``, which stands for none."""
+    """Return the mask [words] of labels other than ``_``, the sign for no label."""
     return np.asarray([name != INSERTED_TAG for name in column.names or ()], bool)[column.codes]
 
 
