@@ -277,10 +277,20 @@ def test_one_sentence_is_not_retrieved(runs):
 
 REFUSED = [
     ("wide", {}, {}, r"states of different sizes, 8 and 16, cannot be mapped"),
-    ("deep", {}, {}, r"the models have 2 and 3 layers; list layers that both models have, such as \[-1\]"),
+    (
+        "deep",
+        {},
+        {},
+        r"the two models have different numbers of layers: 2 and 3; list layers that both models have, such as \[-1\]",
+    ),
     ("run", {"dictionary": "two"}, {}, "two: none of the 1 pairs of maps.dictionary that are drawn to fit on has both"),
     ("run", {"test_dictionary": "two"}, {}, "two: none of the 2 pairs of maps.test_dictionary has both words in the"),
-    ("run", {"dictionary": "one"}, {}, "one: maps.dictionary: of 1 translations 1 are left .*give a larger dictionary"),
+    (
+        "run",
+        {"dictionary": "one"},
+        {},
+        "one: maps.dictionary: of 1 translations, 1 are left .*give a larger dictionary",
+    ),
     ("run", {"dictionary": "one", "test_dictionary": "one"}, {}, "give a larger dictionary, or more sentence pairs"),
     ("run", {"sentences": {"left": "two", "right": "long"}}, {}, "each of the 2 pairs of lines is empty or longer"),
     ("run", {"save": "taken"}, {}, "not a folder of maps; set maps.save to another folder"),
