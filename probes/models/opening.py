@@ -170,8 +170,8 @@ def body_of(base: Base, checkpoints: Iterable[Checkpoint], languages: int = 1) -
 
     Args:
         base: The model, whose files have been located.
-        checkpoints: The checkpoints whose token ids the body must have embeddings for.
-        languages: Number of languages of the body. All of them share the weights. For a model with language embeddings,
+        checkpoints: The checkpoints whose token ids the model must have embeddings for.
+        languages: Number of languages of the model, which share all weights. For a model with language embeddings,
             the number is that of the embeddings.
     """
     checkpoints, numbered = list(checkpoints), len(base.language_numbers)
@@ -204,7 +204,7 @@ def open_original(pretrained: Pretrained) -> Base | None:
 
 
 def load_original(base: Base, pretrained: Pretrained) -> MaskedLM:
-    """Load the body of f⁰.
+    """Load the model f⁰ of continual learning.
 
     Raises:
         InputError: The size of f⁰ differs from that of the model.
@@ -232,7 +232,7 @@ def _ids(checkpoint: Checkpoint) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 # --- writing a model with all of its languages ---
 
 Languages = Mapping[str, tuple[LanguageTokenizer, int]]
-"""The tokenizer of each language and its number in the body, by the name of the language."""
+"""The tokenizer of each language and its number in the model, by the name of the language."""
 
 
 def languages_of(model: str, opened: Pretrained) -> Languages:
@@ -249,7 +249,7 @@ def languages_of(model: str, opened: Pretrained) -> Languages:
 
 
 def write_model(body: MaskedLM, languages: Languages, folder: Path, record: Mapping[str, Any]) -> None:
-    """Write a body as one plain model for each language, and then ``record`` as ``folder/done.json``.
+    """Write one Hugging Face model for each language, and then ``record`` as ``folder/done.json``.
 
     A model is written with its tokenizer to ``folder/export/<language>``, or to ``folder/export`` for the name "". The
     head of a task is left out.

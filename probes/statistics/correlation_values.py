@@ -38,7 +38,7 @@ def permuted(x: Floats, y: Floats, blocks: Sequence[Rows], kind: Kind) -> Floats
 
 
 def weighted(x: Floats, y: Floats, weights: Floats, blocks: Sequence[Rows], kind: Kind) -> Floats:
-    """Return correlations [r] of x [n] with y [n] if row i occurs weights[r, i] times. See ``permuted`` for NaN."""
+    """Return correlations [r] of x [n] with y [n] if row i occurs weights[r, i] times. NaN is as in ``permuted``."""
     return _cosine([SUMS[kind][1](x[rows], y[rows], weights[:, rows]) for rows in blocks])
 
 

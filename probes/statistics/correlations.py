@@ -148,7 +148,10 @@ def _mean(values: Floats) -> float:
 
 
 def _codes(names: Codes, n: int, *, alone: bool) -> Rows:
-    """Return codes [n] by first appearance. Without names, ``alone`` gives each row its own code."""
+    """Return codes [n] by first appearance of the names.
+
+    If ``names`` is None, all rows have the same code, or with ``alone`` each row has its own code.
+    """
     values: Sequence[str | int] = names if names is not None else range(n) if alone else [0] * n
     assert len(values) == n, (len(values), n)
     index: dict[str | int, int] = {}

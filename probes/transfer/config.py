@@ -137,11 +137,11 @@ class FineTuneConfig(StrictModel):
     weight_decay: float = Field(default=0.0, ge=0.0)
     """Weight decay of AdamW. It applies to matrices only, not to biases and norms."""
     beta1: float = Field(default=0.9, ge=0.0, lt=1.0)
-    """AdamW's β₁."""
+    """Decay rate β₁ of the first moment in AdamW."""
     beta2: float = Field(default=0.999, ge=0.0, lt=1.0)
-    """AdamW's β₂."""
+    """Decay rate β₂ of the second moment in AdamW."""
     epsilon: float = Field(default=1e-8, gt=0.0)
-    """AdamW's ε."""
+    """Constant ε in the denominator of AdamW."""
     clip: float | None = Field(default=1.0, gt=0.0)
     """Maximum norm of the gradient (null: no limit)."""
     patience: int | None = Field(default=None, ge=1)

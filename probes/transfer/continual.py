@@ -45,7 +45,7 @@ class Continual:
         self.batches = PairBatches([text.data for text in texts], pretrained.source.specials, config.rows, 1, seed)
 
     def loss(self, step: int) -> Tensor:
-        """Return the loss of a step, a scalar on the body's device."""
+        """Return the loss of a step, a scalar on the device of the model."""
         device = self.body.norm.weight.device
         self._align.frozen.to(device)  # the body may have moved since
         self.body.seed_dropout(key_of("continual-dropout", self.seed, step))

@@ -99,7 +99,7 @@ class Features(nn.Module):
         return self.config.top_layers > 0 or self.config.subword == "mean"
 
     def train(self, mode: bool = True) -> Features:
-        """Set the training mode, but keep frozen bodies in evaluation mode without dropout."""
+        """Set the training mode, but keep frozen models in evaluation mode without dropout."""
         super().train(mode)
         if self.frozen:
             self.bodies.train(False)
@@ -156,7 +156,7 @@ class Features(nn.Module):
 
 
 def _new_layer(body: MaskedLM, parts: int) -> Layer:
-    """Return a layer like those of the body but ``parts`` times as wide, initialised as in RoBERTa."""
+    """Return a layer like those of the model but ``parts`` times as wide, initialised as in RoBERTa."""
     shape = body.shape
     sizes = {name: parts * getattr(shape, name) for name in ("heads", "hidden", "feed_forward")}
     layer = Layer(ModelConfig(**shape.model_dump() | sizes | {"layers": 1}), body.epsilon)

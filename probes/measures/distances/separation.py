@@ -131,7 +131,13 @@ class DistanceSums:
         self._same_word += block.same_word
 
     def result(self, layers: Sequence[int] | None = None) -> list[Separation]:
-        """Return the separations by layer, then by distance. The layers have the numbers ``layers`` (default: 0 …)."""
+        """Return the distances of all pairs, by layer and then by kind of distance.
+
+        ``layers`` has the numbers of the layers (default: 0, 1, …).
+
+        Raises:
+            InputError: There are no unrelated pairs.
+        """
         numbers = range(len(self._zero)) if layers is None else layers
         sentence, query, other = (torch.cat(part).numpy().astype(np.int64) for part in zip(*self._pairs, strict=True))
         if not len(query):

@@ -99,7 +99,7 @@ def _static_rows(values: Values, measure: str) -> list[tuple[str, Values, Sequen
 
 
 def sizes(values: Values, measure: str) -> str:
-    """Return the number of queries and of candidates of a measure."""
+    """Return the numbers of queries and of candidates of a measure, as text for a title."""
     measured = values["measured"]
     if measure == "words":
         return words_and_types(measured)
